@@ -1,0 +1,324 @@
+"""The nouns of Suture: frozen, keyword-only, plain data.
+
+Everything that crosses a room, a checkpoint or the ledger is one of these, or built of these.
+`to_plain` and `from_plain` turn a record into JSON values and back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+__all__ = [
+    "Candidate",
+    "Check",
+    "CheckOutcome",
+    "CheckStatus",
+    "Counterexample",
+    "Event",
+    "Evidence",
+    "Move",
+    "MoveKind",
+    "Origin",
+    "Outcome",
+    "Provenance",
+    "Result",
+    "Spend",
+    "Strategy",
+    "Task",
+    "TaskKind",
+    "Verdict",
+    "content_hash",
+    "from_plain",
+    "to_plain",
+]
+
+TaskKind = Literal["write", "heal"]
+Provenance = Literal["user", "visible", "spec", "adversarial", "property", "oracle"]
+Origin = Literal["user", "sample", "repair"]
+Evidence = Literal["split", "nonce", "exit_status"]
+"""How a verdict was obtained, strongest first (see docs/verdicts.md)."""
+CheckStatus = Literal["passed", "failed", "error", "timeout", "missing", "skipped"]
+MoveKind = Literal["sample", "repair", "stop"]
+Strategy = Literal["minimal", "restructure", "guard"]
+Outcome = Literal[
+    "healed",
+    "nothing_to_heal",
+    "not_healed",
+    "stuck",
+    "not_a_code_fault",
+    "budget_exhausted",
+    "waiting",
+    "infra_error",
+    "cancelled",
+]
+
+
+def content_hash(value: Any) -> str:
+    """The SHA-256 of a JSON value in canonical form, as 64 hex digits."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One test with its provenance.
+
+    Attributes:
+        id: Unique inside a task; for a pytest test its node id.
+        provenance: Who wrote it. `oracle` checks are never mounted inside a run.
+        source: Python source of the test program; empty where the test lives in the task's files.
+        trust: In [0, 1]; a check below the threshold may inform, never decide.
+    """
+
+    id: str
+    provenance: Provenance
+    source: str = ""
+    trust: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What is wanted.
+
+    Attributes:
+        statement: In plain words, or a signature with a docstring.
+        kind: `write` new code, or `heal` code that exists.
+        module: The file a `write` task's code goes to, relative to the project root.
+        entry_point: The function or class that the checks call, where known.
+        files: The given files, path relative to the project root -> bytes.
+        checks: Function-level checks.
+        test_command: The user's test command as an argument vector; empty where there is none.
+        protected: Globs of paths that no candidate may write.
+        interpreter: Absolute path of the Python that the test command means.
+    """
+
+    statement: str
+    kind: TaskKind = "write"
+    language: Literal["python"] = "python"
+    module: str = "solution.py"
+    entry_point: str | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+    test_command: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    interpreter: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A set of files that may solve the task.
+
+    Attributes:
+        files: The files that this candidate writes over the task's own, path -> text.
+        origin: How it came to be.
+        parent: The hash of the candidate it was made from.
+        label: A few words for people, such as `sample 2 at T=0.8`.
+    """
+
+    files: Mapping[str, str]
+    origin: Origin
+    parent: str | None = None
+    label: str = ""
+
+    @property
+    def hash(self) -> str:
+        """The content hash over the files alone: two ways to the same code are the same candidate."""
+        return content_hash(dict(self.files))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counterexample:
+    """The smallest fact we have about a failure.
+
+    Attributes:
+        check_id: The check that said so.
+        call: The call that went wrong, as source.
+        expected: What the check wanted, as source or in words.
+        got: What came back instead; empty where an exception was raised.
+        exception: Type and message of the exception; empty where there was none.
+        file: The candidate's file in which it was raised.
+        line: The line in that file, counted from 1.
+    """
+
+    check_id: str
+    call: str = ""
+    expected: str = ""
+    got: str = ""
+    exception: str = ""
+    file: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOutcome:
+    """What one check said of one candidate."""
+
+    check_id: str
+    status: CheckStatus
+    provenance: Provenance = "user"
+    trust: float = 1.0
+    evidence: Evidence = "split"
+    counterexample: Counterexample | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the check passed; a skipped check did not."""
+        return self.status == "passed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The outcome of checks on one candidate, computed outside the candidate's process.
+
+    Attributes:
+        candidate: The candidate's hash.
+        outcomes: One per check, in the order of the suite.
+        evidence: The weakest kind among the outcomes.
+        output: Head and tail of what the program or the test command printed.
+        wall_s: Seconds it took.
+        notes: Limits of this verdict that the user should know.
+    """
+
+    candidate: str
+    outcomes: tuple[CheckOutcome, ...]
+    evidence: Evidence
+    output: str = ""
+    wall_s: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> frozenset[str]:
+        """Ids of the checks that passed."""
+        return frozenset(outcome.check_id for outcome in self.outcomes if outcome.passed)
+
+    @property
+    def failed(self) -> frozenset[str]:
+        """Ids of the checks that neither passed nor were skipped."""
+        return frozenset(o.check_id for o in self.outcomes if not o.passed and o.status != "skipped")
+
+    @property
+    def all_passed(self) -> bool:
+        """Whether at least one check passed and none failed; no checks at all is not a pass."""
+        return bool(self.passed) and not self.failed
+
+    @property
+    def counterexamples(self) -> tuple[Counterexample, ...]:
+        """The facts, in the order of the suite."""
+        return tuple(o.counterexample for o in self.outcomes if o.counterexample is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """What decide asks for next.
+
+    Attributes:
+        kind: `sample` afresh, `repair` a candidate, or `stop`.
+        parent: For a repair, the hash of the candidate to mend.
+        strategy: For a repair, how to mend.
+        temperature: Sampling temperature of the model.
+        index: Distinguishes equal moves of one run, so that each gets a reply of its own.
+        reason: Why, in a few words; for `stop` the reason of the outcome.
+        outcome: For `stop`, the outcome.
+    """
+
+    kind: MoveKind
+    parent: str | None = None
+    strategy: Strategy = "minimal"
+    temperature: float = 0.0
+    index: int = 0
+    reason: str = ""
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spend:
+    """What a run has used: attempts, tokens of prompts and replies, model calls, wall-clock seconds."""
+
+    attempts: int = 0
+    tokens: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    model_calls: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One line of the ledger.
+
+    Attributes:
+        seq: Position in the ledger, from 0.
+        time_s: Seconds since the epoch.
+        kind: What happened, such as `candidate.proposed`.
+        data: JSON values.
+    """
+
+    seq: int
+    time_s: float
+    kind: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """How a run ended.
+
+    Attributes:
+        run_id: Names the run folder.
+        outcome: One of the closed set.
+        reason: One line for people.
+        candidate: The best candidate under the trusted order, never simply the last.
+        verdict: Its verdict.
+        diff: Unified diff from the task's files to the candidate's; empty where nothing changed.
+        evidence: The kind of evidence of the verdict, where there is one.
+        spend: What it cost.
+    """
+
+    run_id: str
+    outcome: Outcome
+    reason: str
+    candidate: Candidate | None = None
+    verdict: Verdict | None = None
+    diff: str = ""
+    evidence: Evidence | None = None
+    spend: Spend = field(default_factory=Spend)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the user now has code that passes every trusted check."""
+        return self.outcome in ("healed", "nothing_to_heal")
+
+
+RecordT = TypeVar("RecordT")
+
+
+@lru_cache(maxsize=64)
+def _adapter(cls: type[Any]) -> TypeAdapter[Any]:
+    # Pydantic is imported here and not above: `suture --help` must not pay for it.
+    from pydantic import ConfigDict, TypeAdapter, with_config
+
+    return TypeAdapter(with_config(ConfigDict(extra="ignore", ser_json_bytes="base64", val_json_bytes="base64"))(cls))
+
+
+def to_plain(record: Any) -> dict[str, Any]:
+    """A record as JSON values (bytes as base64)."""
+    plain: dict[str, Any] = _adapter(type(record)).dump_python(record, mode="json")
+    return plain
+
+
+def from_plain(cls: type[RecordT], plain: Mapping[str, Any]) -> RecordT:
+    """The record that `to_plain` made `plain` of.
+
+    Raises:
+        pydantic.ValidationError: `plain` is not such a record.
+    """
+    record: RecordT = _adapter(cls).validate_json(json.dumps(plain))
+    return record
