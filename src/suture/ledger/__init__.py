@@ -1,0 +1,25 @@
+"""The run's record: append-only events, the budget as a fold over them, blobs by content hash.
+
+This room keeps no state elsewhere: what is not in the run folder did not happen. Front ends only read it.
+"""
+
+from suture.ledger.budget import Budget, Limits, Reservation, spend_of
+from suture.ledger.clock import Clock, SystemClock
+from suture.ledger.events import Ledger, LedgerReading, read_ledger
+from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run
+
+__all__ = [
+    "Budget",
+    "Clock",
+    "Ledger",
+    "LedgerReading",
+    "Limits",
+    "Reservation",
+    "RunFolder",
+    "SystemClock",
+    "find_run",
+    "list_runs",
+    "new_run",
+    "read_ledger",
+    "spend_of",
+]

@@ -1,0 +1,159 @@
+"""The budget: reserved before each paid or slow act, computed from the ledger alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from suture.errors import BudgetExceeded
+from suture.ledger.clock import Clock
+from suture.ledger.events import Ledger
+from suture.records import Event, Spend
+
+__all__ = ["Budget", "Limits", "Reservation", "spend_of"]
+
+SESSION_STARTS = ("run.started", "run.resumed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What one run may use; `None` means no limit."""
+
+    attempts: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation:
+    """A promise to spend at most this much; `id` is the `seq` of its event."""
+
+    id: int
+    attempts: int
+    tokens: int
+
+
+def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
+    """Fold events into what was spent.
+
+    A reservation counts in full until it is settled: after a crash the run has spent at most that much.
+    Seconds are those in which the run was alive, so a run parked for a day has not used a day.
+
+    Args:
+        events: A ledger's events, in order.
+        now_s: The time now, for a run that is alive; `None` for one that ended.
+    """
+    open_reservations: dict[int, tuple[int, int]] = {}
+    attempts = prompt = completion = calls = 0
+    seconds = 0.0
+    session_start: float | None = None
+    last_s = 0.0
+    for event in events:
+        data = event.data
+        if event.kind in SESSION_STARTS:
+            if session_start is not None:
+                seconds += last_s - session_start
+            session_start = event.time_s
+        elif event.kind == "budget.reserved":
+            open_reservations[event.seq] = (data["attempts"], data["tokens"])
+        elif event.kind == "budget.settled":
+            open_reservations.pop(data["reservation"], None)
+            attempts += data["attempts"]
+            prompt += data["prompt_tokens"]
+            completion += data["completion_tokens"]
+            calls += data["model_calls"]
+        last_s = event.time_s
+    if session_start is not None:
+        seconds += max(0.0, (last_s if now_s is None else now_s) - session_start)
+    held = open_reservations.values()
+    return Spend(
+        attempts=attempts + sum(a for a, _ in held),
+        tokens=prompt + completion + sum(t for _, t in held),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        model_calls=calls,
+        seconds=seconds,
+    )
+
+
+class Budget:
+    """Limits over a ledger. It holds no count of its own.
+
+    Args:
+        ledger: Where reservations are written and read back.
+        limits: What the run may use.
+        clock: Tells the time.
+    """
+
+    def __init__(self, ledger: Ledger, limits: Limits, clock: Clock) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self.limits = limits
+
+    def spend(self) -> Spend:
+        """What is spent and reserved up to now."""
+        return spend_of(self._ledger.events, now_s=self._clock.now())
+
+    def remaining_s(self) -> float | None:
+        """Seconds left, or `None` where there is no limit."""
+        return None if self.limits.seconds is None else max(0.0, self.limits.seconds - self.spend().seconds)
+
+    def remaining_tokens(self) -> int | None:
+        """Tokens left, or `None` where there is no limit."""
+        return None if self.limits.tokens is None else max(0, self.limits.tokens - self.spend().tokens)
+
+    def remaining_attempts(self) -> int | None:
+        """Attempts left, or `None` where there is no limit."""
+        return None if self.limits.attempts is None else max(0, self.limits.attempts - self.spend().attempts)
+
+    def require_time(self) -> None:
+        """Refuse to start a slow act when the time is up.
+
+        Raises:
+            BudgetExceeded: No seconds are left.
+        """
+        used = self.spend().seconds
+        if self.limits.seconds is not None and used >= self.limits.seconds:
+            raise BudgetExceeded("seconds", used, self.limits.seconds)
+
+    def reserve(self, what: str, *, attempts: int = 0, tokens: int = 0) -> Reservation:
+        """Set aside the most that an act can cost, before it starts.
+
+        Args:
+            what: The act, for the ledger.
+            attempts: Attempts it will use.
+            tokens: An upper bound of the tokens it may use, prompt and reply together.
+
+        Raises:
+            BudgetExceeded: The act could exceed a limit; nothing was reserved.
+        """
+        self.require_time()
+        spend = self.spend()
+        for kind, used, wanted, limit in (
+            ("attempts", spend.attempts, attempts, self.limits.attempts),
+            ("tokens", spend.tokens, tokens, self.limits.tokens),
+        ):
+            if limit is not None and used + wanted > limit:
+                raise BudgetExceeded(kind, used, limit)
+        event = self._ledger.append("budget.reserved", {"what": what, "attempts": attempts, "tokens": tokens})
+        return Reservation(id=event.seq, attempts=attempts, tokens=tokens)
+
+    def settle(
+        self, reservation: Reservation, *, prompt_tokens: int = 0, completion_tokens: int = 0, model_calls: int = 0
+    ) -> None:
+        """Replace a reservation by what the act really cost; its attempts are spent."""
+        self._close(reservation, reservation.attempts, prompt_tokens, completion_tokens, model_calls)
+
+    def release(self, reservation: Reservation) -> None:
+        """Give a reservation back: the act did not happen, through no fault of the candidate."""
+        self._close(reservation, 0, 0, 0, 0)
+
+    def _close(self, reservation: Reservation, attempts: int, prompt: int, completion: int, calls: int) -> None:
+        data = {
+            "reservation": reservation.id,
+            "attempts": attempts,
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "model_calls": calls,
+        }
+        self._ledger.append("budget.settled", data)

@@ -1,0 +1,138 @@
+"""Append-only events, one JSON line each, on disk before the next step starts."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from suture.errors import StorageError, UsageError
+from suture.ledger.clock import Clock, SystemClock
+from suture.records import Event
+
+__all__ = ["Ledger", "LedgerReading", "read_ledger"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerReading:
+    """What a ledger says.
+
+    Attributes:
+        events: Every readable event, in order.
+        torn_lines: Numbers (from 1) of lines that a crash cut short; they are skipped, never guessed.
+    """
+
+    events: tuple[Event, ...]
+    torn_lines: tuple[int, ...] = ()
+
+
+def read_ledger(path: Path) -> LedgerReading:
+    """Read a ledger, also while its run goes on or after it was killed.
+
+    Raises:
+        StorageError: The file cannot be read.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as fault:
+        raise StorageError(f"the ledger {str(path)!r} cannot be read: {fault.strerror}") from fault
+    events: list[Event] = []
+    torn: list[int] = []
+    lines = raw.split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        event = None if number == len(lines) else _parse(line)  # no newline after it: not fully written
+        if event is None:
+            torn.append(number)
+        else:
+            events.append(event)
+    return LedgerReading(events=tuple(events), torn_lines=tuple(torn))
+
+
+def _parse(line: bytes) -> Event | None:
+    try:
+        fields = json.loads(line)
+        return Event(**fields)
+    except (ValueError, TypeError):
+        return None
+
+
+class Ledger:
+    """The writing end. One process holds it at a time.
+
+    Args:
+        path: The file; it is made where it is missing.
+        clock: Stamps the events.
+
+    Raises:
+        UsageError: Another process is writing this ledger.
+        StorageError: The file cannot be opened.
+    """
+
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
+        self.path = path
+        self._clock = clock or SystemClock()
+        try:
+            self._file = path.open("ab")
+        except OSError as fault:
+            raise StorageError(f"the ledger {str(path)!r} cannot be opened: {fault.strerror}") from fault
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as fault:
+            self._file.close()
+            raise UsageError(f"another process is writing {str(path)!r}", remedy="wait for it to end") from fault
+        self._events = list(self._recover())
+
+    def _recover(self) -> tuple[Event, ...]:
+        reading = read_ledger(self.path)
+        if self._file.tell() and not self.path.read_bytes().endswith(b"\n"):
+            self._write(b"\n")  # close the torn line, so that the next event starts on a line of its own
+        return reading.events
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything written so far."""
+        return tuple(self._events)
+
+    def append(self, kind: str, data: Mapping[str, Any] | None = None) -> Event:
+        """Write one event and force it to disk.
+
+        Args:
+            kind: What happened, such as `candidate.proposed`.
+            data: JSON values.
+
+        Raises:
+            StorageError: The disk is full or gone.
+        """
+        event = Event(seq=len(self._events), time_s=self._clock.now(), kind=kind, data=dict(data or {}))
+        fields = {"seq": event.seq, "time_s": event.time_s, "kind": kind, "data": event.data}
+        # ASCII only: a lone surrogate in model text must not make the record unwritable.
+        self._write(json.dumps(fields, separators=(",", ":")).encode("ascii") + b"\n")
+        self._events.append(event)
+        return event
+
+    def _write(self, line: bytes) -> None:
+        try:
+            self._file.write(line)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as fault:
+            raise StorageError(
+                f"the ledger {str(self.path)!r} cannot be written: {fault.strerror}",
+                remedy="free some disk space, or set SUTURE_HOME to another disk",
+            ) from fault
+
+    def close(self) -> None:
+        """Let go of the file; safe to call twice."""
+        self._file.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

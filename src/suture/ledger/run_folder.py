@@ -1,0 +1,159 @@
+"""The run folder: one ledger, blobs and replies by hash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from suture.errors import StorageError, UsageError
+
+__all__ = ["RunFolder", "find_run", "list_runs", "new_run"]
+
+
+class RunFolder:
+    """Everything one run leaves on disk.
+
+    Args:
+        path: The folder; its name is the run's id.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.path.name
+
+    @property
+    def ledger_path(self) -> Path:
+        """The JSON lines of the ledger."""
+        return self.path / "ledger.jsonl"
+
+    @property
+    def replies_path(self) -> Path:
+        """Where the model's replies lie, by call hash."""
+        return self.path / "replies"
+
+    def put_blob(self, content: bytes) -> str:
+        """Store bytes once; answers their SHA-256.
+
+        Raises:
+            StorageError: The disk is full or gone.
+        """
+        digest = hashlib.sha256(content).hexdigest()
+        target = self.path / "blobs" / digest
+        if not target.exists():
+            write_atomically(target, content)
+        return digest
+
+    def get_blob(self, digest: str) -> bytes:
+        """Read bytes back.
+
+        Raises:
+            StorageError: They are not there, or are not what was stored.
+        """
+        try:
+            content = (self.path / "blobs" / digest).read_bytes()
+        except OSError as fault:
+            raise StorageError(f"blob {digest!r} of run {self.id!r} cannot be read: {fault.strerror}") from fault
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise StorageError(f"blob {digest!r} of run {self.id!r} was changed on disk")
+        return content
+
+    def put_json(self, value: Any) -> str:
+        """Store a JSON value as a blob; answers its hash."""
+        return self.put_blob(json.dumps(value, sort_keys=True).encode("ascii"))
+
+    def get_json(self, digest: str) -> Any:
+        """Read a JSON value back."""
+        return json.loads(self.get_blob(digest))
+
+    def put_tree(self, files: Mapping[str, bytes]) -> str:
+        """Store files by hash; answers the hash of their list."""
+        return self.put_json({path: self.put_blob(content) for path, content in files.items()})
+
+    def get_tree(self, digest: str) -> dict[str, bytes]:
+        """Read files back."""
+        return {path: self.get_blob(blob) for path, blob in self.get_json(digest).items()}
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Write a file for people, such as `result.diff`; answers its path."""
+        write_atomically(self.path / name, text.encode("utf-8", "surrogateescape"))
+        return self.path / name
+
+
+def write_atomically(target: Path, content: bytes) -> None:
+    """Write a file so that a crash leaves the old one or the new one, never half of either.
+
+    Raises:
+        StorageError: The disk is full or gone.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".partial-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as fault:
+        raise StorageError(
+            f"{str(target)!r} cannot be written: {fault.strerror}",
+            remedy="free some disk space, or set SUTURE_HOME to another disk",
+        ) from fault
+
+
+def new_run(home: Path, *, now_s: float | None = None) -> RunFolder:
+    """Make the folder of a new run under `home`; ids sort by time.
+
+    Raises:
+        StorageError: The folder cannot be made.
+    """
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_s))
+    folder = home / "runs" / f"{stamp}-{secrets.token_hex(3)}"
+    try:
+        folder.mkdir(parents=True)
+    except OSError as fault:
+        raise StorageError(
+            f"the run folder {str(folder)!r} cannot be made: {fault.strerror}",
+            remedy="set SUTURE_HOME to a folder that you can write",
+        ) from fault
+    return RunFolder(folder)
+
+
+def list_runs(home: Path) -> list[RunFolder]:
+    """All runs under `home`, oldest first."""
+    runs = home / "runs"
+    if not runs.is_dir():
+        return []
+    return [RunFolder(path) for path in sorted(runs.iterdir()) if (path / "ledger.jsonl").is_file()]
+
+
+def find_run(home: Path, name: str) -> RunFolder:
+    """The run called `name`: an id, the unique start or end of one, or `last`.
+
+    Raises:
+        UsageError: There is no such run, or more than one.
+    """
+    runs = list_runs(home)
+    if not runs:
+        raise UsageError(f"there are no runs under {str(home)!r}", remedy="start one with `suture run --example`")
+    if name == "last":
+        return runs[-1]
+    found = [run for run in runs if run.id.startswith(name) or run.id.endswith(name)]
+    if len(found) == 1:
+        return found[0]
+    what = "no run" if not found else f"{len(found)} runs"
+    raise UsageError(f"{what} called {name!r} under {str(home)!r}", remedy="see `suture show --list`")

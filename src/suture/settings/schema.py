@@ -1,0 +1,119 @@
+"""The knobs, in small groups. The docstring under each field is its documentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+__all__ = [
+    "BudgetSettings",
+    "KeySettings",
+    "LoopSettings",
+    "ModelSettings",
+    "PathSettings",
+    "SandboxSettings",
+    "Settings",
+]
+
+
+class Group(BaseModel):
+    """What all groups share: immutable, unknown keys refused, documented by docstrings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class ModelSettings(Group):
+    """Which model answers, and how."""
+
+    name: str = "local:qwen2.5-coder-1.5b"
+    """`provider:model`; `local:` is embedded, `scripted:FILE` answers from a file."""
+    temperature: float = Field(default=0.8, ge=0, le=2)
+    """Sampling temperature of every sample after the first, which is greedy."""
+    max_tokens: int = Field(default=1024, ge=16)
+    """The most tokens of one reply."""
+    timeout_s: float = Field(default=600, gt=0)
+    """The most seconds of one call."""
+    base_url: str | None = None
+    """Address of an OpenAI-compatible server, or of Ollama."""
+    context_tokens: int = Field(default=8192, ge=1024)
+    """Context of the embedded model, for each of its parallel slots."""
+    threads: int | None = Field(default=None, ge=1)
+    """Threads of the embedded model; measured once per machine where unset."""
+    seed: int = 0
+    """Seed of the sampler; reply `index` of a call uses `seed + index`."""
+
+
+class KeySettings(Group):
+    """API keys. They are masked wherever they are shown and never written to a run folder."""
+
+    openai: SecretStr | None = None
+    """Key for `openai:` models and OpenAI-compatible servers."""
+    anthropic: SecretStr | None = None
+    """Key for `anthropic:` models."""
+    huggingface: SecretStr | None = None
+    """Token for the Hugging Face hub, where a download needs one."""
+
+
+class SandboxSettings(Group):
+    """The wall around untrusted code."""
+
+    backend: Literal["bubblewrap"] = "bubblewrap"
+    """Which wall."""
+    check_wall_s: float = Field(default=10, gt=0)
+    """Wall-clock seconds of one function-level check."""
+    test_wall_s: float = Field(default=120, gt=0)
+    """Wall-clock seconds of one run of a test command."""
+    memory_mb: int = Field(default=1024, ge=64)
+    """Address space of each process behind the wall, in MiB."""
+    processes: int = Field(default=128, ge=1)
+    """The most processes and threads behind the wall."""
+    disk_mb: int = Field(default=256, ge=1)
+    """Size of each writable folder behind the wall, in MiB."""
+    output_kb: int = Field(default=1024, ge=1)
+    """The most that is kept of each of stdout and stderr, in KiB."""
+
+
+class BudgetSettings(Group):
+    """What one run may use; it ends with `budget_exhausted` rather than use more."""
+
+    attempts: int = Field(default=12, ge=1)
+    """Candidates asked of a model."""
+    tokens: int = Field(default=60_000, ge=1)
+    """Tokens of prompts and replies together."""
+    seconds: float = Field(default=900, gt=0)
+    """Wall-clock seconds."""
+
+
+class LoopSettings(Group):
+    """How the loop goes about it."""
+
+    recipe: str = "adaptive"
+    """A recipe of `loop/recipes/`."""
+    samples: int = Field(default=4, ge=1, le=64)
+    """Fresh samples asked for at once after the greedy one failed."""
+    repair_rounds: int = Field(default=2, ge=0)
+    """Repairs in one lineage before a fresh start."""
+    trust_threshold: float = Field(default=0.9, ge=0, le=1)
+    """A check with less trust informs but never decides."""
+
+
+class PathSettings(Group):
+    """Where Suture keeps things. It never writes into a project unless asked to apply a diff."""
+
+    home: Path = Path("~/.local/state/suture")
+    """Runs and the checkpoint database."""
+    cache: Path = Path("~/.cache/suture")
+    """Model weights and measurements of this machine."""
+
+
+class Settings(Group):
+    """All knobs of one run."""
+
+    model: ModelSettings = ModelSettings()
+    keys: KeySettings = KeySettings()
+    sandbox: SandboxSettings = SandboxSettings()
+    budget: BudgetSettings = BudgetSettings()
+    loop: LoopSettings = LoopSettings()
+    paths: PathSettings = PathSettings()
