@@ -1,0 +1,86 @@
+"""The one seam to a model: messages in, a `Reply` out, and the reply on disk before anyone uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+__all__ = ["Finish", "Message", "Model", "Reply", "Sampling"]
+
+Finish = Literal["stop", "length", "other"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How to draw a reply.
+
+    Attributes:
+        temperature: 0 is greedy.
+        max_tokens: The most tokens of the reply.
+        index: Distinguishes replies to the same prompt; with it the call hash, and the seed, change.
+    """
+
+    temperature: float = 0.0
+    max_tokens: int = 1024
+    index: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What a model answered.
+
+    Attributes:
+        text: The reply.
+        finish: `length` means that it was cut short.
+        prompt_tokens: Tokens of the prompt, as the provider counts.
+        completion_tokens: Tokens of the reply.
+        seconds: How long it took.
+        model: Who answered, as `provider:model`.
+        call_hash: Names the call (model, messages, sampling) in the run's reply store.
+        replayed: Whether the reply came from that store, and so cost nothing now.
+    """
+
+    text: str
+    finish: Finish = "stop"
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    model: str = ""
+    call_hash: str = ""
+    replayed: bool = False
+
+
+class Model(Protocol):
+    """A chat model."""
+
+    name: str
+    """`provider:model`, as the user would write it."""
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        """Ask for one reply.
+
+        Args:
+            messages: The conversation, oldest first.
+            sampling: How to draw the reply.
+
+        Raises:
+            ModelAuthError: The key was refused.
+            ModelRateLimited: Slow down.
+            ModelTimeout: No reply in time.
+            ContextTooLong: The prompt does not fit.
+            ModelError: Anything else on the model's side.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release the server or the connection; safe to call twice."""
+        ...

@@ -1,0 +1,158 @@
+"""The one seam to running untrusted code.
+
+What the program behind the wall does (a non-zero exit, a crash, a time-out) is a value. What the wall itself
+does wrong is a `SandboxError`. A backend that cannot isolate raises `SandboxUnavailable`; it never runs code
+without a wall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+__all__ = ["BOX", "Channel", "Mount", "ProgramLimits", "RunRequest", "RunResult", "RunStatus", "Sandbox"]
+
+BOX = "/box"
+"""The folder behind the wall that holds a request's files and is the program's working directory."""
+
+RunStatus = Literal["ok", "failed", "timeout", "memory", "output_limit", "signalled"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramLimits:
+    """What one program behind the wall may use.
+
+    Attributes:
+        wall_s: Wall-clock seconds until the whole process tree is killed.
+        cpu_s: CPU seconds of each process.
+        memory_mb: Address space of each process, in MiB.
+        processes: Processes and threads.
+        disk_mb: Size of each writable folder, in MiB.
+        file_mb: The largest file, in MiB.
+        open_files: File descriptors of each process.
+        output_bytes: The most that is kept of stdout and of stderr, head and tail each half.
+    """
+
+    wall_s: float = 10.0
+    cpu_s: float = 10.0
+    memory_mb: int = 1024
+    processes: int = 128
+    disk_mb: int = 256
+    file_mb: int = 64
+    open_files: int = 256
+    output_bytes: int = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mount:
+    """A host folder that a program may read.
+
+    Attributes:
+        source: Absolute path on the host.
+        target: Absolute path behind the wall; never under `BOX` or `/tmp`.
+    """
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """One program to run.
+
+    Attributes:
+        argv: The program and its arguments; never a shell string.
+        files: Files to lay under `BOX` first: relative POSIX path -> bytes. Checked on the host.
+        stdin: What the program reads.
+        env: Its whole environment besides `PATH`, `HOME`, `TMPDIR`, `LANG`.
+        mounts: Runtimes to show read-only (an interpreter, its site-packages).
+        limits: What it may use.
+        collect: Relative paths of regular files to bring back.
+    """
+
+    argv: tuple[str, ...]
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    stdin: bytes = b""
+    env: Mapping[str, str] = field(default_factory=dict)
+    mounts: tuple[Mount, ...] = ()
+    limits: ProgramLimits = field(default_factory=ProgramLimits)
+    collect: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """How a program ended.
+
+    Attributes:
+        status: `ok` for exit code 0, `failed` for another, else what ended it.
+        exit_code: Its exit code, where it exited.
+        signal: The signal that ended it, where one did.
+        stdout: What it printed; head and tail where it was cut.
+        stderr: The same of stderr.
+        truncated: Whether stdout or stderr was cut.
+        files: The collected files that existed.
+        wall_s: Seconds it ran.
+    """
+
+    status: RunStatus
+    exit_code: int | None = None
+    signal: int | None = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+    truncated: bool = False
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    wall_s: float = 0.0
+
+
+class Channel(Protocol):
+    """A conversation with a running program, in frames over its stdin and stdout.
+
+    A frame is a 4-byte big-endian length and that many bytes. The program's own prints must go to stderr.
+    """
+
+    async def send(self, frame: bytes) -> None:
+        """Send one frame. A program that has ended does not make this fail; `receive` tells."""
+        ...
+
+    async def receive(self, timeout_s: float) -> bytes | None:
+        """The next frame, or `None` when the program ended, sent something that is no frame, or was late.
+
+        Whatever the cause, the program is dead when this answers `None`.
+        """
+        ...
+
+    async def finish(self) -> RunResult:
+        """Close its stdin, end it where it still runs, and tell how it ended."""
+        ...
+
+
+class Sandbox(Protocol):
+    """A wall. One object may run many programs, also at once; each starts from nothing."""
+
+    name: str
+
+    async def run(self, request: RunRequest) -> RunResult:
+        """Run a program to its end.
+
+        Raises:
+            UsageError: The request is not acceptable (an absolute path, `..`, too large).
+            SandboxUnavailable: No wall can be built here.
+            SandboxBroken: The wall failed.
+        """
+        ...
+
+    def open(self, request: RunRequest) -> AbstractAsyncContextManager[Channel]:
+        """Start a program to talk with; leaving the context kills its whole tree.
+
+        Raises:
+            UsageError: The request is not acceptable.
+            SandboxUnavailable: No wall can be built here.
+            SandboxBroken: The wall failed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Kill everything that still runs; safe to call twice."""
+        ...
