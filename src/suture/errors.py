@@ -135,7 +135,9 @@ class BudgetExceeded(SutureError):
     exit_code = 4
 
     def __init__(self, kind: str, used: float, limit: float) -> None:
-        super().__init__(f"budget of {limit:g} {kind} is spent ({used:g} used)", remedy=f"raise budget.{kind}")
+        super().__init__(
+            f"budget of {limit:g} {kind} is spent ({used:g} used)", remedy=f"raise budget.{kind}"
+        )
         self.kind = kind
         self.used = used
         self.limit = limit

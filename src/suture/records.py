@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -300,12 +300,13 @@ class Result:
 RecordT = TypeVar("RecordT")
 
 
-@lru_cache(maxsize=64)
-def _adapter(cls: type[Any]) -> TypeAdapter[Any]:
+@cache
+def _adapter(cls: Any) -> TypeAdapter[Any]:
     # Pydantic is imported here and not above: `suture --help` must not pay for it.
     from pydantic import ConfigDict, TypeAdapter, with_config
 
-    return TypeAdapter(with_config(ConfigDict(extra="ignore", ser_json_bytes="base64", val_json_bytes="base64"))(cls))
+    config = ConfigDict(extra="ignore", ser_json_bytes="base64", val_json_bytes="base64")
+    return TypeAdapter(with_config(config)(cls))
 
 
 def to_plain(record: Any) -> dict[str, Any]:

@@ -139,7 +139,12 @@ class Budget:
         return Reservation(id=event.seq, attempts=attempts, tokens=tokens)
 
     def settle(
-        self, reservation: Reservation, *, prompt_tokens: int = 0, completion_tokens: int = 0, model_calls: int = 0
+        self,
+        reservation: Reservation,
+        *,
+        prompt_tokens: int = 0,
+        completion_tokens: int = 0,
+        model_calls: int = 0,
     ) -> None:
         """Replace a reservation by what the act really cost; its attempts are spent."""
         self._close(reservation, reservation.attempts, prompt_tokens, completion_tokens, model_calls)
@@ -148,7 +153,9 @@ class Budget:
         """Give a reservation back: the act did not happen, through no fault of the candidate."""
         self._close(reservation, 0, 0, 0, 0)
 
-    def _close(self, reservation: Reservation, attempts: int, prompt: int, completion: int, calls: int) -> None:
+    def _close(
+        self, reservation: Reservation, attempts: int, prompt: int, completion: int, calls: int
+    ) -> None:
         data = {
             "reservation": reservation.id,
             "attempts": attempts,

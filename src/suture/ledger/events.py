@@ -85,7 +85,9 @@ class Ledger:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as fault:
             self._file.close()
-            raise UsageError(f"another process is writing {str(path)!r}", remedy="wait for it to end") from fault
+            raise UsageError(
+                f"another process is writing {str(path)!r}", remedy="wait for it to end"
+            ) from fault
         self._events = list(self._recover())
 
     def _recover(self) -> tuple[Event, ...]:

@@ -63,7 +63,9 @@ class RunFolder:
         try:
             content = (self.path / "blobs" / digest).read_bytes()
         except OSError as fault:
-            raise StorageError(f"blob {digest!r} of run {self.id!r} cannot be read: {fault.strerror}") from fault
+            raise StorageError(
+                f"blob {digest!r} of run {self.id!r} cannot be read: {fault.strerror}"
+            ) from fault
         if hashlib.sha256(content).hexdigest() != digest:
             raise StorageError(f"blob {digest!r} of run {self.id!r} was changed on disk")
         return content
@@ -149,7 +151,9 @@ def find_run(home: Path, name: str) -> RunFolder:
     """
     runs = list_runs(home)
     if not runs:
-        raise UsageError(f"there are no runs under {str(home)!r}", remedy="start one with `suture run --example`")
+        raise UsageError(
+            f"there are no runs under {str(home)!r}", remedy="start one with `suture run --example`"
+        )
     if name == "last":
         return runs[-1]
     found = [run for run in runs if run.id.startswith(name) or run.id.endswith(name)]

@@ -1,0 +1,44 @@
+# One line for each thing a contributor does; CI runs the same lines.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help setup demo test check format lock clean
+
+help:  ## Show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+
+setup: $(STAMP)  ## Make .venv with the locked dependencies
+
+$(STAMP): constraints/dev.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(STAMP)  ## Heal a broken program and write a function, live, on the embedded model
+	$(BIN)/suture models pull qwen2.5-coder-1.5b
+	$(BIN)/suture heal examples/shopping_cart --test "python -m pytest -q"
+	$(BIN)/suture run --example
+
+test: $(STAMP)  ## Run the whole test suite
+	$(PYTEST)
+
+check: $(STAMP)  ## Format, lint and types, exactly as CI does
+	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests
+	$(BIN)/mypy
+
+format: $(STAMP)  ## Format the code and fix what can be fixed
+	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix src tests
+
+lock: $(STAMP)  ## Write constraints/dev.txt anew from pyproject.toml
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --extra local --group dev --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --quiet --output-file constraints/dev.txt
+
+clean:  ## Remove everything that was made here
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
