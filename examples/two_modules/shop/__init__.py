@@ -1,0 +1,1 @@
+"""A shop: what it has, and how it ships orders."""
