@@ -1,0 +1,104 @@
+"""What to do next: a pure function of the progress so far. No clock, no model, no chance.
+
+The order follows what is known of small models: sample and select before repairing, repair from facts for at
+most two rounds in one lineage, then start afresh (see docs/loop.md for the sources).
+"""
+
+from __future__ import annotations
+
+from suture.loop.progress import Progress, Tried
+from suture.loop.recipe import Recipe
+from suture.loop.stuck import SAME_FAILURE_ROUNDS, barren_rounds, same_failure_rounds
+from suture.records import Move, Outcome, Strategy
+
+__all__ = ["decide"]
+
+STRATEGIES: tuple[Strategy, ...] = ("minimal", "restructure", "guard")
+
+
+def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
+    """The moves of the next round; a single `stop` ends the run."""
+    best = progress.best
+    if best is not None and best.solved:
+        if best.origin == "user":
+            return _stop("nothing_to_heal", "every test passes as it is")
+        return _stop("healed", "every trusted check passes")
+    if progress.round == 0:
+        return _within_budget(_fresh(progress, recipe, recipe.opening, greedy=True), progress)
+    if progress.checks == 0:
+        return _stop("not_healed", "there is no check to trust: the code is returned unverified")
+    if recipe.max_rounds is not None and progress.round >= recipe.max_rounds:
+        return _stop("not_healed", f"recipe {recipe.name} gives up after {recipe.max_rounds} round(s)")
+    barren = barren_rounds(progress.tried, progress.round)
+    if barren >= 2 or same_failure_rounds(progress.tried, progress.round) > SAME_FAILURE_ROUNDS:
+        return _stop("stuck", "the last rounds brought nothing new")
+    return _within_budget(_next_round(progress, recipe, nudge=barren == 1), progress)
+
+
+def _next_round(progress: Progress, recipe: Recipe, *, nudge: bool) -> list[Move]:
+    parent = None if nudge else _repairable(progress, recipe)
+    if parent is not None:
+        return _repairs(progress, recipe, parent, recipe.repair_width, greedy=True)
+    return _fresh(progress, recipe, recipe.samples, greedy=False, nudge=nudge)
+
+
+def _repairable(progress: Progress, recipe: Recipe) -> Tried | None:
+    """The best candidate since the last fresh start, unless its lineage has had its repairs.
+
+    Right after the opening there is none: a second draw comes before the first repair.
+    """
+    if progress.round == 1:
+        return None
+    fresh_rounds = [t.round for t in progress.tried if t.depth <= _fresh_depth(progress)]
+    recent = [t for t in progress.tried if t.round >= max(fresh_rounds, default=0)]
+    open_ones = [t for t in recent if t.depth - _fresh_depth(progress) < recipe.repair_rounds]
+    newest = max((t.depth for t in recent), default=0)
+    if newest - _fresh_depth(progress) >= recipe.repair_rounds:
+        return None
+    return max(open_ones, key=lambda t: (-t.regressed, t.passed, -t.failed, t.depth), default=None)
+
+
+def _fresh_depth(progress: Progress) -> int:
+    """Depth of a candidate that starts a lineage: the user's code has depth 0, what replaces it has 1."""
+    return 1 if progress.kind == "heal" else 0
+
+
+def _fresh(progress: Progress, recipe: Recipe, count: int, *, greedy: bool, nudge: bool = False) -> list[Move]:
+    if progress.kind == "heal" and progress.tried:
+        return _repairs(progress, recipe, progress.tried[0], count, greedy=greedy)
+    first = progress.samples_asked
+    reason = "nothing new came: other samples" if nudge else "greedy first" if greedy else "fresh samples"
+    return [
+        Move(
+            kind="sample",
+            temperature=0.0 if greedy and number == 0 else recipe.temperature,
+            index=first + number,
+            reason=reason,
+        )
+        for number in range(count)
+    ]
+
+
+def _repairs(progress: Progress, recipe: Recipe, parent: Tried, count: int, *, greedy: bool) -> list[Move]:
+    first = progress.repairs_asked
+    return [
+        Move(
+            kind="repair",
+            parent=parent.candidate,
+            strategy=STRATEGIES[(number + (0 if greedy else 1)) % len(STRATEGIES)],
+            temperature=0.0 if greedy and number == 0 else recipe.temperature,
+            index=first + number,
+            reason=f"repair from facts ({parent.failed} failing)",
+        )
+        for number in range(count)
+    ]
+
+
+def _within_budget(moves: list[Move], progress: Progress) -> tuple[Move, ...]:
+    if progress.attempts_left is not None:
+        moves = moves[: progress.attempts_left]
+    return tuple(moves) if moves else _stop("budget_exhausted", "no attempts are left")
+
+
+def _stop(outcome: Outcome, reason: str) -> tuple[Move, ...]:
+    return (Move(kind="stop", outcome=outcome, reason=reason),)

@@ -1,0 +1,100 @@
+"""What the policy sees: every candidate tried so far, as numbers, and the order in which they are preferred."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from suture.records import Origin, TaskKind, Verdict, content_hash
+
+__all__ = ["Progress", "Tried", "best_of", "failure_signature", "tally"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """One candidate and what the deciding checks said of it.
+
+    Attributes:
+        candidate: Its content hash.
+        origin: How it came to be.
+        round: The round that proposed it; the user's own code has -1.
+        depth: Repairs between it and the start of its lineage.
+        passed: Deciding checks that passed.
+        failed: Deciding checks that did not.
+        regressed: Deciding checks that passed before the run and now do not.
+        signature: Which checks failed, and how; equal where two candidates fail alike.
+    """
+
+    candidate: str
+    origin: Origin
+    round: int
+    depth: int = 0
+    passed: int = 0
+    failed: int = 0
+    regressed: int = 0
+    signature: str = ""
+
+    @property
+    def solved(self) -> bool:
+        """Whether every deciding check passed, and there was one."""
+        return self.passed > 0 and self.failed == 0 and self.regressed == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """A run up to now.
+
+    Attributes:
+        kind: `write` or `heal`.
+        round: The round to decide on, from 0.
+        tried: Every candidate checked, in the order of proposal; a `heal` run's first is the user's own code.
+        asked: Replies asked for so far, of each kind of move.
+        attempts_left: Attempts that the budget still holds; `None` for no limit.
+        checks: Deciding checks there are; 0 means that nothing can be trusted.
+    """
+
+    kind: TaskKind
+    round: int
+    tried: tuple[Tried, ...] = ()
+    samples_asked: int = 0
+    repairs_asked: int = 0
+    attempts_left: int | None = None
+    checks: int = 1
+
+    @property
+    def best(self) -> Tried | None:
+        """The best candidate under the trusted order."""
+        return best_of(self.tried)
+
+
+def best_of(tried: Sequence[Tried]) -> Tried | None:
+    """The best candidate: no regression first, then most checks passed, then fewest failed, then the earliest.
+
+    A candidate that breaks what worked loses even to the code it started from.
+    """
+    if not tried:
+        return None
+    return max(tried, key=lambda t: (-t.regressed, t.passed, -t.failed, -tried.index(t)))
+
+
+def tally(verdict: Verdict, base: Verdict | None, threshold: float) -> tuple[int, int, int]:
+    """Count the deciding checks: passed, failed, regressed.
+
+    A check with less trust than `threshold` is not counted: it informs, it never decides.
+    """
+    deciding = [o for o in verdict.outcomes if o.trust >= threshold and o.status != "skipped"]
+    passed = sum(o.passed for o in deciding)
+    before = base.passed if base else frozenset()
+    deciding_ids = {o.check_id for o in verdict.outcomes if o.trust >= threshold}
+    regressed = len((before & deciding_ids) - verdict.passed)
+    return passed, len(deciding) - passed, regressed
+
+
+def failure_signature(verdict: Verdict) -> str:
+    """A hash of which checks failed and how; prose and line numbers are left out."""
+    failures = [
+        (o.check_id, o.status, o.counterexample.exception.split(":")[0] if o.counterexample else "")
+        for o in verdict.outcomes
+        if o.check_id in verdict.failed
+    ]
+    return content_hash(sorted(failures))

@@ -1,0 +1,26 @@
+"""Roles that ask a model: typed inputs, a YAML prompt, a typed answer.
+
+This room turns a task and facts into messages, and a reply into files. It never touches the sandbox, and it
+never decides anything: a reply with nothing usable in it is a `MalformedReply`, not a success.
+"""
+
+from suture.roles.coder import (
+    Attempt,
+    RepairBrief,
+    WriteBrief,
+    files_from_reply,
+    repair_messages,
+    write_messages,
+)
+from suture.roles.prompt_files import Prompt, load_prompt
+
+__all__ = [
+    "Attempt",
+    "Prompt",
+    "RepairBrief",
+    "WriteBrief",
+    "files_from_reply",
+    "load_prompt",
+    "repair_messages",
+    "write_messages",
+]

@@ -1,0 +1,254 @@
+"""The coder: writes a module for a task, or mends files from facts.
+
+Its prompts hold the task, the code, the facts and a digest of earlier attempts, never the transcript: a small
+model repeats what it has just read, wrong code above all.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from suture.errors import MalformedReply
+from suture.models import Message, Reply
+from suture.records import Counterexample, Strategy
+from suture.roles.fenced import Block, fenced_blocks
+from suture.roles.prompt_files import Prompt, load_prompt
+from suture.roles.python_code import (
+    complete_from_stub,
+    defined_names,
+    parses,
+    sound_prefix,
+    splice_definitions,
+    without_demo,
+)
+
+__all__ = ["Attempt", "RepairBrief", "WriteBrief", "files_from_reply", "repair_messages", "write_messages"]
+
+MAX_FACTS = 4
+"""Facts shown in one prompt; more of them distract a small model more than they help it."""
+MAX_FACT_CHARS = 600
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteBrief:
+    """What the coder needs to write a module.
+
+    Attributes:
+        statement: The task, in words or as a stub.
+        module: The file to write.
+        entry_point: The name that must be there, where known.
+        tests: Source of the user's tests, which the coder may see; empty where there are none.
+    """
+
+    statement: str
+    module: str
+    entry_point: str | None = None
+    tests: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One line of the digest of earlier attempts."""
+
+    label: str
+    passed: int
+    total: int
+    first_failure: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairBrief:
+    """What the coder needs to mend code.
+
+    Attributes:
+        statement: The task, in words or as a stub; empty where there is only code and tests.
+        files: The files it may change, path -> text.
+        entry_point: The name that must stay there, where known.
+        facts: Counterexamples, most telling first.
+        output: Tail of what the test command printed; used where there are no facts.
+        history: Earlier attempts, oldest first.
+        strategy: How to go about it.
+    """
+
+    statement: str
+    files: Mapping[str, str]
+    entry_point: str | None = None
+    facts: Sequence[Counterexample] = ()
+    output: str = ""
+    history: Sequence[Attempt] = ()
+    strategy: Strategy = "minimal"
+
+
+def write_messages(brief: WriteBrief) -> tuple[Message, ...]:
+    """The prompt for a fresh sample."""
+    prompt = load_prompt("coder")
+    tests = f"\nIt must pass these tests:\n\n{_fence(brief.tests)}\n" if brief.tests else ""
+    text = prompt.render("write", module=brief.module, task=_task(brief.statement), tests=tests)
+    return _conversation(prompt, text)
+
+
+def repair_messages(brief: RepairBrief) -> tuple[Message, ...]:
+    """The prompt for a repair."""
+    prompt = load_prompt("coder")
+    if len(brief.files) == 1:
+        answer = prompt.render("one_file", path=next(iter(brief.files)))
+    else:
+        answer = prompt.render("many_files")
+    text = prompt.render(
+        "repair",
+        task=f"{_task(brief.statement)}\n" if brief.statement else "",
+        files="\n\n".join(f"### {path}\n{_fence(text)}" for path, text in brief.files.items()),
+        facts=_facts(brief),
+        history=_history(brief.history),
+        how=prompt.render(brief.strategy),
+        format=answer,
+    )
+    return _conversation(prompt, text)
+
+
+def _conversation(prompt: Prompt, text: str) -> tuple[Message, ...]:
+    system = Message(role="system", content=prompt.render("system"))
+    return system, Message(role="user", content=text)
+
+
+def _task(statement: str) -> str:
+    """A statement that is Python goes into a fence; the model then sees where it starts and ends."""
+    return _fence(statement) if parses(statement) and defined_names(statement) else statement.strip()
+
+
+def _fence(code: str) -> str:
+    return f"```python\n{code.strip()}\n```"
+
+
+def _facts(brief: RepairBrief) -> str:
+    if not brief.facts:
+        return textwrap.indent(brief.output.strip()[-2000:] or "no output", "    ")
+    shown = [f"- {describe_fact(fact)}" for fact in brief.facts[:MAX_FACTS]]
+    left = len(brief.facts) - len(shown)
+    return "\n".join([*shown, f"- and {left} more failures"] if left > 0 else shown)
+
+
+def describe_fact(fact: Counterexample) -> str:
+    """A counterexample in one sentence."""
+    call = f"`{fact.call}`" if fact.call else f"test {fact.check_id}"
+    where = (
+        f" in {fact.file} line {fact.line}"
+        if fact.line and fact.file
+        else f" in line {fact.line}"
+        if fact.line
+        else ""
+    )
+    if fact.exception:
+        text = f"{call} raised {fact.exception}{where}"
+        text += f", but should give {fact.expected}" if fact.expected else ""
+    else:
+        text = f"{call} gave {fact.got or 'a wrong result'}"
+        text += f", but should give {fact.expected}" if fact.expected else where
+    return text if len(text) <= MAX_FACT_CHARS else f"{text[:MAX_FACT_CHARS]} ... (cut)"
+
+
+def _history(attempts: Sequence[Attempt]) -> str:
+    if not attempts:
+        return ""
+    lines = [
+        f"- {a.label}: {a.passed} of {a.total} checks passed"
+        + (f"; {a.first_failure}" if a.first_failure else "")
+        for a in attempts
+    ]
+    return "\nEarlier attempts that did not work:\n" + "\n".join(lines) + "\n"
+
+
+def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str, str]:
+    """The files that a reply asks to write.
+
+    Raises:
+        MalformedReply: There is no code in it, or not the code that was asked for.
+    """
+    blocks = fenced_blocks(reply.text) or _unfenced(reply)
+    cut = reply.finish == "length"
+    sound = [block for block in (_sound(block, cut=cut) for block in blocks) if block.code.strip()]
+    if not sound:
+        why = "was cut short before the code was complete" if cut else "holds no code"
+        raise MalformedReply(f"the reply {why}", remedy="raise model.max_tokens" if cut else "")
+    if isinstance(brief, WriteBrief):
+        return {brief.module: _written(sound, brief)}
+    return _mended(sound, brief)
+
+
+def _unfenced(reply: Reply) -> list[Block]:
+    """The longest run of lines that is code, in a reply without fences."""
+    lines = reply.text.splitlines(keepends=True)
+    starts = [
+        n
+        for n, line in enumerate(lines)
+        if line.startswith(("def ", "class ", "import ", "from ", "@", "async "))
+    ]
+    for start in starts[:1]:
+        for end in range(len(lines), start, -1):
+            code = "".join(lines[start:end])
+            if parses(code):
+                return [Block(code=code)]
+    if not starts and reply.text.startswith((" ", "\t")):
+        return [Block(code=reply.text)]
+    return []
+
+
+def _sound(block: Block, *, cut: bool) -> Block:
+    if block.closed or (parses(block.code) and not cut):
+        return block
+    return Block(code=sound_prefix(block.code), path=block.path, closed=False)
+
+
+def _written(blocks: Sequence[Block], brief: WriteBrief) -> str:
+    completed = [without_demo(complete_from_stub(block.code, brief.statement)) for block in blocks]
+    entry = brief.entry_point
+    fitting = [code for code in completed if entry is None or entry in defined_names(code)]
+    if fitting:
+        # The first one that fits: later blocks are examples of use, or a second thought without the imports.
+        return next((code for code in fitting if defined_names(code)), fitting[0])
+    joined = without_demo("\n".join(block.code for block in blocks))
+    if entry in defined_names(joined):
+        return joined
+    broken = [code for code in completed if not parses(code) and entry and f"def {entry}" in code]
+    if broken:
+        return broken[0]  # a syntax error is a candidate: its verdict tells the model what is wrong
+    raise MalformedReply(f"the reply does not define {entry!r}")
+
+
+def _mended(blocks: Sequence[Block], brief: RepairBrief) -> dict[str, str]:
+    changed: dict[str, str] = {}
+    for block in blocks:
+        path = _target(block, brief.files)
+        if path is not None:
+            now = changed.get(path, brief.files[path])
+            changed[path] = _merged(now, block.code, brief.entry_point)
+    changed = {path: text for path, text in changed.items() if text != brief.files[path]}
+    if not changed:
+        raise MalformedReply("the reply changes none of the files")
+    return changed
+
+
+def _target(block: Block, files: Mapping[str, str]) -> str | None:
+    """The file a block means: the one it names, else the one whose names it defines."""
+    if block.path in files:
+        return block.path
+    named = [path for path in files if block.path and path.endswith(f"/{block.path}")]
+    if len(named) == 1:
+        return named[0]
+    if len(files) == 1:
+        return next(iter(files))
+    names = defined_names(block.code)
+    shared = {path: len(names & defined_names(text)) for path, text in files.items()}
+    best = max(shared, key=lambda path: shared[path])
+    return best if shared[best] else None
+
+
+def _merged(original: str, code: str, entry_point: str | None) -> str:
+    """A whole file replaces the file; a few of its functions replace their namesakes."""
+    kept = defined_names(original) - {"annotations"}
+    if kept <= defined_names(code) or not parses(original):
+        return without_demo(code) if entry_point else code
+    spliced = splice_definitions(original, code)
+    return spliced if spliced is not None else code
