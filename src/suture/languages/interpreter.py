@@ -1,0 +1,37 @@
+"""What a Python interpreter is to us: where it lies, and what it imports from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Interpreter"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interpreter:
+    """One Python installation, or one virtual environment over it.
+
+    Attributes:
+        executable: Absolute path of the program; inside a virtual environment its own link, not the
+            link's end, because the way in decides which packages are seen.
+        prefix: The environment; equal to `base_prefix` where there is none.
+        base_prefix: The installation that holds the standard library.
+        version: `X.Y` or `X.Y.Z`.
+        site_packages: Absolute folders of installed packages, in the order of `sys.path`.
+        origin: How it was chosen, in words for people.
+        source_roots: Folders of the project (relative, `.` for its root) that an editable install put on
+            `sys.path`. Behind the wall the project lies elsewhere, so these must be put there anew.
+    """
+
+    executable: str
+    prefix: str
+    base_prefix: str
+    version: str
+    site_packages: tuple[str, ...]
+    origin: str
+    source_roots: tuple[str, ...] = ()
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether this is a virtual environment."""
+        return self.prefix != self.base_prefix

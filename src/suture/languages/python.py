@@ -1,0 +1,78 @@
+"""Python's commands: which ones run pytest, and what `python` in them means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from suture.languages.interpreter import Interpreter
+
+__all__ = ["is_pytest_command", "program_environment", "resolve_command"]
+
+PYTHON = re.compile(r"python(3(\.\d+)?)?")
+PYTEST = ("pytest", "py.test")
+OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def is_pytest_command(argv: Sequence[str]) -> bool:
+    """Whether a command runs pytest: `pytest ...`, or `python [options] -m pytest ...`.
+
+    Args:
+        argv: The command; its first word may be a path.
+    """
+    if not argv:
+        return False
+    program = PurePosixPath(argv[0]).name
+    if program in PYTEST:
+        return True
+    return bool(PYTHON.fullmatch(program)) and _module_of(argv) == "pytest"
+
+
+def _module_of(argv: Sequence[str]) -> str | None:
+    words = iter(argv[1:])
+    for word in words:
+        if word in OPTIONS_WITH_VALUE:
+            next(words, None)
+        elif word == "-m":
+            return next(words, None)
+        elif word.startswith("-m"):
+            return word[2:]
+        elif not word.startswith("-") or word in ("-c", "-"):
+            return None
+    return None
+
+
+def resolve_command(argv: Sequence[str], interpreter: Interpreter) -> tuple[str, ...]:
+    """A command with the words `python` and `pytest` replaced by what they mean here.
+
+    Only a bare first word is replaced: who writes a path means that path.
+
+    Args:
+        argv: The command as the user wrote it.
+        interpreter: What `python` means.
+    """
+    if not argv:
+        return ()
+    if argv[0] in PYTEST:
+        return (interpreter.executable, "-m", "pytest", *argv[1:])
+    if PYTHON.fullmatch(argv[0]):
+        return (interpreter.executable, *argv[1:])
+    return tuple(argv)
+
+
+def program_environment(interpreter: Interpreter, box: str) -> dict[str, str]:
+    """The environment variables with which a project's commands find their interpreter behind the wall.
+
+    Args:
+        interpreter: What `python` means.
+        box: The folder behind the wall that holds the project.
+    """
+    environment = {"PATH": f"{PurePosixPath(interpreter.executable).parent}:{SYSTEM_PATH}"}
+    if interpreter.is_virtual:
+        environment["VIRTUAL_ENV"] = interpreter.prefix
+    if interpreter.source_roots:
+        roots = (str(PurePosixPath(box) / root) for root in interpreter.source_roots)
+        environment["PYTHONPATH"] = ":".join(roots)
+    return environment

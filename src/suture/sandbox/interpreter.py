@@ -1,0 +1,191 @@
+"""Which interpreter `python` in a test command means, and what of it a program behind the wall must see.
+
+A virtual environment is read, never started: a project that nobody has read may bring its own `.venv`, and
+its `python` would run on the host. Only `python` on the user's own PATH is asked: a shim cannot be read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from suture.errors import PrerequisiteError
+from suture.languages import Interpreter
+
+__all__ = ["discover_interpreter", "own_interpreter"]
+
+ASK_TIMEOUT_S = 30.0
+ASK = (
+    "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix, "
+    "'%d.%d.%d' % sys.version_info[:3], sys.path]))"
+)
+PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+
+
+def discover_interpreter(project: Path | None, environ: Mapping[str, str]) -> Interpreter:
+    """The interpreter that `python` means for a project.
+
+    In this order: the project's `.venv`, `$VIRTUAL_ENV`, `python` on PATH, the one that runs Suture.
+
+    Args:
+        project: The project's root folder, where there is one.
+        environ: The user's environment variables.
+
+    Raises:
+        PrerequisiteError: The environment that comes first is there but broken; another one is never taken in
+            its place.
+    """
+    root = None if project is None else Path(os.path.abspath(project))  # noqa: PTH100 - resolve() follows links
+    if root is not None and os.path.lexists(root / ".venv"):
+        return read_environment(root / ".venv", "the project's .venv", root)
+    active = environ.get("VIRTUAL_ENV")
+    if active:
+        return read_environment(Path(active), "the active environment ($VIRTUAL_ENV)", root)
+    found = shutil.which("python", path=environ.get("PATH", os.defpath))
+    if found is not None:
+        on_path = _python_on_path(Path(found), root, environ)
+        if on_path is not None:
+            return on_path
+    return _running_interpreter(root)
+
+
+def own_interpreter() -> Interpreter:
+    """The installation that runs Suture, without packages: for our own programs behind the wall."""
+    executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+    return Interpreter(
+        executable=executable,
+        prefix=sys.base_prefix,
+        base_prefix=sys.base_prefix,
+        version="{}.{}.{}".format(*sys.version_info[:3]),
+        site_packages=(),
+        origin="the Python that runs Suture",
+    )
+
+
+def _python_on_path(found: Path, root: Path | None, environ: Mapping[str, str]) -> Interpreter | None:
+    if not found.is_absolute():
+        return None  # a relative PATH entry means whatever folder we happen to stand in
+    if (found.parent.parent / "pyvenv.cfg").is_file():
+        return read_environment(found.parent.parent, f"python on PATH ({found})", root)
+    if root is not None and found.is_relative_to(root):
+        return None  # a program of the project itself must not run on the host
+    try:
+        answer = subprocess.run(
+            [str(found), "-I", "-c", ASK],
+            env=dict(environ),
+            cwd=root,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=ASK_TIMEOUT_S,
+            check=True,
+        )
+        executable, prefix, base_prefix, version, path = json.loads(answer.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None  # such as a pyenv shim with no version chosen: there is no `python` here
+    return Interpreter(
+        executable=executable,
+        prefix=prefix,
+        base_prefix=base_prefix,
+        version=version,
+        site_packages=_package_folders(path),
+        origin=f"python on PATH ({found})",
+        source_roots=_source_roots(path, root),
+    )
+
+
+def _running_interpreter(root: Path | None) -> Interpreter:
+    origin = "the Python that runs Suture (no .venv, $VIRTUAL_ENV or python on PATH)"
+    if (Path(sys.prefix) / "pyvenv.cfg").is_file():
+        return read_environment(Path(sys.prefix), origin, root)
+    return Interpreter(
+        executable=sys.executable,
+        prefix=sys.prefix,
+        base_prefix=sys.base_prefix,
+        version="{}.{}.{}".format(*sys.version_info[:3]),
+        site_packages=_package_folders(sysconfig.get_paths()[key] for key in ("purelib", "platlib")),
+        origin=origin,
+    )
+
+
+def read_environment(prefix: Path, origin: str, root: Path | None) -> Interpreter:
+    """Read a virtual (or conda) environment from its files.
+
+    Args:
+        prefix: The environment's folder.
+        origin: How it was chosen, in words for people.
+        root: The project's root, for finding editable installs.
+
+    Raises:
+        PrerequisiteError: It is not a working environment.
+    """
+    executable = prefix / "bin" / "python"
+    if not executable.is_file():
+        raise _broken(prefix, origin, "bin/python is missing or leads nowhere")
+    packages = sorted((prefix / "lib").glob("python3.*/site-packages"))
+    if not packages:
+        raise _broken(prefix, origin, "it has no lib/python3.*/site-packages")
+    facts = _read_pyvenv(prefix / "pyvenv.cfg")
+    home = facts.get("home")
+    folder_version = packages[-1].parent.name.removeprefix("python")
+    version = facts.get("version", facts.get("version_info", folder_version))
+    pinned = re.match(r"\d+\.\d+(\.\d+)?", version)
+    return Interpreter(
+        executable=str(executable),
+        prefix=str(prefix),
+        base_prefix=str(Path(home).parent) if home else str(prefix),
+        version=pinned.group() if pinned else folder_version,
+        site_packages=(str(packages[-1]),),
+        origin=origin,
+        source_roots=_source_roots(_pth_entries(packages[-1]), root),
+    )
+
+
+def _broken(prefix: Path, origin: str, why: str) -> PrerequisiteError:
+    return PrerequisiteError(
+        f"{origin} at {str(prefix)!r} is not a working environment: {why}",
+        remedy="make it anew with `python3 -m venv`, or remove it",
+    )
+
+
+def _read_pyvenv(path: Path) -> dict[str, str]:
+    try:
+        text = path.read_text("utf-8", "replace")
+    except OSError:
+        return {}
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {key.strip().lower(): value.strip() for key, _, value in pairs}
+
+
+def _pth_entries(packages: Path) -> list[str]:
+    # Lines that start with `import` are code; only site itself may run them, behind the wall.
+    entries: list[str] = []
+    for path in sorted(packages.glob("*.pth")):
+        try:
+            lines = path.read_text("utf-8", "replace").splitlines()
+        except OSError:
+            continue
+        entries += [
+            line for line in lines if line.strip() and not line.startswith(("#", "import ", "import\t"))
+        ]
+    return [str(packages / entry.strip()) for entry in entries]
+
+
+def _package_folders(path: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(entry for entry in path if Path(entry).name in PACKAGE_FOLDERS))
+
+
+def _source_roots(path: Iterable[str], root: Path | None) -> tuple[str, ...]:
+    if root is None:
+        return ()
+    real = root.resolve()
+    folders = (Path(entry).resolve() for entry in path if entry and Path(entry).is_dir())
+    inside = (folder for folder in folders if folder.is_relative_to(real))
+    named = (folder.relative_to(real).as_posix() for folder in inside if folder.name not in PACKAGE_FOLDERS)
+    return tuple(dict.fromkeys(name for name in named if not name.startswith(".venv")))
