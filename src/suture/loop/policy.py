@@ -6,7 +6,7 @@ most two rounds in one lineage, then start afresh (see docs/loop.md for the sour
 
 from __future__ import annotations
 
-from suture.loop.progress import Progress, Tried
+from suture.loop.progress import Progress, Tried, best_of
 from suture.loop.recipe import Recipe
 from suture.loop.stuck import SAME_FAILURE_ROUNDS, barren_rounds, same_failure_rounds
 from suture.records import Move, Outcome, Strategy
@@ -25,6 +25,10 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         return _stop("healed", "every trusted check passes")
     if progress.round == 0:
         return _within_budget(_fresh(progress, recipe, recipe.opening, greedy=True), progress)
+    if progress.faults and set(progress.faults) == {"budget"}:
+        return _stop("budget_exhausted", "the next model call could exceed the budget")
+    if progress.faults and set(progress.faults) <= {"budget", "model"}:
+        return _stop("infra_error", "the model could not be asked")
     if progress.checks == 0:
         return _stop("not_healed", "there is no check to trust: the code is returned unverified")
     if recipe.max_rounds is not None and progress.round >= recipe.max_rounds:
@@ -43,24 +47,15 @@ def _next_round(progress: Progress, recipe: Recipe, *, nudge: bool) -> list[Move
 
 
 def _repairable(progress: Progress, recipe: Recipe) -> Tried | None:
-    """The best candidate since the last fresh start, unless its lineage has had its repairs.
+    """The best candidate of the newest lineage, unless that has had its repairs.
 
-    Right after the opening there is none: a second draw comes before the first repair.
+    The opening is never repaired: a second draw comes before the first repair.
     """
-    if progress.round == 1:
+    newest = max((t.start for t in progress.tried), default=0)
+    lineage = [t for t in progress.tried if t.start == newest]
+    if newest <= 0 or max(t.depth for t in lineage) >= recipe.repair_rounds:
         return None
-    fresh_rounds = [t.round for t in progress.tried if t.depth <= _fresh_depth(progress)]
-    recent = [t for t in progress.tried if t.round >= max(fresh_rounds, default=0)]
-    open_ones = [t for t in recent if t.depth - _fresh_depth(progress) < recipe.repair_rounds]
-    newest = max((t.depth for t in recent), default=0)
-    if newest - _fresh_depth(progress) >= recipe.repair_rounds:
-        return None
-    return max(open_ones, key=lambda t: (-t.regressed, t.passed, -t.failed, t.depth), default=None)
-
-
-def _fresh_depth(progress: Progress) -> int:
-    """Depth of a candidate that starts a lineage: the user's code has depth 0, what replaces it has 1."""
-    return 1 if progress.kind == "heal" else 0
+    return best_of(lineage)
 
 
 def _fresh(progress: Progress, recipe: Recipe, count: int, *, greedy: bool, nudge: bool = False) -> list[Move]:

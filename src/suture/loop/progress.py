@@ -18,7 +18,8 @@ class Tried:
         candidate: Its content hash.
         origin: How it came to be.
         round: The round that proposed it; the user's own code has -1.
-        depth: Repairs between it and the start of its lineage.
+        start: The round of the fresh start that its lineage began with.
+        depth: Repairs between that start and it.
         passed: Deciding checks that passed.
         failed: Deciding checks that did not.
         regressed: Deciding checks that passed before the run and now do not.
@@ -28,6 +29,7 @@ class Tried:
     candidate: str
     origin: Origin
     round: int
+    start: int
     depth: int = 0
     passed: int = 0
     failed: int = 0
@@ -48,9 +50,11 @@ class Progress:
         kind: `write` or `heal`.
         round: The round to decide on, from 0.
         tried: Every candidate checked, in the order of proposal; a `heal` run's first is the user's own code.
-        asked: Replies asked for so far, of each kind of move.
+        samples_asked: Samples asked for so far.
+        repairs_asked: Repairs asked for so far.
         attempts_left: Attempts that the budget still holds; `None` for no limit.
         checks: Deciding checks there are; 0 means that nothing can be trusted.
+        faults: Kinds of the faults of the last round, where it brought no candidate at all.
     """
 
     kind: TaskKind
@@ -60,6 +64,7 @@ class Progress:
     repairs_asked: int = 0
     attempts_left: int | None = None
     checks: int = 1
+    faults: tuple[str, ...] = ()
 
     @property
     def best(self) -> Tried | None:

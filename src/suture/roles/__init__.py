@@ -19,6 +19,7 @@ __all__ = [
     "Prompt",
     "RepairBrief",
     "WriteBrief",
+    "describe_fact",
     "files_from_reply",
     "load_prompt",
     "repair_messages",

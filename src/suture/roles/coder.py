@@ -24,7 +24,7 @@ from suture.roles.python_code import (
     without_demo,
 )
 
-__all__ = ["Attempt", "RepairBrief", "WriteBrief", "files_from_reply", "repair_messages", "write_messages"]
+__all__ = ["Attempt", "RepairBrief", "WriteBrief", "describe_fact", "files_from_reply", "repair_messages", "write_messages"]
 
 MAX_FACTS = 4
 """Facts shown in one prompt; more of them distract a small model more than they help it."""

@@ -1,0 +1,95 @@
+"""From a move to what the coder is told: facts of the failing candidate, and a digest of what was tried."""
+
+from __future__ import annotations
+
+from suture.loop.context import RunContext
+from suture.loop.focus import suspect_files
+from suture.loop.state import LoopState, TriedEntry
+from suture.models import Message
+from suture.records import Counterexample, Move, Verdict
+from suture.roles import Attempt, RepairBrief, WriteBrief, describe_fact, repair_messages, write_messages
+from suture.workspace import overlay
+
+__all__ = ["Brief", "brief_for", "messages_for"]
+
+Brief = WriteBrief | RepairBrief
+
+DIGEST = 3
+"""Earlier attempts that a repair prompt lists."""
+MAX_TEST_CHARS = 4000
+
+
+def brief_for(
+    move: Move, parent: TriedEntry | None, state: LoopState, context: RunContext
+) -> tuple[Brief, tuple[str, ...]]:
+    """The brief of a move, and the files it shows."""
+    if move.kind == "sample" or parent is None:
+        task = context.task
+        tests = _visible_tests(context)
+        brief = WriteBrief(statement=task.statement, module=task.module, entry_point=task.entry_point, tests=tests)
+        return brief, ()
+    return _repair_brief(move, parent, state, context)
+
+
+def messages_for(brief: Brief) -> tuple[Message, ...]:
+    """The prompt of a brief."""
+    return write_messages(brief) if isinstance(brief, WriteBrief) else repair_messages(brief)
+
+
+def _visible_tests(context: RunContext) -> str:
+    """Tests that the user gave: the coder may read them. Examples already stand in the statement."""
+    task = context.task
+    asserts = [check.source for check in task.checks if check.provenance == "user"]
+    files = [
+        content.decode("utf-8", "replace")
+        for path, content in task.files.items()
+        if path in task.test_command and path.endswith(".py")
+    ]
+    text = "\n".join([*asserts, *files])
+    return text if len(text) <= MAX_TEST_CHARS else ""
+
+
+def _repair_brief(
+    move: Move, parent: TriedEntry, state: LoopState, context: RunContext
+) -> tuple[RepairBrief, tuple[str, ...]]:
+    task = context.task
+    candidate = context.candidate(parent["blob"])
+    verdict = context.verdict(parent["verdict"])
+    facts = _deciding_facts(verdict, context.settings.loop.trust_threshold)
+    if task.kind == "write":
+        shown = {task.module: candidate.files[task.module]}
+    else:
+        shown = suspect_files(overlay(task.files, candidate), facts, task.protected)
+    brief = RepairBrief(
+        statement=task.statement,
+        files=shown,
+        entry_point=task.entry_point,
+        facts=facts,
+        output=verdict.output,
+        history=_digest(parent, state, context),
+        strategy=move.strategy,
+    )
+    return brief, tuple(shown)
+
+
+def _deciding_facts(verdict: Verdict, threshold: float) -> tuple[Counterexample, ...]:
+    """No repair against an untrusted test: facts of checks below the threshold are left out."""
+    outcomes = [o for o in verdict.outcomes if o.trust >= threshold and not o.passed]
+    return tuple(o.counterexample for o in outcomes if o.counterexample is not None)
+
+
+def _digest(parent: TriedEntry, state: LoopState, context: RunContext) -> tuple[Attempt, ...]:
+    others = [e for e in state["tried"] if e["origin"] != "user" and e["candidate"] != parent["candidate"]]
+    return tuple(_attempt(entry, context) for entry in others[-DIGEST:])
+
+
+def _attempt(entry: TriedEntry, context: RunContext) -> Attempt:
+    facts = context.verdict(entry["verdict"]).counterexamples
+    return Attempt(
+        label=entry["label"],
+        passed=entry["passed"],
+        total=entry["passed"] + entry["failed"],
+        first_failure=describe_fact(facts[0]) if facts else "",
+    )
+
+

@@ -1,0 +1,71 @@
+"""What a run works with. It travels beside the state, never inside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from suture.checks import Suite
+from suture.ledger import Budget, Ledger, RunFolder
+from suture.loop.progress import Progress, Tried
+from suture.loop.recipe import Recipe
+from suture.loop.state import LoopState, TriedEntry
+from suture.models import Model
+from suture.records import Candidate, Task, Verdict, from_plain, to_plain
+from suture.sandbox import Sandbox
+from suture.settings import Settings
+
+__all__ = ["RunContext"]
+
+
+@dataclass(kw_only=True)
+class RunContext:
+    """The outside things of one run, and what can be computed from its folder.
+
+    Attributes:
+        suite: Set by the prepare step; it is made anew when a run resumes.
+    """
+
+    task: Task
+    folder: RunFolder
+    ledger: Ledger
+    budget: Budget
+    model: Model
+    sandbox: Sandbox
+    settings: Settings
+    recipe: Recipe
+    suite: Suite | None = field(default=None)
+
+    def candidate(self, blob: str) -> Candidate:
+        """Read a candidate back."""
+        return from_plain(Candidate, self.folder.get_json(blob))
+
+    def verdict(self, blob: str) -> Verdict:
+        """Read a verdict back."""
+        return from_plain(Verdict, self.folder.get_json(blob))
+
+    def keep(self, record: Candidate | Verdict) -> str:
+        """Store a record; answers its blob's hash."""
+        return self.folder.put_json(to_plain(record))
+
+    def tried(self, entry: TriedEntry) -> Tried:
+        """A state entry as the policy sees it."""
+        return from_plain(Tried, entry)
+
+    def base_verdict(self, state: LoopState) -> Verdict | None:
+        """The verdict on the user's own code, where there is such code."""
+        first = state["tried"][0] if state["tried"] else None
+        return self.verdict(first["verdict"]) if first and first["origin"] == "user" else None
+
+    def progress(self, state: LoopState) -> Progress:
+        """What the policy sees."""
+        last = [p for p in state["proposals"] if p["round"] == state["round"] - 1]
+        return Progress(
+            kind=self.task.kind,
+            round=state["round"],
+            tried=tuple(self.tried(entry) for entry in state["tried"]),
+            samples_asked=state["samples_asked"],
+            repairs_asked=state["repairs_asked"],
+            attempts_left=self.budget.remaining_attempts(),
+            checks=state["checks"],
+            faults=tuple(p["fault"] for p in last) if all(p["fault"] for p in last) else (),
+        )

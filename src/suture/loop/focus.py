@@ -1,0 +1,91 @@
+"""Which files of a project the coder is shown: those that the failures point at, then what they import."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from suture.records import Counterexample
+from suture.workspace import is_protected
+
+__all__ = ["MAX_SHOWN_CHARS", "suspect_files"]
+
+MAX_SHOWN_CHARS = 12_000
+"""About 3,500 tokens of code; more does not help a small model."""
+
+
+def suspect_files(
+    files: Mapping[str, bytes], facts: Iterable[Counterexample], protected: tuple[str, ...]
+) -> dict[str, str]:
+    """The Python files most likely at fault, most likely first, as text.
+
+    Args:
+        files: The whole project as the failing candidate has it.
+        facts: Its counterexamples.
+        protected: Globs of files that may not be changed, and so are not shown.
+    """
+    texts = {path: text for path, content in files.items() if (text := _python_text(path, content)) is not None}
+    mine = {path for path in texts if not is_protected(path, protected)}
+    named = [fact.file for fact in facts if fact.file in mine]
+    tests = [path for path in texts if path not in mine]
+    reached = _reachable(tests, texts)
+    ranked = dict.fromkeys([*named, *(path for path in reached if path in mine), *sorted(mine)])
+    return _within(MAX_SHOWN_CHARS, {path: texts[path] for path in ranked})
+
+
+def _python_text(path: str, content: bytes) -> str | None:
+    if not path.endswith(".py"):
+        return None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+
+
+def _within(limit: int, texts: Mapping[str, str]) -> dict[str, str]:
+    """As many whole files as fit; the first always does, for a task cut in the middle is no task."""
+    shown: dict[str, str] = {}
+    for path, text in texts.items():
+        if text.strip() and (not shown or sum(map(len, shown.values())) + len(text) <= limit):
+            shown[path] = text
+    return shown
+
+
+def _reachable(starts: Iterable[str], texts: Mapping[str, str]) -> list[str]:
+    """Files that the starting files import, breadth first."""
+    found = list(starts)
+    for path in found:
+        found.extend(target for target in _imports(path, texts) if target not in found)
+    return found
+
+
+def _imports(path: str, texts: Mapping[str, str]) -> list[str]:
+    try:
+        tree = ast.parse(texts[path])
+    except (SyntaxError, ValueError):
+        return []
+    modules: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            package = _package(path, node.level)
+            base = ".".join(part for part in (package, node.module) if part)
+            modules += [base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)]
+    return [target for module in modules if (target := _file_of(module, texts))]
+
+
+def _package(path: str, level: int) -> str:
+    if not level:
+        return ""
+    parents = PurePosixPath(path).parts[:-1]
+    return ".".join(parents[: len(parents) - level + 1])
+
+
+def _file_of(module: str, texts: Mapping[str, str]) -> str | None:
+    """The project's file of a module, whatever folder is on its path (`src/`, or the root)."""
+    stem = module.replace(".", "/")
+    endings = (f"{stem}.py", f"{stem}/__init__.py")
+    matches = [path for path in texts for ending in endings if path == ending or path.endswith(f"/{ending}")]
+    return min(matches, key=len, default=None) if stem else None

@@ -1,0 +1,44 @@
+"""The graph: prepare, then rounds of propose, check and decide, then finish. This file only wires."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Send
+
+from suture.loop.context import RunContext
+from suture.loop.nodes import Branch, check, decide_next, finish, prepare, propose
+from suture.loop.state import LoopState
+
+__all__ = ["build_graph"]
+
+Compiled = CompiledStateGraph[LoopState, RunContext, LoopState, LoopState]
+
+
+def build_graph(checkpointer: BaseCheckpointSaver[Any]) -> Compiled:
+    """The state machine of one run.
+
+    Args:
+        checkpointer: Where the state is kept after each step.
+    """
+    graph = StateGraph(LoopState, context_schema=RunContext)
+    graph.add_node("prepare", prepare)
+    graph.add_node("propose", propose, input_schema=Branch)
+    graph.add_node("check", check)
+    graph.add_node("decide", decide_next)
+    graph.add_node("finish", finish)
+    graph.add_edge(START, "prepare")
+    graph.add_edge("prepare", "decide")
+    graph.add_conditional_edges("decide", _fan_out, ["propose", "finish"])
+    graph.add_edge("propose", "check")
+    graph.add_edge("check", "decide")
+    graph.add_edge("finish", END)
+    return graph.compile(checkpointer=checkpointer)
+
+
+def _fan_out(state: LoopState) -> list[Send] | Literal["finish"]:
+    """One branch for each move; no move is left when an outcome was decided."""
+    return [Send("propose", Branch(move=move, state=state)) for move in state["moves"]] or "finish"

@@ -1,0 +1,9 @@
+"""The graph's nodes: each an async function `(state, runtime) -> update` in a file of its own."""
+
+from suture.loop.nodes.check import check
+from suture.loop.nodes.decide import decide_next
+from suture.loop.nodes.finish import finish
+from suture.loop.nodes.prepare import prepare
+from suture.loop.nodes.propose import Branch, propose
+
+__all__ = ["Branch", "check", "decide_next", "finish", "prepare", "propose"]

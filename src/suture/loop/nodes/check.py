@@ -1,0 +1,99 @@
+"""Check: run the trusted tests on every candidate that waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from suture.checks import check_candidate, prepare_suite
+from suture.loop.context import RunContext
+from suture.loop.progress import failure_signature, tally
+from suture.loop.state import LoopState, Proposal, TriedEntry
+from suture.records import Candidate, Verdict
+
+__all__ = ["check", "judge"]
+
+AT_ONCE = 4
+"""Candidates checked at the same time."""
+
+
+async def check(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
+    """Judge each new candidate once; one that was seen before keeps its verdict and is not run again."""
+    context = runtime.context
+    known = {entry["candidate"] for entry in state["tried"]}
+    waiting: dict[str, Proposal] = {}
+    for proposal in state["proposals"]:
+        if proposal["blob"] and proposal["candidate"] not in known:
+            waiting.setdefault(proposal["candidate"], proposal)
+    base = context.base_verdict(state)
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(proposal: Proposal) -> TriedEntry:
+        async with gate:
+            verdict = await judge(context.candidate(proposal["blob"]), context)
+        return _entry(proposal, verdict, base, context)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(proposal)) for proposal in waiting.values()]
+    except BaseExceptionGroup as faults:
+        raise faults.exceptions[0] from None
+    return {"tried": [*state["tried"], *(task.result() for task in tasks)], "round": state["round"] + 1}
+
+
+async def judge(candidate: Candidate, context: RunContext) -> Verdict:
+    """Run the suite on one candidate and write its verdict down.
+
+    Raises:
+        BudgetExceeded: The time is up.
+        SandboxError: The wall failed.
+    """
+    if context.suite is None:
+        context.suite = await prepare_suite(context.task, context.sandbox, context.settings.sandbox)
+    context.budget.require_time()
+    try:
+        async with asyncio.timeout(context.budget.remaining_s()):
+            verdict = await check_candidate(candidate, context.suite)
+    except TimeoutError:
+        context.budget.require_time()
+        raise
+    threshold = context.settings.loop.trust_threshold
+    passed, failed, _ = tally(verdict, None, threshold)
+    context.ledger.append(
+        "candidate.checked",
+        {
+            "candidate": candidate.hash,
+            "label": candidate.label,
+            "passed": passed,
+            "failed": failed,
+            "evidence": verdict.evidence,
+            "verdict": context.keep(verdict),
+            "seconds": round(verdict.wall_s, 3),
+        },
+    )
+    return verdict
+
+
+def _entry(proposal: Proposal, verdict: Verdict, base: Verdict | None, context: RunContext) -> TriedEntry:
+    passed, failed, regressed = tally(verdict, base, context.settings.loop.trust_threshold)
+    if regressed:
+        lost = sorted((base.passed if base else frozenset()) - verdict.passed)
+        context.ledger.append("candidate.regressed", {"candidate": proposal["candidate"], "checks": lost[:50]})
+    return TriedEntry(
+        candidate=proposal["candidate"],
+        blob=proposal["blob"],
+        verdict=context.keep(verdict),
+        label=proposal["label"],
+        origin=proposal["origin"],
+        round=proposal["round"],
+        start=proposal["start"],
+        depth=proposal["depth"],
+        passed=passed,
+        failed=failed,
+        regressed=regressed,
+        signature=failure_signature(verdict),
+    )
+
+

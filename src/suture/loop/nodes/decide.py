@@ -1,0 +1,37 @@
+"""Decide: ask the policy, and write its moves down before they are made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from suture.loop.context import RunContext
+from suture.loop.policy import decide
+from suture.loop.state import LoopState
+from suture.records import to_plain
+
+__all__ = ["decide_next"]
+
+
+async def decide_next(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
+    """Turn facts and remaining budget into the moves of the next round, or into an outcome."""
+    context = runtime.context
+    progress = context.progress(state)
+    moves = decide(progress, context.recipe)
+    best = progress.best
+    context.ledger.append(
+        "decided",
+        {
+            "round": state["round"],
+            "moves": [to_plain(move) for move in moves],
+            "best": best.candidate if best else None,
+        },
+    )
+    if moves[0].kind == "stop":
+        return {"moves": [], "outcome": moves[0].outcome, "reason": moves[0].reason}
+    return {
+        "moves": [to_plain(move) for move in moves],
+        "samples_asked": state["samples_asked"] + sum(move.kind == "sample" for move in moves),
+        "repairs_asked": state["repairs_asked"] + sum(move.kind == "repair" for move in moves),
+    }

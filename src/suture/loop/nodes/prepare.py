@@ -1,0 +1,50 @@
+"""Prepare: make the suite, and judge the user's own code before anything is changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from suture.checks import prepare_suite
+from suture.loop.context import RunContext
+from suture.loop.nodes.check import judge
+from suture.loop.progress import failure_signature, tally
+from suture.loop.state import LoopState, TriedEntry
+from suture.records import Candidate
+
+__all__ = ["prepare"]
+
+
+async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
+    """Collect the checks; for a `heal` task run them on the code as it is."""
+    context = runtime.context
+    context.suite = await prepare_suite(context.task, context.sandbox, context.settings.sandbox)
+    threshold = context.settings.loop.trust_threshold
+    has_tests = bool(context.task.test_command)
+    trusted = [check for check in context.task.checks if check.trust >= threshold]
+    context.ledger.append("task.prepared", {"checks": len(trusted), "test_command": list(context.task.test_command)})
+    update: dict[str, Any] = {"checks": len(trusted) + has_tests}
+    if context.task.kind == "heal":
+        update["tried"] = [await _base(context)]
+    return update
+
+
+async def _base(context: RunContext) -> TriedEntry:
+    base = Candidate(files={}, origin="user", label="the code as it is")
+    verdict = await judge(base, context)
+    passed, failed, _ = tally(verdict, None, context.settings.loop.trust_threshold)
+    return TriedEntry(
+        candidate=base.hash,
+        blob=context.keep(base),
+        verdict=context.keep(verdict),
+        label=base.label,
+        origin="user",
+        round=-1,
+        start=-1,
+        depth=0,
+        passed=passed,
+        failed=failed,
+        regressed=0,
+        signature=failure_signature(verdict),
+    )

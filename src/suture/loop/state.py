@@ -1,0 +1,78 @@
+"""The graph's state: plain JSON values, and hashes in place of anything large."""
+
+from __future__ import annotations
+
+import operator
+from typing import Annotated, Any, TypedDict
+
+__all__ = ["SCHEMA_VERSION", "LoopState", "Proposal", "TriedEntry", "first_state"]
+
+SCHEMA_VERSION = 1
+
+
+class Proposal(TypedDict):
+    """A candidate that waits for its checks, or a move that brought none.
+
+    `blob` names the candidate in the run folder; it is empty where `fault` says what kind of fault there was
+    (`malformed`, `budget` or `model`) and `message` says it to people.
+    """
+
+    candidate: str
+    blob: str
+    origin: str
+    round: int
+    start: int
+    depth: int
+    label: str
+    fault: str
+    message: str
+
+
+class TriedEntry(TypedDict):
+    """A candidate with its verdict: the fields of `progress.Tried`, and the blobs they were counted from."""
+
+    candidate: str
+    blob: str
+    verdict: str
+    label: str
+    origin: str
+    round: int
+    start: int
+    depth: int
+    passed: int
+    failed: int
+    regressed: int
+    signature: str
+
+
+class LoopState(TypedDict):
+    """What a checkpoint holds."""
+
+    schema_version: int
+    run_id: str
+    round: int
+    checks: int
+    moves: list[dict[str, Any]]
+    samples_asked: int
+    repairs_asked: int
+    proposals: Annotated[list[Proposal], operator.add]
+    tried: list[TriedEntry]
+    outcome: str
+    reason: str
+
+
+def first_state(run_id: str) -> LoopState:
+    """The state of a run that has not begun."""
+    return LoopState(
+        schema_version=SCHEMA_VERSION,
+        run_id=run_id,
+        round=0,
+        checks=0,
+        moves=[],
+        samples_asked=0,
+        repairs_asked=0,
+        proposals=[],
+        tried=[],
+        outcome="",
+        reason="",
+    )
