@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic.fields import FieldInfo
 
 __all__ = [
     "BudgetSettings",
@@ -15,6 +16,7 @@ __all__ = [
     "PathSettings",
     "SandboxSettings",
     "Settings",
+    "setting_fields",
 ]
 
 
@@ -102,10 +104,18 @@ class LoopSettings(Group):
 class PathSettings(Group):
     """Where Suture keeps things. It never writes into a project unless asked to apply a diff."""
 
-    home: Path = Path("~/.local/state/suture")
+    home: Path = Field(default=Path("~/.local/state/suture"), validate_default=True)
     """Runs and the checkpoint database."""
-    cache: Path = Path("~/.cache/suture")
+    cache: Path = Field(default=Path("~/.cache/suture"), validate_default=True)
     """Model weights and measurements of this machine."""
+
+    @field_validator("home", "cache", mode="after")
+    @classmethod
+    def _expand_home(cls, path: Path) -> Path:
+        try:
+            return path.expanduser()
+        except RuntimeError as fault:  # a user with neither HOME nor an entry in the password file
+            raise ValueError(f"{str(path)!r}: no home folder is known here; set HOME") from fault
 
 
 class Settings(Group):
@@ -116,4 +126,14 @@ class Settings(Group):
     sandbox: SandboxSettings = SandboxSettings()
     budget: BudgetSettings = BudgetSettings()
     loop: LoopSettings = LoopSettings()
-    paths: PathSettings = PathSettings()
+    paths: PathSettings = Field(default_factory=PathSettings)  # not at import time: it reads HOME
+
+
+def setting_fields() -> dict[str, FieldInfo]:
+    """Every setting as `group.field`, in the order of this file."""
+    return {
+        f"{group}.{name}": field
+        for group, info in Settings.model_fields.items()
+        if isinstance(info.annotation, type) and issubclass(info.annotation, Group)
+        for name, field in info.annotation.model_fields.items()
+    }

@@ -1,0 +1,156 @@
+"""What ancestors took as constructor arguments, command line flags and files, and what to use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from suture.errors import UsageError
+from suture.settings.aliases import PROVIDERS, model_of, scheme_of
+
+__all__ = ["ARGUMENTS", "OTHER_NAMES", "Argument", "flags_from_arguments", "successor_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """One constructor argument of an ancestor.
+
+    Attributes:
+        name: The argument.
+        setting: The setting it stands for; empty where there is none.
+        says: For an argument without a setting, what to do instead.
+    """
+
+    name: str
+    setting: str = ""
+    says: str = ""
+
+
+_ONE_MODEL = "one model answers every role; name it with model_provider and model_name"
+_NO_CRITIC = "trusted checks decide, there is no critic yet"
+_CHECKPOINTS = "every run is checkpointed; there is nothing to switch on"
+
+ARGUMENTS: tuple[Argument, ...] = (
+    Argument(name="model_provider", setting="model.name"),
+    Argument(name="model_name", setting="model.name"),
+    Argument(name="max_iterations", setting="budget.attempts"),
+    Argument(name="max_retries", setting="budget.attempts"),
+    Argument(name="temperature", setting="model.temperature"),
+    Argument(name="max_tokens", setting="model.max_tokens"),
+    Argument(name="coder_provider", says=_ONE_MODEL),
+    Argument(name="coder_model", says=_ONE_MODEL),
+    Argument(name="coder_max_tokens", says="use max_tokens"),
+    Argument(name="coder_temperature", says="use temperature"),
+    Argument(name="critic_provider", says=_NO_CRITIC),
+    Argument(name="critic_model", says=_NO_CRITIC),
+    Argument(name="critic_max_tokens", says=_NO_CRITIC),
+    Argument(name="critic_temperature", says=_NO_CRITIC),
+    Argument(name="approval_threshold", says=_NO_CRITIC),
+    Argument(name="enable_critic", says=_NO_CRITIC),
+    Argument(name="critic_confidence_threshold", says=_NO_CRITIC),
+    Argument(
+        name="stuck_threshold", says="a run that repeats itself ends as `stuck`; see loop.repair_rounds"
+    ),
+    Argument(name="patience", says="use loop.repair_rounds, the repairs in one lineage before a fresh start"),
+    Argument(
+        name="min_delta", says="a candidate is better when it passes more trusted checks; there is no score"
+    ),
+    Argument(name="early_termination", says="a run stops as soon as every trusted check passes"),
+    Argument(name="schema_retries", says="a malformed reply is a spent attempt; use budget.attempts"),
+    Argument(
+        name="autonomy_level", says="the tree is changed only by a verified diff that was asked to be applied"
+    ),
+    Argument(name="enable_cross_session_memory", says="there is no memory across runs yet"),
+    Argument(name="parallel_strategies", says="use loop.samples, the samples asked for at once"),
+    Argument(
+        name="enable_spec_tests", says="examples in the statement are checks; tests are not generated yet"
+    ),
+    Argument(name="enable_checkpointing", says=_CHECKPOINTS),
+    Argument(name="persist_checkpoints", says=_CHECKPOINTS),
+    Argument(name="model_overrides", says=_ONE_MODEL),
+)
+"""Every constructor argument that an ancestor named."""
+
+OTHER_NAMES: Mapping[str, str] = {
+    "--provider": "use --model PROVIDER:NAME",
+    "--max-iterations": "use SUTURE_BUDGET_ATTEMPTS, or budget.attempts in suture.toml",
+    "-m": "use SUTURE_BUDGET_ATTEMPTS, or budget.attempts in suture.toml",
+    "--task": "give the task as the argument of `suture run`",
+    "-t": "give the task as the argument of `suture run`",
+    "-p": "use `suture heal FOLDER` for a project",
+    "--language": "Python is the only language yet",
+    "--task-ids": "there is no benchmark command yet",
+    "--validate-reference": "there is no benchmark command yet",
+    "config/settings.yaml": "use suture.toml",
+    "max_iterations": "use budget.attempts in suture.toml",
+    "circuit_breaker": "use budget.attempts in suture.toml; a run that repeats itself ends as `stuck`",
+    "safety.block_operations": "nothing to list: code runs behind the sandbox's wall, whatever it calls",
+    "config/database.yaml": "nothing to set up: runs are kept under SUTURE_HOME",
+    "config/openai.yaml": "use model.name in suture.toml; one model answers every role",
+    "config/system_prompts.yaml": "the prompts are part of the program",
+    "config/allowed_deps.json": "the project's own interpreter and its packages are used",
+    "scripts/setup_db.py": "nothing to set up: runs are kept under SUTURE_HOME",
+    "scripts/init_db.sql": "nothing to set up: runs are kept under SUTURE_HOME",
+    "logs/agent.log": "use `suture show last`, or read ledger.jsonl in the run's folder",
+    "history": "use `suture show --list`",
+    "fork_from_iteration": "there is no fork of a run yet; start a new one",
+}
+"""Flags, files and commands of ancestors -> what to use instead."""
+
+_BY_NAME = {argument.name: argument for argument in ARGUMENTS}
+
+
+def successor_of(name: str) -> str | None:
+    """What to use instead of an ancestor's flag, file, command or argument; `None` for an unknown name."""
+    argument = _BY_NAME.get(name)
+    if argument is not None:
+        return argument.says or f"use {argument.setting}"
+    return OTHER_NAMES.get(name)
+
+
+def flags_from_arguments(arguments: Mapping[str, object]) -> dict[str, object]:
+    """Turn an ancestor's constructor arguments into settings for `load_settings(flags=...)`.
+
+    Args:
+        arguments: Name -> value; `None` counts as not given.
+
+    Raises:
+        UsageError: An argument has no setting here; the message names what to use instead.
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    flags: dict[str, object] = {}
+    for name, value in given.items():
+        argument = _BY_NAME.get(name)
+        if argument is None:
+            raise UsageError(f"there is no argument {name!r}", remedy=f"known are {', '.join(_taken())}")
+        if not argument.setting:
+            raise UsageError(f"the argument {name!r} is not available here", remedy=argument.says)
+        if argument.setting != "model.name":
+            flags[argument.setting] = _attempts(value) if name == "max_retries" else value
+    model = _model(given.get("model_provider"), given.get("model_name"))
+    return flags if model is None else {"model.name": model, **flags}
+
+
+def _taken() -> list[str]:
+    return [argument.name for argument in ARGUMENTS if argument.setting]
+
+
+def _attempts(retries: object) -> int:
+    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
+        raise UsageError(f"max_retries={retries!r} is not a whole number of retries")
+    return retries + 1
+
+
+def _model(provider: object, name: object) -> str | None:
+    if provider is not None:
+        return model_of(
+            str(provider).lower(),
+            None if name is None else str(name),
+            said=f"model_provider={provider!r}",
+            name_it="model_name",
+        )
+    if name is None:
+        return None
+    if ":" not in str(name) or scheme_of(str(name)) not in PROVIDERS:
+        raise UsageError(f"model_name={name!r} needs a provider", remedy="give model_provider too")
+    return str(name)

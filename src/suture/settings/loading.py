@@ -1,0 +1,217 @@
+"""One `Settings` out of all sources, each value with its origin."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr, ValidationError
+
+from suture.errors import UsageError
+from suture.settings.aliases import read_aliases, scheme_of
+from suture.settings.schema import Settings, setting_fields
+from suture.settings.sources import (
+    Given,
+    Layer,
+    Variables,
+    file_layer,
+    flag_layer,
+    read_variables,
+    variable_of,
+)
+
+__all__ = ["Loaded", "SettingDescription", "describe_settings", "load_settings", "render_settings"]
+
+KEYLESS = frozenset({"local", "scripted"})
+"""Providers that are never sent a key."""
+PATHS = ("paths.home", "paths.cache")
+MASK = "********"
+_PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]*@")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """Settings and how they came to be.
+
+    Attributes:
+        settings: All of them, checked.
+        origins: Dotted key -> where its value comes from, for people.
+        notes: Lines the user should see: variables that have no effect, and why.
+    """
+
+    settings: Settings
+    origins: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingDescription:
+    """One setting for the docs: its dotted key, its variable, its default and what it does."""
+
+    key: str
+    variable: str
+    default: str
+    text: str
+
+
+def load_settings(
+    project: Path, flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None
+) -> Loaded:
+    """Read every source and merge them.
+
+    A flag beats a `SUTURE_*` variable, which beats the same name in the project's `.env`, an ancestor's
+    variable, `suture.toml` of the project, the user's file, the default.
+
+    Args:
+        project: The project's folder, or a file in it.
+        flags: Dotted key -> value; `None` counts as not given.
+        environ: The environment; the process's own where not given.
+
+    Raises:
+        UsageError: A source cannot be read, a key is unknown, a value is wrong, or the project's files ask
+            for the user's key to be sent to an address of their choice.
+    """
+    environ = os.environ if environ is None else environ
+    folder = (project if project.is_dir() else project.parent).absolute()
+    weak = _merged(
+        _default_layer(environ),
+        file_layer(_user_file(environ), from_project=False),
+        file_layer(folder / "suture.toml", from_project=True),
+    )
+    variables = read_variables(environ, folder)
+    strong = _merged(*variables.own, flag_layer(flags or {}))
+    aliases, notes = _alias_layer(variables, strong, weak)
+    given = _merged(weak, aliases, strong)
+    settings = _validated(given, environ)
+    _refuse_leaking_a_key(settings, given, environ)
+    origins = {key: given[key].origin if key in given else "default" for key in setting_fields()}
+    return Loaded(settings=settings, origins=origins, notes=notes)
+
+
+def _merged(*layers: Layer) -> Layer:
+    merged: Layer = {}
+    for layer in layers:
+        merged.update(layer)
+    return merged
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    if environ.get("HOME"):
+        return Path(environ["HOME"])
+    try:
+        return Path.home()
+    except RuntimeError as fault:
+        raise UsageError("no home folder is known here", remedy="set HOME") from fault
+
+
+def _user_file(environ: Mapping[str, str]) -> Path:
+    return (_xdg(environ, "XDG_CONFIG_HOME") or _home(environ) / ".config") / "suture" / "suture.toml"
+
+
+def _xdg(environ: Mapping[str, str], name: str) -> Path | None:
+    # The XDG base directory specification: a relative path is invalid and is ignored.
+    path = Path(environ.get(name, ""))
+    return path if path.is_absolute() else None
+
+
+def _default_layer(environ: Mapping[str, str]) -> Layer:
+    layer: Layer = {}
+    for key, variable in (("paths.home", "XDG_STATE_HOME"), ("paths.cache", "XDG_CACHE_HOME")):
+        base = _xdg(environ, variable)
+        value = setting_fields()[key].default if base is None else base / "suture"
+        origin = "default" if base is None else f"default under {variable}"
+        layer[key] = Given(value=value, origin=origin, folder=_home(environ))
+    return layer
+
+
+def _alias_layer(variables: Variables, strong: Layer, weak: Layer) -> tuple[Layer, tuple[str, ...]]:
+    holds = {**weak, **strong}.get("model.name")
+    reading = read_aliases(
+        {name: str(given.value) for name, given in variables.ancestors.items()},
+        decided={key: given.origin for key, given in strong.items()},
+        model=str(holds.value) if holds else Settings().model.name,
+    )
+    layer: Layer = {}
+    for key, (variable, value) in reading.values.items():
+        source = variables.ancestors[variable]
+        layer[key] = Given(
+            value=value, origin=source.origin, folder=source.folder, from_project=source.from_project
+        )
+    return layer, reading.notes
+
+
+def _validated(given: Layer, environ: Mapping[str, str]) -> Settings:
+    groups: dict[str, dict[str, Any]] = {}
+    for key, entry in given.items():
+        group, _, field = key.partition(".")
+        groups.setdefault(group, {})[field] = _absolute(entry, environ) if key in PATHS else entry.value
+        if isinstance(entry.value, bool):  # pydantic would read it as 0 or 1; no setting is a yes or no
+            raise UsageError(f"{key} from {entry.origin}: a number or a text is wanted, not {entry.value!r}")
+    try:
+        return Settings.model_validate(groups)
+    except ValidationError as fault:
+        error = fault.errors()[0]
+        key = ".".join(str(part) for part in error["loc"][:2])
+        shown = "" if key.startswith("keys.") else f" {error['input']!r}"
+        # Not chained: the foreign error repeats the value, which may be a key.
+        raise UsageError(f"{key} from {given[key].origin}:{shown} is wrong: {error['msg']}") from None
+
+
+def _absolute(entry: Given, environ: Mapping[str, str]) -> object:
+    if not isinstance(entry.value, str | Path):
+        return entry.value
+    path = Path(entry.value)
+    if path.parts[:1] == ("~",):
+        path = _home(environ).joinpath(*path.parts[1:])
+    return entry.folder / path.expanduser()
+
+
+def _refuse_leaking_a_key(settings: Settings, given: Layer, environ: Mapping[str, str]) -> None:
+    address = given.get("model.base_url")
+    scheme = scheme_of(settings.model.name)
+    if address is None or not address.from_project or scheme in KEYLESS:
+        return
+    if scheme == "ollama" and not environ.get("OLLAMA_API_KEY"):  # Ollama's client sends that one, if any
+        return
+    # Of a provider that we hold no key of, the provider's own library may find one in the environment.
+    known = f"keys.{scheme}" in setting_fields()
+    key = given.get(f"keys.{scheme}")
+    if (known and key is None) or (key is not None and key.from_project):
+        return
+    whose = f"your key ({key.origin})" if key is not None else f"your key for {scheme!r}"
+    raise UsageError(
+        f"the project's own files ({address.origin}) would send {whose} to {_shown(address.value)!r}",
+        remedy="if you trust that address, set SUTURE_MODEL_BASE_URL in your environment",
+    )
+
+
+def render_settings(loaded: Loaded) -> list[tuple[str, str, str]]:
+    """Each setting as key, value and origin, in the order of the schema; keys are masked."""
+    plain = {name: dict(group) for name, group in loaded.settings}
+    rows: list[tuple[str, str, str]] = []
+    for key in setting_fields():
+        group, _, field = key.partition(".")
+        rows.append((key, _shown(plain[group][field]), loaded.origins[key]))
+    return rows
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "unset"
+    if isinstance(value, SecretStr):
+        return MASK
+    return _PASSWORD_IN_ADDRESS.sub(f"{MASK}@", str(value))
+
+
+def describe_settings() -> list[SettingDescription]:
+    """Every setting with the docstring under it, for the docs."""
+    return [
+        SettingDescription(
+            key=key, variable=variable_of(key), default=_shown(field.default), text=field.description or ""
+        )
+        for key, field in setting_fields().items()
+    ]

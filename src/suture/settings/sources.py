@@ -1,0 +1,170 @@
+"""The sources of settings, each read on its own; `loading` puts them in order."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from suture.errors import UsageError
+from suture.settings.aliases import is_alias
+from suture.settings.dotenv import parse_dotenv
+from suture.settings.schema import Settings, setting_fields
+
+__all__ = ["Given", "Layer", "Variables", "file_layer", "flag_layer", "read_variables", "variable_of"]
+
+PREFIX = "SUTURE_"
+SHORT_NAMES = {"SUTURE_HOME": "paths.home", "SUTURE_MODEL": "model.name"}
+NOT_SETTINGS = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE"})
+"""Variables that the test suite reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """One value of one setting.
+
+    Attributes:
+        value: As it was written; not yet checked.
+        origin: For people, such as `environment SUTURE_HOME`.
+        folder: What a relative path is relative to.
+        from_project: Whether the project's own files said so; they are trusted less than the user.
+    """
+
+    value: object
+    origin: str
+    folder: Path
+    from_project: bool = False
+
+
+Layer = dict[str, Given]
+"""What one source says: dotted key -> value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variables:
+    """The environment and the project's `.env`, in one.
+
+    Attributes:
+        own: `SUTURE_*` as settings, the weaker `.env` first.
+        ancestors: The ancestors' variables by name; the environment beats `.env`.
+    """
+
+    own: tuple[Layer, ...]
+    ancestors: Mapping[str, Given]
+
+
+def variable_of(key: str) -> str:
+    """The variable of a setting: `SUTURE_BUDGET_TOKENS` of `budget.tokens`."""
+    return PREFIX + key.replace(".", "_").upper()
+
+
+def _own_names() -> dict[str, str]:
+    return {variable_of(key): key for key in setting_fields()} | SHORT_NAMES
+
+
+def flag_layer(flags: Mapping[str, object]) -> Layer:
+    """What the command line or a caller says; `None` counts as not given.
+
+    Raises:
+        UsageError: There is no such setting.
+    """
+    layer: Layer = {}
+    for key, value in flags.items():
+        _require_known(key, "the flags")
+        if value is not None:
+            layer[key] = Given(value=value, origin="flag", folder=Path.cwd())
+    return layer
+
+
+def file_layer(path: Path, *, from_project: bool) -> Layer:
+    """What a `suture.toml` says; a missing file says nothing.
+
+    Raises:
+        UsageError: The file cannot be read, or names something that is no setting.
+    """
+    text = _read_text(path)
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as fault:
+        raise UsageError(f"{str(path)!r} is not TOML: {fault}") from fault
+    layer: Layer = {}
+    for group, table in tables.items():
+        entries = (
+            {f"{group}.{name}": value for name, value in table.items()} if isinstance(table, dict) else {}
+        )
+        if not isinstance(table, dict) or (not entries and group not in Settings.model_fields):
+            _require_known(group, repr(str(path)))
+        for key, value in entries.items():
+            _require_known(key, repr(str(path)))
+            layer[key] = Given(value=value, origin=str(path), folder=path.parent, from_project=from_project)
+    return layer
+
+
+def read_variables(environ: Mapping[str, str], project: Path) -> Variables:
+    """Read the environment and the project's `.env`. An empty variable counts as not set.
+
+    Raises:
+        UsageError: A `SUTURE_*` name is no setting, or `.env` cannot be read.
+    """
+    path = project / ".env"
+    dotenv = parse_dotenv(_read_text(path), _is_ours, source=repr(str(path)))
+    outer = {name: value for name, value in environ.items() if _is_ours(name)}
+    own: list[Layer] = []
+    ancestors: dict[str, Given] = {}
+    for variables, place, folder, from_project in (
+        (dotenv, str(path), project, True),
+        (outer, "environment", Path.cwd(), False),
+    ):
+        given = {
+            name: Given(value=value, origin=f"{place} {name}", folder=folder, from_project=from_project)
+            for name, value in variables.items()
+            if value.strip()
+        }
+        own.append(_own_layer(given, place))
+        ancestors.update((name, value) for name, value in given.items() if is_alias(name))
+    return Variables(own=tuple(own), ancestors=ancestors)
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(PREFIX) or is_alias(name)
+
+
+def _own_layer(given: Mapping[str, Given], place: str) -> Layer:
+    names = _own_names()
+    layer: Layer = {}
+    for name, value in given.items():
+        if is_alias(name) or name in NOT_SETTINGS:
+            continue
+        if name not in names:
+            raise UsageError(f"{place}: there is no setting {name}", remedy=_suggestion(name, list(names)))
+        key = names[name]
+        if key in layer and layer[key].value != value.value:
+            raise UsageError(f"{name} and {layer[key].origin} say two things of {key}", remedy="unset one")
+        layer[key] = value
+    return layer
+
+
+def _require_known(key: str, place: str) -> None:
+    keys = setting_fields()
+    if key not in keys:
+        raise UsageError(f"{place}: there is no setting {key!r}", remedy=_suggestion(key, list(keys)))
+
+
+def _suggestion(name: str, known: list[str]) -> str:
+    same_field = [key for key in known if key.rpartition(".")[2] == name.rpartition(".")[2]]
+    close = same_field or difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean {close[0]}?" if close else "`suture config show` lists them"
+
+
+def _read_text(path: Path) -> str:
+    if not path.is_file():  # a virtual environment may be called `.env`
+        return ""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as fault:
+        raise UsageError(f"{str(path)!r} cannot be read: {os.strerror(fault.errno or 0)}") from fault
+    except UnicodeDecodeError as fault:
+        raise UsageError(f"{str(path)!r} is not UTF-8 text") from fault
