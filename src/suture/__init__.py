@@ -1,1 +1,24 @@
-"""Suture."""
+"""Suture: a coding agent that heals.
+
+It writes code from a task, or repairs code that exists, in a sandbox, until tests that can be trusted pass.
+The names here are loaded when they are first used: importing `suture` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from suture.api import SelfHealingAgent, heal, run_sync, solve
+    from suture.records import Check, Result, Task
+
+__all__ = ["Check", "Result", "SelfHealingAgent", "Task", "heal", "run_sync", "solve"]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in __all__:
+        raise AttributeError(f"module 'suture' has no attribute {name!r}")
+    room = "suture.records" if name in ("Check", "Result", "Task") else "suture.api"
+    return getattr(import_module(room), name)

@@ -6,9 +6,11 @@ This room keeps no state elsewhere: what is not in the run folder did not happen
 from suture.ledger.budget import Budget, Limits, Reservation, spend_of
 from suture.ledger.clock import Clock, SystemClock
 from suture.ledger.events import Ledger, LedgerReading, read_ledger
+from suture.ledger.follow import LAST_EVENTS, follow_ledger
 from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run
 
 __all__ = [
+    "LAST_EVENTS",
     "Budget",
     "Clock",
     "Ledger",
@@ -18,6 +20,7 @@ __all__ = [
     "RunFolder",
     "SystemClock",
     "find_run",
+    "follow_ledger",
     "list_runs",
     "new_run",
     "read_ledger",

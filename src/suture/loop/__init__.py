@@ -1,7 +1,7 @@
 """The loop: state, graph, nodes, policy, stuck detection, recipes.
 
 This room decides what happens next and in what order. It imports no front door, it never runs code itself
-(`checks` does, in the sandbox), and its policy is a pure function. Only this room knows LangGraph's graph API.
+(`checks` does, in the sandbox), and its policy is a pure function. LangGraph's graph API is known here only.
 """
 
 from suture.loop.context import RunContext

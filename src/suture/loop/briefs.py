@@ -26,7 +26,9 @@ def brief_for(
     if move.kind == "sample" or parent is None:
         task = context.task
         tests = _visible_tests(context)
-        brief = WriteBrief(statement=task.statement, module=task.module, entry_point=task.entry_point, tests=tests)
+        brief = WriteBrief(
+            statement=task.statement, module=task.module, entry_point=task.entry_point, tests=tests
+        )
         return brief, ()
     return _repair_brief(move, parent, state, context)
 
@@ -91,5 +93,3 @@ def _attempt(entry: TriedEntry, context: RunContext) -> Attempt:
         total=entry["passed"] + entry["failed"],
         first_failure=describe_fact(facts[0]) if facts else "",
     )
-
-

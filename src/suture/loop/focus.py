@@ -25,7 +25,9 @@ def suspect_files(
         facts: Its counterexamples.
         protected: Globs of files that may not be changed, and so are not shown.
     """
-    texts = {path: text for path, content in files.items() if (text := _python_text(path, content)) is not None}
+    texts = {
+        path: text for path, content in files.items() if (text := _python_text(path, content)) is not None
+    }
     mine = {path for path in texts if not is_protected(path, protected)}
     named = [fact.file for fact in facts if fact.file in mine]
     tests = [path for path in texts if path not in mine]

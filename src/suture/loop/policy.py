@@ -58,7 +58,9 @@ def _repairable(progress: Progress, recipe: Recipe) -> Tried | None:
     return best_of(lineage)
 
 
-def _fresh(progress: Progress, recipe: Recipe, count: int, *, greedy: bool, nudge: bool = False) -> list[Move]:
+def _fresh(
+    progress: Progress, recipe: Recipe, count: int, *, greedy: bool, nudge: bool = False
+) -> list[Move]:
     if progress.kind == "heal" and progress.tried:
         return _repairs(progress, recipe, progress.tried[0], count, greedy=greedy)
     first = progress.samples_asked

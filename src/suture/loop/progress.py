@@ -1,4 +1,4 @@
-"""What the policy sees: every candidate tried so far, as numbers, and the order in which they are preferred."""
+"""What the policy sees: every candidate tried so far, as numbers, and the order of preference among them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Progress:
 
 
 def best_of(tried: Sequence[Tried]) -> Tried | None:
-    """The best candidate: no regression first, then most checks passed, then fewest failed, then the earliest.
+    """The best candidate: no regression, then most checks passed, then fewest failed, then the earliest.
 
     A candidate that breaks what worked loses even to the code it started from.
     """

@@ -41,7 +41,9 @@ class Recipe:
 def list_recipes() -> tuple[str, ...]:
     """Names of the recipes that ship with Suture."""
     folder = files("suture.loop") / "recipes"
-    return tuple(sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml")))
+    return tuple(
+        sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
+    )
 
 
 def load_recipe(settings: LoopSettings, temperature: float) -> Recipe:

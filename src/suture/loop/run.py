@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from suture.errors import BudgetExceeded, Cancelled, PrerequisiteError, SandboxError, StorageError, UsageError
 from suture.ledger import read_ledger
@@ -71,7 +71,9 @@ async def run_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) 
     return _result_of(context)
 
 
-async def _end(context: RunContext, graph: Any, config: RunnableConfig, outcome: Outcome, reason: str) -> Result:
+async def _end(
+    context: RunContext, graph: Any, config: RunnableConfig, outcome: Outcome, reason: str
+) -> Result:
     """Name the outcome of a run that did not reach its last node; work with the last checkpoint."""
     snapshot = await graph.aget_state(config)
     state = cast(LoopState, snapshot.values or first_state(context.folder.id))

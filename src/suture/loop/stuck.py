@@ -24,7 +24,7 @@ def barren_rounds(tried: Sequence[Tried], rounds: int) -> int:
 
 
 def same_failure_rounds(tried: Sequence[Tried], rounds: int) -> int:
-    """How many rounds in a row, up to the last, failed only in ways seen at the best of the rounds before them."""
+    """How many rounds in a row, up to the last, gained nothing and failed only in ways seen before."""
     count = 0
     for number in range(rounds - 1, 0, -1):
         now = [t for t in tried if t.round == number]

@@ -8,10 +8,11 @@ from suture.roles.coder import (
     Attempt,
     RepairBrief,
     WriteBrief,
-    files_from_reply,
+    describe_fact,
     repair_messages,
     write_messages,
 )
+from suture.roles.coder_reply import files_from_reply
 from suture.roles.prompt_files import Prompt, load_prompt
 
 __all__ = [

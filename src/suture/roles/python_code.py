@@ -74,7 +74,7 @@ def sound_prefix(code: str) -> str:
 
 
 def without_demo(code: str) -> str:
-    """The module without top-level asserts and prints: a model's own examples, run at import, decide nothing."""
+    """The module without top-level asserts and prints: a model's own examples decide nothing."""
     tree = _parse(code)
     if tree is None:
         return code

@@ -80,7 +80,9 @@ def _entry(proposal: Proposal, verdict: Verdict, base: Verdict | None, context: 
     passed, failed, regressed = tally(verdict, base, context.settings.loop.trust_threshold)
     if regressed:
         lost = sorted((base.passed if base else frozenset()) - verdict.passed)
-        context.ledger.append("candidate.regressed", {"candidate": proposal["candidate"], "checks": lost[:50]})
+        context.ledger.append(
+            "candidate.regressed", {"candidate": proposal["candidate"], "checks": lost[:50]}
+        )
     return TriedEntry(
         candidate=proposal["candidate"],
         blob=proposal["blob"],
@@ -95,5 +97,3 @@ def _entry(proposal: Proposal, verdict: Verdict, base: Verdict | None, context: 
         regressed=regressed,
         signature=failure_signature(verdict),
     )
-
-

@@ -23,7 +23,9 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     threshold = context.settings.loop.trust_threshold
     has_tests = bool(context.task.test_command)
     trusted = [check for check in context.task.checks if check.trust >= threshold]
-    context.ledger.append("task.prepared", {"checks": len(trusted), "test_command": list(context.task.test_command)})
+    context.ledger.append(
+        "task.prepared", {"checks": len(trusted), "test_command": list(context.task.test_command)}
+    )
     update: dict[str, Any] = {"checks": len(trusted) + has_tests}
     if context.task.kind == "heal":
         update["tried"] = [await _base(context)]

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from langgraph.runtime import Runtime
 
 from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError
-from suture.loop.briefs import Brief, brief_for, messages_for
+from suture.loop.briefs import brief_for, messages_for
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.models import Message, Reply, Sampling, count_upper_bound
@@ -91,7 +91,13 @@ def _entry(candidate: Candidate, blob: str, state: LoopState, parent: TriedEntry
 
 def _nothing(state: LoopState, fault: ModelError | BudgetExceeded) -> Proposal:
     number = state["round"]
-    kind = "malformed" if isinstance(fault, MalformedReply) else "model" if isinstance(fault, ModelError) else "budget"
+    kind = (
+        "malformed"
+        if isinstance(fault, MalformedReply)
+        else "model"
+        if isinstance(fault, ModelError)
+        else "budget"
+    )
     return Proposal(
         candidate="",
         blob="",
@@ -107,7 +113,9 @@ def _nothing(state: LoopState, fault: ModelError | BudgetExceeded) -> Proposal:
 
 def _label(move: Move) -> str:
     how = "greedy" if move.temperature == 0 else f"T={move.temperature:g}"
-    what = f"repair {move.index + 1}, {move.strategy}" if move.kind == "repair" else f"sample {move.index + 1}"
+    what = (
+        f"repair {move.index + 1}, {move.strategy}" if move.kind == "repair" else f"sample {move.index + 1}"
+    )
     return f"{what}, {how}"
 
 
