@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 __all__ = ["Finish", "Message", "Model", "Reply", "Sampling"]
 
@@ -59,6 +59,7 @@ class Reply:
     replayed: bool = False
 
 
+@runtime_checkable
 class Model(Protocol):
     """A chat model."""
 

@@ -1,0 +1,27 @@
+"""One chat seam over every model: `complete(messages, sampling) -> Reply`.
+
+This room owns the seam, the embedded llama.cpp server with its weights, the providers behind LangChain, the
+scripted model, and the store that holds every reply before it is used. It must not know roles. Vendor SDKs
+are imported only when a model of theirs is used.
+"""
+
+from suture.models.providers import notice_of, open_model
+from suture.models.replies import RecordedModel, call_hash
+from suture.models.scripted import ScriptedModel, ScriptRanDry
+from suture.models.seam import Finish, Message, Model, Reply, Sampling
+from suture.models.tokens import count_upper_bound
+
+__all__ = [
+    "Finish",
+    "Message",
+    "Model",
+    "RecordedModel",
+    "Reply",
+    "Sampling",
+    "ScriptRanDry",
+    "ScriptedModel",
+    "call_hash",
+    "count_upper_bound",
+    "notice_of",
+    "open_model",
+]

@@ -1,0 +1,168 @@
+"""A model that answers from a script: replies and faults, in order."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, get_args
+
+from suture import errors
+from suture.errors import ModelError, UsageError
+from suture.models.seam import Finish, Message, Reply, Sampling
+from suture.models.tokens import count_upper_bound, text_upper_bound
+
+__all__ = ["ScriptRanDry", "ScriptedCall", "ScriptedModel", "open_script"]
+
+RAISABLE: Mapping[str, type[errors.SutureError]] = {
+    fault.__name__: fault
+    for fault in (
+        errors.ContextTooLong,
+        errors.MalformedReply,
+        errors.ModelAuthError,
+        errors.ModelError,
+        errors.ModelRateLimited,
+        errors.ModelTimeout,
+    )
+}
+"""What a script may raise, by name."""
+
+BYTES_PER_TOKEN = 4
+"""A usual size of a token in English and code; scripted replies count themselves with it."""
+
+
+class ScriptRanDry(ModelError):
+    """A scripted model was asked more often than its script answers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptedCall:
+    """What a scripted model was asked."""
+
+    messages: tuple[Message, ...]
+    sampling: Sampling
+
+
+class ScriptedModel:
+    """Answers from a list and records what it was asked; safe under concurrent calls.
+
+    Args:
+        replies: In order: a text, a `Reply`, or an exception to raise.
+        name: How the model calls itself.
+        repeat_last: Answer with the last reply for ever, instead of running dry.
+    """
+
+    notice = "scripted, not a model"
+
+    def __init__(
+        self,
+        replies: Sequence[str | Exception | Reply],
+        *,
+        name: str = "scripted:replies",
+        repeat_last: bool = False,
+    ) -> None:
+        self.name = name
+        self.calls: list[ScriptedCall] = []
+        self._replies = tuple(replies)
+        self._repeat_last = repeat_last
+        self._lock = threading.Lock()
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        """Answer with the next entry of the script; see `Model.complete`.
+
+        Raises:
+            ScriptRanDry: The script has no more entries.
+            Exception: The entry is an exception.
+        """
+        with self._lock:
+            position = len(self.calls)
+            self.calls.append(ScriptedCall(messages=tuple(messages), sampling=sampling))
+        entry = self._entry(position)
+        if isinstance(entry, Exception):
+            raise entry
+        if isinstance(entry, Reply):
+            return replace(entry, model=self.name)
+        return Reply(
+            text=entry,
+            prompt_tokens=count_upper_bound(messages) // BYTES_PER_TOKEN,
+            completion_tokens=text_upper_bound(entry) // BYTES_PER_TOKEN,
+            model=self.name,
+        )
+
+    def _entry(self, position: int) -> str | Exception | Reply:
+        if position < len(self._replies):
+            return self._replies[position]
+        if self._repeat_last and self._replies:
+            return self._replies[-1]
+        raise ScriptRanDry(
+            f"{self.name!r} was asked {position + 1} times but its script holds {len(self._replies)} replies",
+            remedy="add replies to the script, or `repeat: true` to its last one",
+        )
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+def open_script(name: str) -> ScriptedModel:
+    """The model that `scripted:NAME` means.
+
+    Args:
+        name: A YAML or JSON file with a list, or `example` for the script that comes with Suture. An entry
+            is a text or a mapping: `{text: ..., finish: stop|length|other, repeat: true}` or
+            `{raise: ModelTimeout, message: ...}`. With `repeat` the last entry answers every later call too.
+
+    Raises:
+        UsageError: The file cannot be read or is not such a list.
+    """
+    entries = _read_entries(name)
+    if not isinstance(entries, list) or not entries:
+        raise UsageError(f"the script {name!r} is not a list of replies", remedy="see docs/models.md")
+    replies = [_parse_entry(entry, f"entry {number} of {name!r}") for number, entry in enumerate(entries, 1)]
+    last = entries[-1]
+    return ScriptedModel(
+        replies,
+        name=f"scripted:{name}",
+        repeat_last=isinstance(last, dict) and bool(last.get("repeat", False)),
+    )
+
+
+def _read_entries(name: str) -> Any:
+    packaged = resources.files("suture.models") / "scripts" / f"{name}.yaml"
+    try:
+        text = (packaged if packaged.is_file() else Path(name)).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise UsageError(f"the script {name!r} cannot be read: {fault}") from fault
+    if name.endswith(".json"):
+        try:
+            return json.loads(text)
+        except ValueError as fault:
+            raise UsageError(f"the script {name!r} is not JSON: {fault}") from fault
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as fault:
+        raise UsageError(f"the script {name!r} is not YAML: {fault}") from fault
+
+
+def _parse_entry(entry: Any, where: str) -> str | Exception | Reply:
+    if isinstance(entry, str):
+        return entry
+    if not isinstance(entry, dict):
+        raise UsageError(f"{where} is neither a text nor a mapping")
+    unknown = entry.keys() - {"text", "finish", "repeat", "raise", "message"}
+    if unknown:
+        raise UsageError(f"{where} has unknown keys {sorted(map(str, unknown))!r}")
+    if "raise" in entry:
+        fault = RAISABLE.get(entry["raise"])
+        if fault is None:
+            raise UsageError(f"{where} raises {entry['raise']!r}", remedy=f"one of {', '.join(RAISABLE)}")
+        return fault(str(entry.get("message") or "raised by the script"))
+    finish: Finish = entry.get("finish", "stop")
+    if not isinstance(entry.get("text"), str) or finish not in get_args(Finish):
+        raise UsageError(f"{where} needs a `text`, and a `finish` of {', '.join(get_args(Finish))}")
+    text = entry["text"]
+    return Reply(text=text, finish=finish, completion_tokens=text_upper_bound(text) // BYTES_PER_TOKEN)
