@@ -11,6 +11,7 @@ from suture.roles.fenced import Block, fenced_blocks
 from suture.roles.python_code import (
     complete_from_stub,
     defined_names,
+    only_imports,
     parses,
     sound_prefix,
     splice_definitions,
@@ -67,7 +68,8 @@ def _written(blocks: Sequence[Block], brief: WriteBrief) -> str:
     fitting = [code for code in completed if entry is None or entry in defined_names(code)]
     if fitting:
         # The first one that fits: later blocks are examples of use, or a second thought without the imports.
-        return next((code for code in fitting if defined_names(code)), fitting[0])
+        chosen = next((code for code in fitting if defined_names(code)), fitting[0])
+        return "".join([*(b.code for b in blocks[: completed.index(chosen)] if only_imports(b.code)), chosen])
     joined = without_demo("\n".join(block.code for block in blocks))
     if entry in defined_names(joined):
         return joined

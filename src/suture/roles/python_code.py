@@ -35,6 +35,13 @@ def parses(code: str) -> bool:
     return _parse(code) is not None
 
 
+def only_imports(code: str) -> bool:
+    """Whether it is import statements and nothing else."""
+    tree = _parse(code)
+    body = tree.body if tree else []
+    return bool(body) and all(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
+
+
 def defined_names(code: str) -> frozenset[str]:
     """Names that the module's top level defines, imports included; empty where it does not parse."""
     tree = _parse(code)
@@ -62,14 +69,18 @@ def _names_of(node: ast.stmt) -> set[str]:
 def sound_prefix(code: str) -> str:
     """The whole top-level statements at the start of a text that was cut short.
 
-    The last statement of a cut text is dropped even where it parses: nobody knows what was to follow.
+    A statement is whole when another one has begun after it at the left margin. The last one never is, even
+    where it parses: nobody knows what was to follow.
     """
     lines = _lines(code)
     for end in range(len(lines), 0, -1):
         tree = _parse("".join(lines[:end]))
-        if tree is not None:
-            keep = tree.body[-2].end_lineno if len(tree.body) > 1 else 0
-            return "".join(lines[:keep])
+        if tree is None:
+            continue
+        following = next((line for line in lines[end:] if line.strip()), "")
+        if following and not following[0].isspace():
+            return "".join(lines[:end])
+        return "".join(lines[: tree.body[-2].end_lineno]) if len(tree.body) > 1 else ""
     return ""
 
 

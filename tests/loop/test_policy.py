@@ -1,0 +1,161 @@
+"""The policy is a pure function: these tests need no model, no sandbox and no graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suture.errors import UsageError
+from suture.loop.policy import decide
+from suture.loop.progress import Progress, Tried, best_of
+from suture.loop.recipe import Recipe, list_recipes, load_recipe
+from suture.loop.stuck import barren_rounds, same_failure_rounds
+from suture.records import Origin, TaskKind
+from suture.settings import LoopSettings
+
+ADAPTIVE = load_recipe(LoopSettings(), 0.8)
+GREEDY = load_recipe(LoopSettings(recipe="greedy"), 0.8)
+
+
+def tried(
+    name: str,
+    round: int,
+    *,
+    passed: int = 0,
+    failed: int = 1,
+    start: int | None = None,
+    depth: int = 0,
+    origin: Origin = "sample",
+) -> Tried:
+    return Tried(
+        candidate=name,
+        origin=origin,
+        round=round,
+        start=round if start is None else start,
+        depth=depth,
+        passed=passed,
+        failed=failed,
+        signature=name,
+    )
+
+
+BASE = tried("base", -1, origin="user", failed=2)
+
+
+def test_the_first_reply_of_a_write_task_is_greedy() -> None:
+    (move,) = decide(Progress(kind="write", round=0), ADAPTIVE)
+    assert (move.kind, move.temperature, move.index) == ("sample", 0.0, 0)
+
+
+def test_failing_code_is_repaired_before_anything_else() -> None:
+    (move,) = decide(Progress(kind="heal", round=0, tried=(BASE,)), ADAPTIVE)
+    assert (move.kind, move.parent, move.temperature) == ("repair", "base", 0.0)
+
+
+def test_a_second_draw_comes_before_the_first_repair() -> None:
+    moves = decide(Progress(kind="write", round=1, tried=(tried("a", 0),), samples_asked=1), ADAPTIVE)
+    assert [move.kind for move in moves] == ["sample"] * 4
+    assert [move.index for move in moves] == [1, 2, 3, 4]
+
+
+def test_then_the_best_is_repaired_twice_and_then_comes_a_fresh_start() -> None:
+    history = [tried("a", 0), tried("b", 1, passed=1), tried("c", 1)]
+    moves = decide(Progress(kind="write", round=2, tried=tuple(history)), ADAPTIVE)
+    assert {(move.kind, move.parent) for move in moves} == {("repair", "b")}
+    history.append(tried("d", 2, start=1, depth=1))
+    moves = decide(Progress(kind="write", round=3, tried=tuple(history)), ADAPTIVE)
+    assert {(move.kind, move.parent) for move in moves} == {("repair", "b")}
+    history.append(tried("e", 3, start=1, depth=2))
+    moves = decide(Progress(kind="write", round=4, tried=tuple(history)), ADAPTIVE)
+    assert {move.kind for move in moves} == {"sample"}
+
+
+@pytest.mark.parametrize(("recipe", "outcome"), [(GREEDY, "not_healed"), (ADAPTIVE, None)])
+def test_greedy_gives_up_after_one_round(recipe: Recipe, outcome: str | None) -> None:
+    moves = decide(Progress(kind="write", round=1, tried=(tried("a", 0),)), recipe)
+    assert moves[0].outcome == outcome
+
+
+def test_passing_code_is_left_alone() -> None:
+    (move,) = decide(Progress(kind="heal", round=0, tried=(replace(BASE, passed=3, failed=0),)), ADAPTIVE)
+    assert move.outcome == "nothing_to_heal"
+
+
+def test_code_without_a_check_is_never_called_healed() -> None:
+    progress = Progress(kind="write", round=1, tried=(tried("a", 0, failed=0),), checks=0)
+    (move,) = decide(progress, ADAPTIVE)
+    assert move.outcome == "not_healed"
+
+
+def test_rounds_that_bring_nothing_new_are_nudged_once_and_then_end_the_run() -> None:
+    one = Progress(kind="write", round=4, tried=(tried("a", 0), tried("b", 2, start=2)))
+    assert {move.kind for move in decide(one, ADAPTIVE)} == {"sample"}
+    (move,) = decide(replace(one, round=5), ADAPTIVE)
+    assert move.outcome == "stuck"
+
+
+@pytest.mark.parametrize(
+    ("faults", "outcome"),
+    [(("budget",), "budget_exhausted"), (("model", "model"), "infra_error"), (("malformed",), None)],
+)
+def test_faults_of_a_whole_round(faults: tuple[str, ...], outcome: str | None) -> None:
+    progress = Progress(kind="write", round=1, tried=(tried("a", 0),), faults=faults)
+    assert decide(progress, ADAPTIVE)[0].outcome == outcome
+
+
+def test_a_regression_loses_to_the_code_it_started_from() -> None:
+    base = replace(BASE, passed=2)
+    worse = replace(tried("a", 0, passed=9), regressed=1)
+    assert best_of([base, worse]) is base
+
+
+candidates = st.builds(
+    Tried,
+    candidate=st.text("abcdef", min_size=1, max_size=3),
+    origin=st.just("sample"),
+    round=st.integers(0, 6),
+    start=st.integers(0, 6),
+    depth=st.integers(0, 3),
+    passed=st.integers(0, 4),
+    failed=st.integers(0, 4),
+    regressed=st.integers(0, 2),
+    signature=st.text("xyz", max_size=1),
+)
+
+
+@given(
+    kind=st.sampled_from(["write", "heal"]),
+    round=st.integers(0, 9),
+    history=st.lists(candidates, max_size=8),
+    left=st.one_of(st.none(), st.integers(0, 5)),
+)
+def test_the_policy_always_answers_and_never_asks_for_more_than_is_left(
+    kind: TaskKind, round: int, history: list[Tried], left: int | None
+) -> None:
+    known = ([BASE] if kind == "heal" else []) + [t for t in history if t.round < round]
+    moves = decide(Progress(kind=kind, round=round, tried=tuple(known), attempts_left=left), ADAPTIVE)
+    stops = [move for move in moves if move.kind == "stop"]
+    assert moves
+    assert stops == ([] if len(stops) == 0 else list(moves[:1]))
+    assert all(stop.outcome for stop in stops)
+    if not stops and left is not None:
+        assert len(moves) <= left
+    parents = {move.parent for move in moves if move.parent}
+    assert parents <= {t.candidate for t in known}
+
+
+@given(history=st.lists(candidates, max_size=8), rounds=st.integers(0, 9))
+def test_stuck_detection_counts_rounds(history: list[Tried], rounds: int) -> None:
+    known = [t for t in history if t.round < rounds]
+    assert 0 <= barren_rounds(known, rounds) <= rounds
+    assert 0 <= same_failure_rounds(known, rounds) <= max(0, rounds - 1)
+
+
+def test_every_recipe_loads_and_an_unknown_one_is_a_usage_error() -> None:
+    for name in list_recipes():
+        assert load_recipe(LoopSettings(recipe=name), 0.8).name == name
+    with pytest.raises(UsageError, match="greedy"):
+        load_recipe(LoopSettings(recipe="greedyy"), 0.8)
