@@ -29,8 +29,8 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 def parse_dotenv(text: str, wanted: Callable[[str], bool], *, source: str = ".env") -> dict[str, str]:
     """Read the variables that are ours; lines of other programs are passed over, also odd ones.
 
-    Double quotes know a backslash before `n`, `r`, `t` and any other character; nothing is interpolated. The last
-    of equal names wins.
+    Double quotes know a backslash before `n`, `r`, `t` and any other character; nothing is
+    interpolated. The last of equal names wins.
 
     Args:
         text: The file.

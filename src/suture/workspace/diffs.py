@@ -1,0 +1,65 @@
+"""Unified diffs that `git apply` and `patch -p1` take, to the byte."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+
+__all__ = ["unified_diff"]
+
+_NO_NEWLINE = "\n\\ No newline at end of file\n"
+
+
+def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
+    """The changes from one set of files to another, as git would show them.
+
+    Args:
+        before: POSIX path -> content.
+        after: The same; a path that is missing here is deleted.
+
+    Returns:
+        A diff. Bytes that are not UTF-8 stand as surrogates: write it with `surrogateescape`.
+    """
+    parts: list[str] = []
+    for path in sorted(before.keys() | after.keys()):
+        old, new = before.get(path), after.get(path)
+        if old != new:
+            parts.extend(_file_diff(path, old, new))
+    return "".join(parts)
+
+
+def _file_diff(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]:
+    left, right = _quoted(f"a/{path}"), _quoted(f"b/{path}")
+    yield f"diff --git {left} {right}\n"
+    if old is None:
+        yield "new file mode 100644\n"
+    if new is None:
+        yield "deleted file mode 100644\n"
+    old_lines, new_lines = _lines(old or b""), _lines(new or b"")
+    hunks = difflib.unified_diff(old_lines, new_lines)
+    if not next(hunks, None):
+        return  # an empty file comes or goes: the mode line says it all
+    next(hunks)  # difflib's own two header lines know neither quoting nor /dev/null
+    yield f"--- {'/dev/null' if old is None else left + _end_of_name(left)}\n"
+    yield f"+++ {'/dev/null' if new is None else right + _end_of_name(right)}\n"
+    for line in hunks:
+        yield line if line.endswith("\n") else line + _NO_NEWLINE
+
+
+def _lines(content: bytes) -> list[str]:
+    # Only \n ends a line of a diff; `splitlines` knows many more.
+    text = content.decode("utf-8", "surrogateescape")
+    lines = [line + "\n" for line in text.split("\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def _quoted(name: str) -> str:
+    # As git's C-style quoting; names with control characters never enter a snapshot.
+    if '"' not in name and "\\" not in name:
+        return name
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _end_of_name(name: str) -> str:
+    return "\t" if " " in name else ""  # or `patch` would take what follows the space for a date

@@ -1,0 +1,81 @@
+"""Which files no candidate may write: tests, what configures them, what could replace the test runner."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from functools import lru_cache
+
+from pathspec import GitIgnoreSpec
+
+__all__ = ["DEFAULT_PROTECTED", "TEST_FILES", "is_protected", "is_test_file"]
+
+TEST_FILES: tuple[str, ...] = ("tests/", "test/", "test_*.py", "*_test.py", "conftest.py")
+"""Globs of test files, written as in a `.gitignore`."""
+
+DEFAULT_PROTECTED: tuple[str, ...] = (
+    *TEST_FILES,
+    # What configures a test run, or decides what a test command does.
+    "pytest.ini",
+    ".pytest.ini",
+    "pytest.toml",
+    ".pytest.toml",
+    "tox.ini",
+    "setup.cfg",
+    "pyproject.toml",
+    "noxfile.py",
+    "Makefile",
+    "suture.toml",
+    ".env*",
+    # What Python runs before anything else.
+    "sitecustomize.py",
+    "usercustomize.py",
+    "*.pth",
+    # Modules in the tree come before the real ones of the same name.
+    "/pytest.py",
+    "/pytest/",
+    "/_pytest/",
+    "/pluggy/",
+    "/unittest.py",
+    "/unittest/",
+    # Continuous integration, locked dependencies, the repository itself.
+    ".github/",
+    ".gitlab-ci.yml",
+    ".circleci/",
+    ".ci/",
+    "Jenkinsfile",
+    "azure-pipelines.yml",
+    "*.lock",
+    "requirements*.txt",
+    "constraints*.txt",
+    "package-lock.json",
+    "pnpm-lock.yaml",
+    ".git",
+    ".gitignore",
+    ".gitattributes",
+    ".gitmodules",
+)
+"""What is protected unless the user says otherwise; globs as in a `.gitignore`."""
+
+
+def is_protected(path: str, globs: Iterable[str] = DEFAULT_PROTECTED) -> bool:
+    """Whether a candidate must not write this path; one that leaves the tree is always protected.
+
+    Args:
+        path: Relative to the project root; `a/../tests/x.py` counts as `tests/x.py`.
+        globs: Patterns as in a `.gitignore`.
+    """
+    plain = posixpath.normpath(path)
+    if posixpath.isabs(plain) or plain in (".", "..") or plain.startswith("../") or "\0" in plain:
+        return True
+    return _spec(tuple(globs)).match_file(plain)
+
+
+def is_test_file(path: str) -> bool:
+    """Whether a path relative to the project root is a test, or serves tests only."""
+    return is_protected(path, TEST_FILES)
+
+
+@lru_cache(maxsize=32)
+def _spec(globs: tuple[str, ...]) -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines(globs, backend="simple")
