@@ -21,7 +21,7 @@ from suture.records import Event, Result, Task
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import Settings, flags_from_arguments, load_settings
 from suture.store import open_checkpointer
-from suture.workspace import apply_changes, overlay, unified_diff
+from suture.workspace import apply_changes, overlay
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -154,10 +154,9 @@ def _apply(task: Task, result: Result, root: Path, ledger: Ledger, folder: RunFo
     """Write a verified change into the user's tree, and keep the patch that takes it back."""
     if result.candidate is None:
         return
-    after = overlay(task.files, result.candidate)
-    undo = folder.write_text("undo.diff", unified_diff(after, task.files))
-    written = apply_changes(root, task.files, after)
-    ledger.append("tree.applied", {"root": str(root), "files": sorted(map(str, written)), "undo": str(undo)})
+    applied = apply_changes(root, task.files, overlay(task.files, result.candidate.files))
+    undo = folder.write_text("undo.diff", applied.undo)
+    ledger.append("tree.applied", {"root": str(root), "files": list(applied.paths), "undo": str(undo)})
 
 
 @contextlib.asynccontextmanager

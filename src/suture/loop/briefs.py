@@ -61,7 +61,7 @@ def _repair_brief(
     if task.kind == "write":
         shown = {task.module: candidate.files[task.module]}
     else:
-        shown = suspect_files(overlay(task.files, candidate), facts, task.protected)
+        shown = suspect_files(overlay(task.files, candidate.files), facts, task.protected)
     brief = RepairBrief(
         statement=task.statement,
         files=shown,

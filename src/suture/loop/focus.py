@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from suture.records import Counterexample
-from suture.workspace import is_protected
+from suture.workspace import is_protected, text_of
 
 __all__ = ["MAX_SHOWN_CHARS", "suspect_files"]
 
@@ -39,10 +39,12 @@ def suspect_files(
 def _python_text(path: str, content: bytes) -> str | None:
     if not path.endswith(".py"):
         return None
+    text = text_of(content)
     try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return None
+        text.encode()
+    except UnicodeEncodeError:
+        return None  # bytes that are no text cannot be put into a prompt
+    return text
 
 
 def _within(limit: int, texts: Mapping[str, str]) -> dict[str, str]:

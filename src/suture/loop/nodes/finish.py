@@ -30,7 +30,7 @@ def write_result(state: LoopState, context: RunContext, outcome: Outcome, reason
     candidate = context.candidate(entry["blob"]) if entry else None
     verdict = context.verdict(entry["verdict"]) if entry else None
     before = context.task.files
-    diff = unified_diff(before, overlay(before, candidate)) if candidate else ""
+    diff = unified_diff(before, overlay(before, candidate.files)) if candidate else ""
     result = Result(
         run_id=context.folder.id,
         outcome=outcome,

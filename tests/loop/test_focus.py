@@ -1,0 +1,60 @@
+"""Which files the coder is shown."""
+
+from __future__ import annotations
+
+from suture.loop.focus import MAX_SHOWN_CHARS, suspect_files
+from suture.records import Counterexample
+from suture.workspace import DEFAULT_PROTECTED
+
+PROJECT = {
+    "shop/__init__.py": b"",
+    "shop/cart.py": b"from shop.prices import price\n\n\ndef total(n):\n    return price(n)\n",
+    "shop/prices.py": b"def price(n):\n    return n\n",
+    "shop/unrelated.py": b"x = 1\n",
+    "tests/test_cart.py": b"from shop.cart import total\n\n\ndef test_total():\n    assert total(1) == 2\n",
+    "notes.txt": b"hello",
+    "latin.py": "# caf\xe9\n".encode("latin-1"),
+}
+
+
+def shown(*facts: Counterexample, files: dict[str, bytes] = PROJECT) -> list[str]:
+    return list(suspect_files(files, facts, DEFAULT_PROTECTED))
+
+
+def test_the_file_that_raised_comes_first() -> None:
+    assert shown(Counterexample(check_id="t", file="shop/prices.py"))[0] == "shop/prices.py"
+
+
+def test_without_a_traceback_the_imports_of_the_tests_are_followed() -> None:
+    assert shown() == ["shop/cart.py", "shop/prices.py", "shop/unrelated.py"]
+
+
+def test_tests_are_never_shown_as_files_to_change() -> None:
+    assert shown(Counterexample(check_id="t", file="tests/test_cart.py"))[0] == "shop/cart.py"
+
+
+def test_relative_imports_and_a_src_layout_are_understood() -> None:
+    files = {
+        "src/pkg/__init__.py": b"from .core import f\n",
+        "src/pkg/core.py": b"from . import deep\n",
+        "src/pkg/deep.py": b"y = 2\n",
+        "src/pkg/a_first.py": b"z = 3\n",
+        "tests/test_pkg.py": b"from pkg import f\n",
+    }
+    assert shown(files=files) == [
+        "src/pkg/__init__.py",
+        "src/pkg/core.py",
+        "src/pkg/deep.py",
+        "src/pkg/a_first.py",
+    ]
+
+
+def test_no_file_is_cut_in_the_middle() -> None:
+    files = {"a.py": b"a = 1\n" * MAX_SHOWN_CHARS, "b.py": b"b = 1\n"}
+    assert shown(files=files) == ["a.py"]
+    assert suspect_files(files, (), ())["a.py"] == "a = 1\n" * MAX_SHOWN_CHARS
+
+
+def test_a_file_that_does_not_parse_is_shown_and_stops_nothing() -> None:
+    files = {"roman.py": b"def f(:\n", "test_roman.py": b"import roman\n"}
+    assert shown(files=files) == ["roman.py"]
