@@ -1,0 +1,54 @@
+"""The program `suture` and its commands. Only wiring: each command lives in a file of its own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from suture.cli.config import config_app
+from suture.cli.doctor import doctor
+from suture.cli.heal import heal
+from suture.cli.models import models_app
+from suture.cli.run import run
+from suture.cli.show import show
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="suture",
+    help="Write or repair code in a sandbox until tests that can be trusted pass.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=(
+        "Exit codes: 0 healed, or nothing to heal; 1 not healed; 2 usage; 3 something is missing; "
+        "4 budget spent; 5 waiting for a person; 6 a fault of the machinery; 130 cancelled."
+    ),
+)
+app.command()(run)
+app.command()(heal)
+app.command()(show)
+app.command()(doctor)
+app.add_typer(models_app)
+app.add_typer(config_app)
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and end, where `wanted`."""
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"suture {version('suture')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Write or repair code in a sandbox until tests that can be trusted pass."""

@@ -1,0 +1,63 @@
+"""Carry out a run for the user: progress while it goes on, the result and how it ended at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from suture.cli.ending import ending_lines, result_as_json, what_to_print, what_was_applied
+from suture.cli.faults import EXIT_CODES
+from suture.cli.progress import Progress
+from suture.cli.terminal import answer, answer_json, note
+from suture.ledger import find_run
+
+if TYPE_CHECKING:
+    from suture.api import Listener
+    from suture.records import Result, TaskKind
+    from suture.settings import Loaded
+
+__all__ = ["carry_out"]
+
+
+def carry_out(
+    start: Callable[[Listener], Coroutine[Any, Any, Result]],
+    loaded: Loaded,
+    *,
+    project: Path,
+    kind: TaskKind,
+    as_json: bool,
+) -> None:
+    """Run to the end, then report. Answers through the exit code.
+
+    Args:
+        start: Makes the run, given what is to be called with each event.
+        loaded: The settings, with what is to be said about them.
+        project: The folder that a diff applies to.
+        kind: `write` answers with the code, `heal` with a diff.
+        as_json: Whether to answer with JSON.
+    """
+    settings = loaded.settings
+    for remark in loaded.notes:
+        note(f"note: {remark}")
+    budget = settings.budget
+    note(
+        f"model {settings.model.name}, recipe {settings.loop.recipe}; at most {budget.attempts} attempts, "
+        f"{budget.tokens:,} tokens, {budget.seconds:g} s"
+    )
+    with Progress(budget) as progress:
+        from suture.api import run_sync  # slow to import; the lines above are on the screen by then
+
+        result = run_sync(start(progress))
+    folder = find_run(settings.paths.home, result.run_id)
+    applied = what_was_applied(folder)
+    if as_json:
+        answer_json(result_as_json(result, folder, applied))
+    elif text := what_to_print(result, kind):
+        answer(text, diff=kind == "heal")
+    for line in ending_lines(result, settings.budget, folder, project, applied):
+        note(line)
+    if EXIT_CODES[result.outcome]:
+        raise typer.Exit(EXIT_CODES[result.outcome])

@@ -1,0 +1,96 @@
+"""How a run's end is told: what changed, how it was verified, what it cost, how to apply and to undo."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from suture.cli.faults import EXIT_CODES
+from suture.cli.telling import EVIDENCE_WORDS, describe_spend, fact_lines
+from suture.ledger import RunFolder, read_ledger
+from suture.records import Result, TaskKind, to_plain
+from suture.settings import BudgetSettings
+
+__all__ = ["ending_lines", "result_as_json", "what_to_print", "what_was_applied"]
+
+FACTS_SHOWN = 3
+
+
+def what_to_print(result: Result, kind: TaskKind) -> str:
+    """The result itself, for stdout: new code as code, a change as a diff."""
+    if kind == "write" and result.candidate is not None:
+        return "\n".join(result.candidate.files.values())
+    return result.diff
+
+
+def what_was_applied(folder: RunFolder) -> Mapping[str, Any]:
+    """The data of the ledger's `tree.applied` event; empty where the user's tree is as it was."""
+    events = read_ledger(folder.ledger_path).events
+    return next((event.data for event in events if event.kind == "tree.applied"), {})
+
+
+def ending_lines(
+    result: Result, budget: BudgetSettings, folder: RunFolder, project: Path, applied: Mapping[str, Any]
+) -> Iterator[str]:
+    """The last lines of a run, for stderr.
+
+    Args:
+        result: How the run ended.
+        budget: Its limits.
+        folder: Its folder.
+        project: The folder that its diff applies to.
+        applied: What was applied, where the user asked for it.
+    """
+    yield f"{result.outcome}: {result.reason}"
+    yield from _changed(result)
+    yield from _verified(result)
+    yield f"spent: {describe_spend(result.spend, budget.model_dump())}"
+    if applied:
+        yield f"applied to: {', '.join(applied['files'])} in {applied['root']}"
+        yield f"undo: {_patch(Path(applied['root']), Path(applied['undo']))}"
+    elif result.diff:
+        diff = folder.path / "result.diff"
+        yield f"apply: {_patch(project, diff)}" if result.ok else f"diff: {diff}"
+    yield f"run: {folder.path} (suture show {folder.id})"
+
+
+def result_as_json(result: Result, folder: RunFolder, applied: Mapping[str, Any]) -> dict[str, Any]:
+    """A result for programs: the record itself, and what a caller would otherwise have to work out."""
+    return {
+        **to_plain(result),
+        "exit_code": EXIT_CODES[result.outcome],
+        "folder": str(folder.path),
+        "applied": list(applied.get("files", ())),
+    }
+
+
+def _changed(result: Result) -> Iterator[str]:
+    if not result.diff or result.candidate is None:
+        return
+    lines = result.diff.splitlines()
+    plus = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
+    minus = sum(line.startswith("-") and not line.startswith("---") for line in lines)
+    what = "changed" if result.ok else "best so far"
+    yield f"{what}: {', '.join(sorted(result.candidate.files))} (+{plus} -{minus} lines)"
+
+
+def _verified(result: Result) -> Iterator[str]:
+    verdict = result.verdict
+    if verdict is None or not verdict.outcomes:
+        yield "verified: no, there was nothing to check it against"
+        return
+    total = len(verdict.passed) + len(verdict.failed)
+    said = f"{len(verdict.passed)} of {total} checks pass"
+    if result.ok:
+        yield f"verified: {said}; evidence: {verdict.evidence} ({EVIDENCE_WORDS[verdict.evidence]})"
+    else:
+        yield f"not verified: {said}"
+        for fact in verdict.counterexamples[:FACTS_SHOWN]:
+            yield from (f"  {line}" for line in fact_lines(fact))
+    yield from (f"note: {remark}" for remark in verdict.notes)
+
+
+def _patch(project: Path, diff: Path) -> str:
+    return f"patch -p1 -d {shlex.quote(str(project.resolve()))} < {shlex.quote(str(diff))}"

@@ -1,0 +1,68 @@
+"""`suture heal`: repair code that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from suture.cli.faults import reports_faults
+from suture.cli.options import Attempts, Debug, Json, Model, Recipe, Seconds, Set, Tokens, load
+
+if TYPE_CHECKING:
+    from suture.api import Listener
+    from suture.records import Result
+
+__all__ = ["heal"]
+
+
+@reports_faults
+def heal(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A project's folder, or one Python file.")],
+    test: Annotated[
+        str | None,
+        typer.Option("--test", metavar="COMMAND", help="What must pass; pytest where it is not given."),
+    ] = None,
+    protect: Annotated[
+        list[str] | None,
+        typer.Option("--protect", metavar="GLOB", help="Files that must stay as they are; may be repeated."),
+    ] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Change the files, once the fix is verified.")
+    ] = False,
+    model: Model = None,
+    recipe: Recipe = None,
+    attempts: Attempts = None,
+    tokens: Tokens = None,
+    seconds: Seconds = None,
+    assignments: Set = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Repair a project until its test command passes; print the diff.
+
+    The command runs in the sandbox, on a copy. The files stay as they are unless --apply is given and every
+    test passes. Test files are never changed.
+    """
+    project = path if path.is_dir() else path.parent
+    loaded = load(
+        project,
+        assignments,
+        model__name=model,
+        loop__recipe=recipe,
+        budget__attempts=attempts,
+        budget__tokens=tokens,
+        budget__seconds=seconds,
+    )
+    from suture.cli.carrying_out import carry_out
+
+    def start(on_event: Listener) -> Coroutine[Any, Any, Result]:
+        from suture.api import heal as heal_project
+
+        return heal_project(
+            path, test=test, protect=protect or (), settings=loaded.settings, apply=apply, on_event=on_event
+        )
+
+    carry_out(start, loaded, project=project, kind="heal", as_json=as_json)

@@ -1,0 +1,82 @@
+"""The options that several commands share, and the settings they make."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suture.errors import UsageError
+
+if TYPE_CHECKING:
+    from suture.settings import Loaded
+
+__all__ = [
+    "Attempts",
+    "Debug",
+    "Json",
+    "Model",
+    "Recipe",
+    "Seconds",
+    "Set",
+    "Tokens",
+    "load",
+    "parse_assignments",
+]
+
+Debug = Annotated[bool, typer.Option("--debug", help="On a fault, print the traceback too.")]
+Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document on stdout.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as loop.samples=8; may be repeated."),
+]
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="PROVIDER:MODEL", help="Who answers; the setting model.name.")
+]
+Recipe = Annotated[
+    str | None, typer.Option("--recipe", metavar="NAME", help="How to go about it; the setting loop.recipe.")
+]
+Attempts = Annotated[
+    int | None, typer.Option("--attempts", metavar="N", help="The most candidates; budget.attempts.")
+]
+Tokens = Annotated[
+    int | None, typer.Option("--tokens", metavar="N", help="The most tokens, in and out; budget.tokens.")
+]
+Seconds = Annotated[
+    float | None, typer.Option("--seconds", metavar="S", help="The most seconds; budget.seconds.")
+]
+
+
+def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
+    """Read `key=value` arguments.
+
+    Raises:
+        UsageError: One of them has no `=`, or no key.
+    """
+    values: dict[str, str] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not key.strip() or not equals:
+            raise UsageError(
+                f"--set takes KEY=VALUE, not {assignment!r}", remedy="see the keys in `suture config show`"
+            )
+        values[key.strip()] = value
+    return values
+
+
+def load(project: Path, assignments: Sequence[str] | None = None, **flags: object) -> Loaded:
+    """The settings of one command; a flag of its own wins over `--set`.
+
+    Args:
+        project: The folder whose `suture.toml` and `.env` count.
+        assignments: The values of `--set`.
+        **flags: Values by setting, with `__` for the dot; `None` means that the user did not say.
+    """
+    from suture.settings import load_settings
+
+    given: dict[str, object] = dict(parse_assignments(assignments or ()))
+    given.update({key.replace("__", "."): value for key, value in flags.items() if value is not None})
+    return load_settings(project, given, os.environ)

@@ -1,0 +1,52 @@
+"""`suture show`: what happened in a run, from its ledger alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suture.cli.faults import reports_faults
+from suture.cli.options import Debug, Json, Set, load
+from suture.cli.terminal import answer, answer_json, note, printable, table
+from suture.errors import UsageError
+
+__all__ = ["show"]
+
+
+@reports_faults
+def show(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="`last`, an id, or the unique start or end of one.")
+    ] = "last",
+    as_list: Annotated[bool, typer.Option("--list", help="List all runs, oldest first.")] = False,
+    as_diff: Annotated[bool, typer.Option("--diff", help="Print the run's diff alone.")] = False,
+    as_json: Json = False,
+    assignments: Set = None,
+    debug: Debug = False,
+) -> None:
+    """Tell a run step by step: moves, candidates, verdicts, spend."""
+    from suture.cli.story import run_as_json, run_as_text, summary_row
+    from suture.ledger import find_run, list_runs
+
+    home = load(Path(), assignments).settings.paths.home.expanduser()
+    if as_list:
+        rows = [summary_row(found) for found in list_runs(home)]
+        if as_json:
+            answer_json([dict(zip(("run", "state", "spent", "task"), row, strict=True)) for row in rows])
+        elif rows:
+            answer(table(rows))
+        else:
+            note("no runs yet; start one with `suture run --example`")
+        return
+    found = find_run(home, run)
+    if as_diff:
+        diff = found.path / "result.diff"
+        if not diff.is_file():
+            raise UsageError(f"run {found.id} has no diff", remedy=f"see what it did: suture show {found.id}")
+        answer(diff.read_text("utf-8", "surrogateescape"), diff=True)
+    elif as_json:
+        answer_json(run_as_json(found))
+    else:
+        answer(printable(run_as_text(found)))

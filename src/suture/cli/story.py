@@ -1,0 +1,157 @@
+"""A run told from its ledger and its folder alone: also one that still goes on, or that was killed."""
+
+from __future__ import annotations
+
+import difflib
+import fcntl
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from suture.cli.telling import EVIDENCE_WORDS, describe_spend, fact_lines, tell
+from suture.errors import StorageError
+from suture.ledger import LedgerReading, RunFolder, read_ledger, spend_of
+from suture.records import Candidate, Event, Task, Verdict, from_plain
+
+__all__ = ["run_as_json", "run_as_text", "state_of", "summary_row"]
+
+FACTS_SHOWN = 5
+ENDS = ("run.finished", "run.refused", "run.broken")
+"""The events after which nothing more happens."""
+
+
+def state_of(run: RunFolder, reading: LedgerReading) -> str:
+    """`ended`, `running`, or `stopped` for a run whose process went away before the end."""
+    if any(event.kind in ENDS for event in reading.events):
+        return "ended"
+    # The writing process holds the ledger's lock for as long as it lives.
+    with run.ledger_path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return "running"
+    return "stopped"
+
+
+def summary_row(run: RunFolder) -> tuple[str, str, str, str]:
+    """One run in a list: id, how it stands, tokens used, the first line of the task."""
+    reading = read_ledger(run.ledger_path)
+    finished = _data_of(reading, "run.finished")
+    refused = any(event.kind in ("run.refused", "run.broken") for event in reading.events)
+    stands = str(finished.get("outcome", "")) or ("error" if refused else state_of(run, reading))
+    statement = str(_data_of(reading, "run.started").get("statement", "")).strip()
+    tokens = spend_of(reading.events).tokens
+    return run.id, stands, f"{tokens:,} tokens", (statement.splitlines() or [""])[0][:60]
+
+
+def run_as_json(run: RunFolder) -> dict[str, Any]:
+    """A run as one JSON value."""
+    reading = read_ledger(run.ledger_path)
+    spend = spend_of(reading.events)
+    return {
+        "run": run.id,
+        "folder": str(run.path),
+        "state": state_of(run, reading),
+        "outcome": _data_of(reading, "run.finished").get("outcome"),
+        "reason": _data_of(reading, "run.finished").get("reason"),
+        "spend": {
+            "attempts": spend.attempts,
+            "tokens": spend.tokens,
+            "model_calls": spend.model_calls,
+            "seconds": round(spend.seconds, 3),
+        },
+        "torn_lines": list(reading.torn_lines),
+        "events": [
+            {"seq": e.seq, "time_s": e.time_s, "kind": e.kind, "data": dict(e.data)} for e in reading.events
+        ],
+    }
+
+
+def run_as_text(run: RunFolder) -> str:
+    """A run as a story for people. It may hold control characters: escape it before it is printed."""
+    return "\n".join(_lines(run, read_ledger(run.ledger_path)))
+
+
+def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
+    state = state_of(run, reading)
+    yield f"run {run.id} ({state})"
+    yield f"folder: {run.path}"
+    if reading.torn_lines:
+        lines = ", ".join(map(str, reading.torn_lines))
+        yield f"note: ledger line {lines} was cut short by a crash, or is being written; it is left out"
+    yield from _statement(_data_of(reading, "run.started"))
+    start_s = reading.events[0].time_s if reading.events else 0.0
+    base = _base_files(run, reading)
+    for event in reading.events:
+        line = tell(event)
+        if line is None:
+            continue
+        yield ""
+        yield f"{_offset(event.time_s - start_s)}  {line}"
+        yield from (f"         {detail}" for detail in _details(run, event, base))
+    yield ""
+    if state == "running":
+        yield "the run still goes on"
+    elif state == "stopped":
+        yield "the run has no end: its process was killed, or the machine went down"
+    yield f"spent: {describe_spend(spend_of(reading.events), {})}"
+
+
+def _data_of(reading: LedgerReading, kind: str) -> Mapping[str, Any]:
+    return next((event.data for event in reading.events if event.kind == kind), {})
+
+
+def _statement(started: Mapping[str, Any]) -> Iterator[str]:
+    statement = str(started.get("statement", "")).strip()
+    if statement:
+        yield "task:"
+        yield from (f"  {line}" for line in statement.splitlines())
+
+
+def _offset(seconds: float) -> str:
+    return time.strftime("%M:%S", time.gmtime(seconds)) if seconds < 3600 else f"{seconds / 3600:.1f} h"
+
+
+def _details(run: RunFolder, event: Event, base: Mapping[str, bytes]) -> list[str]:
+    """What stands under an event's line: the code of a candidate, the facts of a verdict."""
+    try:
+        if event.kind == "candidate.proposed":
+            candidate = from_plain(Candidate, run.get_json(event.data["blob"]))
+            return list(_code(candidate, base))
+        if event.kind == "candidate.checked":
+            return list(_facts(from_plain(Verdict, run.get_json(event.data["verdict"]))))
+    except (StorageError, ValueError, KeyError, TypeError) as fault:
+        return [f"(not readable: {fault})"]
+    return []
+
+
+def _code(candidate: Candidate, base: Mapping[str, bytes]) -> Iterator[str]:
+    """New files in full, changed ones as a diff."""
+    for path, text in sorted(candidate.files.items()):
+        if path in base:
+            old = base[path].decode("utf-8", "replace").splitlines()
+            yield from difflib.unified_diff(old, text.splitlines(), f"a/{path}", f"b/{path}", lineterm="")
+        else:
+            yield f"{path}:"
+            yield from (f"  {line}" for line in text.splitlines())
+
+
+def _facts(verdict: Verdict) -> Iterator[str]:
+    facts = verdict.counterexamples
+    for fact in facts[:FACTS_SHOWN]:
+        yield from fact_lines(fact)
+    if len(facts) > FACTS_SHOWN:
+        yield f"and {len(facts) - FACTS_SHOWN} more"
+    if verdict.failed and not facts:
+        yield from (f"| {line}" for line in verdict.output.strip().splitlines()[-15:])
+    yield from (f"note: {remark}" for remark in verdict.notes)
+    if verdict.all_passed:
+        yield f"evidence: {verdict.evidence}, {EVIDENCE_WORDS[verdict.evidence]}"
+
+
+def _base_files(run: RunFolder, reading: LedgerReading) -> Mapping[str, bytes]:
+    """The task's own files, where the run folder still has them."""
+    try:
+        return from_plain(Task, run.get_json(_data_of(reading, "run.started")["task"])).files
+    except (StorageError, ValueError, KeyError, TypeError):
+        return {}

@@ -1,0 +1,136 @@
+"""An event of the ledger as one line for people. Live progress and `suture show` both speak through this."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from suture.records import Counterexample, Event, Evidence, Spend
+
+__all__ = ["EVIDENCE_WORDS", "describe_spend", "fact_lines", "tell"]
+
+EVIDENCE_WORDS: dict[Evidence, str] = {
+    "split": "judged in a process that never loads the code under test",
+    "nonce": "pytest's report, with tests collected beforehand and a secret of this run in it; code in "
+    "pytest's own process could still forge it",
+    "exit_status": "the exit status of the command and nothing else; code that ends it with 0 passes too",
+}
+"""What each kind of evidence is worth, in words (see docs/verdicts.md)."""
+
+SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("seconds", "s"))
+
+
+def tell(event: Event) -> str | None:
+    """One line about an event; `None` for mere bookkeeping.
+
+    An event of an unknown kind, or with other fields than expected (an older or newer ledger), is told by its
+    kind and its data.
+    """
+    if event.kind.startswith("budget."):
+        return None
+    teller = TELLERS.get(event.kind)
+    try:
+        if teller is not None:
+            return teller(event.data)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        pass  # told by its data, below
+    return f"{event.kind} {_compact(event.data)}".rstrip()
+
+
+def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
+    """What was used, and of how much, such as `3 of 12 attempts, 2,310 of 60,000 tokens, 41 of 900 s`."""
+    parts = []
+    for name, unit in SPEND_WORDS:
+        limit = limits.get(name)
+        of = "" if limit is None else f" of {limit:,.0f}"
+        parts.append(f"{getattr(spend, name):,.0f}{of} {unit}")
+    return ", ".join(parts)
+
+
+def fact_lines(fact: Counterexample) -> list[str]:
+    """A counterexample, one aspect a line."""
+    where = f" ({fact.file or 'the code'} line {fact.line})" if fact.line else ""
+    pairs = (
+        ("call", fact.call),
+        ("expected", fact.expected),
+        ("got", fact.got),
+        ("raised", fact.exception + where if fact.exception else ""),
+    )
+    return [fact.check_id, *(f"  {name}: {value}" for name, value in pairs if value)]
+
+
+def _compact(data: Mapping[str, Any]) -> str:
+    text = json.dumps(dict(data), default=str) if data else ""
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def _started(data: Mapping[str, Any]) -> str:
+    parts = [f"{name} {data[name]}" for name in ("model", "recipe") if data.get(name)]
+    scripted = "; scripted, not a model" if str(data.get("model", "")).startswith("scripted:") else ""
+    return f"started: {data.get('kind', 'run')}" + (f" with {', '.join(parts)}" if parts else "") + scripted
+
+
+def _prepared(data: Mapping[str, Any]) -> str:
+    command = " ".join(data.get("test_command") or ())
+    parts = [f"{data['checks']} checks of functions"] if data.get("checks") else []
+    parts += [f"the command {command!r}"] if command else []
+    python = f"; python is {data['interpreter']}" if data.get("interpreter") else ""
+    return "checks: " + (" and ".join(parts) or "none to trust, so nothing can be verified") + python
+
+
+def _decided(data: Mapping[str, Any]) -> str:
+    moves = data["moves"]
+    first = moves[0]
+    if first["kind"] == "stop":
+        return f"decided: stop, {first['reason']}"
+    count = len(moves)
+    return f"decided: {count} {first['kind']}{'s' if count > 1 else ''}, {first['reason']}"
+
+
+def _called(data: Mapping[str, Any]) -> str:
+    tokens = f"{data['prompt_tokens']} tokens in, {data['completion_tokens']} out"
+    if data.get("replayed"):
+        return f"model: answered from the run's own record, {tokens}"
+    cut = ", cut short" if data.get("finish") == "length" else ""
+    return f"model: {tokens}, {data['seconds']:.1f} s{cut}"
+
+
+def _failed_move(data: Mapping[str, Any]) -> str:
+    return f"no candidate: {data['message']}"
+
+
+def _proposed(data: Mapping[str, Any]) -> str:
+    return f"candidate {data['candidate'][:8]}: {data['label']}, writes {', '.join(data['files'])}"
+
+
+def _checked(data: Mapping[str, Any]) -> str:
+    total = data["passed"] + data["failed"]
+    return f"checked {data['candidate'][:8]} ({data['label']}): {data['passed']} of {total} checks passed"
+
+
+def _regressed(data: Mapping[str, Any]) -> str:
+    return f"candidate {data['candidate'][:8]} breaks what worked: {', '.join(data['checks'])}"
+
+
+def _finished(data: Mapping[str, Any]) -> str:
+    return f"{data['outcome']}: {data['reason']}"
+
+
+def _refused(data: Mapping[str, Any]) -> str:
+    return f"ended by an error: {data['message']}"
+
+
+TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "run.started": _started,
+    "task.prepared": _prepared,
+    "decided": _decided,
+    "model.called": _called,
+    "move.failed": _failed_move,
+    "candidate.proposed": _proposed,
+    "candidate.checked": _checked,
+    "candidate.regressed": _regressed,
+    "run.finished": _finished,
+    "run.refused": _refused,
+    "run.broken": _refused,
+}

@@ -1,0 +1,70 @@
+"""Every way to fail ends in one line, a remedy and the documented exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from suture import errors
+from suture.cli.faults import EXIT_CODES, reports_faults
+from suture.records import Outcome
+
+
+def end(fault: BaseException, *arguments: str) -> Result:
+    app = typer.Typer(rich_markup_mode=None)
+
+    @app.command()
+    @reports_faults
+    def fail(debug: bool = False) -> None:
+        raise fault
+
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "lines"),
+    [
+        (errors.UsageError("bad", remedy="do good"), 2, ["error: bad", "  try: do good"]),
+        (errors.PrerequisiteError("no bwrap"), 3, ["error: no bwrap"]),
+        (errors.SandboxUnavailable("no namespaces"), 3, ["error: no namespaces"]),
+        (errors.ModelAuthError("refused"), 3, ["error: refused"]),
+        (errors.ModelTimeout("late"), 6, ["error: late"]),
+        (
+            errors.BudgetExceeded("tokens", 5, 4),
+            4,
+            ["error: budget of 4 tokens is spent (5 used)", "  try: raise budget.tokens"],
+        ),
+        (errors.StorageError("disk full"), 6, ["error: disk full"]),
+        (errors.Cancelled("stopped", remedy="see it"), 130, ["stopped", "  try: see it"]),
+        (KeyboardInterrupt(), 130, ["cancelled"]),
+        (errors.UsageError("two\nlines \x1b[2J"), 2, ["error: two lines \\x1b[2J"]),
+        (ZeroDivisionError(), 6, ["error: ZeroDivisionError: no message"]),
+    ],
+)
+def test_one_line_a_remedy_and_the_exit_code(fault: BaseException, code: int, lines: list[str]) -> None:
+    result = end(fault)
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr.splitlines()[: len(lines)] == lines
+    assert "Traceback" not in result.stderr
+
+
+def test_debug_adds_the_traceback() -> None:
+    result = end(ZeroDivisionError("by zero"), "--debug")
+    assert "Traceback" in result.stderr
+    assert result.stderr.rstrip().endswith("error: ZeroDivisionError: by zero")
+    assert result.exit_code == 6
+
+
+def test_every_outcome_has_an_exit_code() -> None:
+    assert EXIT_CODES.keys() == set(get_args(Outcome))
+
+
+def test_the_page_on_errors_tells_the_same_codes() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
+    for outcome, code in EXIT_CODES.items():
+        assert f"| {code} | `{outcome}` |" in page
