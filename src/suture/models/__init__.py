@@ -5,13 +5,18 @@ scripted model, and the store that holds every reply before it is used. It must 
 are imported only when a model of theirs is used.
 """
 
+from suture.models.cache import CachedModel, list_models, model_path, remove_model
+from suture.models.calibrate import Calibration, list_calibrations
 from suture.models.providers import notice_of, open_model
+from suture.models.pull import pull_model
 from suture.models.replies import RecordedModel, call_hash
 from suture.models.scripted import ScriptedModel, ScriptRanDry
 from suture.models.seam import Finish, Message, Model, Reply, Sampling
 from suture.models.tokens import count_upper_bound
 
 __all__ = [
+    "CachedModel",
+    "Calibration",
     "Finish",
     "Message",
     "Model",
@@ -22,6 +27,11 @@ __all__ = [
     "ScriptedModel",
     "call_hash",
     "count_upper_bound",
+    "list_calibrations",
+    "list_models",
+    "model_path",
     "notice_of",
     "open_model",
+    "pull_model",
+    "remove_model",
 ]

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from suture.errors import PrerequisiteError, StorageError
+from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.models.catalogue import CATALOGUE, CatalogueEntry, find_entry
 
-__all__ = ["CachedModel", "list_models", "model_path", "partial_path", "remove_model", "weights_path"]
+__all__ = [
+    "CachedModel",
+    "exclusive",
+    "list_models",
+    "model_path",
+    "partial_path",
+    "remove_model",
+    "weights_path",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,29 +76,67 @@ def remove_model(name: str, cache: Path) -> int:
         Bytes freed.
 
     Raises:
-        UsageError: The catalogue has no such model.
+        UsageError: The catalogue has no such model, or it is being fetched.
         StorageError: A file cannot be deleted.
     """
     entry = find_entry(name)
-    freed_bytes = 0
-    for path in (weights_path(entry, cache), partial_path(entry, cache)):
+    if not weights_path(entry, cache).parent.is_dir():
+        return 0
+    with exclusive(entry, cache, on_wait=partial(_refuse_to_wait, name)):
+        return sum(_delete(path) for path in (weights_path(entry, cache), partial_path(entry, cache)))
+
+
+@contextlib.contextmanager
+def exclusive(entry: CatalogueEntry, cache: Path, *, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold a model's files for this process alone.
+
+    Args:
+        entry: The model.
+        cache: The cache folder.
+        on_wait: Called once where another process holds them, before waiting for it; it may raise instead.
+
+    Raises:
+        StorageError: The folder cannot be written.
+    """
+    target = weights_path(entry, cache)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = target.with_name(f".{target.name}.lock").open("ab")
+    except OSError as fault:
+        raise StorageError(
+            f"{str(target.parent)!r} cannot be written: {fault.strerror}",
+            remedy="set paths.cache to a folder that you can write",
+        ) from fault
+    with lock:
         try:
-            size_bytes = path.stat().st_size
-            path.unlink()
-        except FileNotFoundError:
-            continue
-        except OSError as fault:
-            raise StorageError(f"{str(path)!r} cannot be deleted: {fault.strerror}") from fault
-        freed_bytes += size_bytes
-    return freed_bytes
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_wait()
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _refuse_to_wait(name: str) -> None:
+    raise UsageError(f"the model {name!r} is being fetched by another process", remedy="wait for it to end")
+
+
+def _delete(path: Path) -> int:
+    try:
+        size_bytes = path.stat().st_size
+        path.unlink()
+    except FileNotFoundError:
+        return 0
+    except OSError as fault:
+        raise StorageError(f"{str(path)!r} cannot be deleted: {fault.strerror}") from fault
+    return size_bytes
 
 
 def _look(entry: CatalogueEntry, cache: Path) -> CachedModel:
     path = weights_path(entry, cache)
-    partial = partial_path(entry, cache)
+    unfinished = partial_path(entry, cache)
     return CachedModel(
         entry=entry,
         # The hash was verified before the file came here; another size means that someone changed it.
         path=path if path.is_file() and path.stat().st_size == entry.size_bytes else None,
-        partial_bytes=partial.stat().st_size if partial.is_file() else 0,
+        partial_bytes=unfinished.stat().st_size if unfinished.is_file() else 0,
     )

@@ -89,7 +89,7 @@ def start_server(options: ServerOptions, *, timeout_s: float = START_TIMEOUT_S) 
     key = secrets.token_urlsafe(32)
     # Not a pipe: one that nobody reads stops the server when it is full. `_end` closes the file.
     log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the server
-    # -P: the user's working directory must not shadow modules. A session of its own: Ctrl-C is ours to handle.
+    # -P: the user's working directory must not shadow modules. A session of its own: Ctrl-C is for us.
     process = subprocess.Popen(
         [sys.executable, "-P", str(Path(__file__).with_name("server_child.py"))],
         stdin=subprocess.PIPE,

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from functools import partial
 
-from suture.errors import PrerequisiteError
+from suture.errors import ModelError, PrerequisiteError
 from suture.models.cache import model_path
 from suture.models.calibrate import calibrate
 from suture.models.catalogue import CatalogueEntry, find_entry
@@ -63,10 +63,18 @@ class EmbeddedModel:
         server = await asyncio.to_thread(self._shared_server)
         if self._chat is None or self._chat[0] is not server:
             self._chat = (server, self._connect(server))
-        return await self._chat[1].complete(messages, sampling)
+        try:
+            return await self._chat[1].complete(messages, sampling)
+        except ModelError as fault:
+            if server.alive:
+                raise
+            raise ModelError(
+                f"the server of {self.name!r} died while it answered",
+                remedy="ask again: it starts anew; lower model.context_tokens if memory is short",
+            ) from fault
 
     async def close(self) -> None:
-        """Close the connection; the server stays for this process's next model object (see `stop_servers`)."""
+        """Close the connection; the server stays for the next model object (see `stop_servers`)."""
         if self._chat is not None:
             await self._chat[1].close()
 
