@@ -1,8 +1,4 @@
-"""The nouns of Suture: frozen, keyword-only, plain data.
-
-Everything that crosses a room, a checkpoint or the ledger is one of these, or built of these.
-`to_plain` and `from_plain` turn a record into JSON values and back.
-"""
+"""The nouns themselves."""
 
 from __future__ import annotations
 
@@ -10,11 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from typing import Any, Literal
 
 __all__ = [
     "Candidate",
@@ -36,8 +28,6 @@ __all__ = [
     "TaskKind",
     "Verdict",
     "content_hash",
-    "from_plain",
-    "to_plain",
 ]
 
 TaskKind = Literal["write", "heal"]
@@ -295,31 +285,3 @@ class Result:
     def ok(self) -> bool:
         """Whether the user now has code that passes every trusted check."""
         return self.outcome in ("healed", "nothing_to_heal")
-
-
-RecordT = TypeVar("RecordT")
-
-
-@cache
-def _adapter(cls: Any) -> TypeAdapter[Any]:
-    # Pydantic is imported here and not above: `suture --help` must not pay for it.
-    from pydantic import ConfigDict, TypeAdapter, with_config
-
-    config = ConfigDict(extra="ignore", ser_json_bytes="base64", val_json_bytes="base64")
-    return TypeAdapter(with_config(config)(cls))
-
-
-def to_plain(record: Any) -> dict[str, Any]:
-    """A record as JSON values (bytes as base64)."""
-    plain: dict[str, Any] = _adapter(type(record)).dump_python(record, mode="json")
-    return plain
-
-
-def from_plain(cls: type[RecordT], plain: Mapping[str, Any]) -> RecordT:
-    """The record that `to_plain` made `plain` of.
-
-    Raises:
-        pydantic.ValidationError: `plain` is not such a record.
-    """
-    record: RecordT = _adapter(cls).validate_json(json.dumps(plain))
-    return record

@@ -1,0 +1,52 @@
+"""The nouns of Suture: frozen, keyword-only, plain data.
+
+Everything that crosses a room, a checkpoint or the ledger is one of these, or built of these. `to_plain` and
+`from_plain` turn a record into JSON values and back.
+"""
+
+from suture.records.nouns import (
+    Candidate,
+    Check,
+    CheckOutcome,
+    CheckStatus,
+    Counterexample,
+    Event,
+    Evidence,
+    Move,
+    MoveKind,
+    Origin,
+    Outcome,
+    Provenance,
+    Result,
+    Spend,
+    Strategy,
+    Task,
+    TaskKind,
+    Verdict,
+    content_hash,
+)
+from suture.records.plain import from_plain, to_plain
+
+__all__ = [
+    "Candidate",
+    "Check",
+    "CheckOutcome",
+    "CheckStatus",
+    "Counterexample",
+    "Event",
+    "Evidence",
+    "Move",
+    "MoveKind",
+    "Origin",
+    "Outcome",
+    "Provenance",
+    "Result",
+    "Spend",
+    "Strategy",
+    "Task",
+    "TaskKind",
+    "Verdict",
+    "content_hash",
+    "from_plain",
+    "to_plain",
+]

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suture import records
+from suture.records import (
+    Candidate,
+    Check,
+    CheckOutcome,
+    Counterexample,
+    Event,
+    Move,
+    Result,
+    Spend,
+    Task,
+    Verdict,
+    content_hash,
+    from_plain,
+    to_plain,
+)
+
+CANDIDATE = Candidate(files={"a.py": "x = 'é'\n"}, origin="repair", parent="p" * 64, label="repair of p")
+COUNTEREXAMPLE = Counterexample(check_id="t::x", call="f(1)", expected="2", got="3", file="a.py", line=7)
+OUTCOME = CheckOutcome(
+    check_id="t::x", status="failed", trust=0.5, evidence="nonce", counterexample=COUNTEREXAMPLE
+)
+VERDICT = Verdict(candidate="c", outcomes=(OUTCOME,), evidence="nonce", output="E", wall_s=1.5, notes=("n",))
+
+EXAMPLES: tuple[Any, ...] = (
+    Task(
+        statement="s",
+        kind="heal",
+        entry_point="f",
+        files={"a.py": b"\xff\x00\xfb\xef", "empty": b""},
+        checks=(Check(id="c", provenance="visible", source="assert f(1)", trust=0.9),),
+        test_command=("python", "-m", "pytest"),
+        protected=("tests/",),
+        interpreter="/usr/bin/python3",
+    ),
+    Task(statement=""),
+    Check(id="c", provenance="oracle"),
+    CANDIDATE,
+    COUNTEREXAMPLE,
+    OUTCOME,
+    VERDICT,
+    Move(kind="stop", outcome="stuck", reason="r"),
+    Move(kind="repair", parent="p", strategy="guard", temperature=0.7, index=3),
+    Spend(attempts=1, tokens=3, prompt_tokens=1, completion_tokens=2, model_calls=1, seconds=0.25),
+    Event(seq=0, time_s=12.5, kind="run.started", data={"a": [1, None, {"b": True}]}),
+    Result(run_id="r", outcome="healed", reason="ok", candidate=CANDIDATE, verdict=VERDICT, evidence="split"),
+    Result(run_id="r", outcome="infra_error", reason="dead"),
+)
+
+
+def through_json(record: Any) -> Any:
+    return from_plain(type(record), json.loads(json.dumps(to_plain(record))))
+
+
+def test_every_record_has_an_example() -> None:
+    every = {value for value in vars(records).values() if dataclasses.is_dataclass(value)}
+    assert {type(example) for example in EXAMPLES} == every
+
+
+@pytest.mark.parametrize("record", EXAMPLES, ids=lambda record: type(record).__name__)
+def test_a_record_survives_json(record: Any) -> None:
+    assert through_json(record) == record
+
+
+@given(st.dictionaries(st.text(), st.binary()))
+def test_any_bytes_survive(files: dict[str, bytes]) -> None:
+    task = Task(statement="s", files=files)
+    assert through_json(task) == task
+
+
+@pytest.mark.parametrize(
+    "text", ["\udcff latin-1 bytes of a diff", "half a pair \ud83d", "\x00\x1b[31m", "\u2028"]
+)
+def test_text_that_is_not_quite_unicode_survives(text: str) -> None:
+    result = Result(run_id="r", outcome="healed", reason=text, diff=text)
+    assert through_json(result) == result
+
+
+@pytest.mark.parametrize(
+    ("plain", "says"),
+    [
+        ({"kind": "dance"}, "Move.kind cannot be 'dance'"),
+        ({}, "Move.kind is missing"),
+        ({"kind": "sample", "index": "3"}, "Move.index"),
+        ({"kind": "sample", "index": True}, "Move.index"),
+        ({"kind": "sample", "temperature": "hot"}, "Move.temperature"),
+    ],
+)
+def test_what_is_no_record_is_refused(plain: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        from_plain(Move, plain)
+
+
+def test_bytes_that_are_no_base64_are_refused() -> None:
+    with pytest.raises(ValueError):
+        from_plain(Task, {"statement": "", "files": {"a": "*"}})
+
+
+def test_fields_of_a_newer_version_are_passed_over() -> None:
+    assert from_plain(Move, {"kind": "sample", "colour": "blue"}) == Move(kind="sample")
+
+
+def test_the_same_code_is_the_same_candidate() -> None:
+    again = dataclasses.replace(CANDIDATE, origin="sample", parent=None, label="sample 2")
+    other = dataclasses.replace(CANDIDATE, files={"a.py": "x = 'e'\n"})
+    assert again.hash == CANDIDATE.hash
+    assert other.hash != CANDIDATE.hash
+
+
+def test_the_hash_does_not_depend_on_order_and_takes_half_a_pair() -> None:
+    assert content_hash({"a": 1, "b": 2}) == content_hash({"b": 2, "a": 1})
+    assert len(content_hash("\ud83d")) == 64
+
+
+def test_no_checks_at_all_is_not_a_pass() -> None:
+    skipped = CheckOutcome(check_id="s", status="skipped")
+    passed = CheckOutcome(check_id="p", status="passed")
+    assert not Verdict(candidate="c", outcomes=(), evidence="split").all_passed
+    assert not Verdict(candidate="c", outcomes=(skipped,), evidence="split").all_passed
+    assert Verdict(candidate="c", outcomes=(skipped, passed), evidence="split").all_passed
+    assert not Verdict(candidate="c", outcomes=(passed, OUTCOME), evidence="split").all_passed
+    assert VERDICT.counterexamples == (COUNTEREXAMPLE,)
+
+
+@pytest.mark.parametrize("status", ["failed", "error", "timeout", "missing"])
+def test_whatever_is_not_passed_or_skipped_has_failed(status: Any) -> None:
+    verdict = Verdict(candidate="c", outcomes=(CheckOutcome(check_id="x", status=status),), evidence="split")
+    assert verdict.failed == {"x"}
