@@ -3,7 +3,7 @@
 Nothing here writes to the user's tree but `apply_changes`, and nothing here runs the user's code.
 """
 
-from suture.workspace.applying import apply_changes
+from suture.workspace.applying import Applied, apply_changes
 from suture.workspace.diffs import unified_diff
 from suture.workspace.protected import DEFAULT_PROTECTED, is_protected, is_test_file
 from suture.workspace.snapshot import Snapshot, take_snapshot
@@ -11,6 +11,7 @@ from suture.workspace.texts import overlay, text_of
 
 __all__ = [
     "DEFAULT_PROTECTED",
+    "Applied",
     "Snapshot",
     "apply_changes",
     "is_protected",

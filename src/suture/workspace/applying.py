@@ -11,24 +11,35 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from suture.errors import StorageError, UsageError
+from suture.workspace.diffs import unified_diff
 
-__all__ = ["apply_changes"]
+__all__ = ["Applied", "apply_changes"]
 
 
-def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[str, ...]:
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """What was done to the user's tree.
+
+    Attributes:
+        paths: What was written or deleted, relative to the root, sorted.
+        undo: A patch that takes it back; write it with `surrogateescape`.
+    """
+
+    paths: tuple[str, ...]
+    undo: str
+
+
+def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Applied:
     """Write the difference between two states into a folder.
 
     Every new content, and a copy of every old one, lies on disk beside its target before the first file
-    changes; each file then changes in one step. When a step fails, those before it are taken back. Save
-    `unified_diff(after, before)` first: it undoes the change, also one that a power cut left half-done.
+    changes; each file then changes in one step. When a step fails, those before it are taken back. A power cut can
+    still come between two steps: save `unified_diff(after, before)` first, and it can be undone too.
 
     Args:
         root: The folder.
         before: What the snapshot saw, path -> content.
         after: What shall be; a path that is missing here is deleted.
-
-    Returns:
-        What was written or deleted, sorted.
 
     Raises:
         UsageError: A file is no longer what the snapshot saw, or is reached through a link.
@@ -53,7 +64,7 @@ def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, b
         raise
     finally:
         change.clean_up()
-    return tuple(paths)
+    return Applied(paths=tuple(paths), undo=unified_diff(after, before))
 
 
 def _require_as_seen(root: Path, path: str, seen: bytes | None) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from io import BytesIO
 
 from suture.errors import UsageError
-from suture.records import Candidate
 
 __all__ = ["overlay", "text_of"]
 
@@ -23,7 +22,7 @@ def text_of(content: bytes) -> str:
     return content.decode(_encoding_of(content), "surrogateescape").replace("\r\n", "\n")
 
 
-def overlay(files: Mapping[str, bytes], candidate: Candidate) -> dict[str, bytes]:
+def overlay(files: Mapping[str, bytes], candidate: Mapping[str, str]) -> dict[str, bytes]:
     """A candidate's files over the project's own.
 
     A file keeps its encoding, its byte order mark, its line endings (line by line where they are mixed) and
@@ -31,13 +30,13 @@ def overlay(files: Mapping[str, bytes], candidate: Candidate) -> dict[str, bytes
 
     Args:
         files: Path -> content.
-        candidate: What it writes over them.
+        candidate: Path -> text, such as `Candidate.files`.
 
     Raises:
         UsageError: A path leaves the project.
     """
     result = dict(files)
-    for name, text in candidate.files.items():
+    for name, text in candidate.items():
         path = posixpath.normpath(name)
         if posixpath.isabs(path) or path in (".", "..") or path.startswith("../") or "\0" in path:
             raise UsageError(f"the path {name!r} is not inside the project")
