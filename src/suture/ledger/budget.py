@@ -52,12 +52,13 @@ def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
         data = event.data
         if event.kind in SESSION_STARTS:
             if session_start is not None:
-                seconds += last_s - session_start
+                seconds += max(0.0, last_s - session_start)
             session_start = event.time_s
         elif event.kind == "budget.reserved":
             open_reservations[event.seq] = (data["attempts"], data["tokens"])
         elif event.kind == "budget.settled":
-            open_reservations.pop(data["reservation"], None)
+            if open_reservations.pop(data["reservation"], None) is None:
+                continue  # settled before
             attempts += data["attempts"]
             prompt += data["prompt_tokens"]
             completion += data["completion_tokens"]

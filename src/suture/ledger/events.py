@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -78,23 +79,30 @@ class Ledger:
         self.path = path
         self._clock = clock or SystemClock()
         try:
-            self._file = path.open("ab")
+            self._file = path.open("ab", buffering=0)  # what failed to be written must not be written later
         except OSError as fault:
             raise StorageError(f"the ledger {str(path)!r} cannot be opened: {fault.strerror}") from fault
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as fault:
+            self._events = list(self._recover())
+        except BlockingIOError as fault:
             self._file.close()
             raise UsageError(
                 f"another process is writing {str(path)!r}", remedy="wait for it to end"
             ) from fault
-        self._events = list(self._recover())
+        except OSError as fault:
+            self._file.close()
+            raise StorageError(f"the ledger {str(path)!r} cannot be locked: {fault.strerror}") from fault
+        except StorageError:
+            self._file.close()
+            raise
 
     def _recover(self) -> tuple[Event, ...]:
-        reading = read_ledger(self.path)
+        # A torn line is closed, so that the next event starts on a line of its own, and read again after
+        # that: where only its newline was missing, it counts from now on for every reader.
         if self._file.tell() and not self.path.read_bytes().endswith(b"\n"):
-            self._write(b"\n")  # close the torn line, so that the next event starts on a line of its own
-        return reading.events
+            self._write(b"\n")
+        return read_ledger(self.path).events
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -111,19 +119,25 @@ class Ledger:
         Raises:
             StorageError: The disk is full or gone.
         """
-        event = Event(seq=len(self._events), time_s=self._clock.now(), kind=kind, data=dict(data or {}))
-        fields = {"seq": event.seq, "time_s": event.time_s, "kind": kind, "data": event.data}
+        seq = self._events[-1].seq + 1 if self._events else 0
+        fields = {"seq": seq, "time_s": self._clock.now(), "kind": kind, "data": dict(data or {})}
         # ASCII only: a lone surrogate in model text must not make the record unwritable.
-        self._write(json.dumps(fields, separators=(",", ":")).encode("ascii") + b"\n")
+        line = json.dumps(fields, separators=(",", ":")).encode("ascii")
+        self._write(line + b"\n")
+        event = Event(**json.loads(line))  # what is on disk, not what the caller may change later
         self._events.append(event)
         return event
 
     def _write(self, line: bytes) -> None:
+        start = self._file.seek(0, os.SEEK_END)
         try:
-            self._file.write(line)
-            self._file.flush()
+            rest = memoryview(line)
+            while rest:
+                rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
         except OSError as fault:
+            with contextlib.suppress(OSError):
+                self._file.truncate(start)  # or the next event would continue half a line
             raise StorageError(
                 f"the ledger {str(self.path)!r} cannot be written: {fault.strerror}",
                 remedy="free some disk space, or set SUTURE_HOME to another disk",

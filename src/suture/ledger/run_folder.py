@@ -87,8 +87,16 @@ class RunFolder:
         return {path: self.get_blob(blob) for path, blob in self.get_json(digest).items()}
 
     def write_text(self, name: str, text: str) -> Path:
-        """Write a file for people, such as `result.diff`; answers its path."""
-        write_atomically(self.path / name, text.encode("utf-8", "surrogateescape"))
+        """Write a file for people, such as `result.diff`; answers its path.
+
+        Raises:
+            StorageError: The disk is full or gone.
+        """
+        try:
+            content = text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:  # half a surrogate pair, as a model may write it
+            content = text.encode("utf-8", "backslashreplace")
+        write_atomically(self.path / name, content)
         return self.path / name
 
 
@@ -123,8 +131,9 @@ def new_run(home: Path, *, now_s: float | None = None) -> RunFolder:
     Raises:
         StorageError: The folder cannot be made.
     """
+    now_s = time.time() if now_s is None else now_s
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_s))
-    folder = home / "runs" / f"{stamp}-{secrets.token_hex(3)}"
+    folder = home / "runs" / f"{stamp}{int(now_s * 1000) % 1000:03d}-{secrets.token_hex(3)}"
     try:
         folder.mkdir(parents=True)
     except OSError as fault:

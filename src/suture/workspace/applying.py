@@ -33,8 +33,8 @@ def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, b
     """Write the difference between two states into a folder.
 
     Every new content, and a copy of every old one, lies on disk beside its target before the first file
-    changes; each file then changes in one step. When a step fails, those before it are taken back. A power cut can
-    still come between two steps: save `unified_diff(after, before)` first, and it can be undone too.
+    changes; each file then changes in one step. When a step fails, those before it are taken back. Only a power cut
+    between two steps can leave half of a change.
 
     Args:
         root: The folder.
