@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from suture.errors import StorageError, UsageError
+from suture.ledger import Ledger, RunFolder, find_run, list_runs, new_run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return new_run(tmp_path)
+
+
+def make_runs(home: Path, *times_s: float) -> list[RunFolder]:
+    runs = [new_run(home, now_s=time_s) for time_s in times_s]
+    for run in runs:
+        Ledger(run.ledger_path).close()
+    return runs
+
+
+def test_blobs_come_back_by_hash_and_are_stored_once(run: RunFolder) -> None:
+    digest = run.put_blob(b"\x00\xff")
+    assert run.put_blob(b"\x00\xff") == digest
+    assert run.get_blob(digest) == b"\x00\xff"
+    assert [path.name for path in (run.path / "blobs").iterdir()] == [digest]
+
+
+def test_a_blob_that_was_changed_on_disk_is_refused(run: RunFolder) -> None:
+    digest = run.put_blob(b"true")
+    (run.path / "blobs" / digest).write_bytes(b"false")
+    with pytest.raises(StorageError, match="was changed on disk"):
+        run.get_blob(digest)
+
+
+def test_a_blob_that_is_not_there_is_a_storage_error(run: RunFolder) -> None:
+    with pytest.raises(StorageError, match="cannot be read"):
+        run.get_blob("0" * 64)
+
+
+def test_trees_and_json_come_back(run: RunFolder) -> None:
+    files = {"a/b.py": b"x = 1\n", "empty": b"", "binary": bytes(range(256))}
+    assert run.get_tree(run.put_tree(files)) == files
+    assert run.put_tree(files) == run.put_tree(dict(reversed(files.items())))
+    assert run.get_json(run.put_json({"text": "half a pair \ud83d"})) == {"text": "half a pair \ud83d"}
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [("latin \udce9\n", b"latin \xe9\n"), ("half \ud83d", b"half \\ud83d"), ("é", "é".encode())],
+)
+def test_text_for_people_is_written_whatever_it_holds(run: RunFolder, text: str, content: bytes) -> None:
+    assert run.write_text("result.diff", text).read_bytes() == content
+
+
+def test_runs_sort_by_time_to_the_millisecond(tmp_path: Path) -> None:
+    late, early, same_second = make_runs(tmp_path, 2e9, 1e9, 1e9 + 0.5)
+    assert [run.id for run in list_runs(tmp_path)] == [early.id, same_second.id, late.id]
+    assert find_run(tmp_path, "last").id == late.id
+
+
+def test_a_folder_without_a_ledger_is_no_run(tmp_path: Path) -> None:
+    new_run(tmp_path)
+    assert list_runs(tmp_path) == []
+    assert list_runs(tmp_path / "nowhere") == []
+
+
+def test_a_run_is_found_by_its_start_or_its_end(tmp_path: Path) -> None:
+    first, second = make_runs(tmp_path, 1e9, 2e9)
+    assert find_run(tmp_path, first.id).id == first.id
+    assert find_run(tmp_path, first.id[:8]).id == first.id
+    assert find_run(tmp_path, second.id[-6:]).id == second.id
+    with pytest.raises(UsageError, match="2 runs called '20'"):
+        find_run(tmp_path, "20")
+    with pytest.raises(UsageError, match="no run called 'x'"):
+        find_run(tmp_path, "x")
+
+
+def test_no_runs_at_all_says_how_to_start_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="suture run --example"):
+        find_run(tmp_path, "last")
+
+
+def test_a_home_that_is_a_file_is_a_storage_error(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.touch()
+    with pytest.raises(StorageError, match="SUTURE_HOME"):
+        new_run(home)
