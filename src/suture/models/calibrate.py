@@ -18,7 +18,16 @@ from suture.ledger.run_folder import write_atomically
 from suture.models.embedded import ServerOptions, start_server
 from suture.models.machine import cpu_name, usable_cores
 
-__all__ = ["Calibration", "Speed", "calibrate", "list_calibrations", "measure_speed", "read_calibration"]
+__all__ = [
+    "Calibration",
+    "Speed",
+    "calibrate",
+    "choose_threads",
+    "list_calibrations",
+    "measure_speed",
+    "measure_speeds",
+    "read_calibration",
+]
 
 WORTHWHILE_GAIN = 1.1
 """More threads must bring at least this factor: each of them is taken from the sandbox."""
@@ -75,11 +84,11 @@ def calibrate(
     known = read_calibration(model_path, cache)
     if known is not None:
         return known
-    speeds = _measure_all(model_path, usable_cores(), measure or measure_speed)
+    speeds = measure_speeds(model_path, usable_cores(), measure or measure_speed)
     found = Calibration(
         **_machine(model_path),
-        threads=_choose({speed.threads: speed.reply_tokens_per_s for speed in speeds}),
-        batch_threads=_choose({speed.threads: speed.prompt_tokens_per_s for speed in speeds}),
+        threads=choose_threads({speed.threads: speed.reply_tokens_per_s for speed in speeds}),
+        batch_threads=choose_threads({speed.threads: speed.prompt_tokens_per_s for speed in speeds}),
         speeds=speeds,
     )
     others = [c for c in list_calibrations(cache) if _key(c) != _key(found)]
@@ -138,13 +147,14 @@ def measure_speed(model_path: Path, threads: int) -> Speed:
     )
 
 
-def _measure_all(model_path: Path, cores: int, measure: Callable[[Path, int], Speed]) -> tuple[Speed, ...]:
+def measure_speeds(model_path: Path, cores: int, measure: Callable[[Path, int], Speed]) -> tuple[Speed, ...]:
+    """Time 1, 2, 4 ... up to all cores, until it only gets worse."""
     speeds: list[Speed] = []
     threads = 1
     while threads <= cores:
         speeds.append(measure(model_path, threads))
         if len(speeds) > 1 and _slower(speeds[-1], speeds[-2]):
-            break  # it only gets worse from here
+            break
         threads = cores if threads < cores < 2 * threads else 2 * threads
     return tuple(speeds)
 
@@ -156,7 +166,7 @@ def _slower(now: Speed, before: Speed) -> bool:
     )
 
 
-def _choose(rates: Mapping[int, float]) -> int:
+def choose_threads(rates: Mapping[int, float]) -> int:
     """The fastest count, where each step up must be worth its threads."""
     best = min(rates)
     for threads in sorted(rates):

@@ -19,7 +19,7 @@ from suture.models.machine import available_bytes
 from suture.models.seam import Message, Reply, Sampling
 from suture.settings.schema import Settings
 
-__all__ = ["EmbeddedModel", "required_bytes", "stop_servers"]
+__all__ = ["EmbeddedModel", "affordable_slots", "required_bytes", "shared_servers", "stop_servers"]
 
 MAX_SLOTS = 4
 """Replies drawn at the same time; more of them wait in the server's queue."""
@@ -62,9 +62,12 @@ class EmbeddedModel:
         """
         server = await asyncio.to_thread(self._shared_server)
         if self._chat is None or self._chat[0] is not server:
-            self._chat = (server, self._connect(server))
+            stale, self._chat = self._chat, (server, self._connect(server))
+            if stale is not None:
+                await stale[1].close()
+        chat = self._chat[1]
         try:
-            return await self._chat[1].complete(messages, sampling)
+            return await chat.complete(messages, sampling)
         except ModelError as fault:
             if server.alive:
                 raise
@@ -96,13 +99,16 @@ class EmbeddedModel:
         key = (str(self._path), self._settings.model.context_tokens)
         with _servers_lock:
             server = _servers.get(key)
-            if server is None or not server.alive:
-                server = _servers[key] = start_server(self._options())
-            return server
+            if server is not None and server.alive:
+                return server
+            if server is not None:
+                server.stop()  # it is dead; this lets go of its pipes
+            _servers[key] = start_server(self._options())
+            return _servers[key]
 
     def _options(self) -> ServerOptions:
         knobs = self._settings.model
-        slots = _affordable_slots(self._entry, knobs.context_tokens, available_bytes())
+        slots = affordable_slots(self._entry, knobs.context_tokens, available_bytes())
         if knobs.threads is not None:
             threads = batch_threads = knobs.threads
         else:
@@ -122,7 +128,12 @@ def required_bytes(entry: CatalogueEntry, context_tokens: int, slots: int) -> in
     return entry.size_bytes + entry.kv_bytes_per_token * context_tokens * slots + WORKING_BYTES
 
 
-def _affordable_slots(entry: CatalogueEntry, context_tokens: int, available_bytes: int) -> int:
+def affordable_slots(entry: CatalogueEntry, context_tokens: int, available_bytes: int) -> int:
+    """How many replies can be drawn at once in so much memory.
+
+    Raises:
+        PrerequisiteError: Not even one.
+    """
     for slots in range(MAX_SLOTS, 0, -1):
         if required_bytes(entry, context_tokens, slots) <= available_bytes:
             return slots
@@ -131,6 +142,12 @@ def _affordable_slots(entry: CatalogueEntry, context_tokens: int, available_byte
         f"{entry.name!r} needs {needed_mb} MiB of memory and {available_bytes >> 20} MiB are free",
         remedy="close other programs, lower model.context_tokens, or take a smaller model",
     )
+
+
+def shared_servers() -> tuple[LlamaServer, ...]:
+    """The servers that this process has started."""
+    with _servers_lock:
+        return tuple(_servers.values())
 
 
 @atexit.register

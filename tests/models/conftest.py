@@ -1,0 +1,33 @@
+"""The real small model, and a server that speaks OpenAI's protocol badly on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from openai_stub import OpenAIStub
+
+from suture.errors import SutureError
+from suture.models import pull_model
+from suture.settings.schema import ModelSettings, Settings
+
+SMALL_MODEL = "qwen2.5-coder-0.5b"
+
+
+@pytest.fixture(scope="session")
+def local_settings(require: Callable[[str, bool, str], None]) -> Settings:
+    """Settings of the real 0.5B model, fetched where it is not here; its server is shared by all tests."""
+    settings = Settings(model=ModelSettings(name=f"local:{SMALL_MODEL}", context_tokens=1024))
+    pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
+    try:
+        pull_model(SMALL_MODEL, settings.paths.cache)
+    except SutureError as fault:
+        require("local-model", False, str(fault))
+    return settings
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIStub]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with OpenAIStub() as server:
+        yield server

@@ -1,0 +1,96 @@
+"""A local HTTP server that answers chat completions as told."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+__all__ = ["Answer", "OpenAIStub", "chat_completion"]
+
+
+def chat_completion(text: str, *, finish: str = "stop", usage: bool = True) -> dict[str, Any]:
+    """The body of a good answer."""
+    body: dict[str, Any] = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "stub",
+        "choices": [{"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text}}],
+    }
+    if usage:
+        body["usage"] = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+    return body
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One answer. `retry-after-ms: 1` makes the client's own retries immediate."""
+
+    body: dict[str, Any] | bytes
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=lambda: {"retry-after-ms": "1"})
+    cut: bool = False
+    slow: bool = False
+
+
+class OpenAIStub:
+    """Answers each request with the next of `answers`, the last one for ever, and keeps the requests."""
+
+    def __init__(self) -> None:
+        self.answers: deque[Answer] = deque([Answer(body=chat_completion("hello"))])
+        self.requests: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        self._closing = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def answer(self, *answers: Answer) -> None:
+        """Replace the answers."""
+        self.answers = deque(answers)
+
+    def __enter__(self) -> OpenAIStub:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        stub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                size = int(self.headers["content-length"])
+                stub.requests.append(json.loads(self.rfile.read(size)))
+                stub.keys.append(self.headers.get("authorization", ""))
+                answer = stub.answers.popleft() if len(stub.answers) > 1 else stub.answers[0]
+                if answer.slow:
+                    stub._closing.wait()
+                    return
+                body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+                self.send_response(answer.status)
+                for name, value in answer.headers.items():
+                    self.send_header(name, value)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body[: len(body) // 2] if answer.cut else body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Keep quiet."""
+
+        return Handler

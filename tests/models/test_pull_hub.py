@@ -1,0 +1,113 @@
+"""The hub comes first; where it cannot give the file, the next source goes on, and it is said."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_wheels import CONTENT, entry
+
+from suture.errors import PrerequisiteError
+from suture.models.cache import partial_path
+from suture.models.catalogue import HubFile
+from suture.models.pull import pull_entry
+
+
+class HubStub(ThreadingHTTPServer):
+    """A hub with one file."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), HubHandler)
+        self.content = CONTENT
+        self.status: int | None = None
+        self.obeys_ranges = True
+        self.cut_at: int | None = None
+        self.asked: list[tuple[str, int]] = []
+
+    @property
+    def file(self) -> HubFile:
+        endpoint = f"http://127.0.0.1:{self.server_address[1]}"
+        return HubFile(repo="us/tiny", filename="tiny.gguf", endpoint=endpoint)
+
+
+class HubHandler(BaseHTTPRequestHandler):
+    server: HubStub
+
+    def do_GET(self) -> None:
+        hub = self.server
+        offset = int(self.headers["range"].removeprefix("bytes=").removesuffix("-"))
+        hub.asked.append((self.path, offset))
+        body = hub.content[offset if hub.obeys_ranges else 0 :]
+        self.send_response(hub.status or (206 if hub.obeys_ranges else 200))
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[: hub.cut_at])
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keep quiet."""
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStub]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with HubStub() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def leave_partial(cache: Path, content: bytes) -> None:
+    path = partial_path(entry(), cache)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+
+
+def test_the_file_comes_from_the_hub(hub: HubStub, tmp_path: Path) -> None:
+    assert pull_entry(entry(hub.file), tmp_path).read_bytes() == CONTENT
+    assert hub.asked == [("/us/tiny/resolve/main/tiny.gguf", 0)]
+
+
+@pytest.mark.parametrize("obeys_ranges", [True, False])
+def test_a_broken_download_goes_on(hub: HubStub, tmp_path: Path, obeys_ranges: bool) -> None:
+    hub.obeys_ranges = obeys_ranges
+    leave_partial(tmp_path, CONTENT[:1_234_567])
+    assert pull_entry(entry(hub.file), tmp_path).read_bytes() == CONTENT
+    assert hub.asked[0][1] == 1_234_567
+
+
+def test_the_next_source_goes_on_where_the_last_broke_off(hub: HubStub, tmp_path: Path) -> None:
+    with HubStub() as second:
+        threading.Thread(target=second.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        hub.cut_at = 1_100_000
+        said: list[str] = []
+        path = pull_entry(entry(hub.file, second.file), tmp_path, say=said.append)
+        second.shutdown()
+    assert path.read_bytes() == CONTENT
+    assert 0 < second.asked[0][1] <= 1_100_000
+    assert [line for line in said if line.startswith("not from")]
+
+
+@pytest.mark.parametrize("status", [401, 404, 503])
+def test_a_hub_that_refuses(hub: HubStub, tmp_path: Path, status: int) -> None:
+    hub.status = status
+    with pytest.raises(PrerequisiteError, match=f"HTTP {status}"):
+        pull_entry(entry(hub.file), tmp_path)
+
+
+def test_a_page_in_place_of_the_file_is_not_taken(hub: HubStub, tmp_path: Path) -> None:
+    hub.content = b"<html>please log in to this network"
+    hub.obeys_ranges = False
+    with pytest.raises(PrerequisiteError, match="another size"):
+        pull_entry(entry(hub.file), tmp_path)
+
+
+def test_a_hub_that_is_not_there(tmp_path: Path) -> None:
+    nowhere = HubFile(repo="us/tiny", filename="tiny.gguf", endpoint="http://127.0.0.1:9")
+    with pytest.raises(PrerequisiteError, match="cannot be reached"):
+        pull_entry(entry(nowhere), tmp_path)

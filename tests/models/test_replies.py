@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from suture.errors import ModelTimeout, StorageError
+from suture.models import Message, RecordedModel, Sampling, call_hash
+from suture.testing import ScriptedModel
+
+PROMPT = (Message(role="system", content="be brief"), Message(role="user", content="hi"))
+
+
+async def test_a_stored_reply_is_never_asked_for_again(tmp_path: Path) -> None:
+    script = ScriptedModel(["one"])
+    first = await RecordedModel(script, tmp_path).complete(PROMPT, Sampling())
+    again = await RecordedModel(script, tmp_path).complete(PROMPT, Sampling())
+    assert (first.text, first.replayed, again.text, again.replayed) == ("one", False, "one", True)
+    assert first.call_hash == again.call_hash == call_hash(script.name, PROMPT, Sampling())
+    assert len(script.calls) == 1
+
+
+async def test_what_is_asked_names_the_call(tmp_path: Path) -> None:
+    model = RecordedModel(ScriptedModel(["1", "2", "3", "4"]), tmp_path)
+    calls = [
+        (PROMPT, Sampling()),
+        (PROMPT, Sampling(index=1)),
+        (PROMPT, Sampling(temperature=0.5)),
+        (PROMPT[1:], Sampling()),
+    ]
+    replies = [await model.complete(messages, sampling) for messages, sampling in calls]
+    assert [reply.text for reply in replies] == ["1", "2", "3", "4"]
+    other = RecordedModel(ScriptedModel(["5"], name="scripted:other"), tmp_path)
+    assert (await other.complete(PROMPT, Sampling())).text == "5"
+
+
+async def test_equal_calls_at_once_are_one_call(tmp_path: Path) -> None:
+    script = ScriptedModel(["one"])
+    model = RecordedModel(script, tmp_path)
+    replies = await asyncio.gather(*(model.complete(PROMPT, Sampling()) for _ in range(5)))
+    assert [reply.text for reply in replies] == ["one"] * 5
+    assert sorted(reply.replayed for reply in replies) == [False, True, True, True, True]
+
+
+async def test_the_prompt_lies_beside_the_reply(tmp_path: Path) -> None:
+    model = RecordedModel(ScriptedModel(["\udcff and é"]), tmp_path / "replies")
+    reply = await model.complete(PROMPT, Sampling())
+    stored = json.loads((tmp_path / "replies" / f"{reply.call_hash}.json").read_text("ascii"))
+    assert stored["messages"][1] == {"role": "user", "content": "hi"}
+    assert stored["reply"]["text"] == "\udcff and é"
+
+
+async def test_a_fault_is_not_stored(tmp_path: Path) -> None:
+    model = RecordedModel(ScriptedModel([ModelTimeout("late"), "one"]), tmp_path)
+    with pytest.raises(ModelTimeout):
+        await model.complete(PROMPT, Sampling())
+    assert (await model.complete(PROMPT, Sampling())).text == "one"
+
+
+async def test_a_damaged_reply_is_said(tmp_path: Path) -> None:
+    model = RecordedModel(ScriptedModel(["one"]), tmp_path)
+    reply = await model.complete(PROMPT, Sampling())
+    (tmp_path / f"{reply.call_hash}.json").write_text("{")
+    with pytest.raises(StorageError, match="damaged"):
+        await model.complete(PROMPT, Sampling())
