@@ -4,6 +4,7 @@ This room owns the wall and what may pass through it, both ways. It does not kno
 and it never runs untrusted code without a wall.
 """
 
+from suture.sandbox.bubblewrap import BubblewrapSandbox
 from suture.sandbox.contract import (
     BOX,
     Channel,
@@ -14,17 +15,26 @@ from suture.sandbox.contract import (
     RunStatus,
     Sandbox,
 )
+from suture.sandbox.diagnosis import Finding
+from suture.sandbox.doctor import diagnose_sandbox
 from suture.sandbox.interpreter import discover_interpreter, own_interpreter
+from suture.sandbox.mounts import interpreter_mounts
+from suture.sandbox.opening import open_sandbox
 
 __all__ = [
     "BOX",
+    "BubblewrapSandbox",
     "Channel",
+    "Finding",
     "Mount",
     "ProgramLimits",
     "RunRequest",
     "RunResult",
     "RunStatus",
     "Sandbox",
+    "diagnose_sandbox",
     "discover_interpreter",
+    "interpreter_mounts",
+    "open_sandbox",
     "own_interpreter",
 ]

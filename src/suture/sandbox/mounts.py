@@ -1,0 +1,106 @@
+"""What of the host a program behind the wall may read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from suture.errors import PrerequisiteError, UsageError
+from suture.languages import Interpreter
+from suture.sandbox.contract import BOX, Mount
+
+__all__ = ["SYSTEM_FOLDERS", "interpreter_mounts", "plan_mounts"]
+
+SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
+"""Programs and libraries of the machine; always shown."""
+RESERVED = (BOX, "/proc", "/dev", "/etc", "/sys")
+ENVIRONMENT_PARTS = ("bin", "lib", "lib32", "lib64", "include", "pyvenv.cfg")
+"""What an interpreter needs of its prefix. Never the whole: a prefix can be a home folder or a project."""
+MOST_LINKS = 40
+"""As many links as the kernel follows in one path."""
+
+
+def interpreter_mounts(interpreter: Interpreter) -> tuple[Mount, ...]:
+    """What an interpreter needs, each at its own absolute path, because its files name one another by path.
+
+    Raises:
+        PrerequisiteError: A part of the environment leads out of it. A project that nobody has read may have
+            planted such a link in its `.venv`, to be shown a folder of ours.
+    """
+    prefixes = dict.fromkeys((interpreter.prefix, interpreter.base_prefix))
+    roots = tuple(Path(prefix).resolve() for prefix in prefixes)
+    sources = [path for prefix in prefixes for path in _parts(Path(prefix), roots)]
+    sources += [path for folder in interpreter.site_packages if (path := Path(folder)).is_dir()]
+    sources += _links(Path(interpreter.executable))
+    return plan_mounts(Mount(source=str(path), target=str(path)) for path in sources)
+
+
+def _parts(prefix: Path, roots: tuple[Path, ...]) -> Iterator[Path]:
+    for name in ENVIRONMENT_PARTS:
+        part = prefix / name
+        if not part.exists() or _in_system(str(part)):
+            continue
+        real = part.resolve()
+        if not any(real.is_relative_to(root) for root in roots) and not _in_system(str(real)):
+            raise PrerequisiteError(
+                f"{str(part)!r} leads out of its environment, to {str(real)!r}",
+                remedy="make the environment anew with `python3 -m venv`",
+            )
+        yield part
+
+
+def _links(executable: Path) -> Iterator[Path]:
+    if not os.access(executable, os.X_OK):
+        raise PrerequisiteError(
+            f"{str(executable)!r} is not a program", remedy="make its environment anew, or remove it"
+        )
+    path = executable
+    for _ in range(MOST_LINKS):
+        yield path
+        if not path.is_symlink():
+            return
+        path = Path(os.path.normpath(path.parent / path.readlink()))
+
+
+def plan_mounts(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
+    """Check mounts, and drop those that another one or the system folders already show.
+
+    No mount point is ever made below another mount: bubblewrap before 0.12 follows a planted link there and
+    makes folders on the host (CVE-2026-87766).
+
+    Raises:
+        UsageError: A mount is not absolute, covers a folder of the wall's own, or lies below another one.
+    """
+    planned: list[Mount] = []
+    for mount in sorted(dict.fromkeys(mounts), key=lambda mount: (mount.target.count("/"), mount.target)):
+        _check(mount)
+        if mount.source == mount.target and _in_system(mount.target):
+            continue
+        above = next((other for other in planned if _is_below(mount.target, other.target)), None)
+        if above is None:
+            planned.append(mount)
+        elif mount.source != above.source + mount.target[len(above.target) :]:
+            raise UsageError(f"{mount.target!r} cannot be shown: it lies below {above.target!r}")
+    return tuple(planned)
+
+
+def _check(mount: Mount) -> None:
+    for path in (mount.source, mount.target):
+        if not path.startswith("/") or path == "/" or os.path.normpath(path) != path or "\0" in path:
+            raise UsageError(f"a mount needs plain absolute paths, not {path!r}")
+    if mount.target == "/tmp" or any(
+        mount.target == folder or _is_below(mount.target, folder) or _is_below(folder, mount.target)
+        for folder in RESERVED
+    ):
+        raise UsageError(f"{mount.target!r} belongs to the wall; nothing can be shown there")
+    if mount.source != mount.target and _in_system(mount.target):
+        raise UsageError(f"{mount.target!r} is a system folder; nothing else can be shown there")
+
+
+def _in_system(path: str) -> bool:
+    return any(path == folder or _is_below(path, folder) for folder in SYSTEM_FOLDERS)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + "/")
