@@ -1,0 +1,72 @@
+"""What is not used is not loaded: fresh interpreters, and what they have in `sys.modules`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = frozenset(
+    {
+        "aiosqlite",
+        "anthropic",
+        "httpx",
+        "huggingface_hub",
+        "langchain",
+        "langchain_core",
+        "langchain_openai",
+        "langgraph",
+        "langsmith",
+        "numpy",
+        "openai",
+        "pydantic",
+        "xllamacpp",
+    }
+)
+HELP = """
+import sys
+from suture.cli import main
+sys.argv = ["suture", *{arguments!r}]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+"""
+REPORT = """
+import json, sys
+print("\\n" + json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+
+
+def loaded_by(code: str) -> set[str]:
+    child = subprocess.run(
+        [sys.executable, "-c", code + REPORT], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert child.returncode == 0, child.stderr
+    return set(json.loads(child.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "room", ["suture", "suture.errors", "suture.records", "suture.ledger", "suture.workspace"]
+)
+def test_the_ground_costs_nothing_heavy(room: str) -> None:
+    assert loaded_by(f"import {room}") & HEAVY == set()
+
+
+def test_settings_cost_pydantic_only() -> None:
+    assert loaded_by("import suture.settings") & HEAVY == {"pydantic"}
+
+
+def test_the_store_loads_the_checkpointer_when_it_is_opened() -> None:
+    assert loaded_by("import suture.store") & HEAVY == set()
+
+
+def test_help_loads_nothing_heavy() -> None:
+    assert loaded_by(HELP.format(arguments=["--help"])) & HEAVY == set()
+
+
+@pytest.mark.parametrize("command", ["run", "heal", "show", "doctor", "models", "config"])
+def test_the_help_of_a_command_loads_no_graph_and_no_vendor(command: str) -> None:
+    assert loaded_by(HELP.format(arguments=[command, "--help"])) & HEAVY <= {"pydantic"}
