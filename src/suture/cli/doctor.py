@@ -2,12 +2,129 @@
 
 from __future__ import annotations
 
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
 from suture.cli.faults import reports_faults
-from suture.cli.options import Debug, Json, Set
+from suture.cli.options import Debug, Json, Model, Set, load
+from suture.cli.terminal import answer, answer_json, note, table
+from suture.errors import PrerequisiteError, SutureError
+
+if TYPE_CHECKING:
+    from suture.settings import Settings
 
 __all__ = ["doctor"]
 
+NEEDED_BYTES = 500_000_000
+"""Room for a few hundred runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of the report."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
 
 @reports_faults
-def doctor(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def doctor(model: Model = None, assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
     """Say what is there, what is missing, and how to get it."""
+    loaded = load(Path(), assignments, model__name=model)
+    for remark in loaded.notes:
+        note(f"note: {remark}")
+    rows = list(examine(loaded.settings))
+    if as_json:
+        answer_json([asdict(row) for row in rows])
+    else:
+        answer(table([("ok" if row.ok else "MISSING", row.name, row.detail) for row in rows]))
+        for row in rows:
+            if not row.ok and row.remedy:
+                answer(f"to get {row.name}: {row.remedy}")
+    if not all(row.ok for row in rows):
+        raise typer.Exit(PrerequisiteError.exit_code)
+
+
+def examine(settings: Settings) -> Iterator[Row]:
+    """Everything a run needs, one after the other."""
+    yield Row(name="suture", ok=True, detail=f"on Python {platform.python_version()}, {platform.machine()}")
+    yield from _sandbox()
+    yield _interpreter()
+    yield from _model(settings)
+    yield _home(settings.paths.home)
+
+
+def _sandbox() -> Iterator[Row]:
+    from suture.sandbox import diagnose_sandbox
+
+    for finding in diagnose_sandbox():
+        yield Row(name=finding.name, ok=finding.ok, detail=finding.detail, remedy=finding.remedy)
+
+
+def _interpreter() -> Row:
+    from suture.sandbox import discover_interpreter
+
+    try:
+        found = discover_interpreter(Path.cwd(), os.environ)
+    except SutureError as fault:
+        return Row(name="python", ok=False, detail=fault.message, remedy=fault.remedy)
+    return Row(
+        name="python",
+        ok=True,
+        detail=f"{found.executable} ({found.version}): {found.origin}; for this folder",
+    )
+
+
+def _model(settings: Settings) -> Iterator[Row]:
+    import asyncio
+
+    from suture.models import open_model
+
+    name = settings.model.name
+    try:
+        asyncio.run(open_model(settings).close())
+    except SutureError as fault:
+        yield Row(name="model", ok=False, detail=f"{name}: {fault.message}", remedy=fault.remedy)
+        return
+    yield Row(name="model", ok=True, detail=f"{name}; nothing was asked of it")
+    if name.startswith("local:"):
+        yield _threads(settings, name.removeprefix("local:"))
+
+
+def _threads(settings: Settings, name: str) -> Row:
+    """Threads are measured on first use, since more of them can be slower."""
+    from suture.models import list_calibrations, model_path
+
+    if settings.model.threads is not None:
+        return Row(name="threads", ok=True, detail=f"{settings.model.threads}, as set in model.threads")
+    file = model_path(name, settings.paths.cache).name
+    measured = [c for c in list_calibrations(settings.paths.cache) if c.model_file == file]
+    if not measured:
+        return Row(name="threads", ok=True, detail="not measured yet; the first use does (some seconds)")
+    found = measured[-1]
+    speeds = ", ".join(f"{s.threads}: {s.reply_tokens_per_s:.1f} tokens/s" for s in found.speeds)
+    return Row(name="threads", ok=True, detail=f"{found.threads} on {found.cpu} (measured {speeds})")
+
+
+def _home(home: Path) -> Row:
+    """Whether runs can be kept: the nearest folder that exists must be writable and have room."""
+    import shutil
+
+    there = next(folder for folder in (home, *home.parents) if folder.exists())
+    if not os.access(there, os.W_OK):
+        return Row(name="home", ok=False, detail=f"{home} cannot be written", remedy="set SUTURE_HOME")
+    free_bytes = shutil.disk_usage(there).free
+    return Row(
+        name="home",
+        ok=free_bytes >= NEEDED_BYTES,
+        detail=f"{home}, {free_bytes / 1e9:.1f} GB free",
+        remedy="free some disk space, or set SUTURE_HOME to another disk",
+    )

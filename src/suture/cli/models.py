@@ -11,7 +11,7 @@ import typer
 
 from suture.cli.faults import reports_faults
 from suture.cli.options import Debug, Json, Set, load
-from suture.cli.terminal import answer, answer_json, console, note, table
+from suture.cli.terminal import answer, answer_json, console, note, printable, table
 
 __all__ = ["megabytes", "models_app"]
 
@@ -62,8 +62,8 @@ def pull_command(name: Name, assignments: Set = None, as_json: Json = False, deb
     """Fetch a model's weights once, and verify them; print where they lie."""
     from suture.models import pull_model
 
-    with download_bar() as progress:
-        path = pull_model(bare(name), cache_folder(assignments), progress)
+    with download_shown() as (progress, say):
+        path = pull_model(bare(name), cache_folder(assignments), progress, say)
     if as_json:
         answer_json({"name": bare(name), "path": str(path)})
     else:
@@ -112,8 +112,8 @@ def megabytes(size_bytes: int) -> str:
 
 
 @contextmanager
-def download_bar() -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal; anywhere else a line for each tenth."""
+def download_shown() -> Iterator[tuple[Callable[[int, int], None], Callable[[str], None]]]:
+    """What to call with bytes done and in all, and with a line: a bar on a terminal, else lines."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     screen = console(stderr=True)
@@ -127,9 +127,12 @@ def download_bar() -> Iterator[Callable[[int, int], None]]:
             note(f"{megabytes(done_bytes)} of {megabytes(total_bytes)}")
 
     if not screen.is_terminal:
-        yield tell_tenths
+        yield tell_tenths, note
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=screen, transient=True) as bar:
         shown = bar.add_task("fetching", total=None)
-        yield lambda done_bytes, total_bytes: bar.update(shown, completed=done_bytes, total=total_bytes)
+        yield (
+            lambda done_bytes, total_bytes: bar.update(shown, completed=done_bytes, total=total_bytes),
+            lambda line: screen.print(printable(line)),
+        )
