@@ -33,8 +33,8 @@ def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, b
     """Write the difference between two states into a folder.
 
     Every new content, and a copy of every old one, lies on disk beside its target before the first file
-    changes; each file then changes in one step. When a step fails, those before it are taken back. Only a power cut
-    between two steps can leave half of a change.
+    changes; each file then changes in one step. When a step fails, those before it are taken back. Only a
+    power cut between two steps can leave half of a change.
 
     Args:
         root: The folder.
@@ -133,7 +133,8 @@ class _Change:
     def carry_out(self, path: str) -> None:
         self.done.append(path)  # first, so that an interrupt in the middle takes this one back too
         if path in self.fresh:
-            self.fresh.pop(path).replace(self.root / path)
+            self.fresh[path].replace(self.root / path)
+            del self.fresh[path]
         else:
             (self.root / path).unlink()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 __all__ = ["unified_diff"]
 
+EMPTY_BLOB = "e69de29"
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
 
 
@@ -38,7 +39,9 @@ def _file_diff(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]
     old_lines, new_lines = _lines(old or b""), _lines(new or b"")
     hunks = difflib.unified_diff(old_lines, new_lines)
     if not next(hunks, None):
-        return  # an empty file comes or goes: the mode line says it all
+        # An empty file comes or goes. Without git's hash of nothing, `patch` would not delete one.
+        yield f"index 0000000..{EMPTY_BLOB}\n" if old is None else f"index {EMPTY_BLOB}..0000000\n"
+        return
     next(hunks)  # difflib's own two header lines know neither quoting nor /dev/null
     yield f"--- {'/dev/null' if old is None else left + _end_of_name(left)}\n"
     yield f"+++ {'/dev/null' if new is None else right + _end_of_name(right)}\n"
