@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from openai_stub import OpenAIStub
 
+from models.openai_stub import OpenAIStub
 from suture.errors import SutureError
 from suture.models import pull_model
 from suture.settings.schema import ModelSettings, Settings

