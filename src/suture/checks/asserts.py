@@ -1,0 +1,238 @@
+"""Asserts that can say what they saw: a program rewritten so that a failing assert leaves a fact.
+
+Runs behind the wall, in the judge (and, in nonce mode, beside the candidate). The rewritten program evaluates
+exactly what the original does, in the same order, once.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import reprlib
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import CodeType, TracebackType
+from typing import Any
+
+__all__ = ["HOOK", "Asserts", "Call", "Fact", "FailedAssert", "compile_program", "explain", "shorten"]
+
+HOOK = "__suture_asserts__"
+"""The name under which the program sees its `Asserts`."""
+LONGEST = 400
+Fact = dict[str, str]
+WORDS = {
+    "Eq": "{}",
+    "NotEq": "anything but {}",
+    "Lt": "less than {}",
+    "LtE": "at most {}",
+    "Gt": "more than {}",
+    "GtE": "at least {}",
+    "In": "one of {}",
+    "NotIn": "none of {}",
+    "Is": "{} itself",
+    "IsNot": "not {}",
+}
+HARMLESS = (
+    ast.Constant, ast.Name, ast.expr_context, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Subscript, ast.Slice,
+    ast.UnaryOp, ast.unaryop, ast.BinOp, ast.operator,
+)  # fmt: skip
+"""Syntax that can be evaluated a second time without calling anything (but the operators of the program's own)."""
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = _SHORT.maxfrozenset = _SHORT.maxdeque = 40
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
+
+
+class FailedAssert(AssertionError):
+    """An assert of the program failed; `fact` says what was expected and what came."""
+
+    fact: Fact
+
+
+@dataclass
+class Call:
+    """One call of the candidate: how to show it, and what it answered."""
+
+    show: Callable[[], str]
+    result: Any
+
+
+def shorten(value: Any) -> str:
+    """The `repr` of a value, cut where it would be long."""
+    try:
+        text = repr(value)
+        if len(text) > LONGEST:
+            text = _SHORT.repr(value)
+    except Exception as fault:
+        return f"<{type(value).__name__} whose repr raised {type(fault).__name__}>"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 20]} ... {text[-15:]}"
+
+
+def compile_program(source: str, filename: str) -> CodeType:
+    """Compile a test program with its asserts rewritten.
+
+    Raises:
+        SyntaxError: It is not Python.
+    """
+    tree = _Rewriter().visit(ast.parse(source, filename))
+    return compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True)
+
+
+class _Rewriter(ast.NodeTransformer):
+    """`assert L op R, message` becomes: evaluate L, R, compare; where it fails, call the hook."""
+
+    def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
+        test = node.test
+        text = ast.Constant(ast.unparse(test))
+        left, right = _load("__suture_left__"), _load("__suture_right__")
+        condition: ast.expr = left
+        raising, setup = "failed", [_store(left, test)]
+        facts: list[ast.expr] = [left, ast.Constant("a true value")]
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            raising = "comparison_failed"
+            setup = [_store(left, test.left), _store(right, test.comparators[0])]
+            condition = ast.Compare(left, test.ops, [right])
+            sides = [ast.Constant(ast.unparse(side)) for side in (test.left, test.comparators[0])]
+            facts = [ast.Constant(type(test.ops[0]).__name__), left, right, *sides]
+        elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            setup = [_store(left, test.operand)]
+            condition, facts = ast.UnaryOp(ast.Not(), left), [left, ast.Constant("a false value")]
+        fault = _hook(raising, [text, *facts, node.msg or ast.Constant(None)])
+        refuted = ast.If(ast.UnaryOp(ast.Not(), condition), [ast.Raise(fault)], [])
+        made: list[ast.stmt] = [*setup, refuted, ast.Expr(_hook("passed", []))]
+        for part in (part for statement in made for part in ast.walk(statement)):
+            if not hasattr(part, "lineno"):
+                ast.copy_location(part, node)
+        return made
+
+
+def _load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _store(name: ast.Name, value: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Name(name.id, ast.Store())], value)
+
+
+def _hook(method: str, arguments: list[ast.expr]) -> ast.Call:
+    return ast.Call(ast.Attribute(_load(HOOK), method, ast.Load()), arguments, [])
+
+
+class Asserts:
+    """What the rewritten program reports to."""
+
+    def __init__(self) -> None:
+        self.calls: deque[Call] = deque(maxlen=20)
+
+    def passed(self) -> None:
+        """An assert held; the calls before it explain nothing that comes later."""
+        self.calls.clear()
+
+    def failed(self, text: str, value: Any, expected: str, message: Any) -> FailedAssert:
+        """The exception of an assert that is no comparison."""
+        call = self._call_that_gave(value)
+        if call is not None:
+            return _fault(message, call=call.show(), expected=expected, got=shorten(value))
+        fact = {"call": text, "expected": expected, "got": self._where(shorten(value))}
+        if self.calls:
+            last = self.calls[-1]
+            fact = {"call": last.show(), "expected": f"`{text}` to hold", "got": shorten(last.result)}
+        return _fault(message, **fact)
+
+    def comparison_failed(
+        self, text: str, op: str, left: Any, right: Any, left_text: str, right_text: str, message: Any
+    ) -> FailedAssert:
+        """The exception of a comparison."""
+        call = self._call_that_gave(left)
+        if call is not None:
+            expected = WORDS.get(op, f"`{text}` to hold where that is {{}}")
+            return _fault(
+                message, call=call.show(), expected=expected.format(_show(right, right_text)), got=shorten(left)
+            )
+        call = self._call_that_gave(right)
+        if call is not None and not (self.calls and "(" in left_text):
+            expected = _show(left, left_text) if op == "Eq" else f"`{text}` to hold"
+            return _fault(message, call=call.show(), expected=expected, got=shorten(right))
+        if "(" not in left_text and "(" in right_text and op == "Eq":
+            left, right, left_text, right_text = right, left, right_text, left_text
+        expected = WORDS[op].format(_show(right, right_text))
+        return _fault(message, call=left_text, expected=expected, got=self._where(_show(left, left_text)))
+
+    def _call_that_gave(self, value: Any) -> Call | None:
+        for call in reversed(self.calls):
+            if call.result is value:
+                return call
+        return None
+
+    def _where(self, got: str) -> str:
+        if not self.calls:
+            return got
+        last = self.calls[-1]
+        return f"{got} (where {last.show()} answered {shorten(last.result)})"
+
+
+def _fault(message: Any, **fact: str) -> FailedAssert:
+    fault = FailedAssert() if message is None else FailedAssert(message)
+    fault.fact = fact
+    return fault
+
+
+def _show(value: Any, text: str) -> str:
+    shown = shorten(value)
+    return text if " object at 0x" in shown else shown
+
+
+def explain(fault: BaseException, asserts: Asserts, source: str, filename: str) -> Fact:
+    """The fact behind whatever ended a program."""
+    if isinstance(fault, FailedAssert):
+        return fault.fact
+    fact = {"exception": _one_line(fault)}
+    call = getattr(fault, "suture_call", None)
+    if call is not None:
+        fact["call"] = call()
+        fact["expected"] = _expected_at(fault.__traceback__, source, filename)
+    elif asserts.calls:
+        last = asserts.calls[-1]
+        fact.update(call=last.show(), got=shorten(last.result))
+    return fact
+
+
+def _one_line(fault: BaseException) -> str:
+    name = type(fault).__name__
+    text = str(fault)
+    return (f"{name}: {text}" if text else name)[:LONGEST]
+
+
+def _expected_at(trace: TracebackType | None, source: str, filename: str) -> str:
+    """What the assert expected in which the candidate raised; empty where that cannot be told safely."""
+    frames = []
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == filename:
+            frames.append((trace.tb_frame, trace.tb_lineno))
+        trace = trace.tb_next
+    if not frames:
+        return ""
+    frame, line = frames[-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Assert) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            return _expectation(node.test, frame.f_globals, frame.f_locals)
+    return ""
+
+
+def _expectation(test: ast.expr, names: dict[str, Any], local_names: Mapping[str, Any]) -> str:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return "a false value"
+    if not isinstance(test, ast.Compare):
+        return "a true value" if isinstance(test, ast.Call) else f"`{ast.unparse(test)}` to hold"
+    if len(test.ops) != 1:
+        return f"`{ast.unparse(test)}` to hold"
+    other = test.comparators[0]
+    if isinstance(test.left, ast.Constant):
+        test.left, other = other, test.left
+    shown = ast.unparse(other)
+    if all(isinstance(part, HARMLESS) for part in ast.walk(other)):
+        code = compile(ast.Expression(other), "<expected>", "eval")
+        with contextlib.suppress(Exception):
+            shown = _show(eval(code, names, dict(local_names)), shown)
+    return WORDS.get(type(test.ops[0]).__name__, "{}").format(shown)

@@ -1,0 +1,58 @@
+"""Our own programs behind the wall: what they are given, and how they are started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+
+from suture.sandbox import ProgramLimits, RunRequest, interpreter_mounts, own_interpreter
+from suture.settings import SandboxSettings
+
+__all__ = ["PRIVATE", "own_files", "own_program", "program_limits"]
+
+PRIVATE = "_suture"
+"""The folder under `BOX` that holds our own files; no candidate may write there."""
+LIBRARY = ("asserts", "frames", "nonce_program", "split_candidate", "split_judge", "wire")
+BOOT = "import sys; sys.path.insert(0, '/box/{}'); from suture.checks.{} import main; main()"
+
+
+@cache
+def own_files() -> dict[str, bytes]:
+    """Our programs as files to lay behind the wall."""
+    folder = resources.files("suture.checks")
+    return {
+        f"{PRIVATE}/suture/checks/{name}.py": folder.joinpath(f"{name}.py").read_bytes() for name in LIBRARY
+    }
+
+
+def program_limits(settings: SandboxSettings, wall_s: float) -> ProgramLimits:
+    """The limits of one program behind the wall, in the settings' words."""
+    return ProgramLimits(
+        wall_s=wall_s,
+        cpu_s=wall_s,
+        memory_mb=settings.memory_mb,
+        processes=settings.processes,
+        disk_mb=settings.disk_mb,
+        output_bytes=settings.output_kb << 10,
+    )
+
+
+def own_program(
+    name: str, files: Mapping[str, bytes], settings: SandboxSettings, wall_s: float
+) -> RunRequest:
+    """A request that starts one of our programs on the interpreter that runs Suture, without site-packages.
+
+    Args:
+        name: The module, such as `split_judge`.
+        files: What lies beside it.
+        settings: The wall.
+        wall_s: The most seconds that it lives.
+    """
+    interpreter = own_interpreter()
+    return RunRequest(
+        argv=(interpreter.executable, "-I", "-S", "-B", "-c", BOOT.format(PRIVATE, name)),
+        files={**files, **own_files()},
+        mounts=interpreter_mounts(interpreter),
+        limits=program_limits(settings, wall_s),
+    )

@@ -1,0 +1,69 @@
+"""Checks out of Python source: plain asserts, each with what it needs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from suture.errors import UsageError
+from suture.records import Check, Provenance, content_hash
+
+__all__ = ["asserts_in", "check_of", "distinct"]
+
+LONGEST_ID = 100
+
+
+def asserts_in(text: str, provenance: Provenance = "user", trust: float = 1.0) -> tuple[Check, ...]:
+    """The asserts of a text, one check for each assert statement at its top level.
+
+    What else stands at the top level before an assert (imports, names, functions) becomes part of its program.
+
+    Args:
+        text: Python source.
+        provenance: Who wrote it.
+        trust: In [0, 1].
+
+    Raises:
+        UsageError: It is not Python.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as fault:
+        where = f" at line {fault.lineno}" if isinstance(fault, SyntaxError) else ""
+        raise UsageError(f"the tests are not Python{where}: {fault}", remedy="mend the tests") from fault
+    setup: list[str] = []
+    checks: list[Check] = []
+    for node in tree.body:
+        source = ast.get_source_segment(text, node) or ast.unparse(node)
+        if isinstance(node, ast.Assert):
+            checks.append(check_of(source, provenance, trust=trust, setup=setup))
+        else:
+            setup.append(source)
+    return distinct(checks)
+
+
+def check_of(
+    source: str, provenance: Provenance, *, trust: float = 1.0, setup: Iterable[str] = (), name: str = ""
+) -> Check:
+    """A check of one assert; its id is the assert as one line, so that it is stable and people can read it."""
+    program = "\n".join((*setup, source)) + "\n"
+    shown = " ".join((name or source).split())
+    if len(shown) > LONGEST_ID:
+        shown = f"{shown[:LONGEST_ID]}... #{content_hash(program)[:8]}"
+    return Check(id=shown, provenance=provenance, source=program, trust=trust)
+
+
+def distinct(checks: Iterable[Check]) -> tuple[Check, ...]:
+    """The checks without repetitions; equal ids of different programs are told apart by a hash."""
+    by_id: dict[str, Check] = {}
+    for check in checks:
+        known = by_id.get(check.id)
+        if known is not None and known.source != check.source:
+            other = f"{check.id} #{content_hash(check.source)[:8]}"
+            by_id.setdefault(
+                other,
+                Check(id=other, provenance=check.provenance, source=check.source, trust=check.trust),
+            )
+        else:
+            by_id.setdefault(check.id, check)
+    return tuple(by_id.values())

@@ -1,0 +1,258 @@
+"""The split verdict: the host between a judge that holds the tests and a candidate that holds the code.
+
+Two programs behind two walls; neither sees the other. The host relays calls and answers as typed data, looks at
+the shape of every answer, and keeps the time. The candidate can answer wrongly; it cannot decide.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from suture.checks.names import Program, module_name
+from suture.checks.programs import own_program
+from suture.checks.wire import MAX_FRAME_BYTES, BadFrame, dump, load, well_formed
+from suture.records import CheckStatus
+from suture.sandbox import Channel, RunResult, Sandbox
+from suture.settings import SandboxSettings
+
+__all__ = ["Ruling", "SplitCourt"]
+
+ASK_FIELDS = {"op", "module", "name", "handle", "value", "nodes"}
+RAISED_FIELDS: dict[str, type | tuple[type, ...]] = {
+    "type": str,
+    "module": str,
+    "bases": list,
+    "text": str,
+    "file": str,
+    "line": (int, type(None)),
+}
+MOST_TEXT = 4000
+AFTER_DEATH_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ruling:
+    """What came of one test program.
+
+    Attributes:
+        status: How it ended.
+        fact: What was seen: `call`, `expected`, `got`, `exception`, `file`, `line`, as far as known.
+        live: Why the program needs live objects, where it does; then `status` says nothing yet.
+    """
+
+    status: CheckStatus
+    fact: Mapping[str, Any] = field(default_factory=dict)
+    live: str = ""
+
+
+class Party:
+    """One of the two programs; started when it is first needed, and again after it died."""
+
+    def __init__(self, sandbox: Sandbox, name: str, files: Mapping[str, bytes], limits: SandboxSettings) -> None:
+        self._sandbox = sandbox
+        self._request = own_program(name, files, limits, wall_s=24 * 3600)
+        self._stack: AsyncExitStack | None = None
+        self._channel: Channel | None = None
+        self.output: list[bytes] = []
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs, as far as is known."""
+        return self._channel is not None
+
+    async def start(self) -> None:
+        """Start it where it does not run."""
+        if self._channel is None:
+            self._stack = AsyncExitStack()
+            self._channel = await self._stack.enter_async_context(self._sandbox.open(self._request))
+
+    async def exchange(self, frame: bytes, timeout_s: float) -> bytes | None:
+        """Send a frame and wait for one; `None` where the program died of it or was late."""
+        if self._channel is None:
+            return None
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):  # it may have stopped reading
+                await self._channel.send(frame)
+        except TimeoutError:
+            return None
+        return await self._channel.receive(max(0.001, deadline - loop.time()))
+
+    async def stop(self) -> RunResult | None:
+        """End it, and keep what it printed."""
+        if self._channel is None or self._stack is None:
+            return None
+        channel, stack, self._channel, self._stack = self._channel, self._stack, None, None
+        try:
+            ended = await channel.finish()
+        finally:
+            await stack.aclose()
+        self.output.append(ended.stderr)
+        return ended
+
+
+class SplitCourt:
+    """A judge and a candidate for the checks of one verdict; an asynchronous context.
+
+    Args:
+        sandbox: The wall.
+        settings: Its limits.
+        files: The candidate's project.
+        module: The path of the module that programs may use without importing it.
+        check_wall_s: Seconds for each program; the settings' `check_wall_s` where it is left out.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        settings: SandboxSettings,
+        files: Mapping[str, bytes],
+        module: str,
+        check_wall_s: float | None = None,
+    ) -> None:
+        self._module = module
+        self._wall_s = check_wall_s or settings.check_wall_s
+        self._judge = Party(sandbox, "split_judge", {}, settings)
+        self._candidate = Party(sandbox, "split_candidate", files, settings)
+        self._deadline = 0.0
+        self._death = ""
+        self._late = False
+
+    async def __aenter__(self) -> SplitCourt:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.gather(self._judge.stop(), self._candidate.stop())
+
+    @property
+    def output(self) -> bytes:
+        """What the candidate printed, up to the last time it ended."""
+        return b"".join(self._candidate.output)
+
+    async def load(self) -> Ruling | None:
+        """Start both programs and load the candidate; a ruling where that fails."""
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._judge.start())
+            loading = both.create_task(self._load())
+        return loading.result()
+
+    async def _load(self) -> Ruling | None:
+        self._set_deadline()
+        reply = await self._start_candidate()
+        if "died" in reply:
+            return Ruling(status=self._status(), fact={"exception": f"while loading: {self._death}"})
+        if "raised" in reply:
+            raised = reply["raised"]
+            fact = {"exception": f"{raised['type']}: {raised['text']}"[:MOST_TEXT]}
+            return Ruling(status="error", fact={**fact, "file": raised["file"], "line": raised["line"]})
+        return None
+
+    async def try_program(self, program: Program) -> Ruling:
+        """Run one test program against the candidate."""
+        self._set_deadline()
+        self._death, self._late = "", False
+        await self._judge.start()
+        frame = dump({"source": program.source, "names": dict(program.names), "stars": program.stars})
+        while True:
+            # The judge still has to say what the candidate's death means to the test.
+            patience_s = AFTER_DEATH_S if self._death else self._left_s()
+            answer = await self._judge.exchange(frame, patience_s)
+            if answer is None:
+                return await self._judge_fell()
+            message = load(answer)  # the judge runs our code and the user's tests
+            if "outcome" in message:
+                return self._ruling(message["outcome"])
+            frame = dump(await self._relay(message["ask"]))
+
+    def _ruling(self, outcome: dict[str, Any]) -> Ruling:
+        if outcome.get("live"):
+            return Ruling(status="error", live=outcome["live"])
+        if outcome["passed"] and not self._death:
+            return Ruling(status="passed")
+        fact = outcome.get("fact") or {"exception": self._death}
+        return Ruling(status=self._status() if self._death else "failed", fact=fact)
+
+    def _status(self) -> CheckStatus:
+        return "timeout" if self._late else "error"
+
+    async def _judge_fell(self) -> Ruling:
+        late = self._late or self._left_s() <= 0
+        await self._judge.stop()
+        what = f"the test did not end within {self._wall_s:g} s" if late else "the test ended the judge"
+        return Ruling(status="timeout" if late else "error", fact={"exception": self._death or what})
+
+    async def _relay(self, ask: dict[str, Any]) -> dict[str, Any]:
+        if self._death:
+            return {"died": self._death}
+        if not self._candidate.alive:
+            started = await self._start_candidate()
+            if "died" in started or "raised" in started:
+                return started
+        return await self._ask_candidate({key: ask[key] for key in ASK_FIELDS & ask.keys()})
+
+    async def _start_candidate(self) -> dict[str, Any]:
+        await self._candidate.start()
+        return await self._ask_candidate({"op": "load", "module": module_name(self._module)})
+
+    async def _ask_candidate(self, ask: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._candidate.exchange(dump(ask), self._left_s())
+        reply = None if answer is None else _checked(answer)
+        if reply is None or "died" in reply:
+            self._late = self._left_s() <= 0
+            ended = await self._candidate.stop()
+            self._death = self._cause(ended, answer is not None, (reply or {}).get("died", ""))
+            return {"died": self._death}
+        return reply
+
+    def _cause(self, ended: RunResult | None, answered: bool, told: str) -> str:
+        if told:
+            return told
+        if answered:
+            return "the answer is not data"
+        if self._late:
+            return f"no answer within {self._wall_s:g} s"
+        if ended is not None and ended.signal is not None:
+            return f"the program was ended by signal {ended.signal}"
+        if ended is not None and ended.exit_code is not None:
+            return f"the program ended itself with exit code {ended.exit_code}"
+        return "the program ended"
+
+    def _set_deadline(self) -> None:
+        self._deadline = asyncio.get_running_loop().time() + self._wall_s
+
+    def _left_s(self) -> float:
+        return self._deadline - asyncio.get_running_loop().time()
+
+
+def _checked(frame: bytes) -> dict[str, Any] | None:
+    """An answer of the candidate, cut to what an answer may be; `None` where it is none."""
+    try:
+        message = load(frame) if len(frame) <= MAX_FRAME_BYTES else {}
+    except BadFrame:
+        return None
+    if isinstance(message.get("died"), str):
+        return {"died": message["died"][:MOST_TEXT]}
+    if not well_formed(message.get("value", ...), message.get("nodes")):
+        return None
+    reply = {"value": message["value"], "nodes": message["nodes"], "callable": message.get("callable") is True}
+    if "raised" in message:
+        raised = _checked_exception(message["raised"])
+        return None if raised is None else {**reply, "raised": raised}
+    return reply
+
+
+def _checked_exception(raised: Any) -> dict[str, Any] | None:
+    if not isinstance(raised, dict):
+        return None
+    if not all(isinstance(raised.get(key, ...), kind) for key, kind in RAISED_FIELDS.items()):
+        return None
+    if not all(isinstance(base, str) for base in raised["bases"]):
+        return None
+    if not well_formed(raised.get("args", ...), raised.get("nodes")):
+        return None
+    return {key: raised[key] for key in (*RAISED_FIELDS, "args", "nodes")}

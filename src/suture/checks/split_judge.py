@@ -1,0 +1,289 @@
+"""The judge's side of a split verdict: run test programs whose calls of the candidate are answered elsewhere.
+
+Runs behind a wall of its own, in a process that never loads the candidate's code. Each name of the candidate is
+a stand-in that sends typed data out and gets typed data back; every assert runs here.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import os
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from suture.checks.asserts import HOOK, Asserts, Call, compile_program, explain, shorten
+from suture.checks.frames import FrameStream
+from suture.checks.wire import BadFrame, Encoder, NotData, decode
+
+__all__ = ["CandidateDied", "NeedsLiveObjects", "main", "run_program"]
+
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
+DATA_TYPES = (bool, int, float, complex, str, bytes, bytearray, tuple, list, set, frozenset, dict, range, slice)
+DATA_ATTRIBUTES = frozenset(name for kind in DATA_TYPES for name in dir(kind)) - {"__call__"}
+PROGRAM = "<test>"
+
+
+class CandidateDied(BaseException):
+    """The candidate's process ended in the middle of a call; no `except Exception` of a test hides it."""
+
+
+class NeedsLiveObjects(BaseException):
+    """This program needs to share objects with the candidate; data is not enough."""
+
+
+class Unfit(Exception):
+    """The candidate answered with something that is not data where only data could have passed."""
+
+
+class Remote:
+    """The candidate of one program, as seen from the judge.
+
+    Args:
+        ask: Sends a request and answers the reply.
+        asserts: Is told of every call.
+    """
+
+    def __init__(self, ask: Ask, asserts: Asserts) -> None:
+        self._ask = ask
+        self._asserts = asserts
+        self._opaque: dict[int, Any] = {}
+        self.exceptions: dict[str, type[Exception]] = {}
+
+    def call(self, target: dict[str, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function of the candidate; the arguments are then what the candidate made of them."""
+        encoder = Encoder(_to_handle)
+        try:
+            sent = {"op": "call", **target, "value": encoder.encode((args, kwargs)), "nodes": encoder.nodes()}
+        except NotData as fault:
+            raise NeedsLiveObjects(f"{name}() is given {fault}") from fault
+        call = Call(show=lambda: _show_call(name, sent, self._from_handle), result=None)
+        try:
+            call.result = self._ask_for(sent, encoder.objects)
+        except BaseException as fault:
+            fault.suture_call = call.show  # type: ignore[attr-defined]  # read by asserts.explain
+            raise
+        self._asserts.calls.append(call)
+        return call.result
+
+    def fetch(self, target: dict[str, Any]) -> Any:
+        """The value of a name, or a stand-in where it is callable."""
+        reply = self._ask({"op": "get", **target})
+        if reply.get("callable"):
+            return Function(self, target)
+        return self._value(reply, [])
+
+    def step(self, op: str, handle: int) -> Any:
+        """Take the next item of an iterator, or an iterator of something iterable."""
+        return self._ask_for({"op": op, "handle": handle}, [])
+
+    def _ask_for(self, request: dict[str, Any], known: list[Any]) -> Any:
+        return self._value(self._ask(request), known)
+
+    def _value(self, reply: dict[str, Any], known: list[Any]) -> Any:
+        if "died" in reply:
+            raise CandidateDied(reply["died"])
+        try:
+            value = decode(reply["value"], reply["nodes"], self._from_handle, known)[0]
+        except BadFrame as fault:
+            raise Unfit(f"the answer is no data: {fault}") from fault
+        if "raised" in reply:
+            raise self._exception(reply["raised"])
+        return value
+
+    def _from_handle(self, value: list[Any]) -> Any:
+        if value[1] not in self._opaque:
+            made = Iterator if value[0] == "it" else Opaque
+            self._opaque[value[1]] = made(self, *value[1:])
+        return self._opaque[value[1]]
+
+    def _exception(self, told: dict[str, Any]) -> Exception:
+        kind = self._exception_type(told)
+        try:
+            args = decode(told["args"], told["nodes"], self._from_handle)[0]
+            fault = kind(*args)
+        except Exception:
+            fault = kind.__new__(kind)
+            fault.args = (told["text"],)
+        fault.suture_place = (told["file"], told["line"])  # type: ignore[attr-defined]  # read by run_program
+        return fault
+
+    def _exception_type(self, told: dict[str, Any]) -> type[Exception]:
+        name = told["type"]
+        if told["module"] == "builtins" or told["module"] in sys.stdlib_module_names:
+            kind = getattr(importlib.import_module(told["module"]), name, None)
+            if isinstance(kind, type) and issubclass(kind, Exception):
+                return kind
+        return self.exception(name, told["bases"])
+
+    def exception(self, name: str, bases: list[str]) -> type[Exception]:
+        """A class that stands for an exception class of the candidate."""
+        if name not in self.exceptions:
+            parents = (self.exceptions.get(base) or getattr(builtins, base, None) for base in bases)
+            fit = [kind for kind in parents if isinstance(kind, type) and issubclass(kind, Exception)]
+            self.exceptions[name] = type(name, (fit[0] if fit else Exception,), {})
+        return self.exceptions[name]
+
+
+class Function:
+    """Stands for a function of the candidate."""
+
+    def __init__(self, remote: Remote, target: dict[str, Any]) -> None:
+        self.__dict__.update(_remote=remote, _target=target, __name__=target["name"])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._remote.call(self._target, self._target["name"], args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        raise NeedsLiveObjects(f"the attribute {self._target['name']}.{name}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise NeedsLiveObjects(f"the attribute {self._target['name']}.{name} is set")
+
+
+class Opaque:
+    """Stands for an object of the candidate that is no data: it equals nothing, and can be handed back.
+
+    Whether a check needs live objects must not be the candidate's choice. So an attribute that plain data has
+    too is an error of the candidate, and only what no data could answer needs the object itself.
+    """
+
+    def __init__(self, remote: Remote, handle: int, kind: str, truth: bool) -> None:
+        self.__dict__.update(_remote=remote, suture_handle=handle, _kind=kind, _truth=truth)
+
+    def __bool__(self) -> bool:
+        return bool(self.__dict__["_truth"])
+
+    def __repr__(self) -> str:
+        return f"<{self.__dict__['_kind']} object, not plain data>"
+
+    def __iter__(self) -> Any:
+        return self.__dict__["_remote"].step("iter", self.__dict__["suture_handle"])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NeedsLiveObjects(f"the result, an object of type {self.__dict__['_kind']}, is called")
+
+    def __getattr__(self, name: str) -> Any:
+        kind = self.__dict__["_kind"]
+        if name in DATA_ATTRIBUTES or (name.startswith("__") and name.endswith("__")):
+            raise AttributeError(f"the result is an object of type {kind}, not plain data")
+        raise NeedsLiveObjects(f"the attribute {name} of an object of type {kind}")
+
+
+class Iterator:
+    """Stands for a generator or another iterator of the candidate."""
+
+    def __init__(self, remote: Remote, handle: int, kind: str) -> None:
+        self._remote = remote
+        self.suture_handle = handle
+        self._kind = kind
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        item = self._remote.step("next", self.suture_handle)
+        if type(item) is not tuple or len(item) > 1:
+            raise Unfit("the iterator answered with something else than one item")
+        if not item:
+            raise StopIteration
+        return item[0]
+
+    def __repr__(self) -> str:
+        return f"<{self._kind}>"
+
+    def __getattr__(self, name: str) -> Any:
+        raise NeedsLiveObjects(f"the attribute {name} of an iterator")
+
+
+def _to_handle(thing: Any) -> list[Any]:
+    if type(thing) in (Opaque, Iterator):
+        return ["h", thing.suture_handle]
+    raise NotData(f"an object of type {type(thing).__name__}")
+
+
+def _show_call(name: str, sent: dict[str, Any], handle: Callable[[list[Any]], Any]) -> str:
+    # From the frame that was sent: the arguments themselves may have changed since.
+    def show(value: list[Any]) -> Any:
+        return handle(["o", *value[1:], "", True])
+
+    args, kwargs = decode(sent["value"], sent["nodes"], show)[0]
+    shown = [shorten(arg) for arg in args] + [f"{key}={shorten(arg)}" for key, arg in kwargs.items()]
+    return f"{name}({', '.join(shown)})"
+
+
+def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
+    """Run one test program.
+
+    Args:
+        request: `source`; `names`: name -> what it stands for; `stars`: modules to take all names of (see
+            names.py).
+        ask: Sends a request to the candidate and answers its reply.
+
+    Returns:
+        `passed`, and where it is false the `fact`; or `live`, why the program needs live objects.
+    """
+    asserts = Asserts()
+    remote = Remote(ask, asserts)
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    try:
+        for star in request["stars"]:
+            _take_all_names(star, module)
+        for name, target in request["names"].items():
+            setattr(module, name, _stand_in(remote, target))
+        setattr(module, HOOK, asserts)
+        exec(compile_program(request["source"], PROGRAM), module.__dict__)
+    except NeedsLiveObjects as need:
+        return {"passed": False, "live": str(need)}
+    except SystemExit as end:
+        if not end.code:
+            return {"passed": True}
+        return {"passed": False, "fact": explain(end, asserts, request["source"], PROGRAM)}
+    except BaseException as fault:
+        fact: dict[str, Any] = dict(explain(fault, asserts, request["source"], PROGRAM))
+        if isinstance(fault, CandidateDied):
+            fact["exception"] = str(fault)
+        fact["file"], fact["line"] = getattr(fault, "suture_place", ("", None))
+        return {"passed": False, "fact": fact}
+    return {"passed": True}
+
+
+def _take_all_names(star: str, module: types.ModuleType) -> None:
+    taken: dict[str, Any] = {}
+    exec(f"from {star} import *", taken)
+    for name, value in taken.items():
+        if not hasattr(builtins, name):  # a builtin keeps its meaning in the test program
+            setattr(module, name, value)
+
+
+def _stand_in(remote: Remote, target: dict[str, Any]) -> Any:
+    kind, where = target["kind"], {"module": target["module"], "name": target["name"]}
+    if kind == "import":
+        module = importlib.import_module(target["module"])
+        return getattr(module, target["name"]) if target["name"] else sys.modules[target["bound"]]
+    if kind == "exception":
+        return remote.exception(target["name"], target["bases"])
+    return remote.fetch(where) if kind == "value" else Function(remote, where)
+
+
+def main() -> None:
+    """Serve until the host hangs up."""
+    stream = FrameStream()
+
+    def ask(request: dict[str, Any]) -> dict[str, Any]:
+        stream.send({"ask": request})
+        reply = stream.receive()
+        if reply is None:
+            os._exit(1)
+        return reply
+
+    while True:
+        request = stream.receive()
+        if request is None:
+            return
+        outcome = run_program(request, ask)
+        stream.flush_prints()
+        stream.send({"outcome": outcome})
