@@ -41,6 +41,12 @@ async def open_checkpointer(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise StorageError(
+            f"the folder of {str(path)!r} cannot be made: {fault.strerror}",
+            remedy="set SUTURE_HOME to a folder that you can write",
+        ) from fault
+    try:
         async with aiosqlite.connect(path, timeout=LOCK_WAIT_S) as connection:
             serializer = _PlainSerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
             saver = AsyncSqliteSaver(connection, serde=serializer)
@@ -49,13 +55,6 @@ async def open_checkpointer(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
     except sqlite3.Error as fault:
         raise StorageError(
             f"the checkpoint database {str(path)!r} failed: {fault}", remedy=_remedy(path, fault)
-        ) from fault
-    except OSError as fault:
-        if fault.filename is None or not path.is_relative_to(fault.filename):
-            raise  # of whoever uses the database, not of ours
-        raise StorageError(
-            f"the folder of {str(path)!r} cannot be made: {fault.strerror}",
-            remedy="set SUTURE_HOME to a folder that you can write",
         ) from fault
 
 
