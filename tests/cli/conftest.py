@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from suture.cli.app import app
+
+ROOT = Path(__file__).parents[2]
 
 Cli = Callable[..., Result]
 Suture = Callable[..., subprocess.CompletedProcess[str]]
@@ -72,3 +78,57 @@ def suture(environ: dict[str, str], tmp_path: Path) -> Suture:
         )
 
     return call
+
+
+@pytest.fixture(scope="session")
+def diagnosis() -> list[str]:
+    """What is missing for a sandbox."""
+    from suture.sandbox import diagnose_sandbox
+
+    return [f"{finding.name}: {finding.detail}" for finding in diagnose_sandbox() if not finding.ok]
+
+
+@pytest.fixture
+def sandbox(require: Callable[[str, bool, str], None], diagnosis: list[str]) -> None:
+    """Skip where there is no sandbox."""
+    require("bubblewrap", not diagnosis, "; ".join(diagnosis))
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Callable[..., str]:
+    """Write a script; answers the name of its model."""
+
+    def write(*replies: Any) -> str:
+        path = tmp_path / "script.json"
+        path.write_text(json.dumps(list(replies)))
+        return f"scripted:{path}"
+
+    return write
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """A copy of `examples/broken`."""
+    project = tmp_path / "broken"
+    shutil.copytree(ROOT / "examples" / "broken", project, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    return project
+
+
+@pytest.fixture
+def mended() -> str:
+    """The reply that mends `broken`."""
+    fix = tomllib.loads((ROOT / "tests" / "examples" / "fixes.toml").read_text())["broken"]
+    text = (ROOT / "examples" / "broken" / fix["file"]).read_text()
+    return f"```python\n{text.replace(fix['wrong'], fix['right'])}```"
+
+
+@pytest.fixture
+def files_of() -> Callable[[Path], dict[str, bytes]]:
+    """`files_of(folder)`: every file in it, for comparing before and after."""
+
+    def read(folder: Path) -> dict[str, bytes]:
+        return {
+            str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+        }
+
+    return read

@@ -101,15 +101,13 @@ def _model(settings: Settings) -> Iterator[Row]:
 
 def _threads(settings: Settings, name: str) -> Row:
     """Threads are measured on first use, since more of them can be slower."""
-    from suture.models import list_calibrations, model_path
+    from suture.models import model_path, read_calibration
 
     if settings.model.threads is not None:
         return Row(name="threads", ok=True, detail=f"{settings.model.threads}, as set in model.threads")
-    file = model_path(name, settings.paths.cache).name
-    measured = [c for c in list_calibrations(settings.paths.cache) if c.model_file == file]
-    if not measured:
+    found = read_calibration(model_path(name, settings.paths.cache), settings.paths.cache)
+    if found is None:
         return Row(name="threads", ok=True, detail="not measured yet; the first use does (some seconds)")
-    found = measured[-1]
     speeds = ", ".join(f"{s.threads}: {s.reply_tokens_per_s:.1f} tokens/s" for s in found.speeds)
     return Row(name="threads", ok=True, detail=f"{found.threads} on {found.cpu} (measured {speeds})")
 

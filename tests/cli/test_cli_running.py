@@ -1,0 +1,132 @@
+"""`suture run` and `suture heal` for real: process, graph, sandbox, SQLite; only the model is scripted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Suture = Callable[..., subprocess.CompletedProcess[str]]
+
+Script = Callable[..., str]
+FilesOf = Callable[[Path], dict[str, bytes]]
+
+pytestmark = pytest.mark.usefixtures("sandbox")
+RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
+WRONG = "```python\ndef double(n):\n    return n\n```"
+TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"
+
+
+def test_new_code_goes_to_stdout_and_the_rest_to_stderr(suture: Suture, script: Script) -> None:
+    done = suture("run", TASK, "--model", script(WRONG, RIGHT, RIGHT, RIGHT, RIGHT))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "def double(n):\n    return 2 * n\n"
+    assert "scripted, not a model" in done.stderr
+    assert "of 12 attempts" in done.stderr
+    assert "healed: " in done.stderr
+    assert "evidence: split" in done.stderr
+    assert "suture show" in done.stderr
+
+
+def test_a_task_from_stdin_and_an_answer_as_json(suture: Suture, script: Script) -> None:
+    done = suture("run", "-", "--json", "--model", script(RIGHT), stdin=TASK)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["outcome"], told["exit_code"], told["applied"]) == ("healed", 0, [])
+    assert Path(told["folder"]).is_dir()
+
+
+def test_the_example_needs_no_model(suture: Suture) -> None:
+    done = suture("run", "--example", "--model", "scripted:example")
+    assert done.returncode == 0, done.stderr
+    assert "def merge_intervals" in done.stdout
+
+
+def test_apply_writes_new_code_into_the_current_folder(
+    suture: Suture, script: Script, tmp_path: Path
+) -> None:
+    assert suture("run", TASK, "--apply", "--model", script(RIGHT)).returncode == 0
+    assert (tmp_path / "solution.py").read_text() == "def double(n):\n    return 2 * n\n"
+
+
+def test_code_that_nothing_can_verify_is_no_success(suture: Suture, script: Script) -> None:
+    done = suture("run", "Write a function double(n).", "--model", script(RIGHT))
+    assert done.returncode == 1
+    assert "def double" in done.stdout
+    assert "not_healed" in done.stderr
+    assert "nothing to check it against" in done.stderr
+
+
+def test_a_fix_is_printed_and_nothing_changes(
+    suture: Suture, script: Script, broken: Path, mended: str, home: Path, files_of: FilesOf
+) -> None:
+    before = files_of(broken)
+    done = suture("heal", str(broken), "--test", "python -m pytest -q", "--model", script(mended))
+    assert done.returncode == 0, done.stderr
+    assert files_of(broken) == before
+    assert "+        goods += price * quantity" in done.stdout
+    assert "evidence: nonce" in done.stderr
+    saved = next((home / "runs").glob("*/result.diff"))
+    assert saved.read_text() == done.stdout
+    assert str(saved) in done.stderr
+
+
+def test_the_printed_diff_and_the_printed_undo_work(
+    suture: Suture, script: Script, broken: Path, mended: str, files_of: FilesOf
+) -> None:
+    before = files_of(broken)
+    done = suture("heal", str(broken), "--test", "python -m pytest -q", "--apply", "--model", script(mended))
+    assert done.returncode == 0, done.stderr
+    after = files_of(broken)
+    assert {path for path in after if after[path] != before.get(path)} == {"cart.py"}
+    undo = next(line for line in done.stderr.splitlines() if line.startswith("undo: "))
+    if shutil.which("patch") is None:
+        pytest.skip("patch is not installed")
+    subprocess.run(undo.removeprefix("undo: "), shell=True, check=True)
+    assert files_of(broken) == before
+
+
+def test_nothing_to_heal(suture: Suture, script: Script, broken: Path) -> None:
+    command = "python -m pytest -q -k empty"
+    done = suture("heal", str(broken), "--test", command, "--model", script(RIGHT))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "nothing_to_heal" in done.stderr
+
+
+def test_a_run_that_fails_leaves_the_best_and_exits_with_1(
+    suture: Suture, script: Script, broken: Path, files_of: FilesOf
+) -> None:
+    useless = {"text": "I cannot help with that.", "repeat": True}
+    before = files_of(broken)
+    done = suture("heal", str(broken), "--apply", "--model", script(useless), "--attempts", "3")
+    assert done.returncode in (1, 4), done.stderr
+    assert files_of(broken) == before
+    assert "not verified" in done.stderr
+
+
+def test_a_spent_budget_has_its_own_exit_code(suture: Suture, script: Script) -> None:
+    wrong = {"text": WRONG, "repeat": True}
+    done = suture("run", TASK, "--model", script(wrong), "--attempts", "1")
+    assert done.returncode == 4, done.stderr
+    assert "budget_exhausted" in done.stderr
+
+
+def test_show_tells_the_run(suture: Suture, script: Script) -> None:
+    suture("run", TASK, "--model", script(WRONG, {"text": RIGHT, "repeat": True}))
+    told = suture("show", "last").stdout
+    assert "(ended)" in told
+    assert "return 2 * n" in told
+    assert "expected: 8" in told
+    assert json.loads(suture("show", "last", "--json").stdout)["outcome"] == "healed"
+
+
+def test_text_that_steers_a_terminal_is_escaped_in_what_is_told(suture: Suture, script: Script) -> None:
+    evil = "```python\ndef double(n):\n    raise ValueError('\\x1b[2J[red]')\n```"
+    done = suture("run", TASK, "--model", script({"text": evil, "repeat": True}), "--attempts", "2")
+    assert "\x1b" not in done.stderr
+    assert "\x1b" not in suture("show", "last").stdout
