@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,8 +28,9 @@ def never_code(path: Path) -> str | None:
     reason = NEVER_CODE.get(path.name)
     if reason is None and path.suffix in (".pyc", ".pyo"):
         return "cache"
-    if reason is None and (path / "pyvenv.cfg").is_file():
-        return "installed packages"
+    with contextlib.suppress(PermissionError):  # a closed folder: the walk will say so
+        if reason is None and (path / "pyvenv.cfg").is_file():
+            return "installed packages"
     return reason
 
 
@@ -56,9 +58,10 @@ class IgnoreRules:
         self._read(folder, folder / ".gitignore")
 
     def _read(self, folder: Path, file: Path) -> None:
-        if file.is_file() and not file.is_symlink():
-            lines = file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-            self._specs.append((folder, GitIgnoreSpec.from_lines(lines, backend="simple")))
+        with contextlib.suppress(PermissionError):  # rules that nobody can read, git does not obey either
+            if file.is_file() and not file.is_symlink():
+                lines = file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+                self._specs.append((folder, GitIgnoreSpec.from_lines(lines, backend="simple")))
 
     def ignores(self, path: Path, *, is_folder: bool) -> bool:
         """Whether the deepest rule that has an opinion on this path says that it is ignored."""
