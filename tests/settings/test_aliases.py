@@ -126,7 +126,7 @@ def test_a_variable_works(
 def test_a_variable_that_happens_to_be_set_is_noted(tmp_path: Path, name: str) -> None:
     loaded = load(tmp_path, **{name: "a-secret"})
     (note,) = loaded.notes
-    assert note.startswith(f"{name} has no effect: ")
+    assert note.startswith(f"{name} is no setting here: ")
     assert NOTED[name] in note
     assert "a-secret" not in note
     assert {row[1] for row in render_settings(loaded)} == {row[1] for row in render_settings(load(tmp_path))}

@@ -70,14 +70,10 @@ VARIABLES: tuple[Alias, ...] = (
     Alias(name="DB_PASSWORD", says="there is no database server yet; runs are kept under SUTURE_HOME"),
     Alias(
         name="LANGCHAIN_TRACING_V2",
-        says="not a setting, but LangChain obeys it: `true` sends prompts to LangSmith",
+        says="LangChain itself obeys it, and `true` sends prompts to LangSmith",
     ),
-    Alias(
-        name="LANGCHAIN_API_KEY", says="not a setting; LangChain's own tracing reads it from the environment"
-    ),
-    Alias(
-        name="LANGCHAIN_PROJECT", says="not a setting; LangChain's own tracing reads it from the environment"
-    ),
+    Alias(name="LANGCHAIN_API_KEY", says="only LangChain's own tracing reads it"),
+    Alias(name="LANGCHAIN_PROJECT", says="only LangChain's own tracing reads it"),
 )
 """Every variable that an ancestor named."""
 
@@ -133,7 +129,7 @@ def read_aliases(variables: Mapping[str, str], *, decided: Mapping[str, str], mo
     for name, value in present.items():
         alias = _BY_NAME[name]
         if not alias.setting:
-            notes.append(f"{name} has no effect: {alias.says}")
+            notes.append(f"{name} is no setting here: {alias.says}")
         elif alias.setting in decided:
             notes.append(f"{name} has no effect: {decided[alias.setting]} decides {alias.setting}")
         elif alias.scheme and alias.scheme != scheme_of(model):
