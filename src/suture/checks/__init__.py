@@ -1,1 +1,12 @@
-"""Checks."""
+"""Judging candidates: checks with their provenance, the suite, the verdict and its counterexamples.
+
+This room owns how a verdict is reached: the split verdict (tests behind one wall, code behind another), nonce
+mode where tests need live objects, signed reports of a user's pytest, exit status for any other command. It must
+not propose code, and no candidate may choose how it is judged.
+"""
+
+from suture.checks.examples import examples_in
+from suture.checks.sources import asserts_in
+from suture.checks.suite import Suite, check_candidate, grade, prepare_suite
+
+__all__ = ["Suite", "asserts_in", "check_candidate", "examples_in", "grade", "prepare_suite"]

@@ -148,7 +148,10 @@ class Asserts:
         if call is not None:
             expected = WORDS.get(op, f"`{text}` to hold where that is {{}}")
             return _fault(
-                message, call=call.show(), expected=expected.format(_show(right, right_text)), got=shorten(left)
+                message,
+                call=call.show(),
+                expected=expected.format(_show(right, right_text)),
+                got=shorten(left),
             )
         call = self._call_that_gave(right)
         if call is not None and not (self.calls and "(" in left_text):

@@ -17,13 +17,13 @@ PROMPT_RE = re.compile(r"^([ \t]*)>>>(?:[ ]|(?=\S)|$)(.*)$")
 MORE_RE = re.compile(r"^[ \t]*\.\.\.(?:[ ]|$)(.*)$")
 RAISED_RE = re.compile(r"^(?:[\w.]*\.)?(\w+)(?::|$)")
 TRACEBACK = "Traceback (most recent call last):"
-RAISED_BY = '''def raised_by(call):
+RAISED_BY = """def raised_by(call):
     try:
         call()
     except Exception as error:
         return type(error).__name__
     return "nothing"
-'''
+"""
 
 
 @dataclass

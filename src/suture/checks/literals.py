@@ -11,7 +11,9 @@ __all__ = ["call_at", "is_literal", "literal_at", "value_of"]
 WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}
 WORD_RE = re.compile(r"(true|false|none|null)\b", re.IGNORECASE)
 # What may follow a value: the end of the line, a remark, the end of the sentence, the same value again.
-AFTER_RE = re.compile(r"""[ \t]*(?:$|\n|\#|//|\(|--|["']{3}|[.;!](?:\s|$)|,?[ ](?:and|but|because|since)\b)""")
+AFTER_RE = re.compile(
+    r"""[ \t]*(?:$|\n|\#|//|\(|--|["']{3}|[.;!](?:\s|$)|,?[ ](?:and|but|because|since)\b)"""
+)
 EQUALS_RE = re.compile(r"[ \t]*={1,2}[ \t]*(?!>)")
 LONGEST = 2000
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
@@ -32,7 +34,9 @@ def is_literal(node: ast.AST) -> bool:
     """Whether an expression is made of constants, containers and arithmetic; `set()` is one too."""
     for part in ast.walk(node):
         if isinstance(part, ast.Call):
-            if not (isinstance(part.func, ast.Name) and part.func.id in ("set", "frozenset") and not part.keywords):
+            if not (
+                isinstance(part.func, ast.Name) and part.func.id in ("set", "frozenset") and not part.keywords
+            ):
                 return False
         elif isinstance(part, ast.Name):
             if part.id not in ("set", "frozenset"):

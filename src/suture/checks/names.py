@@ -76,7 +76,9 @@ def plan_program(
     survey.offer(module_name(module), used)
     remaining = _take_imports(tree, survey)
     names = {name: target for name, target in survey.names.items() if target["kind"] != "class"}
-    live = next((f"{n} is a class" for n, t in survey.names.items() if t["kind"] == "class" and n in used), "")
+    live = next(
+        (f"{n} is a class" for n, t in survey.names.items() if t["kind"] == "class" and n in used), ""
+    )
     if any(isinstance(node, (ast.Await, ast.AsyncFunctionDef, ast.AsyncWith)) for node in ast.walk(tree)):
         live = "the test is asynchronous"
     if "asyncio" in used | _bound_at_top(tree):

@@ -52,7 +52,9 @@ class Ruling:
 class Party:
     """One of the two programs; started when it is first needed, and again after it died."""
 
-    def __init__(self, sandbox: Sandbox, name: str, files: Mapping[str, bytes], limits: SandboxSettings) -> None:
+    def __init__(
+        self, sandbox: Sandbox, name: str, files: Mapping[str, bytes], limits: SandboxSettings
+    ) -> None:
         self._sandbox = sandbox
         self._request = own_program(name, files, limits, wall_s=24 * 3600)
         self._stack: AsyncExitStack | None = None
@@ -239,7 +241,11 @@ def _checked(frame: bytes) -> dict[str, Any] | None:
         return {"died": message["died"][:MOST_TEXT]}
     if not well_formed(message.get("value", ...), message.get("nodes")):
         return None
-    reply = {"value": message["value"], "nodes": message["nodes"], "callable": message.get("callable") is True}
+    reply = {
+        "value": message["value"],
+        "nodes": message["nodes"],
+        "callable": message.get("callable") is True,
+    }
     if "raised" in message:
         raised = _checked_exception(message["raised"])
         return None if raised is None else {**reply, "raised": raised}

@@ -21,7 +21,22 @@ from suture.checks.wire import BadFrame, Encoder, NotData, decode
 __all__ = ["CandidateDied", "NeedsLiveObjects", "main", "run_program"]
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
-DATA_TYPES = (bool, int, float, complex, str, bytes, bytearray, tuple, list, set, frozenset, dict, range, slice)
+DATA_TYPES = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    bytearray,
+    tuple,
+    list,
+    set,
+    frozenset,
+    dict,
+    range,
+    slice,
+)
 DATA_ATTRIBUTES = frozenset(name for kind in DATA_TYPES for name in dir(kind)) - {"__call__"}
 PROGRAM = "<test>"
 

@@ -134,9 +134,7 @@ class Encoder:
         for position in range(self._first_new):
             self._discover(self.objects[position])
         before = {node[0]: json.dumps(node) for node in nodes}
-        again = [
-            self._node(i) for i in range(self._first_new) if tag_of(self.objects[i]) not in FROZEN
-        ]
+        again = [self._node(i) for i in range(self._first_new) if tag_of(self.objects[i]) not in FROZEN]
         return [node for node in again if json.dumps(node) != before.get(node[0])] + self.nodes()
 
     def _discover(self, root: Any) -> None:

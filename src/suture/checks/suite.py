@@ -1,0 +1,208 @@
+"""A task's checks as one suite, and the verdict on a candidate."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from suture.checks.names import Program, plan_program, promised_functions
+from suture.checks.nonce import run_in_one_process
+from suture.checks.split import Ruling, SplitCourt
+from suture.checks.test_command import TestCommand
+from suture.records import Candidate, Check, CheckOutcome, Counterexample, Evidence, Task, Verdict
+from suture.sandbox import Sandbox
+from suture.settings import SandboxSettings
+from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
+
+__all__ = ["Suite", "check_candidate", "grade", "prepare_suite"]
+
+EVIDENCE: tuple[Evidence, ...] = ("split", "nonce", "exit_status")
+LONGEST_OUTPUT = 8000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """What every candidate of a task must pass.
+
+    Attributes:
+        task: The task.
+        sandbox: The wall.
+        settings: Its limits.
+        command: The task's test command, where it has one; its tests are known.
+        functions: Names that the statement shows to be functions.
+    """
+
+    task: Task
+    sandbox: Sandbox
+    settings: SandboxSettings
+    command: TestCommand | None = None
+    functions: frozenset[str] = frozenset()
+
+
+async def prepare_suite(task: Task, sandbox: Sandbox, settings: SandboxSettings) -> Suite:
+    """Make a task's checks ready; the tests of its command are collected before any candidate is there.
+
+    Raises:
+        ValueError: The task holds a check of provenance `oracle`, which has no place inside a run.
+        UsageError: The test command cannot start, or there are no tests.
+        SandboxError: The wall failed, or none can be built here.
+    """
+    if any(check.provenance == "oracle" for check in task.checks):
+        raise ValueError("an oracle check was handed to a run; only the evaluator may hold one")
+    command = TestCommand(task, sandbox, settings) if task.test_command else None
+    if command is not None:
+        await command.collect()
+    return Suite(
+        task=task,
+        sandbox=sandbox,
+        settings=settings,
+        command=command,
+        functions=promised_functions(task.statement),
+    )
+
+
+async def check_candidate(candidate: Candidate, suite: Suite) -> Verdict:
+    """Judge a candidate. Several may be judged at the same time.
+
+    Raises:
+        UsageError: A path of the candidate leaves the project.
+        SandboxError: The wall failed.
+    """
+    started_s = time.monotonic()
+    files, notes = _laid_over(candidate, suite.task)
+    outcomes: list[CheckOutcome] = []
+    outputs: list[str] = []
+    if suite.task.checks:
+        module = _module(suite.task, files)
+        judged, output = await _judge(
+            suite.task.checks, files, module, suite.sandbox, suite.settings, suite.functions
+        )
+        outcomes += judged
+        outputs.append(output)
+    if suite.command is not None:
+        run = await suite.command.run(files)
+        outcomes += run.outcomes
+        outputs.append(run.output)
+        notes += run.notes
+    return Verdict(
+        candidate=candidate.hash,
+        outcomes=tuple(outcomes),
+        evidence=max((o.evidence for o in outcomes), key=EVIDENCE.index, default="split"),
+        output="\n".join(text for text in outputs if text),
+        wall_s=time.monotonic() - started_s,
+        notes=(*notes, *_live_notes(outcomes, suite.task.checks)),
+    )
+
+
+async def grade(
+    source: str,
+    program: str,
+    sandbox: Sandbox,
+    settings: SandboxSettings,
+    *,
+    entry_point: str | None = None,
+    files: Mapping[str, bytes] | None = None,
+    module: str = "solution.py",
+    wall_s: float | None = None,
+) -> CheckOutcome:
+    """Judge a program by a whole hidden test program, for the evaluator; never inside a run.
+
+    Args:
+        source: The candidate's module.
+        program: The test program, such as HumanEval's `check` and its call.
+        sandbox: The wall.
+        settings: Its limits.
+        entry_point: The function under test; a candidate cannot make it a class.
+        files: What else lies beside the module.
+        module: The module's path.
+        wall_s: Seconds for the program; the settings' `check_wall_s` where it is left out.
+    """
+    hidden = Check(id="hidden tests", provenance="oracle", source=program)
+    project = {**(files or {}), module: source.encode("utf-8", "surrogateescape")}
+    functions = frozenset({entry_point} if entry_point else ())
+    outcomes, _ = await _judge((hidden,), project, module, sandbox, settings, functions, wall_s)
+    return outcomes[0]
+
+
+def _laid_over(candidate: Candidate, task: Task) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The project with the candidate in it; what could change the verdict stays the task's own."""
+    globs = task.protected or DEFAULT_PROTECTED
+    refused = [path for path in candidate.files if path != task.module and is_protected(path, globs)]
+    allowed = {path: text for path, text in candidate.files.items() if path not in refused}
+    notes = tuple(f"{path} is protected: the candidate's version was left out" for path in sorted(refused))
+    return overlay(task.files, allowed), notes
+
+
+def _module(task: Task, files: Mapping[str, bytes]) -> str:
+    if task.module in files or task.entry_point is None:
+        return task.module
+    for path, content in files.items():
+        if path.endswith(".py") and _defines(text_of(content), task.entry_point):
+            return path
+    return task.module
+
+
+def _defines(source: str, name: str) -> bool:
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return False
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return any(isinstance(node, kinds) and node.name == name for node in body)
+
+
+async def _judge(
+    checks: Sequence[Check],
+    files: Mapping[str, bytes],
+    module: str,
+    sandbox: Sandbox,
+    settings: SandboxSettings,
+    functions: frozenset[str],
+    wall_s: float | None = None,
+) -> tuple[list[CheckOutcome], str]:
+    texts = {path: text_of(content) for path, content in files.items() if path.endswith(".py")}
+    outcomes: list[CheckOutcome] = []
+    async with SplitCourt(sandbox, settings, files, module, wall_s) as court:
+        unloadable = await court.load()
+        for check in checks:
+            if unloadable is not None:
+                # One fact is enough: it is the same for every check.
+                outcomes.append(_outcome(check, unloadable, "split", tell=not outcomes))
+                continue
+            program = plan_program(check.source, texts, module, functions)
+            ruling = Ruling(status="error", live=program.live)
+            if not program.live:
+                ruling = await court.try_program(program)
+            evidence: Evidence = "nonce" if ruling.live else "split"
+            if ruling.live:
+                ruling = await run_in_one_process(sandbox, settings, files, module, check.source, wall_s)
+            outcomes.append(_outcome(check, ruling, evidence))
+    output = court.output.decode("utf-8", "replace")
+    if len(output) > LONGEST_OUTPUT:
+        output = f"{output[: LONGEST_OUTPUT // 2]}\n[...]\n{output[-LONGEST_OUTPUT // 2 :]}"
+    return outcomes, output
+
+
+def _outcome(check: Check, ruling: Ruling, evidence: Evidence, *, tell: bool = True) -> CheckOutcome:
+    counterexample = None
+    if ruling.status != "passed" and tell:
+        fact = {key: value for key, value in ruling.fact.items() if value is not None}
+        counterexample = Counterexample(check_id=check.id, **fact)
+    return CheckOutcome(
+        check_id=check.id,
+        status=ruling.status,
+        provenance=check.provenance,
+        trust=check.trust,
+        evidence=evidence,
+        counterexample=counterexample,
+    )
+
+
+def _live_notes(outcomes: Sequence[CheckOutcome], checks: Sequence[Check]) -> tuple[str, ...]:
+    own = {check.id for check in checks}
+    live = [o.check_id for o in outcomes if o.evidence == "nonce" and o.check_id in own]
+    if not live:
+        return ()
+    return (f"ran in the candidate's own process, because they need live objects: {'; '.join(live)}",)
