@@ -1,0 +1,10 @@
+"""The system calls that a program behind the wall may make.
+
+A filter is classic BPF of our own assembling: no library is needed where the wall stands. What is refused,
+and with which error, is in `rules.py`.
+"""
+
+from suture.sandbox.seccomp.assembler import listing
+from suture.sandbox.seccomp.filters import build_filter, own_filter
+
+__all__ = ["build_filter", "listing", "own_filter"]

@@ -1,0 +1,129 @@
+"""Rules and numbers to a filter, per machine."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from dataclasses import dataclass
+from functools import cache
+
+from suture.errors import SandboxUnavailable
+from suture.sandbox.seccomp import rules
+from suture.sandbox.seccomp.assembler import (
+    ARCH,
+    NUMBER,
+    Answer,
+    Branch,
+    Decision,
+    argument,
+    assemble,
+    by_range,
+)
+from suture.sandbox.seccomp.numbers import AARCH64, NEWEST, X86_64
+
+__all__ = ["MACHINES", "Machine", "build_filter", "own_filter"]
+
+ALLOW = Answer(0x7FFF0000)
+KILL = Answer(0x80000000)
+"""The whole process, as by an uncaught SIGSYS."""
+X32 = 0x40000000
+"""The bit in numbers of x32: other calls under the same machine's name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What a filter has to know of a machine.
+
+    Attributes:
+        audit: Its name in `struct seccomp_data` (`linux/audit.h`).
+        calls: Name -> number, for the calls that the rules name.
+        x32: Whether numbers may carry the x32 bit.
+    """
+
+    audit: int
+    calls: dict[str, int]
+    x32: bool = False
+
+
+MACHINES = {
+    "x86_64": Machine(audit=0xC000003E, calls=X86_64, x32=True),
+    "aarch64": Machine(audit=0xC00000B7, calls=AARCH64),
+}
+
+
+def own_filter(*, namespaces: bool = False, inet: bool = True) -> bytes:
+    """The filter for this machine; see `build_filter`.
+
+    Raises:
+        SandboxUnavailable: There are no rules for this machine.
+    """
+    machine = os.uname().machine
+    if machine not in MACHINES or sys.maxsize < 1 << 32:
+        raise SandboxUnavailable(
+            f"no system call filter for a {sys.maxsize.bit_length() + 1}-bit Python on {machine!r}",
+            remedy=f"use a 64-bit Python on {' or '.join(MACHINES)}",
+        )
+    return build_filter(machine, namespaces=namespaces, inet=inet)
+
+
+@cache
+def build_filter(machine: str, *, namespaces: bool = False, inet: bool = True) -> bytes:
+    """A filter as the kernel takes it.
+
+    Args:
+        machine: As `uname -m` names it.
+        namespaces: Whether new namespaces and mounts are allowed; for a zygote, never for a program.
+        inet: Whether sockets of the internet families are allowed.
+    """
+    facts = MACHINES[machine]
+    decisions: dict[int, Decision] = {NEWEST + 1: _refuse(rules.ABSENT)}
+    if facts.x32:
+        decisions[X32] = KILL
+    decisions |= _by_number(facts.calls, namespaces=namespaces, inet=inet)
+    known = by_range(NUMBER, _ranges(decisions))
+    return assemble(Branch(field=ARCH, how="eq", operand=facts.audit, yes=known, no=KILL))
+
+
+def _by_number(calls: dict[str, int], *, namespaces: bool, inet: bool) -> dict[int, Decision]:
+    denied = [*rules.DENIED, *(() if namespaces else rules.NAMESPACE_CALLS)]
+    decisions: dict[int, Decision] = {calls[name]: _refuse(errno.EPERM) for name in denied if name in calls}
+    decisions[calls["clone3"]] = _refuse(rules.ABSENT)
+    decisions[calls["ioctl"]] = _one_of(argument(1), rules.IOCTLS, _refuse(errno.EPERM), ALLOW)
+    families = (*rules.LOCAL_FAMILIES, *(rules.INET_FAMILIES if inet else ()))
+    for name in rules.SOCKET_CALLS:
+        decisions[calls[name]] = _one_of(argument(0), families, ALLOW, _refuse(rules.WRONG_FAMILY))
+    if not namespaces:
+        decisions[calls["clone"]] = Branch(
+            field=argument(0),
+            how="set",
+            operand=rules.NAMESPACE_FLAGS,
+            yes=_refuse(errno.EPERM),
+            no=ALLOW,
+        )
+    return decisions
+
+
+def _refuse(error: int) -> Answer:
+    return Answer(0x00050000 | error)
+
+
+def _one_of(field: int, values: tuple[int, ...], yes: Decision, no: Decision) -> Decision:
+    decision = no
+    for value in reversed(values):
+        decision = Branch(field=field, how="eq", operand=value, yes=yes, no=decision)
+    return decision
+
+
+def _ranges(decisions: dict[int, Decision]) -> list[tuple[int, Decision]]:
+    """Where the decision changes, from 0 up; what is not decided up to the newest call is allowed."""
+    ranges: list[tuple[int, Decision]] = [(0, ALLOW)]
+    for number in sorted(decisions):
+        following = decisions[number]
+        if ranges[-1][0] == number:
+            ranges.pop()
+        if not ranges or ranges[-1][1] != following:
+            ranges.append((number, following))
+        if number < NEWEST and number + 1 not in decisions:
+            ranges.append((number + 1, ALLOW))
+    return ranges
