@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import pytest
+
+from suture.sandbox import BubblewrapSandbox, Finding, diagnose_sandbox
 
 Require = Callable[[str, bool, str], None]
 
@@ -22,3 +25,21 @@ def require() -> Require:
         pytest.skip(f"{name}: {reason}")
 
     return check
+
+
+@pytest.fixture(scope="session")
+def wall() -> Finding:
+    """Whether a real wall can be built on this machine."""
+    return diagnose_sandbox()[-1]
+
+
+@pytest.fixture
+async def sandbox(wall: Finding, require: Require) -> AsyncIterator[BubblewrapSandbox]:
+    """A real wall, which must leave no task behind."""
+    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    sandbox = BubblewrapSandbox()
+    before = asyncio.all_tasks()
+    yield sandbox
+    await sandbox.close()
+    left = asyncio.all_tasks() - before - {asyncio.current_task()}
+    assert not left, left

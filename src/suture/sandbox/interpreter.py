@@ -126,7 +126,7 @@ def read_environment(prefix: Path, origin: str, root: Path | None) -> Interprete
         PrerequisiteError: It is not a working environment.
     """
     executable = prefix / "bin" / "python"
-    if not executable.is_file():
+    if not os.path.isfile(executable):  # noqa: PTH113 - Path.is_file raises where a link leads to a closed folder
         raise _broken(prefix, origin, "bin/python is missing or leads nowhere")
     packages = sorted((prefix / "lib").glob("python3.*/site-packages"))
     if not packages:

@@ -70,7 +70,8 @@ def plan_mounts(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
     makes folders on the host (CVE-2026-87766).
 
     Raises:
-        UsageError: A mount is not absolute, covers a folder of the wall's own, or lies below another one.
+        UsageError: A mount is not absolute, not there, covers a folder of the wall's own, or lies below
+            another one.
     """
     planned: list[Mount] = []
     for mount in sorted(dict.fromkeys(mounts), key=lambda mount: (mount.target.count("/"), mount.target)):
@@ -94,6 +95,8 @@ def _check(mount: Mount) -> None:
         for folder in RESERVED
     ):
         raise UsageError(f"{mount.target!r} belongs to the wall; nothing can be shown there")
+    if not os.path.exists(mount.source):  # noqa: PTH110 - a Path would hide what was written
+        raise UsageError(f"there is nothing at {mount.source!r} to be shown")
     if mount.source != mount.target and _in_system(mount.target):
         raise UsageError(f"{mount.target!r} is a system folder; nothing else can be shown there")
 

