@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.resources
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -17,13 +18,12 @@ from suture.sandbox.contract import Mount, ProgramLimits, RunRequest, RunResult
 from suture.sandbox.copying import pack_request
 from suture.sandbox.diagnosis import PROC, unavailable
 from suture.sandbox.interpreter import own_interpreter
-from suture.sandbox.launch import Program, WallNotBuilt
+from suture.sandbox.launch import Program, WallNotBuilt, memory_file
 from suture.sandbox.mounts import interpreter_mounts, plan_mounts
+from suture.sandbox.seccomp import own_filter
 from suture.sandbox.staging import StageKeeper
 
 __all__ = ["BubblewrapSandbox"]
-
-TRUE = "/usr/bin/true"
 
 
 @cache
@@ -35,7 +35,6 @@ class BubblewrapSandbox:
     """Runs each program behind a wall of its own; see `contract.Sandbox`.
 
     Args:
-        limits: What programs may use whose request does not say.
         find: Finds the bubblewraps of this machine, best first.
         proc: Where the kernel tells about itself; for naming what is missing.
     """
@@ -138,10 +137,14 @@ class BubblewrapSandbox:
     ) -> Program:
         stage = await self._stages.stage((bubblewrap, str(ETC), *(mount.source for mount in mounts)))
         reachable = [Mount(source=stage.reach(mount.source), target=mount.target) for mount in mounts]
-        command = (
-            *(*stage.prefix, stage.reach(bubblewrap)),
-            *wall_arguments(reachable, request.limits, stage.reach(str(ETC))),
-            *(self._own.executable, "-I", "-S", "-B", "-c", _inside_source()),
-        )
-        inherit = () if stage.namespace is None else (stage.namespace,)
-        return await Program.start(request, packed, command, inherit)
+        filter_fd = memory_file(own_filter())
+        try:
+            command = (
+                *(*stage.prefix, stage.reach(bubblewrap)),
+                *wall_arguments(reachable, request.limits, stage.reach(str(ETC)), filter_fd),
+                *(self._own.executable, "-I", "-S", "-B", "-c", _inside_source()),
+            )
+            inherit = () if stage.namespace is None else (stage.namespace,)
+            return await Program.start(request, packed, command, (*inherit, filter_fd))
+        finally:
+            os.close(filter_fd)

@@ -30,7 +30,9 @@ def find_bubblewraps() -> tuple[str, ...]:
     return tuple(found)
 
 
-def wall_arguments(mounts: Sequence[Mount], limits: ProgramLimits, etc: str) -> tuple[str, ...]:
+def wall_arguments(
+    mounts: Sequence[Mount], limits: ProgramLimits, etc: str, filter_fd: int
+) -> tuple[str, ...]:
     """Bubblewrap's arguments, up to the program.
 
     Every mount point lies on a tmpfs of bubblewrap's own (see `plan_mounts`), and the program starts only
@@ -40,6 +42,7 @@ def wall_arguments(mounts: Sequence[Mount], limits: ProgramLimits, etc: str) -> 
         mounts: What to show, as planned; sources as bubblewrap can reach them.
         limits: Sizes of the writable folders.
         etc: Where bubblewrap reaches the files of `ETC`.
+        filter_fd: The descriptor that holds the system call filter.
     """
     size = str(limits.disk_mb << 20)
     return (
@@ -54,7 +57,7 @@ def wall_arguments(mounts: Sequence[Mount], limits: ProgramLimits, etc: str) -> 
         *("--remount-ro", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/tmp"),
         *("--size", size, "--perms", "0700", "--tmpfs", BOX),
         *(word for mount in mounts for word in ("--ro-bind", mount.source, mount.target)),
-        *("--remount-ro", "/", "--chdir", BOX, "--"),
+        *("--remount-ro", "/", "--chdir", BOX, "--seccomp", str(filter_fd), "--"),
     )
 
 

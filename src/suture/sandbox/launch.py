@@ -16,7 +16,7 @@ from suture.sandbox.contract import RunRequest, RunResult, RunStatus
 from suture.sandbox.output import CappedOutput
 from suture.sandbox.report import Ending, read_ending, read_start
 
-__all__ = ["Program", "WallNotBuilt"]
+__all__ = ["Program", "WallNotBuilt", "memory_file"]
 
 SETUP_S = 60.0
 """Seconds in which the wall must stand; generous, because a busy machine is no fault of the program."""
@@ -33,6 +33,15 @@ SIGNAL_CODES = 128
 
 class WallNotBuilt(Exception):
     """Bubblewrap gave up before the program could start; the text is its own."""
+
+
+def memory_file(content: bytes) -> int:
+    """A descriptor to read this content from, once; it belongs to the caller."""
+    handle = os.memfd_create("suture")
+    with os.fdopen(os.dup(handle), "wb") as file:
+        file.write(content)
+    os.lseek(handle, 0, os.SEEK_SET)
+    return handle
 
 
 class Program:
@@ -81,13 +90,10 @@ class Program:
             WallNotBuilt: The command ended before the program could start.
             SandboxBroken: It did neither start nor end.
         """
-        request_fd = os.memfd_create("request")
+        request_fd = memory_file(packed)
         read_fd, write_fd = os.pipe()
         report, report_pipe = await _open_report(read_fd)
         try:
-            with os.fdopen(os.dup(request_fd), "wb") as file:
-                file.write(packed)
-            os.lseek(request_fd, 0, os.SEEK_SET)
             process = await asyncio.create_subprocess_exec(
                 *(*command, str(request_fd), str(write_fd)),
                 stdin=PIPE,

@@ -9,7 +9,7 @@ from __future__ import annotations
 __all__ = ["AARCH64", "NEWEST", "X86_64"]
 
 NEWEST = 450
-"""The newest call that the rules were read against, on every machine: `set_mempolicy_home_node`, Linux 6.1."""
+"""The newest call that the rules were read against, on each machine: `set_mempolicy_home_node`, Linux 6.1."""
 
 
 def _table(text: str) -> dict[str, int]:
