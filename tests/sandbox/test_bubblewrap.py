@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
+import sys
 import uuid
 from pathlib import Path
 
@@ -357,3 +359,19 @@ async def test_a_wall_that_cannot_be_built_leaves_nothing_behind(sandbox: Bubble
             await sandbox.run(request)
     assert len(set(os.listdir("/proc/self/fd")) - before) <= 1  # noqa: PTH208
     assert (await sandbox.run(python("print(1)"))).stdout == b"1\n"
+
+
+async def test_nothing_outlives_a_host_that_is_killed(sandbox: BubblewrapSandbox) -> None:
+    marker = f"marker-{uuid.uuid4()}"
+    code = (
+        "import asyncio\nfrom suture.sandbox import *\n"
+        f"request = RunRequest(argv=('/bin/sh', '-c', 'sleep 600 # {marker}'))\n"
+        "asyncio.run(BubblewrapSandbox().run(request))"
+    )
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    host = await asyncio.create_subprocess_exec(sys.executable, "-c", code, env=environment)
+    while len(survivors(f"sleep 600 # {marker}\0")) < 1:
+        await asyncio.sleep(0.05)
+    host.send_signal(signal.SIGKILL)
+    await host.wait()
+    await eventually_gone(marker)
