@@ -1,8 +1,8 @@
 """Judging candidates: checks with their provenance, the suite, the verdict and its counterexamples.
 
 This room owns how a verdict is reached: the split verdict (tests behind one wall, code behind another), nonce
-mode where tests need live objects, signed reports of a user's pytest, exit status for any other command. It must
-not propose code, and no candidate may choose how it is judged.
+mode where tests need live objects, signed reports of a user's pytest, exit status for any other command. It
+must not propose code, and no candidate may choose how it is judged.
 """
 
 from suture.checks.examples import examples_in

@@ -34,10 +34,10 @@ WORDS = {
     "IsNot": "not {}",
 }
 HARMLESS = (
-    ast.Constant, ast.Name, ast.expr_context, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Subscript, ast.Slice,
-    ast.UnaryOp, ast.unaryop, ast.BinOp, ast.operator,
+    ast.Constant, ast.Name, ast.expr_context, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Subscript,
+    ast.Slice, ast.UnaryOp, ast.unaryop, ast.BinOp, ast.operator,
 )  # fmt: skip
-"""Syntax that can be evaluated a second time without calling anything (but the operators of the program's own)."""
+"""Syntax that can be evaluated a second time without calling anything but operators."""
 
 _SHORT = reprlib.Repr()
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = _SHORT.maxfrozenset = _SHORT.maxdeque = 40

@@ -1,7 +1,7 @@
 """The examples in a docstring or a statement, as checks.
 
-Only what is written as a call with a plain value becomes a check; nothing is guessed. An example that misreads
-the statement would send every repair in the wrong direction.
+Only what is written as a call with a plain value becomes a check; nothing is guessed. An example that
+misreads the statement would send every repair in the wrong direction.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _parameters(text: str, entry_point: str | None) -> list[str] | None:
     """The parameters that the entry point needs, in order; `None` where the text does not show its stub."""
     match = re.search(rf"^[ \t]*def\s+{re.escape(entry_point or ' ')}\s*\(", text, re.MULTILINE)
     end = text.find(":\n", match.end()) if match else -1
-    while match and 0 <= end:
+    while match and end >= 0:
         try:
             tree = ast.parse(text[match.start() : end + 1].strip() + " ...")
         except SyntaxError:
@@ -151,8 +151,11 @@ def _consistent(examples: list[Example]) -> list[Example]:
     kinds = {kind for example in examples if (kind := _kind(example.expected)) != "None"}
     if len(kinds) <= 1:
         return examples
-    kept = [e for e in examples if not e.weak and not (e.expected[0] == "(" and _kind(e.expected) != "tuple")]
-    return kept
+    return [
+        example
+        for example in examples
+        if not example.weak and not (example.expected[0] == "(" and _kind(example.expected) != "tuple")
+    ]
 
 
 def _kind(source: str) -> str:

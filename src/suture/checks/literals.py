@@ -73,15 +73,18 @@ def literal_at(text: str, start: int) -> tuple[str, int] | None:
         return (WORDS[word[0].lower()], word.end()) if AFTER_RE.match(text, word.end()) else None
     for end in _ends(text, start):
         source = text[start:end]
+        if re.search(r"\d\.$", source):
+            continue  # the dot ends the sentence
         tree = _parsed(source)
         if tree is None or not is_literal(tree) or (isinstance(tree.body, ast.Tuple) and source[0] != "("):
             continue
-        return (source.strip(), end) if _ends_well(text, source, end) else None
+        shown = source.strip() if source[0] == "(" else ast.unparse(tree)
+        return (shown, end) if _ends_well(text, source, end) else None
     return None
 
 
 def _ends(text: str, start: int) -> list[int]:
-    """Places where a literal could end, the longest first; lines after the first only while brackets are open."""
+    """Places where a literal could end, the longest first; further lines only in open brackets."""
     depth = 0
     quote = ""
     ends: list[int] = []

@@ -1,8 +1,8 @@
 """What a test program needs of a candidate, learnt by reading both and running neither.
 
-Nothing here may let the candidate choose how it is judged: a builtin keeps its meaning in the test program even
-where the candidate defines a function of that name, and only the test program (or a class that it plainly uses
-as one) can ask for live objects.
+Nothing here may let the candidate choose how it is judged: a builtin keeps its meaning in the test program
+even where the candidate defines a function of that name, and only the test program (or a class that it
+plainly uses as one) can ask for live objects.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Program:
 
     Attributes:
         source: The program, without its imports of the candidate's modules.
-        names: Name -> what it stands for: a `function` or `value` of the candidate, an `exception` class of it,
-            or an `import` of the standard library.
+        names: Name -> what it stands for: a `function` or `value` of the candidate, an `exception` class of
+            it, or an `import` of the standard library.
         stars: Modules of the standard library to take all names of.
         live: Why it needs live objects; empty where data will do.
     """
@@ -200,7 +200,12 @@ def _take_imports(tree: ast.Module, survey: _Survey) -> ast.Module:
     """Turn the program's imports of the candidate's modules into stand-ins."""
     kept: list[ast.stmt] = []
     for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module in survey.modules and not node.level:
+        if (
+            isinstance(node, ast.ImportFrom)
+            and node.module is not None
+            and node.module in survey.modules
+            and not node.level
+        ):
             survey.imported = True
             for alias in node.names:
                 if alias.name == "*":

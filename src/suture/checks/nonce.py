@@ -48,13 +48,9 @@ async def run_in_one_process(
     outcome = _outcome(frame, nonce)
     if outcome is None:
         if ended.status == "timeout":
-            return Ruling(
-                status="timeout", fact={"exception": f"the test did not end within {limit_s:g} s"}
-            )
+            return Ruling(status="timeout", fact={"exception": f"the test did not end within {limit_s:g} s"})
         how = f"signal {ended.signal}" if ended.signal is not None else f"exit code {ended.exit_code}"
-        return Ruling(
-            status="error", fact={"exception": f"the program ended before the test did ({how})"}
-        )
+        return Ruling(status="error", fact={"exception": f"the program ended before the test did ({how})"})
     return Ruling(status="passed" if outcome.get("passed") is True else "failed", fact=_fact(outcome))
 
 
@@ -71,7 +67,9 @@ def _fact(outcome: dict[str, Any]) -> dict[str, Any]:
     told = outcome.get("fact")
     if not isinstance(told, dict):
         return {}
-    fact: dict[str, Any] = {key: told[key][:MOST_TEXT] for key in FACT_TEXTS if isinstance(told.get(key), str)}
+    fact: dict[str, Any] = {
+        key: told[key][:MOST_TEXT] for key in FACT_TEXTS if isinstance(told.get(key), str)
+    }
     if type(told.get("line")) is int:
         fact["line"] = told["line"]
     return fact

@@ -1,8 +1,8 @@
 """A test program and a candidate in one process, for tests that need live objects.
 
-Runs behind the wall. The program counts as passed only if the nonce comes back, which is written after its last
-statement: an early exit is no pass. A candidate that hunts through this process's memory could forge it; that is
-why such verdicts are listed.
+Runs behind the wall. The program counts as passed only if the nonce comes back, which is written after its
+last statement: an early exit is no pass. A candidate that hunts through this process's memory could forge it;
+that is why such verdicts are listed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main() -> None:
     request = stream.receive()
     if request is None:
         return
-    root = os.getcwd()
+    root = os.getcwd()  # noqa: PTH109 - pathlib costs start-up time
     make_room(root)
     outcome = run_beside(request["module"], request["source"], root)
     stream.flush_prints()

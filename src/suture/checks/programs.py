@@ -9,12 +9,17 @@ from importlib import resources
 from suture.sandbox import ProgramLimits, RunRequest, interpreter_mounts, own_interpreter
 from suture.settings import SandboxSettings
 
-__all__ = ["PRIVATE", "own_files", "own_program", "program_limits"]
+__all__ = ["PRIVATE", "own_files", "own_program", "program_limits", "without_private"]
 
 PRIVATE = "_suture"
 """The folder under `BOX` that holds our own files; no candidate may write there."""
 LIBRARY = ("asserts", "frames", "nonce_program", "split_candidate", "split_judge", "wire")
 BOOT = "import sys; sys.path.insert(0, '/box/{}'); from suture.checks.{} import main; main()"
+
+
+def without_private(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Files without those in the folder that is ours."""
+    return {path: content for path, content in files.items() if path.partition("/")[0] != PRIVATE}
 
 
 @cache
@@ -52,7 +57,7 @@ def own_program(
     interpreter = own_interpreter()
     return RunRequest(
         argv=(interpreter.executable, "-I", "-S", "-B", "-c", BOOT.format(PRIVATE, name)),
-        files={**files, **own_files()},
+        files={**without_private(files), **own_files()},
         mounts=interpreter_mounts(interpreter),
         limits=program_limits(settings, wall_s),
     )

@@ -86,14 +86,23 @@ def outcome_of(test_id: str, phases: Iterable[Mapping[str, Any]]) -> CheckOutcom
 def _counterexample(test_id: str, phase: Mapping[str, Any]) -> Counterexample:
     fact = phase.get("fact") or {}
     text = str(fact.get("text", ""))
-    place: dict[str, Any] = {"file": fact.get("file", ""), "line": fact.get("line")}
+    file, line = str(fact.get("file", "")), fact.get("line")
     statement = " ".join(str(fact.get("statement", "")).split())
     if fact.get("type") == "AssertionError" and "assert " in text:
         told = _introspection(text[text.index("assert ") :])
-        return Counterexample(check_id=test_id, **{"call": statement, **told}, **place)
+        return Counterexample(
+            check_id=test_id,
+            call=told.get("call", statement),
+            expected=told.get("expected", ""),
+            got=told.get("got", ""),
+            file=file,
+            line=line,
+        )
     lines = (text or str(phase.get("text", ""))).strip().splitlines() or [""]
     exception = f"{fact['type']}: {lines[0]}" if "type" in fact else lines[-1]
-    return Counterexample(check_id=test_id, call=statement, exception=exception.rstrip(": "), **place)
+    return Counterexample(
+        check_id=test_id, call=statement, exception=exception.rstrip(": "), file=file, line=line
+    )
 
 
 def _introspection(text: str) -> dict[str, str]:

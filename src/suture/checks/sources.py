@@ -16,7 +16,8 @@ LONGEST_ID = 100
 def asserts_in(text: str, provenance: Provenance = "user", trust: float = 1.0) -> tuple[Check, ...]:
     """The asserts of a text, one check for each assert statement at its top level.
 
-    What else stands at the top level before an assert (imports, names, functions) becomes part of its program.
+    What else stands at the top level before an assert (imports, names, functions) becomes part of its
+    program.
 
     Args:
         text: Python source.
@@ -45,7 +46,7 @@ def asserts_in(text: str, provenance: Provenance = "user", trust: float = 1.0) -
 def check_of(
     source: str, provenance: Provenance, *, trust: float = 1.0, setup: Iterable[str] = (), name: str = ""
 ) -> Check:
-    """A check of one assert; its id is the assert as one line, so that it is stable and people can read it."""
+    """A check of one assert; its id is the assert as one line, so it is stable and can be read."""
     program = "\n".join((*setup, source)) + "\n"
     shown = " ".join((name or source).split())
     if len(shown) > LONGEST_ID:

@@ -1,7 +1,7 @@
 """The split verdict: the host between a judge that holds the tests and a candidate that holds the code.
 
-Two programs behind two walls; neither sees the other. The host relays calls and answers as typed data, looks at
-the shape of every answer, and keeps the time. The candidate can answer wrongly; it cannot decide.
+Two programs behind two walls; neither sees the other. The host relays calls and answers as typed data, looks
+at the shape of every answer, and keeps the time. The candidate can answer wrongly; it cannot decide.
 """
 
 from __future__ import annotations

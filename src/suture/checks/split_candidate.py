@@ -96,7 +96,7 @@ class Candidate:
 def describe_exception(fault: BaseException, root: str) -> dict[str, Any]:
     """An exception as data: its type, the types above it, its message and arguments, and where it arose."""
     try:
-        text = str(fault)[:2000]
+        text = str(fault.msg if isinstance(fault, SyntaxError) else fault)[:2000]
     except Exception:
         text = ""
     file, line = place_of(fault, root)
@@ -147,7 +147,7 @@ def make_room(root: str) -> None:
 def main() -> None:
     """Serve until the host hangs up."""
     stream = FrameStream()
-    root = os.getcwd()
+    root = os.getcwd()  # noqa: PTH109 - pathlib costs start-up time
     make_room(root)
     candidate = Candidate(root)
     while True:

@@ -1,7 +1,7 @@
-"""The judge's side of a split verdict: run test programs whose calls of the candidate are answered elsewhere.
+"""The judge's side of a split verdict: tests run here, their calls are answered elsewhere.
 
-Runs behind a wall of its own, in a process that never loads the candidate's code. Each name of the candidate is
-a stand-in that sends typed data out and gets typed data back; every assert runs here.
+Runs behind a wall of its own, in a process that never loads the candidate's code. Each name of the candidate
+is a stand-in that sends typed data out and gets typed data back; every assert runs here.
 """
 
 from __future__ import annotations

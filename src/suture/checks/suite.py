@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.checks.names import Program, plan_program, promised_functions
+from suture.checks.names import plan_program, promised_functions
 from suture.checks.nonce import run_in_one_process
 from suture.checks.split import Ruling, SplitCourt
 from suture.checks.test_command import TestCommand
@@ -129,10 +130,19 @@ async def grade(
 def _laid_over(candidate: Candidate, task: Task) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """The project with the candidate in it; what could change the verdict stays the task's own."""
     globs = task.protected or DEFAULT_PROTECTED
-    refused = [path for path in candidate.files if path != task.module and is_protected(path, globs)]
+    refused = [
+        path
+        for path in candidate.files
+        if path != task.module and (is_protected(path, globs) or _shadows(path, task))
+    ]
     allowed = {path: text for path, text in candidate.files.items() if path not in refused}
     notes = tuple(f"{path} is protected: the candidate's version was left out" for path in sorted(refused))
     return overlay(task.files, allowed), notes
+
+
+def _shadows(path: str, task: Task) -> bool:
+    # A new `json.py` in the project's root would be imported by the test runner in the real one's place.
+    return path not in task.files and path.partition("/")[0].removesuffix(".py") in sys.stdlib_module_names
 
 
 def _module(task: Task, files: Mapping[str, bytes]) -> str:

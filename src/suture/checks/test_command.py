@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
-from suture.checks.programs import PRIVATE, program_limits
+from suture.checks.programs import PRIVATE, program_limits, without_private
 from suture.checks.pytest_report import PytestReport, outcome_of, read_report, tests_written_in
 from suture.errors import UsageError
 from suture.languages import Interpreter, is_pytest_command, program_environment, resolve_command
@@ -63,6 +63,7 @@ class TestCommand:
             UsageError: The command cannot start, or there are no tests.
         """
         if not self.is_pytest:
+            await self._require_program()
             return
         result, report = await self._pytest(self._task.files, {"PYTEST_ADDOPTS": "--collect-only"})
         self._require_start(result)
@@ -89,7 +90,7 @@ class TestCommand:
             return await self._plain(files)
         result, report = await self._pytest(files, {})
         self._require_start(result)
-        outcomes = [*self._reported(report, result), *self._missing(report)]
+        outcomes = [*self._reported(report, result), *self._missing(report, result)]
         outcomes += self._disagreement(result, outcomes)
         return CommandRun(outcomes=tuple(outcomes), output=_output(result), notes=(IN_PROCESS,))
 
@@ -111,19 +112,19 @@ class TestCommand:
         own = [o for o in outcomes if o.check_id == last and o.status in ("passed", "failed", "skipped")]
         return [*before, *(own or [culprit])]
 
-    def _missing(self, report: PytestReport) -> list[CheckOutcome]:
+    def _missing(self, report: PytestReport, result: RunResult) -> list[CheckOutcome]:
         seen = set(report.phases) | set(report.started)
         plain = {test.partition("[")[0] for test in seen}
         missing = [test for test in self._expected if test not in seen and test not in plain]
-        outcomes = []
+        outcomes: list[CheckOutcome] = []
         for test in missing:
             path = test.partition("::")[0]
             complaint = report.uncollectable.get(path, "").strip()
             fact = _collect_fault(test, complaint) if complaint else None
+            if fact is None and not outcomes:  # one fact is enough: it is the same for all of them
+                fact = Counterexample(check_id=test, exception=f"pytest never ran it ({_ending(result)})")
             status: CheckStatus = "error" if complaint else "missing"
-            outcomes.append(
-                CheckOutcome(check_id=test, status=status, evidence="nonce", counterexample=fact)
-            )
+            outcomes.append(CheckOutcome(check_id=test, status=status, evidence="nonce", counterexample=fact))
         return outcomes
 
     def _disagreement(self, result: RunResult, outcomes: Iterable[CheckOutcome]) -> list[CheckOutcome]:
@@ -144,7 +145,7 @@ class TestCommand:
         options = f"-p {PLUGIN} -p no:cacheprovider {extra.get('PYTEST_ADDOPTS', '')}"
         result = await self._sandbox.run(
             self._request(
-                {**files, f"{PRIVATE}/{PLUGIN}.py": plugin},
+                {**without_private(files), f"{PRIVATE}/{PLUGIN}.py": plugin},
                 {
                     **environment,
                     "PYTHONPATH": ":".join(path for path in paths if path),
@@ -191,6 +192,16 @@ class TestCommand:
             limits=program_limits(self._settings, self._settings.test_wall_s),
             collect=(REPORT,) if self.is_pytest else (),
         )
+
+    async def _require_program(self) -> None:
+        request = self._request(self._task.files, self._environment())
+        look = ("/bin/sh", "-c", 'command -v -- "$1"', "sh", request.argv[0])
+        result = await self._sandbox.run(replace(request, argv=look))
+        if result.status == "failed":
+            raise UsageError(
+                f"the test command {self._shown!r} cannot start: there is no program {request.argv[0]!r}",
+                remedy="write it as you would run it in the project's folder",
+            )
 
     def _require_start(self, result: RunResult) -> None:
         no_pytest = b"No module named pytest" in result.stderr and result.exit_code == 1

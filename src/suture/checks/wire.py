@@ -2,8 +2,8 @@
 
 A value is a JSON scalar or a list `[tag, ...]`; a container is `["r", id]` and lives in a list of nodes
 `[id, tag, ...]`, so that aliasing and cycles survive and nothing nests. Only exact types are data: a subclass
-of `int`, or an object with an `__eq__` of its own, is foreign. What is foreign is up to the two ends (`foreign`
-when writing, `handle` when reading).
+of `int`, or an object with an `__eq__` of its own, is foreign. What is foreign is up to the two ends
+(`foreign` when writing, `handle` when reading).
 
 This file runs behind the wall, on a bare interpreter; it imports the standard library only, and little of it.
 """
@@ -20,7 +20,7 @@ __all__ = ["MAX_FRAME_BYTES", "BadFrame", "Encoder", "NotData", "decode", "dump"
 MAX_FRAME_BYTES = 16 << 20
 SMALL_INT = 1 << 63
 
-# Mutable ones are filled in after all nodes exist; the others refer to nodes with lower ids, or to mutable ones.
+# Mutable ones are filled in after all exist; the others refer to lower ids, or to mutable ones.
 MUTABLE = {
     "list": list,
     "dict": dict,
@@ -32,7 +32,7 @@ FROZEN = {"tuple": tuple, "frozenset": frozenset, "slice": slice}
 MAPPINGS = ("dict", "Counter", "OrderedDict", "defaultdict")
 TAG_OF = {kind: tag for tag, kind in {**MUTABLE, **FROZEN}.items()}
 
-# Immutable types of the standard library: how to take one apart into scalars; calling the type puts it together.
+# Immutable types of the standard library: how to take one apart; calling the type puts it together.
 LIBRARY: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "decimal.Decimal": lambda v: (str(v),),
     "fractions.Fraction": lambda v: (v.numerator, v.denominator),

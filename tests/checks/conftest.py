@@ -1,0 +1,68 @@
+"""A real wall, small limits, and the data sets where they are there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suture.records import Candidate, Check, Task, Verdict
+from suture.checks import check_candidate, prepare_suite
+from suture.sandbox import Finding, Sandbox, diagnose_sandbox, open_sandbox
+from suture.settings import SandboxSettings
+
+Judge = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def wall_settings() -> SandboxSettings:
+    return SandboxSettings(check_wall_s=20, test_wall_s=90)
+
+
+@pytest.fixture(scope="session")
+def wall() -> Finding:
+    return diagnose_sandbox()[-1]
+
+
+@pytest.fixture
+async def sandbox(
+    wall: Finding, require: Callable[[str, bool, str], None], wall_settings: SandboxSettings
+) -> AsyncIterator[Sandbox]:
+    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    opened = open_sandbox(wall_settings)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def judge(sandbox: Sandbox, wall_settings: SandboxSettings) -> Judge:
+    """`await judge(code, *asserts)` answers the verdict on one module."""
+
+    async def run(code: str, *programs: str, check_wall_s: float | None = None, **task: Any) -> Verdict:
+        settings = wall_settings
+        if check_wall_s is not None:
+            settings = settings.model_copy(update={"check_wall_s": check_wall_s})
+        checks = tuple(Check(id=str(n), provenance="user", source=p) for n, p in enumerate(programs))
+        suite = await prepare_suite(Task(**{"statement": "", "checks": checks, **task}), sandbox, settings)
+        return await check_candidate(Candidate(files={"solution.py": code}, origin="sample"), suite)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def data_set() -> Callable[[str], list[dict[str, Any]]]:
+    """`data_set("humaneval")` answers its tasks, or skips."""
+
+    def read(name: str) -> list[dict[str, Any]]:
+        folder = os.environ.get("SUTURE_DATA")
+        if not folder:
+            pytest.skip("SUTURE_DATA is not set")
+        with gzip.open(Path(folder) / name / "tasks.jsonl.gz", "rt", encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines]
+
+    return read
