@@ -25,7 +25,7 @@ class ProgramLimits:
     """What one program behind the wall may use.
 
     Attributes:
-        wall_s: Wall-clock seconds until the whole process tree is killed.
+        wall_s: Wall-clock seconds until the whole process tree is killed; of a conversation, all of it.
         cpu_s: CPU seconds of each process.
         memory_mb: Address space of each process, in MiB.
         processes: Processes and threads.
@@ -47,11 +47,12 @@ class ProgramLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class Mount:
-    """A host folder that a program may read.
+    """A host folder or file that a program may read.
 
     Attributes:
         source: Absolute path on the host.
-        target: Absolute path behind the wall; never under `BOX` or `/tmp`.
+        target: Absolute path behind the wall; never a folder of its own (`BOX`, `/tmp`, `/etc`, `/proc`,
+            `/dev`) or in one but `/tmp`, and never below another mount that shows something else there.
     """
 
     source: str
@@ -69,7 +70,7 @@ class RunRequest:
         env: Its whole environment besides `PATH`, `HOME`, `TMPDIR`, `LANG`.
         mounts: Runtimes to show read-only (an interpreter, its site-packages).
         limits: What it may use.
-        collect: Relative paths of regular files to bring back.
+        collect: Relative paths of regular files to bring back, 32 MiB in all; also after a time-out.
     """
 
     argv: tuple[str, ...]
