@@ -17,7 +17,7 @@ from suture.errors import ContextTooLong, ModelError, PrerequisiteError
 from suture.models import Message, Sampling, open_model
 from suture.models.catalogue import find_entry
 from suture.models.embedded import LlamaServer, ServerOptions, start_server
-from suture.models.local import affordable_slots, required_bytes, shared_servers
+from suture.models.local import affordable_slots, required_bytes, shared_servers, useful_slots
 from suture.settings.schema import Settings
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
@@ -153,10 +153,15 @@ def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     assert caught.value.remedy
 
 
+def test_few_cores_draw_one_reply_after_another() -> None:
+    assert [useful_slots(threads) for threads in (1, 2, 4, 8, 64)] == [1, 1, 2, 4, 4]
+
+
 def test_memory_is_checked_before_loading() -> None:
     entry = find_entry("qwen2.5-coder-1.5b")
     plenty = required_bytes(entry, 8192, 4)
-    assert affordable_slots(entry, 8192, plenty) == 4
-    assert affordable_slots(entry, 8192, plenty - 1) == 3
+    assert affordable_slots(entry, 8192, plenty, most=4) == 4
+    assert affordable_slots(entry, 8192, plenty - 1, most=4) == 3
+    assert affordable_slots(entry, 8192, plenty, most=1) == 1
     with pytest.raises(PrerequisiteError, match=r"context_tokens"):
-        affordable_slots(entry, 8192, 1 << 30)
+        affordable_slots(entry, 8192, 1 << 30, most=4)

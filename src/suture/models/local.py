@@ -19,10 +19,20 @@ from suture.models.machine import available_bytes
 from suture.models.seam import Message, Reply, Sampling
 from suture.settings.schema import Settings
 
-__all__ = ["EmbeddedModel", "affordable_slots", "required_bytes", "shared_servers", "stop_servers"]
+__all__ = [
+    "EmbeddedModel",
+    "affordable_slots",
+    "required_bytes",
+    "shared_servers",
+    "stop_servers",
+    "useful_slots",
+]
 
 MAX_SLOTS = 4
 """Replies drawn at the same time; more of them wait in the server's queue."""
+THREADS_PER_SLOT = 2
+"""With fewer threads a further slot costs more than it brings: slots that read the same prompt at the same time
+each evaluate all of it, replies drawn one after another in one slot share it, and writing is no faster."""
 WORKING_BYTES = 300 << 20
 """Memory for the interpreter, compute buffers and the server itself; 240 MiB were seen."""
 
@@ -108,12 +118,14 @@ class EmbeddedModel:
 
     def _options(self) -> ServerOptions:
         knobs = self._settings.model
-        slots = affordable_slots(self._entry, knobs.context_tokens, available_bytes())
         if knobs.threads is not None:
             threads = batch_threads = knobs.threads
         else:
             measured = calibrate(self._path, self._settings.paths.cache)
             threads, batch_threads = measured.threads, measured.batch_threads
+        slots = affordable_slots(
+            self._entry, knobs.context_tokens, available_bytes(), most=useful_slots(threads)
+        )
         return ServerOptions(
             model_path=self._path,
             context_tokens=knobs.context_tokens,
@@ -128,13 +140,18 @@ def required_bytes(entry: CatalogueEntry, context_tokens: int, slots: int) -> in
     return entry.size_bytes + entry.kv_bytes_per_token * context_tokens * slots + WORKING_BYTES
 
 
-def affordable_slots(entry: CatalogueEntry, context_tokens: int, available_bytes: int) -> int:
-    """How many replies can be drawn at once in so much memory.
+def useful_slots(threads: int) -> int:
+    """How many replies are worth drawing at once with so many threads."""
+    return max(1, min(MAX_SLOTS, threads // THREADS_PER_SLOT))
+
+
+def affordable_slots(entry: CatalogueEntry, context_tokens: int, available_bytes: int, *, most: int) -> int:
+    """How many replies can be drawn at once in so much memory, at most `most`.
 
     Raises:
         PrerequisiteError: Not even one.
     """
-    for slots in range(MAX_SLOTS, 0, -1):
+    for slots in range(most, 0, -1):
         if required_bytes(entry, context_tokens, slots) <= available_bytes:
             return slots
     needed_mb = required_bytes(entry, context_tokens, 1) >> 20

@@ -119,7 +119,7 @@ def open_script(name: str) -> ScriptedModel:
     """
     entries = _read_entries(name)
     if not isinstance(entries, list) or not entries:
-        raise UsageError(f"the script {name!r} is not a list of replies", remedy="see docs/models.md")
+        raise UsageError(f"the script {name!r} is not a list of replies", remedy="write a YAML or JSON list")
     replies = [_parse_entry(entry, f"entry {number} of {name!r}") for number, entry in enumerate(entries, 1)]
     last = entries[-1]
     return ScriptedModel(
