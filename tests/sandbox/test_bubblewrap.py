@@ -11,8 +11,8 @@ import uuid
 from pathlib import Path
 
 import pytest
-from sandbox_programs import eventually_gone, python, survivors
 
+from sandbox.sandbox_programs import eventually_gone, python, survivors
 from suture.errors import SandboxBroken, UsageError
 from suture.sandbox import BOX, BubblewrapSandbox, Mount, ProgramLimits, RunRequest, own_interpreter
 

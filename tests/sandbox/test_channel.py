@@ -6,8 +6,8 @@ import asyncio
 import uuid
 
 import pytest
-from sandbox_programs import eventually_gone, python
 
+from sandbox.sandbox_programs import eventually_gone, python
 from suture.errors import UsageError
 from suture.sandbox import BubblewrapSandbox, ProgramLimits
 from suture.sandbox.channel import MOST_FRAME_BYTES

@@ -7,8 +7,8 @@ import os
 import textwrap
 
 import pytest
-from sandbox_programs import python
 
+from sandbox.sandbox_programs import python
 from suture.sandbox import BubblewrapSandbox, RunRequest
 
 CALL = textwrap.dedent("""

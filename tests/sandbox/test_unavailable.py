@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from sandbox_programs import python
 
+from sandbox.sandbox_programs import python
 from suture.errors import PrerequisiteError, SandboxError, SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, diagnose_sandbox, open_sandbox
 from suture.sandbox.diagnosis import kernel_findings, unavailable
