@@ -55,5 +55,5 @@ def _block(body: list[str], info: str, before: str, *, closed: bool) -> Block:
     first = body[0] if body and body[0].lstrip().startswith("#") else ""
     named = PATH_LINE.match(before) or PATH_IN_INFO.search(info) or PATH_LINE.match(first)
     return Block(
-        code="\n".join(body) + "\n", path=named[1].removeprefix("./") if named else None, closed=closed
+        code="\n".join(body).rstrip() + "\n", path=named[1].removeprefix("./") if named else None, closed=closed
     )

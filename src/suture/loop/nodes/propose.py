@@ -28,21 +28,20 @@ class Branch(TypedDict):
     state: LoopState
 
 
-async def propose(branch: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
+async def propose(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Make one candidate.
 
     A malformed reply, and a model that fails, use up the move and bring no candidate: that is a value here,
     so that the other branches of the round go on.
     """
-    context, state = runtime.context, branch["state"]
-    move = from_plain(Move, branch["move"])
+    context, move = runtime.context, from_plain(Move, state["move"])
     try:
-        return {"proposals": [await _proposal(move, state, context)]}
+        return {"proposals": [await _proposal(move, state["state"], context)]}
     except (ModelAuthError, asyncio.CancelledError):
         raise
     except (ModelError, BudgetExceeded) as fault:
         context.ledger.append("move.failed", {"kind": type(fault).__name__, "message": str(fault)})
-        return {"proposals": [_nothing(state, fault)]}
+        return {"proposals": [_nothing(state["state"], fault)]}
 
 
 async def _proposal(move: Move, state: LoopState, context: RunContext) -> Proposal:
@@ -107,7 +106,7 @@ def _nothing(state: LoopState, fault: ModelError | BudgetExceeded) -> Proposal:
         depth=0,
         label="",
         fault=kind,
-        message=str(fault),
+        message=ascii(str(fault)),  # no half surrogate of a reply may enter a checkpoint
     )
 
 
