@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from suture.records import Candidate, Check, Task, Verdict
 from suture.checks import check_candidate, prepare_suite
+from suture.records import Candidate, Check, Task, Verdict
 from suture.sandbox import Finding, Sandbox, diagnose_sandbox, open_sandbox
 from suture.settings import SandboxSettings
 

@@ -55,7 +55,11 @@ ATTACKS = {
     "never ends": "def f(x):\n    while True: pass",
     "a frame that is too long": "def f(x): return 'a' * (1 << 26)",
 }
-PROGRAMS = ("assert f(3) == 8", "assert abs(f(3) - 8) < 1e-6", "def check(c):\n    assert round(c(3), 1) == 8\ncheck(f)")
+PROGRAMS = (
+    "assert f(3) == 8",
+    "assert abs(f(3) - 8) < 1e-6",
+    "def check(c):\n    assert round(c(3), 1) == 8\ncheck(f)",
+)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -84,9 +88,16 @@ async def test_in_nonce_mode_an_early_end_is_no_pass(judge: Judge, code: str) ->
 
 
 async def test_the_judge_never_holds_the_candidates_code(judge: Judge) -> None:
-    spy = "import os\ntext = ''.join(open(os.path.join(d, n), errors='replace').read() for d, _, ns in os.walk('.') for n in ns)\n"
-    verdict = await judge("SECRET = 'xyzzy' + '42'\ndef f(): return 1", f"{spy}assert 'xyz' + 'zy' not in text and f() == 1")
+    spy = (
+        "os, look = __import__('o' + 's'), getattr(__import__('io'), 'op' + 'en')\n"
+        "names = [os.path.join(d, n) for d, _, ns in os.walk('/box') for n in ns]\n"
+        "text = ''.join(look(n, errors='replace').read() for n in names)\n"
+    )
+    verdict = await judge(
+        "SECRET = 'xyzzy' + '42'\ndef f(): return 1", f"{spy}assert 'xyz' + 'zy' not in text and f() == 1"
+    )
     assert verdict.all_passed, verdict.counterexamples
+    assert verdict.evidence == "split"
 
 
 async def test_the_candidate_never_sees_a_test(judge: Judge) -> None:

@@ -19,7 +19,10 @@ AT_ONCE = 2
 
 
 async def grade_all(
-    tasks: list[dict[str, Any]], code: Callable[[dict[str, Any]], str], sandbox: Sandbox, settings: SandboxSettings
+    tasks: list[dict[str, Any]],
+    code: Callable[[dict[str, Any]], str],
+    sandbox: Sandbox,
+    settings: SandboxSettings,
 ) -> dict[str, CheckOutcome]:
     gate = asyncio.Semaphore(AT_ONCE)
 

@@ -13,7 +13,7 @@ def programs(text: str, entry_point: str | None = "f") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "text, program",
+    ("text", "program"),
     [
         (">>> f(1)\n2\n", "assert f(1) == 2"),
         (">>> f([1,\n...    2])\n[1,\n 2]\n", "assert f([1, 2]) == [1, 2]"),
@@ -65,7 +65,9 @@ def test_nothing_is_guessed(text: str) -> None:
 
 
 def test_recurrences_among_lists_are_mathematics() -> None:
-    assert programs("f(2) = 1 + (2 / 2) = 2\nf(4) = 3\nf(3) == [1, 3, 2, 8]") == ["assert f(3) == [1, 3, 2, 8]"]
+    assert programs("f(2) = 1 + (2 / 2) = 2\nf(4) = 3\nf(3) == [1, 3, 2, 8]") == [
+        "assert f(3) == [1, 3, 2, 8]"
+    ]
 
 
 def test_an_expected_exception() -> None:

@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from suture.checks import Suite, check_candidate, prepare_suite
-from suture.checks.pytest_report import outcome_of, read_report, tests_written_in as written_in
+from suture.checks.pytest_report import outcome_of, read_report
+from suture.checks.pytest_report import tests_written_in as written_in
 from suture.errors import UsageError
 from suture.records import Candidate, Task, Verdict
 from suture.sandbox import Sandbox
@@ -95,7 +96,8 @@ async def test_the_right_program_passes_whatever_it_plants(suite: Suite) -> None
     [
         "print('5 passed in 0.01s')\nimport sys\nsys.exit(0)",
         "import os\nos._exit(0)",
-        "import os\nfor fd in range(3, 64):\n    try: os.write(fd, b'x 0 {}\\n' * 9)\n    except OSError: pass\n"
+        "import os\nfor fd in range(3, 64):\n"
+        "    try: os.write(fd, b'x 0 {}\\n' * 9)\n    except OSError: pass\n"
         "def add(a, b): return 3\ndef div(a, b): os._exit(0)",
         "import os\nfor d, _, names in os.walk('_suture'):\n    for n in names:\n"
         "        if n == 'report': os.remove(os.path.join(d, n))\n" + RIGHT,
@@ -121,7 +123,7 @@ async def test_tests_of_code_that_does_not_parse_are_expected_by_name(
 
 
 @pytest.mark.parametrize(
-    "command, complaint",
+    ("command", "complaint"),
     [
         (("nosuchprogram", "x"), "no program 'nosuchprogram'"),
         ((*COMMAND, "nothing_here.py"), "collects no tests"),
@@ -173,7 +175,7 @@ def test_a_report_counts_up_to_the_first_line_that_does_not_verify() -> None:
 
 
 @pytest.mark.parametrize(
-    "phases, status",
+    ("phases", "status"),
     [
         ([("setup", "passed"), ("call", "passed"), ("teardown", "passed")], "passed"),
         ([("setup", "passed"), ("call", "passed")], "missing"),
@@ -190,6 +192,7 @@ def test_phases_add_up(phases: list[tuple[str, str]], status: str) -> None:
 
 
 def test_tests_are_found_without_running_the_file() -> None:
-    source = b"def test_a(): ...\nclass TestB:\n    def test_c(self): ...\n    def help(self): ...\ndef other(): ..."
+    methods = b"class TestB:\n    def test_c(self): ...\n    def help(self): ...\n"
+    source = b"def test_a(): ...\n" + methods + b"def other(): ..."
     assert written_in("t.py", source) == ("t.py::test_a", "t.py::TestB::test_c")
     assert written_in("t.py", b"def (") == ("t.py",)

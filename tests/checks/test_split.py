@@ -33,10 +33,11 @@ def keys(d): return d.keys()
 """
     verdict = await judge(
         code,
-        "for x in (None, True, 1, 2**70, 1.5, -0.0, 1j, 'a', '\\ud800', b'b', (1,), {1}, frozenset([1]), ...):\n"
+        "for x in (None, True, 1, 2**70, 1.5, -0.0, 1j, 'a', '\\ud800', b'b', (1,), {1}, ...):\n"
         "    y = echo(x)\n    assert type(y) is type(x) and repr(y) == repr(x)",
         "x = []\ny = push(x)\nassert y is x\nassert x[0] is x",
-        "x = [1, 2]\ntry:\n    drain(x)\nexcept Wrong as fault:\n    assert fault.args == ('empty', 3)\nassert x == []",
+        "x = [1, 2]\ntry:\n    drain(x)\nexcept Wrong as fault:\n"
+        "    assert fault.args == ('empty', 3)\nassert x == []",
         "x = [1, 2]\ntry:\n    drain(x)\nexcept ValueError:\n    pass\nelse:\n    assert False",
         "assert list(count(3)) == [0, 1, 2]\nassert sorted(keys({2: 1, 1: 2})) == [1, 2]",
         "assert LIMIT['k'] == (1, 2.5) and math.floor(2.5) == 2",
@@ -50,7 +51,7 @@ def keys(d): return d.keys()
 
 
 @pytest.mark.parametrize(
-    "program, call, expected, got",
+    ("program", "call", "expected", "got"),
     [
         ("assert f([1, 2], k=3) == 4", "f([1, 2], k=3)", "4", "[1, 2]"),
         ("assert 4 == f(5)", "f(5)", "4", "5"),
@@ -90,7 +91,7 @@ async def test_an_exception_names_call_expectation_and_line(judge: Judge) -> Non
 
 
 @pytest.mark.parametrize(
-    "code, exception, line",
+    ("code", "exception", "line"),
     [
         ("x = 1\ndef f(:\n", "SyntaxError: invalid syntax", 2),
         ("x = 1\n1 / 0\ndef f(): return 1", "ZeroDivisionError: division by zero", 2),
@@ -156,7 +157,39 @@ def twice(x): return 2 * x
 
 
 async def test_prints_are_kept_and_confuse_nobody(judge: Judge) -> None:
-    verdict = await judge("print('loading')\ndef f(x):\n    print('PASSED', x)\n    return x\n", "assert f(1) == 1")
+    verdict = await judge(
+        "print('loading')\ndef f(x):\n    print('PASSED', x)\n    return x\n", "assert f(1) == 1"
+    )
     assert verdict.all_passed
     assert "loading" in verdict.output
     assert "PASSED 1" in verdict.output
+
+
+async def test_unittest_programs_run_and_cannot_hide_what_they_need(judge: Judge) -> None:
+    suite = """
+import unittest
+class Tests(unittest.TestCase):
+    def test_it(self):
+        {}
+result = unittest.TextTestRunner(verbosity=0).run(unittest.defaultTestLoader.loadTestsFromTestCase(Tests))
+assert result.testsRun == 1 and result.wasSuccessful()
+"""
+    code = "def f(x): return x\ndef apply(g, x): return g(x)\n"
+    verdict = await judge(
+        code,
+        suite.format("self.assertEqual(f(1), 1)"),
+        suite.format("self.assertEqual(f(1), 2)"),
+        suite.format("self.assertEqual(apply(lambda x: x, 1), 1)"),
+    )
+    assert [(o.status, o.evidence) for o in verdict.outcomes] == [
+        ("passed", "split"),
+        ("failed", "split"),
+        ("passed", "nonce"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line", ["import os", "from unittest.mock import patch", "open('x')", "random.seed(1)"]
+)
+def test_a_test_that_shares_files_or_patches_needs_one_process(line: str) -> None:
+    assert plan_program(f"{line}\nassert f(1) == 1", {"s.py": "def f(x): ..."}, "s.py").live

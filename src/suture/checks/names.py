@@ -23,6 +23,25 @@ BUILTIN_EXCEPTIONS = frozenset(
     for name in BUILTINS
     if isinstance(getattr(builtins, name), type) and issubclass(getattr(builtins, name), Exception)
 )
+SHARED = frozenset(
+    (
+        *(
+            "asyncio",
+            "glob",
+            "mock",
+            "os",
+            "pathlib",
+            "shutil",
+            "sqlite3",
+            "subprocess",
+            "tempfile",
+            "threading",
+        ),
+        *("contextlib.redirect_stderr", "contextlib.redirect_stdout", "random.seed", "unittest.mock"),
+        *("sys.argv", "sys.stderr", "sys.stdin", "sys.stdout"),
+    )
+)
+"""What a test uses only to share files, streams, patches or a random state with the code under test."""
 Target = dict[str, Any]
 
 
@@ -79,16 +98,33 @@ def plan_program(
     live = next(
         (f"{n} is a class" for n, t in survey.names.items() if t["kind"] == "class" and n in used), ""
     )
-    if any(isinstance(node, (ast.Await, ast.AsyncFunctionDef, ast.AsyncWith)) for node in ast.walk(tree)):
-        live = "the test is asynchronous"
-    if "asyncio" in used | _bound_at_top(tree):
-        live = "the test is asynchronous"
+    live = _shares_a_process(tree) or live
     return Program(
         source=ast.unparse(remaining) if survey.imported else source,
         names=names,
         stars=tuple(survey.stars),
         live=survey.live or live,
     )
+
+
+def _shares_a_process(tree: ast.Module) -> str:
+    """Why the test can only mean the process that it runs in, by what it imports and calls."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Await, ast.AsyncFunctionDef, ast.AsyncWith)):
+            return "the test is asynchronous"
+        imported: list[str] = []
+        if isinstance(node, ast.Import):
+            imported = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            imported = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in imported:
+            if name in SHARED or name.partition(".")[0] in SHARED:
+                return f"the test uses {name}"
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in SHARED:
+            return f"the test uses {ast.unparse(node)}"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
+            return "the test opens files"
+    return ""
 
 
 def _bound_at_top(tree: ast.Module) -> set[str]:

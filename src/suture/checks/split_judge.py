@@ -12,7 +12,7 @@ import os
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from suture.checks.asserts import HOOK, Asserts, Call, compile_program, explain, shorten
 from suture.checks.frames import FrameStream
@@ -46,7 +46,16 @@ class CandidateDied(BaseException):
 
 
 class NeedsLiveObjects(BaseException):
-    """This program needs to share objects with the candidate; data is not enough."""
+    """This program needs to share objects with the candidate; data is not enough.
+
+    Raising one is remembered for the program: unittest swallows every exception of a test.
+    """
+
+    reasons: ClassVar[list[str]] = []
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reasons.append(reason)
 
 
 class Unfit(Exception):
@@ -240,6 +249,14 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
     Returns:
         `passed`, and where it is false the `fact`; or `live`, why the program needs live objects.
     """
+    NeedsLiveObjects.reasons.clear()
+    outcome = _run(request, ask)
+    if NeedsLiveObjects.reasons:
+        return {"passed": False, "live": NeedsLiveObjects.reasons[0]}
+    return outcome
+
+
+def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
     asserts = Asserts()
     remote = Remote(ask, asserts)
     module = types.ModuleType("__main__")
@@ -251,8 +268,6 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
             setattr(module, name, _stand_in(remote, target))
         setattr(module, HOOK, asserts)
         exec(compile_program(request["source"], PROGRAM), module.__dict__)
-    except NeedsLiveObjects as need:
-        return {"passed": False, "live": str(need)}
     except SystemExit as end:
         if not end.code:
             return {"passed": True}

@@ -115,14 +115,15 @@ async def grade(
         program: The test program, such as HumanEval's `check` and its call.
         sandbox: The wall.
         settings: Its limits.
-        entry_point: The function under test; a candidate cannot make it a class.
+        entry_point: What is under test; a candidate cannot make a class of a function.
         files: What else lies beside the module.
         module: The module's path.
         wall_s: Seconds for the program; the settings' `check_wall_s` where it is left out.
     """
     hidden = Check(id="hidden tests", provenance="oracle", source=program)
     project = {**(files or {}), module: source.encode("utf-8", "surrogateescape")}
-    functions = frozenset({entry_point} if entry_point else ())
+    is_class = entry_point is not None and entry_point[:1].isupper() and "_" not in entry_point
+    functions = frozenset({entry_point} if entry_point and not is_class else ())
     outcomes, _ = await _judge((hidden,), project, module, sandbox, settings, functions, wall_s)
     return outcomes[0]
 
