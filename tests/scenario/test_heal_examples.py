@@ -1,0 +1,85 @@
+"""Each broken example, healed end to end by a model that is wrong first and right second."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from scenario.conftest import tree
+from suture.api import heal
+from suture.ledger import find_run, read_ledger
+from suture.settings import Settings
+from suture.testing import ScriptedModel
+
+TEST = "python -m pytest -q"
+
+
+def block(path: str, text: str) -> str:
+    return f"### {path}\n```python\n{text}\n```"
+
+
+async def test_wrong_first_and_right_second_heals(
+    broken_project: tuple[Path, dict[str, Any]], settings: Settings
+) -> None:
+    project, fix = broken_project
+    before = tree(project)
+    text = (project / fix["file"]).read_text()
+    right = text.replace(fix["wrong"], fix["right"])
+    wrong = right.replace(
+        fix["right"], "raise RuntimeError('wrong')  # " + fix["right"].splitlines()[0].strip()
+    )
+    model = ScriptedModel([block(fix["file"], wrong), *[block(fix["file"], right)] * 4])
+    result = await heal(project, test=TEST, settings=settings, model=model)
+    assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
+    assert tree(project) == before
+    assert fix["file"] in result.diff
+    assert 2 <= result.spend.attempts <= 5
+
+
+async def test_the_printed_diff_applies_and_the_tests_pass(
+    broken_project: tuple[Path, dict[str, Any]], settings: Settings, tmp_path: Path
+) -> None:
+    project, fix = broken_project
+    right = (project / fix["file"]).read_text().replace(fix["wrong"], fix["right"])
+    copy = shutil.copytree(project, tmp_path / "copy")
+    model = ScriptedModel([block(fix["file"], right)])
+    result = await heal(project, test=TEST, settings=settings, model=model, apply=True)
+    assert result.outcome == "healed", result.reason
+    assert (project / fix["file"]).read_text() == right
+    subprocess.run(["git", "apply", "--unsafe-paths", "-"], input=result.diff.encode(), cwd=copy, check=True)
+    assert tree(copy) == tree(project)
+    passed = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=copy, check=False
+    )
+    assert passed.returncode == 0
+    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    applied = next(event for event in events if event.kind == "tree.applied")
+    undo = Path(applied.data["undo"]).read_bytes()
+    subprocess.run(["git", "apply", "--unsafe-paths", "-"], input=undo, cwd=project, check=True)
+    assert (project / fix["file"]).read_text() != right
+
+
+async def test_code_that_is_always_wrong_is_not_healed_and_nothing_is_lost(
+    broken_project: tuple[Path, dict[str, Any]], settings: Settings
+) -> None:
+    project, fix = broken_project
+    before = tree(project)
+    text = (project / fix["file"]).read_text()
+    replies = [block(fix["file"], text + f"\n# attempt {number}\n") for number in range(20)]
+    result = await heal(project, test=TEST, settings=settings, model=ScriptedModel(replies))
+    assert result.outcome in ("budget_exhausted", "stuck")
+    assert result.spend.attempts <= settings.budget.attempts
+    assert tree(project) == before
+
+
+async def test_code_that_passes_is_left_alone(
+    broken_project: tuple[Path, dict[str, Any]], settings: Settings
+) -> None:
+    project, fix = broken_project
+    file = project / fix["file"]
+    file.write_text(file.read_text().replace(fix["wrong"], fix["right"]))
+    result = await heal(project, test=TEST, settings=settings, model=ScriptedModel([]))
+    assert (result.outcome, result.diff, result.spend.model_calls) == ("nothing_to_heal", "", 0)
