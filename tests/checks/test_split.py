@@ -5,9 +5,13 @@ from typing import Any
 
 import pytest
 
+from suture.checks import grade
 from suture.checks.names import plan_program
 from suture.checks.split_judge import run_program
+from suture.errors import SandboxUnavailable
 from suture.records import Counterexample, Verdict
+from suture.sandbox import BubblewrapSandbox
+from suture.settings import SandboxSettings
 
 Judge = Callable[..., Any]
 
@@ -193,3 +197,8 @@ assert result.testsRun == 1 and result.wasSuccessful()
 )
 def test_a_test_that_shares_files_or_patches_needs_one_process(line: str) -> None:
     assert plan_program(f"{line}\nassert f(1) == 1", {"s.py": "def f(x): ..."}, "s.py").live
+
+
+async def test_no_wall_is_a_plain_fault(wall_settings: SandboxSettings) -> None:
+    with pytest.raises(SandboxUnavailable):
+        await grade("def f(): return 1", "assert f() == 1", BubblewrapSandbox(find=list), wall_settings)

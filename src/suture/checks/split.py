@@ -138,10 +138,11 @@ class SplitCourt:
 
     async def load(self) -> Ruling | None:
         """Start both programs and load the candidate; a ruling where that fails."""
-        async with asyncio.TaskGroup() as both:
-            both.create_task(self._judge.start())
-            loading = both.create_task(self._load())
-        return loading.result()
+        started, loaded = await asyncio.gather(self._judge.start(), self._load(), return_exceptions=True)
+        for fault in (started, loaded):
+            if isinstance(fault, BaseException):
+                raise fault
+        return loaded if isinstance(loaded, Ruling) else None
 
     async def _load(self) -> Ruling | None:
         self._set_deadline()
