@@ -27,13 +27,13 @@ test: $(STAMP)  ## Run the whole test suite
 	$(PYTEST)
 
 check: $(STAMP)  ## Format, lint and types, exactly as CI does
-	$(BIN)/ruff format --check src tests
-	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
 
 format: $(STAMP)  ## Format the code and fix what can be fixed
-	$(BIN)/ruff format src tests
-	$(BIN)/ruff check --fix src tests
+	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks
 
 lock: $(STAMP)  ## Write constraints/dev.txt anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv

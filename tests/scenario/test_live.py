@@ -1,0 +1,48 @@
+"""The real 0.5B model, the real graph, the real sandbox: nothing is scripted here."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conftest import Require
+from scenario.conftest import EXAMPLES
+from suture.api import heal, solve
+from suture.errors import PrerequisiteError, SutureError
+from suture.models import pull_model
+from suture.settings import BudgetSettings, PathSettings, Settings
+
+SMALL = "local:qwen2.5-coder-0.5b"
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def live(tmp_path: Path, require: Require) -> Settings:
+    """Settings with the smallest embedded model; its weights stay in the ordinary cache."""
+    cache = PathSettings().cache
+    try:
+        pull_model("qwen2.5-coder-0.5b", cache)
+    except (PrerequisiteError, SutureError) as fault:
+        require("local-model", False, str(fault))
+    return Settings(
+        paths=PathSettings(home=tmp_path / "home", cache=cache),
+        budget=BudgetSettings(attempts=12, seconds=400),
+    ).model_copy(update={"model": Settings().model.model_copy(update={"name": SMALL, "max_tokens": 512})})
+
+
+async def test_the_embedded_model_writes_a_function(live: Settings) -> None:
+    task = (
+        "Write a function double(numbers) that doubles each number of a list.\n\n>>> double([1, 2])\n[2, 4]\n"
+    )
+    result = await solve(task, settings=live)
+    assert (result.outcome, result.evidence) == ("healed", "split"), result.reason
+    assert result.spend.completion_tokens > 0
+
+
+async def test_the_embedded_model_heals_a_broken_project(live: Settings, tmp_path: Path) -> None:
+    project = shutil.copytree(EXAMPLES / "broken", tmp_path / "project")
+    result = await heal(project, test="python -m pytest -q", settings=live)
+    assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
+    assert result.diff
