@@ -42,8 +42,15 @@ def test_run_asks_on_a_terminal(environ: dict[str, str], tmp_path: Path, script:
     assert output == b"def double(n):\n    return 2 * n\n"
 
 
-def test_ctrl_c_while_a_run_goes_on(
-    environ: dict[str, str], tmp_path: Path, broken: Path, script: Script, home: Path, files_of: FilesOf
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_says_where_it_lies_and_changes_nothing(
+    sent: signal.Signals,
+    environ: dict[str, str],
+    tmp_path: Path,
+    broken: Path,
+    script: Script,
+    home: Path,
+    files_of: FilesOf,
 ) -> None:
     (broken / "test_slow.py").write_text("import time\n\n\ndef test_slow():\n    time.sleep(60)\n")
     before = files_of(broken)
@@ -57,7 +64,7 @@ def test_ctrl_c_while_a_run_goes_on(
         start_new_session=True,
     )
     wait_for(lambda: any("task.prepared" in p.read_text() for p in home.glob("runs/*/ledger.jsonl")), process)
-    os.killpg(process.pid, signal.SIGINT)
+    process.send_signal(sent)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors.decode()
     assert output == b""

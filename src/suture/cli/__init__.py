@@ -7,13 +7,16 @@ stderr, and every command ends with one of the documented exit codes (docs/error
 Heavy imports happen inside the commands, so that `suture --help` answers at once.
 """
 
+import signal
 import sys
+from types import FrameType
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the program `suture` with the process's own arguments."""
+    signal.signal(signal.SIGTERM, end_like_ctrl_c)
     try:
         # Imported here so that Ctrl-C, even this early, ends in one line and not in a traceback.
         from suture.cli.app import app
@@ -22,3 +25,12 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("cancelled\n")
         sys.exit(130)
+
+
+def end_like_ctrl_c(_: int, frame: FrameType | None) -> None:
+    """On `kill`, or a time limit of CI: end as on Ctrl-C, so that the run is recorded and children die."""
+    ctrl_c = signal.getsignal(signal.SIGINT)
+    if not callable(ctrl_c):  # ignored, as in a shell's background job
+        raise KeyboardInterrupt
+    # Called and not raised as a signal: one raised in here would wait until the event loop wakes by itself.
+    ctrl_c(signal.SIGINT, frame)

@@ -37,7 +37,7 @@ CLI_INTRODUCTION = """\
 - Your files are changed only with `--apply`, and only by a result that passed every trusted check.
 - On a terminal, control characters in anything that a model or a program wrote are shown as `\\x1b` and the
   like. A pipe gets a diff or code exactly as it is. `NO_COLOR` turns colours off.
-- Ctrl-C ends any command with exit code 130; what a run did until then is in its folder.
+- Ctrl-C (or `kill`) ends any command with exit code 130; what a run did until then is in its folder.
 - A command that fails says why in one line and, where there is something to do, what. `--debug` adds the
   traceback. [Errors](errors.md) lists all exit codes.
 """
