@@ -262,7 +262,8 @@ async def test_cpu_time_has_a_limit(sandbox: BubblewrapSandbox) -> None:
 
 async def test_killing_everything_in_reach_is_only_its_own_end(sandbox: BubblewrapSandbox) -> None:
     result = await sandbox.run(python("import os, time; os.kill(-1, 9); time.sleep(60)"))
-    assert (result.status, result.exit_code) == ("signalled", None)
+    # Its supervisor may be in reach, or nobody at all.
+    assert (result.status, result.exit_code) in (("signalled", None), ("failed", 1))
     assert (await sandbox.run(python("print(1)"))).stdout == b"1\n"
 
 

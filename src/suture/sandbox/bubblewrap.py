@@ -6,24 +6,31 @@ import asyncio
 import importlib.resources
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from functools import cache
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 
 from suture.errors import SandboxBroken
 from suture.languages import Interpreter
 from suture.sandbox.channel import FrameChannel
-from suture.sandbox.command_line import ETC, find_bubblewraps, wall_arguments
-from suture.sandbox.contract import Mount, ProgramLimits, RunRequest, RunResult
-from suture.sandbox.copying import pack_request
+from suture.sandbox.command_line import ETC, find_bubblewraps, wall_arguments, zygote_wall_arguments
+from suture.sandbox.contract import Capabilities, Mount, ProgramLimits, RunRequest, RunResult
+from suture.sandbox.copying import pack_for_zygote, pack_request, plain_request
 from suture.sandbox.diagnosis import PROC, unavailable
 from suture.sandbox.interpreter import own_interpreter
-from suture.sandbox.launch import Program, WallNotBuilt, memory_file
+from suture.sandbox.launch import Program, WallNotBuilt
 from suture.sandbox.mounts import interpreter_mounts, plan_mounts
+from suture.sandbox.running import ColdProcess, Running, memory_file
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.staging import StageKeeper
+from suture.sandbox.zygote import Zygote, ZygoteKeeper
+from suture.sandbox.zygote.bundle import boot_source, bundle
 
 __all__ = ["BubblewrapSandbox"]
+
+COLD_ONLY: dict[str, str] = {}
+"""Bubblewraps that cannot build a warm wall here, and why; found out once in the life of this process."""
 
 
 @cache
@@ -31,23 +38,50 @@ def _inside_source() -> str:
     return importlib.resources.files("suture.sandbox").joinpath("inside.py").read_text("utf-8")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """What a launch of bubblewrap is made of.
+
+    Attributes:
+        prefix: The first words, up to bubblewrap's own path.
+        mounts: What to show; sources as bubblewrap can reach them.
+        etc: Where it reaches the files of `ETC`.
+        filter_fd: The descriptor that holds the system call filter.
+        inherit: Descriptors that it needs.
+    """
+
+    prefix: tuple[str, ...]
+    mounts: tuple[Mount, ...]
+    etc: str
+    filter_fd: int
+    inherit: tuple[int, ...]
+
+
 class BubblewrapSandbox:
     """Runs each program behind a wall of its own; see `contract.Sandbox`.
+
+    Warm where the kernel allows namespaces within namespaces: a zygote waits behind a wall and forks each
+    program into new namespaces of its own. Cold where it does not: a wall is built for each program.
 
     Args:
         find: Finds the bubblewraps of this machine, best first.
         proc: Where the kernel tells about itself; for naming what is missing.
+        cold: Build a wall for each program even where a warm one is possible.
     """
 
     name = "bubblewrap"
 
-    def __init__(self, *, find: Callable[[], Sequence[str]] = find_bubblewraps, proc: Path = PROC) -> None:
+    def __init__(
+        self, *, find: Callable[[], Sequence[str]] = find_bubblewraps, proc: Path = PROC, cold: bool = False
+    ) -> None:
         self._find = find
         self._proc = proc
         self._own: Interpreter = own_interpreter()
         self._own_mounts = interpreter_mounts(self._own)
         self._stages = StageKeeper()
         self._programs: set[Program] = set()
+        self._zygotes = ZygoteKeeper()
+        self._cold = "it was asked for" if cold else ""
         self._bubblewrap: str | None = None
         self._choosing = asyncio.Lock()
 
@@ -82,6 +116,7 @@ class BubblewrapSandbox:
         """Kill everything that still runs; safe to call twice."""
         for program in tuple(self._programs):
             await program.end()
+        await self._zygotes.close()
         self._stages.close()
 
     async def choose(self) -> str:
@@ -95,56 +130,113 @@ class BubblewrapSandbox:
                 self._bubblewrap = await self._try_each()
             return self._bubblewrap
 
+    async def capabilities(self) -> Capabilities:
+        """What this wall can do here; tried once.
+
+        Raises:
+            SandboxUnavailable: There is none.
+        """
+        await self.choose()
+        return Capabilities(mode="cold" if self._cold else "warm", reason=self._cold)
+
     async def _try_each(self) -> str:
         complaints: dict[str, str] = {}
-        request = RunRequest(
-            argv=(self._own.executable, "-I", "-S", "-c", ""), limits=ProgramLimits(wall_s=30)
-        )
-        packed = pack_request(request)
         for path in self._find():
-            try:
-                program = await self._launch(path, request, packed, self._own_mounts)
-            except (WallNotBuilt, OSError) as fault:
-                complaints[path] = str(fault) or "it ended without a word"
-                continue
-            try:
-                result = await program.result()
-            finally:
-                await program.end()
-            if result.status == "ok":
+            if not self._cold:
+                self._cold = COLD_ONLY.get(path) or await self._try(path, warm=True)
+                if not self._cold:
+                    return path
+                COLD_ONLY[path] = self._cold
+            complaint = await self._try(path, warm=False)
+            if not complaint:
                 return path
-            complaints[path] = result.stderr.decode("utf-8", "replace").strip() or f"a trial {result.status}"
+            complaints[path] = complaint
         raise unavailable(complaints, self._proc)
+
+    async def _try(self, path: str, *, warm: bool) -> str:
+        """What goes wrong with a bubblewrap here; empty where nothing does."""
+        request = RunRequest(python="", limits=ProgramLimits(wall_s=30))
+        start = self._warm if warm else self._new_wall
+        try:
+            async with start(path, request, self._own_mounts) as running:
+                program = await Program.start(request, running)
+                try:
+                    result = await program.result()
+                finally:
+                    await program.end()
+        except (WallNotBuilt, SandboxBroken, OSError) as fault:
+            return str(fault) or "it ended without a word"
+        if result.status == "ok":
+            return ""
+        return result.stderr.decode("utf-8", "replace").strip() or f"a trial {result.status}"
 
     @asynccontextmanager
     async def _started(self, request: RunRequest) -> AsyncIterator[Program]:
-        packed = pack_request(request)
+        plain_request(request)
         mounts = plan_mounts((*self._own_mounts, *request.mounts))
-        bubblewrap = await self.choose()
+        path = await self.choose()
+        start = self._new_wall if self._cold else self._warm
         try:
-            program = await self._launch(bubblewrap, request, packed, mounts)
+            async with start(path, request, mounts) as running:
+                program = await Program.start(request, running)
+                self._programs.add(program)
+                try:
+                    yield program
+                finally:
+                    self._programs.discard(program)
+                    await program.end()
         except WallNotBuilt as fault:
             raise SandboxBroken(f"bubblewrap could not build the wall: {fault}") from fault
-        self._programs.add(program)
-        try:
-            yield program
-        finally:
-            self._programs.discard(program)
-            await program.end()
 
-    async def _launch(
-        self, bubblewrap: str, request: RunRequest, packed: bytes, mounts: Sequence[Mount]
-    ) -> Program:
-        stage = await self._stages.stage((bubblewrap, str(ETC), *(mount.source for mount in mounts)))
-        reachable = [Mount(source=stage.reach(mount.source), target=mount.target) for mount in mounts]
-        filter_fd = memory_file(own_filter())
-        try:
+    @asynccontextmanager
+    async def _new_wall(
+        self, path: str, request: RunRequest, mounts: Sequence[Mount]
+    ) -> AsyncIterator[Running]:
+        if request.python is not None:
+            argv = (self._own.executable, "-I", "-S", "-B", "-c", request.python)
+            request = replace(request, argv=argv, python=None)
+        packed = pack_request(request)
+        with ExitStack() as held:
+            launch = await self._prepare(path, mounts, own_filter(), held)
             command = (
-                *(*stage.prefix, stage.reach(bubblewrap)),
-                *wall_arguments(reachable, request.limits, stage.reach(str(ETC)), filter_fd),
+                *launch.prefix,
+                *wall_arguments(launch.mounts, request.limits, launch.etc, launch.filter_fd),
                 *(self._own.executable, "-I", "-S", "-B", "-c", _inside_source()),
             )
-            inherit = () if stage.namespace is None else (stage.namespace,)
-            return await Program.start(request, packed, command, (*inherit, filter_fd))
-        finally:
-            os.close(filter_fd)
+            running = await ColdProcess.start(packed, command, launch.inherit)
+        yield running
+
+    @asynccontextmanager
+    async def _warm(self, path: str, request: RunRequest, mounts: Sequence[Mount]) -> AsyncIterator[Running]:
+        packed = pack_for_zygote(request)
+        # With inodes in the key, an environment that was made anew is not taken for the old one.
+        facts = ((mount, os.stat(mount.source)) for mount in mounts)  # noqa: PTH116 - no disk is waited for
+        try:
+            key = tuple((mount, status.st_dev, status.st_ino) for mount, status in facts)
+        except OSError as fault:
+            raise WallNotBuilt(str(fault)) from fault
+        async with self._zygotes.lease(key, partial(self._start_zygote, path, mounts)) as zygote:
+            yield zygote.begin(packed)
+
+    async def _start_zygote(self, path: str, mounts: Sequence[Mount]) -> Zygote:
+        with ExitStack() as held:
+            launch = await self._prepare(path, mounts, own_filter(namespaces=True), held)
+            command = (
+                *launch.prefix,
+                *zygote_wall_arguments(launch.mounts, launch.etc, launch.filter_fd),
+                *(self._own.executable, "-I", "-S", "-B", "-c", boot_source()),
+            )
+            words = bundle((), [mount.target for mount in mounts])
+            return await Zygote.start(command, launch.inherit, words)
+
+    async def _prepare(self, path: str, mounts: Sequence[Mount], code: bytes, held: ExitStack) -> Launch:
+        stage = await self._stages.stage((path, str(ETC), *(mount.source for mount in mounts)))
+        filter_fd = memory_file(code)
+        held.callback(os.close, filter_fd)
+        return Launch(
+            prefix=(*stage.prefix, stage.reach(path)),
+            mounts=tuple(Mount(source=stage.reach(mount.source), target=mount.target) for mount in mounts),
+            etc=stage.reach(str(ETC)),
+            filter_fd=filter_fd,
+            inherit=(filter_fd,) if stage.namespace is None else (filter_fd, stage.namespace),
+        )

@@ -11,7 +11,7 @@ from pathlib import Path
 from suture.sandbox.contract import BOX, Mount, ProgramLimits
 from suture.sandbox.mounts import SYSTEM_FOLDERS
 
-__all__ = ["ETC", "find_bubblewraps", "wall_arguments"]
+__all__ = ["ETC", "find_bubblewraps", "wall_arguments", "zygote_wall_arguments"]
 
 ETC = Path(__file__).parent / "etc"
 """What of `/etc` a program needs to know its own name and what `localhost` is."""
@@ -33,7 +33,7 @@ def find_bubblewraps() -> tuple[str, ...]:
 def wall_arguments(
     mounts: Sequence[Mount], limits: ProgramLimits, etc: str, filter_fd: int
 ) -> tuple[str, ...]:
-    """Bubblewrap's arguments, up to the program.
+    """Bubblewrap's arguments for one program, up to the program.
 
     Every mount point lies on a tmpfs of bubblewrap's own (see `plan_mounts`), and the program starts only
     after all of them stand.
@@ -46,19 +46,49 @@ def wall_arguments(
     """
     size = str(limits.disk_mb << 20)
     return (
-        *("--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-net", "--unshare-ipc"),
-        *("--unshare-uts", "--unshare-cgroup-try", "--uid", BOX_UID, "--gid", BOX_UID, "--hostname", "box"),
-        *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"),
-        *_system(),
-        *(word for name in OWN_ETC for word in ("--ro-bind", f"{etc}/{name}", f"/etc/{name}")),
+        *("--unshare-user", "--disable-userns"),
+        *_outer(etc),
         *("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"),
         # Without sizes each of these may grow to half of the machine's memory.
         *("--dev", "/dev", "--size", str(SHM_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"),
         *("--remount-ro", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/tmp"),
         *("--size", size, "--perms", "0700", "--tmpfs", BOX),
-        *(word for mount in mounts for word in ("--ro-bind", mount.source, mount.target)),
-        *("--remount-ro", "/", "--chdir", BOX, "--seccomp", str(filter_fd), "--"),
+        *_inner(mounts),
+        *("--chdir", BOX, "--seccomp", str(filter_fd), "--"),
     )
+
+
+def zygote_wall_arguments(mounts: Sequence[Mount], etc: str, filter_fd: int) -> tuple[str, ...]:
+    """Bubblewrap's arguments for a zygote: nothing can be written, and new namespaces are allowed.
+
+    Its children mount their own folders, and a `/proc` of their own: the kernel lets them only where no part
+    of this one is covered.
+
+    Args:
+        mounts: What to show, as planned; sources as bubblewrap can reach them.
+        etc: Where bubblewrap reaches the files of `ETC`.
+        filter_fd: The descriptor that holds the system call filter.
+    """
+    return (
+        "--unshare-user",
+        *_outer(etc),
+        *("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--dir", "/tmp", "--dir", BOX),
+        *_inner(mounts),
+        *("--chdir", "/", "--seccomp", str(filter_fd), "--"),
+    )
+
+
+def _outer(etc: str) -> Iterator[str]:
+    yield from ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+    yield from ("--uid", BOX_UID, "--gid", BOX_UID, "--hostname", "box")
+    yield from ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv")
+    yield from _system()
+    yield from (word for name in OWN_ETC for word in ("--ro-bind", f"{etc}/{name}", f"/etc/{name}"))
+
+
+def _inner(mounts: Sequence[Mount]) -> Iterator[str]:
+    yield from (word for mount in mounts for word in ("--ro-bind", mount.source, mount.target))
+    yield from ("--remount-ro", "/")
 
 
 def _system() -> Iterator[str]:

@@ -12,7 +12,17 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-__all__ = ["BOX", "Channel", "Mount", "ProgramLimits", "RunRequest", "RunResult", "RunStatus", "Sandbox"]
+__all__ = [
+    "BOX",
+    "Capabilities",
+    "Channel",
+    "Mount",
+    "ProgramLimits",
+    "RunRequest",
+    "RunResult",
+    "RunStatus",
+    "Sandbox",
+]
 
 BOX = "/box"
 """The folder behind the wall that holds a request's files and is the program's working directory."""
@@ -64,7 +74,9 @@ class RunRequest:
     """One program to run.
 
     Attributes:
-        argv: The program and its arguments; never a shell string.
+        argv: The program and its arguments; never a shell string. Empty where `python` is given.
+        python: Python code to run in place of a program, as `python -I -S -B -c` would, on the interpreter
+            that runs Suture. Where the wall keeps one warm, this costs a fork and no start.
         files: Files to lay under `BOX` first: relative POSIX path -> bytes. Checked on the host.
         stdin: What the program reads.
         env: Its whole environment besides `PATH`, `HOME`, `TMPDIR`, `LANG`.
@@ -73,7 +85,8 @@ class RunRequest:
         collect: Relative paths of regular files to bring back, 32 MiB in all; also after a time-out.
     """
 
-    argv: tuple[str, ...]
+    argv: tuple[str, ...] = ()
+    python: str | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
     stdin: bytes = b""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -105,6 +118,20 @@ class RunResult:
     truncated: bool = False
     files: Mapping[str, bytes] = field(default_factory=dict)
     wall_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What a wall can do on this machine.
+
+    Attributes:
+        mode: `warm` where a program is forked from a process that waits behind the wall, `cold` where a wall
+            is built for each. Both isolate alike; cold is slower.
+        reason: Why it is not warm, where it could be.
+    """
+
+    mode: Literal["warm", "cold"]
+    reason: str = ""
 
 
 class Channel(Protocol):

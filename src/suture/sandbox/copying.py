@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import marshal
 import math
 import os
 from collections.abc import Iterable
+from typing import Any
 
 from suture.errors import UsageError
 from suture.sandbox.contract import BOX, RunRequest
 from suture.sandbox.report import COLLECT_BYTES
 
-__all__ = ["pack_request"]
+__all__ = ["pack_for_zygote", "pack_request", "plain_request"]
 
 MOST_FILES = 20_000
 NAME_BYTES = 255
@@ -29,12 +31,31 @@ def pack_request(request: RunRequest) -> bytes:
     """Check a request and turn it into the bytes that `inside.py` reads.
 
     Raises:
+        UsageError: As `plain_request`.
+    """
+    files = {path: bytes(content) for path, content in request.files.items()}
+    return marshal.dumps({**plain_request(request), "files": files})
+
+
+def pack_for_zygote(request: RunRequest) -> bytes:
+    """Check a request and turn it into a frame's content: a 4-byte length, a JSON head, the files one by one.
+
+    Raises:
+        UsageError: As `plain_request`.
+    """
+    sizes = [(path, len(content)) for path, content in request.files.items()]
+    head = json.dumps({**plain_request(request), "files": sizes}).encode("ascii")
+    return b"".join((len(head).to_bytes(4, "big"), head, *request.files.values()))
+
+
+def plain_request(request: RunRequest) -> dict[str, Any]:
+    """A request in plain words, but for its files' contents.
+
+    Raises:
         UsageError: An empty or impossible command; a path that is absolute, leads upwards or is too long; a
             file that is also a folder; or more than the folder behind the wall can hold.
     """
-    _check_words(request.argv, "argument")
-    if not request.argv or not request.argv[0]:
-        raise UsageError("there is no program to run", remedy="name one in argv")
+    _check_program(request)
     environment = {**BASE_ENVIRONMENT, **request.env}
     _check_words((f"{name}={value}" for name, value in environment.items()), "environment variable")
     if any(not name or "=" in name for name in environment):
@@ -43,10 +64,10 @@ def pack_request(request: RunRequest) -> bytes:
     for path in request.collect:
         _check_path(path)
     limits = request.limits
-    plain = {
+    return {
         "argv": list(request.argv),
+        "python": request.python,
         "env": environment,
-        "files": {path: bytes(content) for path, content in request.files.items()},
         "collect": list(request.collect),
         "collect_bytes": COLLECT_BYTES,
         "wall_s": limits.wall_s,
@@ -54,11 +75,22 @@ def pack_request(request: RunRequest) -> bytes:
             "cpu_s": math.ceil(limits.cpu_s),
             "memory_mb": limits.memory_mb,
             "processes": limits.processes,
+            "disk_mb": limits.disk_mb,
             "file_mb": limits.file_mb,
             "open_files": limits.open_files,
         },
     }
-    return marshal.dumps(plain)
+
+
+def _check_program(request: RunRequest) -> None:
+    if request.python is not None:
+        if request.argv:
+            raise UsageError("a request has a program and Python code at once", remedy="leave argv empty")
+        _check_words((request.python,), "piece of Python code")  # it may become an argument
+        return
+    _check_words(request.argv, "argument")
+    if not request.argv or not request.argv[0]:
+        raise UsageError("there is no program to run", remedy="name one in argv")
 
 
 def _check_words(words: Iterable[str], what: str) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from asyncio.subprocess import PIPE, Process
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import suppress
 from signal import Signals
 from typing import Any
@@ -15,8 +13,9 @@ from suture.errors import SandboxBroken, UsageError
 from suture.sandbox.contract import RunRequest, RunResult, RunStatus
 from suture.sandbox.output import CappedOutput
 from suture.sandbox.report import Ending, read_ending, read_start
+from suture.sandbox.running import Running
 
-__all__ = ["Program", "WallNotBuilt", "memory_file"]
+__all__ = ["Program", "WallNotBuilt"]
 
 SETUP_S = 60.0
 """Seconds in which the wall must stand; generous, because a busy machine is no fault of the program."""
@@ -35,34 +34,13 @@ class WallNotBuilt(Exception):
     """Bubblewrap gave up before the program could start; the text is its own."""
 
 
-def memory_file(content: bytes) -> int:
-    """A descriptor to read this content from, once; it belongs to the caller."""
-    handle = os.memfd_create("suture")
-    with os.fdopen(os.dup(handle), "wb") as file:
-        file.write(content)
-    os.lseek(handle, 0, os.SEEK_SET)
-    return handle
-
-
 class Program:
     """A program that runs, or ran, behind a wall. Make it with `Program.start`."""
 
-    def __init__(
-        self,
-        process: Process,
-        report: asyncio.StreamReader,
-        report_pipe: asyncio.ReadTransport,
-        request: RunRequest,
-    ) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self.stdin = process.stdin
-        self.stdout = process.stdout
-        self._stderr = process.stderr
-        self._process = process
-        self._report = report
-        self._report_pipe = report_pipe
+    def __init__(self, request: RunRequest, running: Running) -> None:
+        self.stdin = running.stdin
+        self.stdout = running.stdout
+        self._running = running
         self._request = request
         self._output = CappedOutput(request.limits.output_bytes)
         self._errors = CappedOutput(request.limits.output_bytes)
@@ -73,45 +51,19 @@ class Program:
         self._started_s = 0.0
 
     @classmethod
-    async def start(
-        cls, request: RunRequest, packed: bytes, command: Sequence[str], inherit: Sequence[int]
-    ) -> Program:
-        """Build the wall and start the program.
+    async def start(cls, request: RunRequest, running: Running) -> Program:
+        """Wait until the program starts.
 
         Args:
             request: What to run.
-            packed: The same, as `inside.py` reads it.
-            command: What builds the wall and starts `inside.py`; its last two words, the descriptors of the
-                request and of the report, are added here.
-            inherit: Descriptors that the command needs besides.
+            running: What runs it.
 
         Raises:
             UsageError: The files do not fit.
-            WallNotBuilt: The command ended before the program could start.
+            WallNotBuilt: It ended before the program could start.
             SandboxBroken: It did neither start nor end.
         """
-        request_fd = memory_file(packed)
-        read_fd, write_fd = os.pipe()
-        report, report_pipe = await _open_report(read_fd)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *(*command, str(request_fd), str(write_fd)),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                # bubblewrap stays in sight as process 1, with whatever environment it was given.
-                env={},
-                cwd="/",
-                pass_fds=(request_fd, write_fd, *inherit),
-                start_new_session=True,
-            )
-        except BaseException:
-            report_pipe.close()
-            raise
-        finally:
-            os.close(request_fd)
-            os.close(write_fd)
-        program = cls(process, report, report_pipe, request)
+        program = cls(request, running)
         try:
             await program._await_start()
         except BaseException:
@@ -120,10 +72,10 @@ class Program:
         return program
 
     async def _await_start(self) -> None:
-        self._keep(self._pump(self._stderr, self._errors))
+        self._keep(self._pump(self._running.stderr, self._errors))
         try:
             async with asyncio.timeout(SETUP_S):
-                complaint = await read_start(self._report)
+                complaint = await read_start(self._running.report)
                 if complaint == "":
                     await asyncio.gather(*self._tasks)
         except TimeoutError as fault:
@@ -135,7 +87,7 @@ class Program:
                 f"the files could not be laid behind the wall: {complaint}", remedy="raise sandbox.disk_mb"
             )
         self._started_s = time.monotonic()
-        self._ending = asyncio.create_task(read_ending(self._report, self._request.collect))
+        self._ending = asyncio.create_task(read_ending(self._running.report, self._request.collect))
         self._keep(self._watch())
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
@@ -161,10 +113,9 @@ class Program:
         Args:
             status: Why, unless the program has already ended otherwise.
         """
-        if self._killed_as is None and self._process.returncode is None:
+        if self._killed_as is None and self._running.returncode is None:
             self._killed_as = status
-        with suppress(ProcessLookupError):
-            self._process.kill()  # the others die with it: --die-with-parent, and then their PID namespace
+        self._running.kill()
 
     def _collect_stdout(self) -> None:
         if not self._collecting_stdout:
@@ -183,7 +134,7 @@ class Program:
             await asyncio.wait([self._ending], timeout=grace_s)
         if not self._ending.done():
             self.kill(status)
-        await self._process.wait()
+        await self._running.wait()
 
     async def feed(self) -> None:
         """Write the request's stdin and close it; a program that does not read it is not at fault."""
@@ -213,7 +164,7 @@ class Program:
         wall_s = time.monotonic() - self._started_s
         if ending is None:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), 1)
+                await asyncio.wait_for(self._running.wait(), 1)
             self.kill("failed")  # a forged or broken account, and still alive
         await self._await_death()
         status, exit_code, signal = self._judge(ending)
@@ -231,7 +182,7 @@ class Program:
     async def _await_death(self) -> None:
         try:
             async with asyncio.timeout(DEATH_S):
-                await asyncio.gather(self._process.wait(), *self._tasks)
+                await asyncio.gather(self._running.wait(), *self._tasks)
         except TimeoutError as fault:
             raise SandboxBroken("something behind the wall still lives after SIGKILL") from fault
 
@@ -239,7 +190,7 @@ class Program:
         if self._killed_as is not None:
             return self._killed_as, None, None
         if ending is None:
-            return self._judge_without_ending(self._process.returncode or 0)
+            return self._judge_without_ending(self._running.returncode or 0)
         if ending.kind == "timeout" or (ending.kind == "signal" and ending.number == Signals.SIGXCPU):
             return "timeout", None, None
         if ending.kind == "signal":
@@ -265,19 +216,10 @@ class Program:
         _, alive = await asyncio.wait(tasks, timeout=DEATH_S)
         for task in alive:
             task.cancel()
-        self._report_pipe.close()
-        await self._process.wait()
+        self._running.release()
+        await self._running.wait()
 
 
 def _ran_out_of_memory(errors: bytes) -> bool:
     lines = errors.rstrip().splitlines()
     return bool(lines) and lines[-1].startswith(b"MemoryError")
-
-
-async def _open_report(read_fd: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
-    reader = asyncio.StreamReader()
-    pipe = os.fdopen(read_fd, "rb", buffering=0)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), pipe
-    )
-    return reader, transport

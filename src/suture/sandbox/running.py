@@ -1,0 +1,147 @@
+"""What runs a program behind a wall, as the host sees it: streams, an end, and a way to end it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Protocol
+
+__all__ = ["ColdProcess", "Feed", "Running", "memory_file"]
+
+
+class Feed(Protocol):
+    """Where a program's stdin is written."""
+
+    def write(self, data: bytes) -> None:
+        """Take bytes; they may go out only with `drain`."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until more may be written."""
+        ...
+
+    def close(self) -> None:
+        """Let the program see the end; safe to call twice."""
+        ...
+
+
+class Running(Protocol):
+    """One program and the supervisor beside it, behind a wall.
+
+    Attributes:
+        stdin: The program's.
+        stdout: The program's.
+        stderr: The program's, and before it starts that of whatever builds the wall.
+        report: What the supervisor says of the run (see `report.py`).
+    """
+
+    stdin: Feed
+    stdout: asyncio.StreamReader
+    stderr: asyncio.StreamReader
+    report: asyncio.StreamReader
+
+    @property
+    def returncode(self) -> int | None:
+        """How the supervisor ended, once it has."""
+        ...
+
+    def kill(self) -> None:
+        """End everything of this run now."""
+        ...
+
+    async def wait(self) -> int:
+        """Wait until everything of this run is gone."""
+        ...
+
+    def release(self) -> None:
+        """Let go of what is held besides; safe to call twice."""
+        ...
+
+
+class ColdProcess:
+    """A wall of its own for one program. Make it with `ColdProcess.start`."""
+
+    def __init__(
+        self, process: Process, report: asyncio.StreamReader, report_pipe: asyncio.ReadTransport
+    ) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.stdin: Feed = process.stdin
+        self.stdout = process.stdout
+        self.stderr = process.stderr
+        self.report = report
+        self._report_pipe = report_pipe
+        self._process = process
+
+    @classmethod
+    async def start(cls, packed: bytes, command: Sequence[str], inherit: Sequence[int]) -> ColdProcess:
+        """Start what builds the wall.
+
+        Args:
+            packed: The request, as `inside.py` reads it.
+            command: What builds the wall and starts `inside.py`; its last two words, the descriptors of the
+                request and of the report, are added here.
+            inherit: Descriptors that the command needs besides.
+        """
+        request_fd = memory_file(packed)
+        read_fd, write_fd = os.pipe()
+        report, report_pipe = await _open_report(read_fd)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(*command, str(request_fd), str(write_fd)),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                # bubblewrap stays in sight as process 1, with whatever environment it was given.
+                env={},
+                cwd="/",
+                pass_fds=(request_fd, write_fd, *inherit),
+                start_new_session=True,
+            )
+        except BaseException:
+            report_pipe.close()
+            raise
+        finally:
+            os.close(request_fd)
+            os.close(write_fd)
+        return cls(process, report, report_pipe)
+
+    @property
+    def returncode(self) -> int | None:
+        """How bubblewrap ended, once it has."""
+        return self._process.returncode
+
+    def kill(self) -> None:
+        """End everything of this run now."""
+        with suppress(ProcessLookupError):
+            self._process.kill()  # the others die with it: --die-with-parent, and then their PID namespace
+
+    async def wait(self) -> int:
+        """Wait until bubblewrap is gone."""
+        return await self._process.wait()
+
+    def release(self) -> None:
+        """Let go of the report's pipe; safe to call twice."""
+        self._report_pipe.close()
+
+
+def memory_file(content: bytes) -> int:
+    """A descriptor to read this content from, once; it belongs to the caller."""
+    handle = os.memfd_create("suture")
+    with os.fdopen(os.dup(handle), "wb") as file:
+        file.write(content)
+    os.lseek(handle, 0, os.SEEK_SET)
+    return handle
+
+
+async def _open_report(read_fd: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    reader = asyncio.StreamReader()
+    pipe = os.fdopen(read_fd, "rb", buffering=0)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), pipe
+    )
+    return reader, transport

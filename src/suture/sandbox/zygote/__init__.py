@@ -1,0 +1,10 @@
+"""The warm wall: a small trusted program that stays behind it and forks a child for each run.
+
+What runs behind the wall is in `inside/`; the host's side is here. A zygote serves one run at a time: two at
+once would share its network namespace.
+"""
+
+from suture.sandbox.zygote.keeper import ZygoteKeeper
+from suture.sandbox.zygote.process import Zygote
+
+__all__ = ["Zygote", "ZygoteKeeper"]

@@ -1,0 +1,52 @@
+"""What a zygote is made of: sources that it reads from its stdin, so that no file has to be shown to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+
+from suture.sandbox.seccomp import own_filter
+
+__all__ = ["boot_source", "bundle"]
+
+PARTS = (
+    "suture.sandbox.inside",
+    "suture.sandbox.zygote.inside.kernel",
+    "suture.sandbox.zygote.inside.child",
+    "suture.sandbox.zygote.inside.relay",
+    "suture.sandbox.zygote.inside.serve",
+)
+"""In the order in which they import each other; the last one serves."""
+PACKAGES = ("suture", "suture.sandbox", "suture.sandbox.zygote", "suture.sandbox.zygote.inside")
+
+
+@cache
+def boot_source() -> str:
+    """The zygote's first words."""
+    return _read("suture.sandbox.zygote.inside.boot")
+
+
+def bundle(warm: Sequence[str], shown: Sequence[str]) -> bytes:
+    """What the zygote reads first: its sources, then a frame of settings.
+
+    Args:
+        warm: Modules to import before the first run.
+        shown: The paths of all mounts behind the wall.
+    """
+    covered = [path for path in shown if path.startswith("/tmp/")]
+    sources = json.dumps([*((name, "") for name in PACKAGES), *((name, _read(name)) for name in PARTS)])
+    settings = json.dumps({"filter": own_filter().hex(), "warm": list(warm), "covered": covered})
+    return b"".join(
+        (
+            *(len(sources).to_bytes(4, "big"), sources.encode("ascii")),
+            *(b"s", len(settings).to_bytes(4, "big"), settings.encode("ascii")),
+        )
+    )
+
+
+@cache
+def _read(name: str) -> str:
+    package, _, module = name.rpartition(".")
+    return resources.files(package).joinpath(f"{module}.py").read_text("utf-8")

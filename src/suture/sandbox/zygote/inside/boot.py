@@ -1,0 +1,71 @@
+"""The zygote's first words: load what it is made of from its stdin, serve, and in a child become the program.
+
+Started as `python -I -S -B -c SOURCE`. The program's code runs from here, with no frame of the zygote's below
+it; this module itself is gone from sight by then.
+"""
+
+import os
+import sys
+import types
+
+
+def load() -> types.ModuleType:
+    """Make modules of the sources that stdin brings first: a 4-byte length and pairs of name and source."""
+    import json
+
+    def exactly(size: int) -> bytes:
+        chunks = b""
+        while len(chunks) < size:
+            chunk = os.read(0, size - len(chunks))
+            if not chunk:
+                os._exit(0)
+            chunks += chunk
+        return chunks
+
+    for name, source in json.loads(exactly(int.from_bytes(exactly(4), "big"))):
+        module = types.ModuleType(name)
+        module.__path__ = []
+        sys.modules[name] = module
+        exec(compile(source, f"<{name}>", "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+def leave(fault: "BaseException | None") -> None:
+    """End this process as an interpreter ends, but for the cleaning up of memory that is gone anyway."""
+    code: object = 0
+    if isinstance(fault, SystemExit):
+        code = fault.code
+        if code is None or isinstance(code, int):
+            code = code or 0
+        else:
+            print(code, file=sys.stderr)
+            code = 1
+    elif fault is not None:
+        trace = fault.__traceback__
+        sys.excepthook(type(fault), fault, trace and trace.tb_next)
+        code = 1
+    try:
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()
+        if "atexit" in sys.modules:
+            sys.modules["atexit"]._run_exitfuncs()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            code = code or 120
+    os._exit(int(code) & 0xFF)  # type: ignore[call-overload]
+
+
+_code = load().main()
+if _code is not None:
+    _scope = types.ModuleType("__main__")
+    sys.modules["__main__"] = _scope
+    try:
+        exec(_code, _scope.__dict__)
+    except BaseException as _fault:
+        leave(_fault)
+    else:
+        leave(None)

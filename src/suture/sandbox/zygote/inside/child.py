@@ -1,0 +1,155 @@
+"""One run: a first process in new namespaces that supervises, and the program itself beside it.
+
+The first process never runs a word of the program's. It reports on the run in the words of `inside.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+from types import CodeType
+from typing import Any
+
+from suture.sandbox.inside import become, collect, kill_the_rest, lay, limit, watch
+from suture.sandbox.zygote.inside import kernel
+
+__all__ = ["live"]
+
+BOX_ID = 65534
+SHM_BYTES = 16 << 20
+INODES = 50_000
+REPORT_FD = 3
+MOST_FDS = 1 << 16
+
+
+def live(
+    request: dict[str, Any], fds: tuple[int, int, int, int], code: bytes, covered: list[str]
+) -> CodeType | None:
+    """Be the child of a zygote; answers only in the process that is to run Python code.
+
+    Args:
+        request: As packed on the host.
+        fds: Stdin, stdout, stderr and the report's pipe.
+        code: The system call filter.
+        covered: Shown paths below `/tmp`, which each run gets anew.
+
+    Returns:
+        What to run.
+    """
+    try:
+        settle(request["limits"]["disk_mb"] << 20, fds, covered)
+        files, wall_s = request.pop("files"), request["wall_s"]
+        try:
+            for path, content in files.items():
+                lay(path, content)
+        except OSError as fault:
+            os.write(REPORT_FD, b"X" + os.strerror(fault.errno or 0).encode())
+            os._exit(0)
+        del files
+        kernel.drop_capabilities()
+        kernel.install_filter(code)
+    except OSError as fault:
+        os.write(2, str(fault).encode())
+        os._exit(1)
+    os.write(REPORT_FD, b"S")
+    deadline = time.monotonic() + wall_s
+    pid = os.fork()
+    if pid == 0:
+        if request["python"] is not None:
+            return become_python(request)
+        become(request)
+    supervise(request, pid, deadline)
+    os._exit(0)
+
+
+def settle(size: int, fds: tuple[int, int, int, int], covered: list[str]) -> None:
+    """Take the new namespaces into use: one user, fresh folders, the program's own descriptors.
+
+    Args:
+        size: Bytes of each writable folder.
+        fds: What becomes 0, 1, 2 and 3.
+        covered: Shown paths below `/tmp`.
+    """
+    kernel.show()  # else these files belong to the machine's root
+    write("/proc/self/setgroups", "deny")
+    write("/proc/self/uid_map", f"{BOX_ID} {BOX_ID} 1")
+    write("/proc/self/gid_map", f"{BOX_ID} {BOX_ID} 1")
+    kernel.protect()
+    safe = kernel.NO_SETUID | kernel.NO_DEVICES
+    kernel.mount("proc", "/proc", safe | kernel.NO_PROGRAMS)
+    kernel.mount("", "/proc/sys", kernel.BIND, source="/proc/sys")
+    kernel.mount("", "/proc/sys", kernel.BIND | kernel.REMOUNT | kernel.READ_ONLY | kernel.NO_PROGRAMS | safe)
+    handles = [(path, os.open(path, os.O_PATH)) for path in covered]
+    for folder, most, mode in (
+        ("/box", size, "0700"),
+        ("/tmp", size, "1777"),
+        ("/dev/shm", SHM_BYTES, "1777"),
+    ):
+        kernel.mount("tmpfs", folder, safe, f"size={most},nr_inodes={INODES},mode={mode}")
+    for path, handle in handles:
+        uncover(path, handle)
+    os.chdir("/box")
+    for target, handle in enumerate(fds):
+        os.dup2(handle, target)
+    os.closerange(REPORT_FD + 1, MOST_FDS)
+
+
+def uncover(path: str, handle: int) -> None:
+    """Show again what a fresh folder has covered; as before, nobody can write to it."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - pathlib costs too much
+    if stat.S_ISDIR(os.fstat(handle).st_mode):
+        os.mkdir(path)  # noqa: PTH102
+    else:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT))
+    kernel.mount("", path, kernel.BIND, source=f"/proc/self/fd/{handle}")
+
+
+def write(path: str, text: str) -> None:
+    """Write to a file of the kernel's."""
+    handle = os.open(path, os.O_WRONLY)
+    try:
+        os.write(handle, text.encode())
+    finally:
+        os.close(handle)
+
+
+def supervise(request: dict[str, Any], pid: int, deadline: float) -> None:
+    """Wait for the program, end what it left, and tell how it ended."""
+    os.closerange(0, REPORT_FD)
+    kind, number = watch(pid, deadline)
+    kill_the_rest()
+    room = request["collect_bytes"]
+    tell(b"E" + kind + number.to_bytes(4, "big"))
+    for index, path in enumerate(request["collect"]):
+        content = collect(path, room)
+        if content is not None:
+            room -= len(content)
+            tell(b"F" + index.to_bytes(4, "big") + len(content).to_bytes(8, "big"))
+            tell(content)
+    tell(b".")
+
+
+def tell(words: bytes) -> None:
+    """Write to the report's pipe."""
+    view = memoryview(words)
+    while view:
+        view = view[os.write(REPORT_FD, view) :]
+
+
+def become_python(request: dict[str, Any]) -> CodeType:
+    """Make this process look like an interpreter that has just started; answers the code to run."""
+    kernel.show()
+    os.close(REPORT_FD)
+    limit(request["limits"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    for name in [name for name in sys.modules if name.partition(".")[0] == "suture"]:
+        del sys.modules[name]
+    try:
+        return compile(request["python"], "<string>", "exec", dont_inherit=True)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+        os._exit(1)

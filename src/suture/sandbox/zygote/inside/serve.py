@@ -1,0 +1,122 @@
+"""The zygote: a small trusted process that forks a child for each run, and never runs what it is given."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import importlib
+import json
+import os
+import sys
+from types import CodeType
+from typing import Any
+
+from suture.sandbox.zygote.inside import kernel
+from suture.sandbox.zygote.inside.child import live
+from suture.sandbox.zygote.inside.relay import Host, HostGone, Relay
+
+__all__ = ["main"]
+
+MOST_FDS = 1 << 16
+GROWTH = 1.2
+"""Times the memory that it started with: more, and it is not what it was."""
+SLACK_PAGES = 1024
+"""Pages that an allocator may keep for itself."""
+
+
+class Zygote:
+    """Serves one request after another.
+
+    Args:
+        host: Whom.
+        code: The system call filter of every child.
+        covered: Shown paths below `/tmp`, which each child gets anew.
+    """
+
+    def __init__(self, host: Host, code: bytes, covered: list[str]) -> None:
+        self._host = host
+        self._code = code
+        self._covered = covered
+        self._state = observe()
+        self._most_pages = int(kernel.resident_pages() * GROWTH) + SLACK_PAGES
+
+    def serve(self) -> CodeType | None:
+        """Serve until the host is gone; answers in a child that is to run Python code.
+
+        Raises:
+            HostGone: There is nobody left to serve.
+        """
+        self._host.send(b"h")
+        while True:
+            kind, content = self._host.wait_frame()
+            if kind == b"q":
+                code = self._run(content)
+                if code is not None:
+                    return code
+            elif kind not in (b"i", b"k", b"p", b"c"):  # these may come late for a child that has ended
+                raise HostGone
+
+    def _run(self, content: bytes) -> CodeType | None:
+        stdin, stdout, stderr, report = os.pipe(), os.pipe(), os.pipe(), os.pipe()
+        pid = kernel.clone()
+        if pid == 0:
+            fds = (stdin[0], stdout[1], stderr[1], report[1])
+            return live(unpack(content), fds, self._code, self._covered)
+        for handle in (stdin[0], stdout[1], stderr[1], report[1]):
+            os.close(handle)
+        Relay(self._host, pid, stdin[1], {stdout[0]: b"o", stderr[0]: b"e", report[0]: b"r"}).run()
+        status = os.waitpid(pid, 0)[1]
+        told = {"status": os.waitstatus_to_exitcode(status), "anomaly": self._anomaly()}
+        self._host.send(b".", json.dumps(told).encode())
+        return None
+
+    def _anomaly(self) -> str:
+        state = observe()
+        if state != self._state:
+            return next(name for name in state if state[name] != self._state[name])
+        pages = kernel.resident_pages()
+        return f"memory: {pages} pages" if pages > self._most_pages else ""
+
+
+def unpack(content: bytes) -> dict[str, Any]:
+    """A request as the host packed it."""
+    size = int.from_bytes(content[:4], "big")
+    request: dict[str, Any] = json.loads(content[4 : 4 + size])
+    files, at = {}, 4 + size
+    for path, length in request["files"]:
+        files[path] = content[at : at + length]
+        at += length
+    request["files"] = files
+    return request
+
+
+def observe() -> dict[str, str]:
+    """What no run may change."""
+    with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123 - pathlib would have to be imported
+        mounts = hashlib.sha256(file.read()).hexdigest()
+    processes = [name for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+    return {
+        "mounts": mounts,
+        "processes": " ".join(sorted(processes)),
+        "descriptors": str(len(os.listdir("/proc/self/fd"))),  # noqa: PTH208
+    }
+
+
+def main() -> CodeType | None:
+    """Take the first frame as the settings, then serve."""
+    os.closerange(3, MOST_FDS)  # such as the namespace that our launcher came through
+    host = Host(os.dup(0), os.dup(1))
+    for handle in (0, 1):
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, handle)
+        os.close(nothing)
+    kernel.protect()
+    try:
+        settings = json.loads(host.wait_frame()[1])
+        for name in settings["warm"]:
+            importlib.import_module(name)
+        gc.collect()
+        gc.freeze()
+        return Zygote(host, bytes.fromhex(settings["filter"]), settings["covered"]).serve()
+    except HostGone:
+        sys.exit(0)
