@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 
+from requirements import Require
 from suture.sandbox import BubblewrapSandbox, Finding, diagnose_sandbox
-
-Require = Callable[[str, bool, str], None]
 
 
 @pytest.fixture(scope="session")

@@ -41,7 +41,6 @@ EXAMPLES: tuple[Any, ...] = (
         checks=(Check(id="c", provenance="visible", source="assert f(1)", trust=0.9),),
         test_command=("python", "-m", "pytest"),
         protected=("tests/",),
-        interpreter="/usr/bin/python3",
     ),
     Task(statement=""),
     Check(id="c", provenance="oracle"),

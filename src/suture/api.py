@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +19,7 @@ from suture.loop import RunContext, load_recipe, run_task
 from suture.loop.tasks import example_task, heal_task, write_task
 from suture.models import Model, RecordedModel, open_model
 from suture.records import Event, Result, Task
-from suture.sandbox import Sandbox, open_sandbox
+from suture.sandbox import Sandbox, discover_interpreter, open_sandbox
 from suture.settings import Settings, flags_from_arguments, load_settings
 from suture.store import open_checkpointer
 from suture.workspace import apply_changes, overlay
@@ -71,8 +72,9 @@ async def solve(
     if isinstance(task, str):
         task = write_task(task, test=Path(test) if test else None, asserts=asserts, entry_point=entry_point)
     settings = settings or load_settings(Path.cwd()).settings
-    root = Path.cwd() if apply else None
-    return await _run(task, settings, model=model, sandbox=sandbox, root=root, on_event=on_event)
+    return await _run(
+        task, settings, Path.cwd(), model=model, sandbox=sandbox, apply=apply, on_event=on_event
+    )
 
 
 async def heal(
@@ -106,17 +108,18 @@ async def heal(
     """
     task, snapshot = heal_task(Path(path), test=test, protect=protect)
     settings = settings or load_settings(snapshot.root).settings
-    root = snapshot.root if apply else None
-    return await _run(task, settings, model=model, sandbox=sandbox, root=root, on_event=on_event)
+    project = snapshot.root
+    return await _run(task, settings, project, model=model, sandbox=sandbox, apply=apply, on_event=on_event)
 
 
 async def _run(
     task: Task,
     settings: Settings,
+    project: Path,
     *,
     model: str | Model | BaseChatModel | None,
     sandbox: Sandbox | None,
-    root: Path | None,
+    apply: bool,
     on_event: Listener | None,
 ) -> Result:
     recipe = load_recipe(settings.loop, settings.model.temperature)
@@ -135,6 +138,7 @@ async def _run(
             sandbox=wall,
             settings=settings,
             recipe=recipe,
+            interpreter=discover_interpreter(project, os.environ) if task.test_command else None,
         )
         database = settings.paths.home / "checkpoints.db"
         try:
@@ -145,8 +149,8 @@ async def _run(
                 await answering.close()
             if wall is not sandbox:
                 await wall.close()
-        if root is not None and result.outcome == "healed":
-            _apply(task, result, root, ledger, folder)
+        if apply and result.outcome == "healed":
+            _apply(task, result, project, ledger, folder)
     return result
 
 

@@ -14,7 +14,7 @@ from suture.checks.pytest_report import outcome_of, read_report
 from suture.checks.pytest_report import tests_written_in as written_in
 from suture.errors import UsageError
 from suture.records import Candidate, Task, Verdict
-from suture.sandbox import Sandbox
+from suture.sandbox import Sandbox, discover_interpreter
 from suture.settings import SandboxSettings
 
 TESTS = b"""
@@ -42,9 +42,12 @@ WRONG = "def add(a, b):\n    return a - b\n\ndef div(a, b):\n    return a / (b -
 COMMAND = ("python", "-m", "pytest", "-q", "-p", "no:langsmith_plugin", "-p", "no:hypothesispytest")
 
 
+PYTHON = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
+
+
 def project(code: str = WRONG, tests: bytes = TESTS, command: tuple[str, ...] = COMMAND) -> Task:
     files = {"calc.py": code.encode(), "tests/test_calc.py": tests}
-    return Task(statement="", kind="heal", files=files, test_command=command, interpreter=sys.executable)
+    return Task(statement="", kind="heal", files=files, test_command=command)
 
 
 def candidate(code: str, **files: str) -> Candidate:
@@ -57,7 +60,7 @@ def statuses(verdict: Verdict) -> dict[str, str]:
 
 @pytest.fixture
 async def suite(sandbox: Sandbox, wall_settings: SandboxSettings) -> Suite:
-    return await prepare_suite(project(), sandbox, wall_settings)
+    return await prepare_suite(project(), sandbox, wall_settings, PYTHON)
 
 
 async def test_each_test_has_an_outcome_and_a_failing_one_its_fact(suite: Suite) -> None:
@@ -113,7 +116,7 @@ async def test_what_ends_or_breaks_the_run_is_no_pass(suite: Suite, code: str) -
 async def test_tests_of_code_that_does_not_parse_are_expected_by_name(
     sandbox: Sandbox, wall_settings: SandboxSettings
 ) -> None:
-    suite = await prepare_suite(project("def add(a, b:\n"), sandbox, wall_settings)
+    suite = await prepare_suite(project("def add(a, b:\n"), sandbox, wall_settings, PYTHON)
     broken = await check_candidate(Candidate(files={}, origin="user"), suite)
     assert set(statuses(broken)) == {"test_add", "test_div", "test_not_yet", "test_elsewhere"}
     assert set(statuses(broken).values()) == {"error"}
@@ -133,14 +136,14 @@ async def test_a_command_that_cannot_start_is_refused(
     sandbox: Sandbox, wall_settings: SandboxSettings, command: tuple[str, ...], complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
-        await prepare_suite(project(command=command), sandbox, wall_settings)
+        await prepare_suite(project(command=command), sandbox, wall_settings, PYTHON)
 
 
 async def test_any_other_command_is_judged_by_its_exit_status(
     sandbox: Sandbox, wall_settings: SandboxSettings
 ) -> None:
     command = ("python", "-c", "import calc; assert calc.add(1, 2) == 3")
-    suite = await prepare_suite(project(command=command), sandbox, wall_settings)
+    suite = await prepare_suite(project(command=command), sandbox, wall_settings, PYTHON)
     wrong = await check_candidate(candidate(WRONG), suite)
     right = await check_candidate(candidate(RIGHT), suite)
     assert [(o.check_id, o.status, o.evidence) for o in wrong.outcomes] == [

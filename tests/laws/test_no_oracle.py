@@ -1,4 +1,4 @@
-"""Law 1: no oracle in the loop. A canary in hidden tests must never reach a prompt, or anything a run keeps."""
+"""Law 1, no oracle in the loop: a canary in hidden tests never reaches a prompt, or anything a run keeps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Require
+from requirements import Require
 from suture.api import solve
 from suture.checks import grade
 from suture.ledger import RunFolder, find_run

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scenario.projects import EXAMPLES, FIXES
 from suture.settings import BudgetSettings, PathSettings, Settings
-
-ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "examples"
-FIXES: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "tests" / "examples" / "fixes.toml").read_text())
 
 
 @pytest.fixture
@@ -30,8 +26,3 @@ def broken_project(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path
     project = tmp_path / "project"
     shutil.copytree(EXAMPLES / request.param, project, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     return project, FIXES[request.param]
-
-
-def tree(root: Path) -> dict[str, bytes]:
-    """Every file below a folder, as bytes."""
-    return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}

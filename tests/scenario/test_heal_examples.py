@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scenario.conftest import tree
+from scenario.projects import tree
 from suture.api import heal
 from suture.ledger import find_run, read_ledger
 from suture.settings import Settings

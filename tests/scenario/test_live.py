@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Require
-from scenario.conftest import EXAMPLES
+from requirements import Require
+from scenario.projects import EXAMPLES
 from suture.api import heal, solve
 from suture.errors import PrerequisiteError, SutureError
 from suture.models import pull_model

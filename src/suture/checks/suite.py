@@ -12,6 +12,7 @@ from suture.checks.names import plan_program, promised_functions
 from suture.checks.nonce import run_in_one_process
 from suture.checks.split import Ruling, SplitCourt
 from suture.checks.test_command import TestCommand
+from suture.languages import Interpreter
 from suture.records import Candidate, Check, CheckOutcome, Counterexample, Evidence, Task, Verdict
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
@@ -42,8 +43,16 @@ class Suite:
     functions: frozenset[str] = frozenset()
 
 
-async def prepare_suite(task: Task, sandbox: Sandbox, settings: SandboxSettings) -> Suite:
+async def prepare_suite(
+    task: Task, sandbox: Sandbox, settings: SandboxSettings, interpreter: Interpreter | None = None
+) -> Suite:
     """Make a task's checks ready; the tests of its command are collected before any candidate is there.
+
+    Args:
+        task: What is wanted.
+        sandbox: The wall.
+        settings: Its limits.
+        interpreter: What `python` means in the task's test command; not needed where there is none.
 
     Raises:
         ValueError: The task holds a check of provenance `oracle`, which has no place inside a run.
@@ -52,8 +61,11 @@ async def prepare_suite(task: Task, sandbox: Sandbox, settings: SandboxSettings)
     """
     if any(check.provenance == "oracle" for check in task.checks):
         raise ValueError("an oracle check was handed to a run; only the evaluator may hold one")
-    command = TestCommand(task, sandbox, settings) if task.test_command else None
-    if command is not None:
+    command = None
+    if task.test_command:
+        if interpreter is None:
+            raise ValueError("a task with a test command needs an interpreter")
+        command = TestCommand(task, sandbox, settings, interpreter)
         await command.collect()
     return Suite(
         task=task,

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import secrets
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
-from pathlib import Path
 
 from suture.checks.programs import PRIVATE, program_limits, without_private
 from suture.checks.pytest_report import PytestReport, outcome_of, read_report, tests_written_in
 from suture.errors import UsageError
 from suture.languages import Interpreter, is_pytest_command, program_environment, resolve_command
 from suture.records import CheckOutcome, CheckStatus, Counterexample, Task
-from suture.sandbox import BOX, RunRequest, RunResult, Sandbox, discover_interpreter, interpreter_mounts
+from suture.sandbox import BOX, RunRequest, RunResult, Sandbox, interpreter_mounts
 from suture.settings import SandboxSettings
 
 __all__ = ["CommandRun", "TestCommand"]
@@ -43,15 +42,18 @@ class TestCommand:
         task: A task with a test command.
         sandbox: The wall.
         settings: Its limits.
+        interpreter: What `python` means in the command.
     """
 
     __test__ = False  # pytest must not collect it
 
-    def __init__(self, task: Task, sandbox: Sandbox, settings: SandboxSettings) -> None:
+    def __init__(
+        self, task: Task, sandbox: Sandbox, settings: SandboxSettings, interpreter: Interpreter
+    ) -> None:
         self._task = task
         self._sandbox = sandbox
         self._settings = settings
-        self.interpreter = _interpreter_of(task)
+        self.interpreter = interpreter
         self.is_pytest = is_pytest_command(task.test_command)
         self._shown = " ".join(task.test_command)
         self._expected: tuple[str, ...] = ()
@@ -142,7 +144,7 @@ class TestCommand:
         plugin = resources.files("suture.checks").joinpath("report_plugin.py").read_bytes()
         environment = self._environment()
         paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
-        options = f"-p {PLUGIN} -p no:cacheprovider {extra.get('PYTEST_ADDOPTS', '')}"
+        options = f"-p {PLUGIN} -p no:cacheprovider {self._unwanted()} {extra.get('PYTEST_ADDOPTS', '')}"
         result = await self._sandbox.run(
             self._request(
                 {**without_private(files), f"{PRIVATE}/{PLUGIN}.py": plugin},
@@ -155,6 +157,10 @@ class TestCommand:
             )
         )
         return result, read_report(result.files.get(REPORT, b""), key)
+
+    def _unwanted(self) -> str:
+        """A plugin in Suture's own environment that costs seconds, and that no project asked for."""
+        return "-p no:langsmith_plugin" if self.interpreter.prefix == sys.prefix else ""
 
     async def _plain(self, files: Mapping[str, bytes]) -> CommandRun:
         result = await self._sandbox.run(self._request(files, self._environment()))
@@ -214,16 +220,6 @@ class TestCommand:
             f"the test command {self._shown!r} cannot start: {said[0][:300]}",
             remedy=f"run it yourself in the project first; `python` means {self.interpreter.executable}",
         )
-
-
-def _interpreter_of(task: Task) -> Interpreter:
-    if task.interpreter is None:
-        return discover_interpreter(None, os.environ)
-    executable = Path(task.interpreter)
-    prefix = executable.parent.parent
-    if (prefix / "pyvenv.cfg").is_file():
-        return discover_interpreter(None, {"VIRTUAL_ENV": str(prefix)})
-    return discover_interpreter(None, {"PATH": str(executable.parent)})
 
 
 def _collect_fault(test: str, complaint: str) -> Counterexample:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from suture.checks import Suite
+from suture.checks import Suite, prepare_suite
+from suture.languages import Interpreter
 from suture.ledger import Budget, Ledger, RunFolder
 from suture.loop.progress import Progress, Tried
 from suture.loop.recipe import Recipe
@@ -22,7 +23,7 @@ class RunContext:
     """The outside things of one run, and what can be computed from its folder.
 
     Attributes:
-        suite: Set by the prepare step; it is made anew when a run resumes.
+        interpreter: What `python` means in the task's test command; `None` where it has none.
     """
 
     task: Task
@@ -33,7 +34,16 @@ class RunContext:
     sandbox: Sandbox
     settings: Settings
     recipe: Recipe
-    suite: Suite | None = field(default=None)
+    interpreter: Interpreter | None = None
+    _suite: Suite | None = field(default=None, init=False)
+
+    async def load_suite(self) -> Suite:
+        """The task's checks, made ready when they are first needed, and so also after a resume."""
+        if self._suite is None:
+            self._suite = await prepare_suite(
+                self.task, self.sandbox, self.settings.sandbox, self.interpreter
+            )
+        return self._suite
 
     def candidate(self, blob: str) -> Candidate:
         """Read a candidate back."""

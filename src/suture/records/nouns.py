@@ -87,7 +87,6 @@ class Task:
         checks: Function-level checks.
         test_command: The user's test command as an argument vector; empty where there is none.
         protected: Globs of paths that no candidate may write.
-        interpreter: Absolute path of the Python that the test command means.
     """
 
     statement: str
@@ -99,7 +98,6 @@ class Task:
     checks: tuple[Check, ...] = ()
     test_command: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
-    interpreter: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,6 +54,5 @@ def fenced_blocks(text: str) -> list[Block]:
 def _block(body: list[str], info: str, before: str, *, closed: bool) -> Block:
     first = body[0] if body and body[0].lstrip().startswith("#") else ""
     named = PATH_LINE.match(before) or PATH_IN_INFO.search(info) or PATH_LINE.match(first)
-    return Block(
-        code="\n".join(body).rstrip() + "\n", path=named[1].removeprefix("./") if named else None, closed=closed
-    )
+    path = named[1].removeprefix("./") if named else None
+    return Block(code="\n".join(body).rstrip() + "\n", path=path, closed=closed)

@@ -7,7 +7,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.checks import check_candidate, prepare_suite
+from suture.checks import check_candidate
 from suture.loop.context import RunContext
 from suture.loop.progress import failure_signature, tally
 from suture.loop.state import LoopState, Proposal, TriedEntry
@@ -50,12 +50,11 @@ async def judge(candidate: Candidate, context: RunContext) -> Verdict:
         BudgetExceeded: The time is up.
         SandboxError: The wall failed.
     """
-    if context.suite is None:
-        context.suite = await prepare_suite(context.task, context.sandbox, context.settings.sandbox)
+    suite = await context.load_suite()
     context.budget.require_time()
     try:
         async with asyncio.timeout(context.budget.remaining_s()):
-            verdict = await check_candidate(candidate, context.suite)
+            verdict = await check_candidate(candidate, suite)
     except TimeoutError:
         context.budget.require_time()
         raise

@@ -6,7 +6,6 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.checks import prepare_suite
 from suture.loop.context import RunContext
 from suture.loop.nodes.check import judge
 from suture.loop.progress import failure_signature, tally
@@ -19,13 +18,15 @@ __all__ = ["prepare"]
 async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Collect the checks; for a `heal` task run them on the code as it is."""
     context = runtime.context
-    context.suite = await prepare_suite(context.task, context.sandbox, context.settings.sandbox)
+    await context.load_suite()
     threshold = context.settings.loop.trust_threshold
     has_tests = bool(context.task.test_command)
     trusted = [check for check in context.task.checks if check.trust >= threshold]
-    context.ledger.append(
-        "task.prepared", {"checks": len(trusted), "test_command": list(context.task.test_command)}
-    )
+    prepared: dict[str, Any] = {"checks": len(trusted), "test_command": list(context.task.test_command)}
+    if context.interpreter is not None:
+        prepared["python"] = context.interpreter.executable
+        prepared["python_origin"] = context.interpreter.origin
+    context.ledger.append("task.prepared", prepared)
     update: dict[str, Any] = {"checks": len(trusted) + has_tests}
     if context.task.kind == "heal":
         update["tried"] = [await _base(context)]

@@ -1,0 +1,18 @@
+"""The broken projects that ship as examples, and what mends them."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+__all__ = ["EXAMPLES", "FIXES", "tree"]
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+FIXES: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "tests" / "examples" / "fixes.toml").read_text())
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """Every file below a folder, as bytes."""
+    return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
