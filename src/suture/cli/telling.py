@@ -12,8 +12,7 @@ __all__ = ["EVIDENCE_WORDS", "describe_spend", "fact_lines", "tell"]
 
 EVIDENCE_WORDS: dict[Evidence, str] = {
     "split": "judged in a process that never loads the code under test",
-    "nonce": "pytest's report, with tests collected beforehand and a secret of this run in it; code in "
-    "pytest's own process could still forge it",
+    "nonce": "pytest's own report, each line signed with a secret of this run",
     "exit_status": "the exit status of the command and nothing else; code that ends it with 0 passes too",
 }
 """What each kind of evidence is worth, in words (see docs/verdicts.md)."""
@@ -75,7 +74,7 @@ def _prepared(data: Mapping[str, Any]) -> str:
     command = " ".join(data.get("test_command") or ())
     parts = [f"{data['checks']} checks of functions"] if data.get("checks") else []
     parts += [f"the command {command!r}"] if command else []
-    python = f"; python is {data['interpreter']}" if data.get("interpreter") else ""
+    python = f"; python is {data['python']}, {data['python_origin']}" if data.get("python") else ""
     return "checks: " + (" and ".join(parts) or "none to trust, so nothing can be verified") + python
 
 
