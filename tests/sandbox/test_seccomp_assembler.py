@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import cbpf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sandbox import cbpf
 from suture.sandbox.seccomp.assembler import Answer, Branch, Decision, assemble, by_range, listing
 
 FIELDS = range(0, 64, 4)

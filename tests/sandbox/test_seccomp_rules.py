@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import cbpf
 import pytest
 
+from sandbox import cbpf
 from suture.errors import SandboxUnavailable
 from suture.sandbox.seccomp import build_filter, listing, own_filter, rules
 from suture.sandbox.seccomp.filters import MACHINES
