@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -47,7 +48,12 @@ def test_generated_pages_are_fresh(name: str) -> None:
 )
 def test_python_in_the_pages_runs(page: str, code: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=100
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "SUTURE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
     )
     assert done.returncode == 0, f"{page}:\n{done.stderr}"
 

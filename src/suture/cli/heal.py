@@ -20,7 +20,7 @@ __all__ = ["heal"]
 
 @reports_faults
 def heal(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A project's folder, or one Python file.")],
+    path: Annotated[Path, typer.Argument(help="A project's folder.")],
     test: Annotated[
         str | None,
         typer.Option("--test", metavar="COMMAND", help="What must pass; pytest where it is not given."),

@@ -19,7 +19,7 @@ models_app = typer.Typer(
     name="models", help="The embedded models: list, pull, path, rm.", no_args_is_help=True
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="As `suture models list` shows it.")]
+Name = Annotated[str, typer.Argument(help="As `suture models list` shows it.")]
 
 
 @models_app.callback()

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["Progress"]
 
 WAITING = {
-    "run.started": "running the tests on the code as it is",
+    "run.started": "preparing the checks",
+    "task.prepared": "checking the code as it is",
     "decided": "asking the model",
     "model.called": "checking",
     "candidate.proposed": "checking",

@@ -82,13 +82,19 @@ def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
     yield from _statement(_data_of(reading, "run.started"))
     start_s = reading.events[0].time_s if reading.events else 0.0
     base = _base_files(run, reading)
+    told: set[str] = set()
     for event in reading.events:
         line = tell(event)
         if line is None:
             continue
         yield ""
         yield f"{_offset(event.time_s - start_s)}  {line}"
+        if event.kind == "candidate.proposed" and event.data.get("candidate") in told:
+            yield "         the same code as before"
+            continue
         yield from (f"         {detail}" for detail in _details(run, event, base))
+        if event.kind == "candidate.proposed":
+            told.add(str(event.data.get("candidate")))
     yield ""
     if state == "running":
         yield "the run still goes on"

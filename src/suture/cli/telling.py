@@ -42,7 +42,7 @@ def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
     parts = []
     for name, unit in SPEND_WORDS:
         limit = limits.get(name)
-        of = "" if limit is None else f" of {limit:,.0f}"
+        of = "" if limit is None else f" of {limit:,.12g}"
         parts.append(f"{getattr(spend, name):,.0f}{of} {unit}")
     return ", ".join(parts)
 
@@ -105,6 +105,8 @@ def _proposed(data: Mapping[str, Any]) -> str:
 
 def _checked(data: Mapping[str, Any]) -> str:
     total = data["passed"] + data["failed"]
+    if not total:
+        return f"not checked {data['candidate'][:8]} ({data['label']}): there is nothing to check it against"
     return f"checked {data['candidate'][:8]} ({data['label']}): {data['passed']} of {total} checks passed"
 
 
