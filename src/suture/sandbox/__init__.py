@@ -7,6 +7,7 @@ and it never runs untrusted code without a wall.
 from suture.sandbox.bubblewrap import BubblewrapSandbox
 from suture.sandbox.contract import (
     BOX,
+    Capabilities,
     Channel,
     Mount,
     ProgramLimits,
@@ -24,6 +25,7 @@ from suture.sandbox.opening import open_sandbox
 __all__ = [
     "BOX",
     "BubblewrapSandbox",
+    "Capabilities",
     "Channel",
     "Finding",
     "Mount",

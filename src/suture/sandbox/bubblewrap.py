@@ -8,7 +8,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from suture.errors import SandboxBroken
@@ -36,6 +36,11 @@ COLD_ONLY: dict[str, str] = {}
 @cache
 def _inside_source() -> str:
     return importlib.resources.files("suture.sandbox").joinpath("inside.py").read_text("utf-8")
+
+
+@lru_cache(maxsize=64)
+def _planned(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
+    return plan_mounts(mounts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,15 +147,14 @@ class BubblewrapSandbox:
     async def _try_each(self) -> str:
         complaints: dict[str, str] = {}
         for path in self._find():
-            if not self._cold:
-                self._cold = COLD_ONLY.get(path) or await self._try(path, warm=True)
-                if not self._cold:
-                    return path
-                COLD_ONLY[path] = self._cold
-            complaint = await self._try(path, warm=False)
-            if not complaint:
+            cold = self._cold or COLD_ONLY.get(path) or await self._try(path, warm=True)
+            if not cold:
                 return path
-            complaints[path] = complaint
+            complaints[path] = await self._try(path, warm=False)
+            if not complaints[path]:
+                if not self._cold:
+                    self._cold = COLD_ONLY[path] = cold
+                return path
         raise unavailable(complaints, self._proc)
 
     async def _try(self, path: str, *, warm: bool) -> str:
@@ -173,7 +177,7 @@ class BubblewrapSandbox:
     @asynccontextmanager
     async def _started(self, request: RunRequest) -> AsyncIterator[Program]:
         plain_request(request)
-        mounts = plan_mounts((*self._own_mounts, *request.mounts))
+        mounts = _planned((*self._own_mounts, *request.mounts))
         path = await self.choose()
         start = self._new_wall if self._cold else self._warm
         try:

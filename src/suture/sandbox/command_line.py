@@ -74,6 +74,8 @@ def zygote_wall_arguments(mounts: Sequence[Mount], etc: str, filter_fd: int) -> 
         *_outer(etc),
         *("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--dir", "/tmp", "--dir", BOX),
         *_inner(mounts),
+        # Else each child looks up again what libraries want of each other.
+        *("--setenv", "LD_BIND_NOW", "1", "--setenv", "LANG", "C.UTF-8"),
         *("--chdir", "/", "--seccomp", str(filter_fd), "--"),
     )
 

@@ -41,8 +41,8 @@ def leave(fault: "BaseException | None") -> None:
             print(code, file=sys.stderr)
             code = 1
     elif fault is not None:
-        trace = fault.__traceback__
-        sys.excepthook(type(fault), fault, trace and trace.tb_next)
+        shown = fault.with_traceback(fault.__traceback__ and fault.__traceback__.tb_next)
+        sys.excepthook(type(shown), shown, shown.__traceback__)
         code = 1
     try:
         if "threading" in sys.modules:
@@ -53,15 +53,21 @@ def leave(fault: "BaseException | None") -> None:
         sys.excepthook(*sys.exc_info())
     for stream in (sys.stdout, sys.stderr):
         try:
-            stream.flush()
+            if stream is not None and not stream.closed:
+                stream.flush()
         except Exception:
-            code = code or 120
+            code = code or 120  # as `Py_FinalizeEx` has it
     os._exit(int(code) & 0xFF)  # type: ignore[call-overload]
 
 
 _code = load().main()
 if _code is not None:
     _scope = types.ModuleType("__main__")
+    _scope.__dict__.update(
+        __annotations__={},
+        __builtins__=sys.modules["builtins"],
+        __loader__=getattr(sys.modules["builtins"], "__loader__", None),
+    )
     sys.modules["__main__"] = _scope
     try:
         exec(_code, _scope.__dict__)

@@ -143,13 +143,10 @@ def become_python(request: dict[str, Any]) -> CodeType:
     kernel.show()
     os.close(REPORT_FD)
     limit(request["limits"])
-    os.environ.clear()
     os.environ.update(request["env"])
-    for name in [name for name in sys.modules if name.partition(".")[0] == "suture"]:
-        del sys.modules[name]
     try:
         return compile(request["python"], "<string>", "exec", dont_inherit=True)
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
+    except Exception as fault:
+        sys.excepthook(type(fault), fault.with_traceback(None), None)
         sys.stderr.flush()
         os._exit(1)

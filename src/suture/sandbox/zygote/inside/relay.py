@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 
 __all__ = ["Host", "HostGone", "Relay"]
 
 CHUNK = 1 << 16
 MOST_FRAME = 1 << 28
 HEADER = 5
+SIGKILL = 9
 FULL, ROOMY = 1 << 20, 1 << 18
 """Bytes of waiting stdin at which the host is asked to pause, and to go on."""
 
@@ -144,7 +144,7 @@ class Relay:
                 self._paused = kind == b"p" and not self._killed
             elif kind == b"k":
                 self._killed, self._paused = True, False
-                os.kill(self._pid, signal.SIGKILL)
+                os.kill(self._pid, SIGKILL)
             else:
                 raise HostGone
 

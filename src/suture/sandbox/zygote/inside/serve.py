@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import importlib
 import json
 import os
@@ -57,18 +56,27 @@ class Zygote:
                 raise HostGone
 
     def _run(self, content: bytes) -> CodeType | None:
+        request = unpack(content)  # a page that the child writes costs more than one of our own
         stdin, stdout, stderr, report = os.pipe(), os.pipe(), os.pipe(), os.pipe()
-        pid = kernel.clone()
+        try:
+            pid = kernel.clone()
+        except OSError as fault:
+            for handle in (*stdin, *stdout, *stderr, *report):
+                os.close(handle)
+            self._host.send(b"e", str(fault).encode())
+            self._tell_end(1)
+            return None
         if pid == 0:
             fds = (stdin[0], stdout[1], stderr[1], report[1])
-            return live(unpack(content), fds, self._code, self._covered)
+            return live(request, fds, self._code, self._covered)
         for handle in (stdin[0], stdout[1], stderr[1], report[1]):
             os.close(handle)
         Relay(self._host, pid, stdin[1], {stdout[0]: b"o", stderr[0]: b"e", report[0]: b"r"}).run()
-        status = os.waitpid(pid, 0)[1]
-        told = {"status": os.waitstatus_to_exitcode(status), "anomaly": self._anomaly()}
-        self._host.send(b".", json.dumps(told).encode())
+        self._tell_end(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
         return None
+
+    def _tell_end(self, status: int) -> None:
+        self._host.send(b".", json.dumps({"status": status, "anomaly": self._anomaly()}).encode())
 
     def _anomaly(self) -> str:
         state = observe()
@@ -92,14 +100,21 @@ def unpack(content: bytes) -> dict[str, Any]:
 
 def observe() -> dict[str, str]:
     """What no run may change."""
-    with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123 - pathlib would have to be imported
-        mounts = hashlib.sha256(file.read()).hexdigest()
+    with open("/proc/self/mountinfo") as file:  # noqa: PTH123 - pathlib would have to be imported
+        mounts = file.read()
     processes = [name for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
     return {
         "mounts": mounts,
         "processes": " ".join(sorted(processes)),
         "descriptors": str(len(os.listdir("/proc/self/fd"))),  # noqa: PTH208
     }
+
+
+def hide() -> None:
+    """Leave nothing of ours where a child's program would look."""
+    os.environ.clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "suture"]:
+        del sys.modules[name]
 
 
 def main() -> CodeType | None:
@@ -115,6 +130,7 @@ def main() -> CodeType | None:
         settings = json.loads(host.wait_frame()[1])
         for name in settings["warm"]:
             importlib.import_module(name)
+        hide()
         gc.collect()
         gc.freeze()
         return Zygote(host, bytes.fromhex(settings["filter"]), settings["covered"]).serve()

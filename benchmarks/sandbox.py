@@ -1,0 +1,165 @@
+"""What a check costs behind the warm wall, against a bare interpreter that isolates nothing.
+
+    python benchmarks/sandbox.py [--quick] [--json]
+
+Each pair is measured in one interleaved run, because a machine's speed changes by the minute; the ratio of
+the medians is the figure, times are for orientation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from suture.sandbox import BubblewrapSandbox, RunRequest, own_interpreter
+
+CHECK = """
+from typing import List
+
+
+def has_close_elements(numbers: List[float], threshold: float) -> bool:
+    for idx, elem in enumerate(numbers):
+        for idx2, elem2 in enumerate(numbers):
+            if idx != idx2 and abs(elem - elem2) < threshold:
+                return True
+    return False
+
+
+def check(candidate):
+    assert candidate([1.0, 2.0, 3.9, 4.0, 5.0, 2.2], 0.3) == True
+    assert candidate([1.0, 2.0, 3.9, 4.0, 5.0, 2.2], 0.05) == False
+    assert candidate([1.0, 2.0, 5.9, 4.0, 5.0], 0.95) == True
+    assert candidate([1.0, 2.0, 5.9, 4.0, 5.0], 0.8) == False
+    assert candidate([1.0, 2.0, 3.0, 4.0, 5.0, 2.0], 0.1) == True
+    assert candidate([1.1, 2.2, 3.1, 4.1, 5.1], 1.0) == True
+    assert candidate([1.1, 2.2, 3.1, 4.1, 5.1], 0.5) == False
+
+
+check(has_close_elements)
+"""
+"""In the form of HumanEval's first task: a function and its asserts."""
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+PAGE_KB = os.sysconf("SC_PAGE_SIZE") >> 10
+
+
+def tree() -> list[list[str]]:
+    """The fields of `/proc/PID/stat` from the state on, of every process below this one."""
+    found: dict[int, list[str]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            found[int(folder.name)] = (folder / "stat").read_text().rpartition(") ")[2].split()
+        except OSError:
+            continue
+    below = {os.getpid()}
+    while more := {pid for pid, fields in found.items() if int(fields[1]) in below} - below:
+        below |= more
+    return [found[pid] for pid in below - {os.getpid()}]
+
+
+def tree_cpu_s() -> float:
+    """CPU seconds of the processes below this one, and of those that they have seen end."""
+    return sum(sum(map(int, fields[11:15])) for fields in tree()) * TICK_S
+
+
+async def measure_check(runs: int) -> dict[str, Any]:
+    """One check, warm and cold."""
+    executable = own_interpreter().executable
+    warm, cold, own_cpu = [], [], 0.0
+    sandbox = BubblewrapSandbox()
+    try:
+        mode = (await sandbox.capabilities()).mode
+        await sandbox.run(RunRequest(python=CHECK))
+        cpu_before = tree_cpu_s()
+        for _ in range(runs):
+            start, cpu = time.perf_counter(), time.process_time()
+            result = await sandbox.run(RunRequest(python=CHECK))
+            warm.append(time.perf_counter() - start)
+            own_cpu += time.process_time() - cpu
+            assert result.status == "ok", result.stderr
+            start = time.perf_counter()
+            subprocess.run([executable, "-I", "-S", "-B", "-c", CHECK], check=True, env={})
+            cold.append(time.perf_counter() - start)
+        warm_cpu = tree_cpu_s() - cpu_before + own_cpu
+    finally:
+        await sandbox.close()
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = usage.ru_utime + usage.ru_stime
+    for _ in range(runs):
+        subprocess.run([executable, "-I", "-S", "-B", "-c", CHECK], check=True, env={})
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cold_cpu = usage.ru_utime + usage.ru_stime - before
+    return {
+        "mode": mode,
+        "warm_ms": told(warm),
+        "cold_python_ms": told(cold),
+        "warm_cpu_ms": round(warm_cpu / runs * 1000, 2),
+        "cold_python_cpu_ms": round(cold_cpu / runs * 1000, 2),
+        "ratio": round(statistics.median(warm) / statistics.median(cold), 3),
+        "cpu_ratio": round(warm_cpu / cold_cpu, 3),
+    }
+
+
+async def soak(runs: int) -> dict[str, Any]:
+    """Whether memory, descriptors and processes stay what they are over many runs."""
+    sandbox = BubblewrapSandbox()
+    samples = []
+    try:
+        for number in range(runs):
+            code = (
+                CHECK
+                if number % 7
+                else "import os; os.fork(); x = [0] * 1_000_000; open('f', 'w').write('x' * 99_999)"
+            )
+            await sandbox.run(RunRequest(python=code, files={"a.txt": b"x" * 10_000}))
+            if number % (runs // 10) == runs // 20:
+                resident = [int(fields[21]) * PAGE_KB for fields in tree()]
+                samples.append(
+                    {
+                        "run": number,
+                        "own_mb": own_resident_kb() >> 10,
+                        "behind_the_wall_mb": sum(resident) >> 10,
+                        "processes": len(resident),
+                        "descriptors": len(list(Path("/proc/self/fd").iterdir())),
+                    }
+                )
+    finally:
+        await sandbox.close()
+    return {"runs": runs, "samples": samples}
+
+
+def own_resident_kb() -> int:
+    """Memory that this process holds, in KiB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_KB
+
+
+def told(times_s: list[float]) -> dict[str, float]:
+    """Median and minimum, in ms."""
+    return {"median": round(statistics.median(times_s) * 1000, 2), "min": round(min(times_s) * 1000, 2)}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--quick", action="store_true", help="fewer runs")
+    parser.add_argument("--json", action="store_true", help="print JSON only")
+    asked = parser.parse_args()
+    check = asyncio.run(measure_check(40 if asked.quick else 200))
+    lasting = asyncio.run(soak(300 if asked.quick else 2000))
+    ratios = {"check_vs_cold_python": check["ratio"], "check_vs_cold_python_cpu": check["cpu_ratio"]}
+    json.dump(
+        {"ratios": ratios, "check": check, "soak": lasting}, sys.stdout, indent=None if asked.json else 2
+    )
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""One zygote serves many runs, and nothing of one is left for the next."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from sandbox.sandbox_programs import eventually_gone, survivors
+from suture.errors import SandboxBroken
+from suture.sandbox import BubblewrapSandbox, Finding, ProgramLimits, RunRequest
+from suture.sandbox.launch import WallNotBuilt
+from suture.sandbox.staging import is_reachable
+from suture.sandbox.zygote import Zygote
+from suture.sandbox.zygote.process import MOST_RUNS
+
+LEAVINGS = """
+import ctypes, math, os, socket, subprocess, sys, time
+math.pi = 3
+sys.modules["planted"] = math
+os.environ["LEFT"] = "x"
+os.umask(0)
+for folder in ("/box", "/tmp", "/dev/shm"):
+    open(folder + "/left", "w").write("x")
+ctypes.CDLL(None).sethostname(b"left", 4)
+subprocess.Popen(["/bin/sleep", "600"], start_new_session=True)
+"""
+LOOK = """
+import math, os, sys
+shm = open("/proc/sysvipc/shm").read().count("\\n")
+folders = [os.listdir(folder) for folder in ("/box", "/tmp", "/dev/shm")]
+processes = sum(name.isdigit() for name in os.listdir("/proc"))
+kept = ["planted" in sys.modules, "LEFT" in os.environ, math.pi == 3]
+print(kept, os.umask(0o22), folders, shm, processes, os.uname().nodename, os.getcwd())
+"""
+CLEAN = b"[False, False, False] 18 [[], [], []] 1 2 box /box\n"
+
+
+@pytest.fixture
+async def sandbox(wall: Finding, require: Require) -> AsyncIterator[BubblewrapSandbox]:
+    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    sandbox = BubblewrapSandbox()
+    found = await sandbox.capabilities()
+    require("bubblewrap", found.mode == "warm", f"no warm wall: {found.reason}")
+    yield sandbox
+    await sandbox.close()
+
+
+def zygotes() -> set[int]:
+    """Processes below this one that a bubblewrap is the parent of, and that are themselves no bubblewrap."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name, _, rest = (folder / "stat").read_text().partition("(")[2].rpartition(") ")
+        except OSError:
+            continue
+        found[int(folder.name)] = (int(rest.split()[1]), name)
+    below = {os.getpid()}
+    while more := {pid for pid, (parent, _) in found.items() if parent in below} - below:
+        below |= more
+    bubblewraps = {pid for pid in below if found.get(pid, (0, ""))[1] == "bwrap"}
+    return {pid for pid in below - bubblewraps if found.get(pid, (0, ""))[0] in bubblewraps}
+
+
+async def test_one_zygote_serves_many_runs_and_keeps_nothing(sandbox: BubblewrapSandbox) -> None:
+    served = set()
+    for _ in range(4):
+        assert (await sandbox.run(RunRequest(python=LEAVINGS))).status == "ok"
+        assert (await sandbox.run(RunRequest(python=LOOK))).stdout == CLEAN
+        served |= zygotes()
+    assert len(served) == 1
+
+
+async def test_runs_at_once_have_a_zygote_each_and_do_not_meet(sandbox: BubblewrapSandbox) -> None:
+    listen = """
+import socket, sys
+server = socket.socket(socket.AF_UNIX); server.bind("\\0meeting")
+tcp = socket.create_server(("127.0.0.1", 7777))
+open("mine", "w").write("x")
+sys.stdout.buffer.write(b"\\0\\0\\0\\2on"); sys.stdout.flush(); sys.stdin.read()
+"""
+    async with (
+        sandbox.open(RunRequest(python=listen)) as first,
+        sandbox.open(RunRequest(python=listen)) as second,
+    ):
+        assert [await first.receive(30), await second.receive(30)] == [b"on", b"on"]
+        assert len(zygotes()) == 2
+
+
+async def test_a_killed_zygote_is_replaced(sandbox: BubblewrapSandbox) -> None:
+    task = asyncio.create_task(sandbox.run(RunRequest(python="import time; time.sleep(60)")))
+    while not (alive := zygotes()):
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(0.3)
+    for pid in alive:
+        os.kill(pid, signal.SIGKILL)
+    with pytest.raises(SandboxBroken, match="ended from outside"):
+        await task
+    assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
+    assert not zygotes() & alive
+
+
+async def test_a_zygote_that_had_to_kill_three_times_is_let_go(sandbox: BubblewrapSandbox) -> None:
+    loop = RunRequest(
+        python="while True: print('x' * 65536)", limits=ProgramLimits(output_bytes=2, wall_s=60)
+    )
+    before = zygotes()
+    for _ in range(3):
+        assert (await sandbox.run(loop)).status == "output_limit"
+        assert (zygotes() or before) == before
+    assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
+    assert not zygotes() & before
+
+
+async def test_no_more_than_so_many_runs(sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suture.sandbox.zygote.process.MOST_RUNS", 3)
+    served: list[set[int]] = []
+    for _ in range(6):
+        assert (await sandbox.run(RunRequest(python="print(1)"))).status == "ok"
+        served.append(zygotes())
+    assert len(set().union(*served)) > 1
+    assert MOST_RUNS == 500
+
+
+async def test_a_wall_that_forbids_nesting_is_cold(tmp_path: Path, require: Require, wall: Finding) -> None:
+    real = wall.detail.split()[0]
+    require("bubblewrap", wall.ok and is_reachable(real), f"{wall.detail}, for other users too")
+    wrapper = tmp_path / "bwrap"
+    wrapper.write_text(f'#!/bin/sh\nexec {real} --disable-userns "$@"\n')
+    wrapper.chmod(0o755)
+    sandbox = BubblewrapSandbox(find=lambda: (str(wrapper),))
+    try:
+        found = await sandbox.capabilities()
+        assert found.mode == "cold"
+        assert "no new namespaces" in found.reason
+        result = await sandbox.run(RunRequest(python="import os; print(os.getuid())"))
+        assert (result.status, result.stdout) == ("ok", b"65534\n")
+    finally:
+        await sandbox.close()
+
+
+async def test_nothing_outlives_us(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+    marker = f"marker-{uuid.uuid4()}"
+    program = f"""
+import asyncio
+from suture.sandbox import BubblewrapSandbox, RunRequest
+async def main():
+    sandbox = BubblewrapSandbox()
+    async with sandbox.open(RunRequest(argv=("/bin/sh", "-c", "sleep 600 # {marker}"))):
+        await asyncio.sleep(600)
+asyncio.run(main())
+"""
+    host = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
+    while len(survivors(marker)) < 2:
+        await asyncio.sleep(0.05)
+    host.kill()
+    host.wait()
+    await eventually_gone(marker)
+
+
+FAKE = """
+import os, sys, time
+os.write(1, b"h\\0\\0\\0\\0")
+{words}
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "os.write(1, b'o\\xff\\xff\\xff\\xff')",
+        "os.write(1, b'z\\0\\0\\0\\0')",
+        "os.write(1, b'.\\0\\0\\0\\2[]')",
+        "os.write(1, b'.\\0\\0\\0\\5{oops')",
+        "os.write(1, b'.\\0\\0\\0\\x0a' + b'[' * 10)",
+        "os.write(1, b'p\\0\\0\\0\\1x')",
+        "os.write(1, b'h\\0\\0\\0\\1x')",
+        "os.write(1, b'o\\0'); os._exit(3)",
+        "os._exit(0)",
+    ],
+)
+async def test_a_zygote_that_makes_no_sense_is_ended(words: str) -> None:
+    wait = "os.read(0, 1 << 20); "
+    command = (sys.executable, "-I", "-c", FAKE.format(words=wait + words))
+    zygote = await Zygote.start(command, (), b"")
+    try:
+        run = zygote.begin(b"")
+        async with asyncio.timeout(20):
+            assert await run.wait() < 0
+            assert await run.stdout.read() == b""
+        assert not zygote.usable
+    finally:
+        await zygote.end()
+
+
+@pytest.mark.parametrize(("anomaly", "usable"), [("", True), ("descriptors", False)])
+async def test_a_zygote_that_is_not_what_it_was_is_let_go(anomaly: str, usable: bool) -> None:
+    told = json.dumps({"status": 0, "anomaly": anomaly}).encode()
+    words = f"os.read(0, 1 << 20); os.write(1, b'.' + {len(told).to_bytes(4, 'big')!r} + {told!r})"
+    zygote = await Zygote.start((sys.executable, "-I", "-c", FAKE.format(words=words)), (), b"")
+    try:
+        assert await zygote.begin(b"").wait() == 0
+        assert zygote.usable is usable
+    finally:
+        await zygote.end()
+
+
+async def test_a_zygote_that_does_not_end_a_child_is_ended() -> None:
+    zygote = await Zygote.start((sys.executable, "-I", "-c", FAKE.format(words="")), (), b"")
+    run = zygote.begin(b"")
+    run.kill()
+    async with asyncio.timeout(30):
+        assert await run.wait() < 0
+    await zygote.end()
+
+
+async def test_a_zygote_that_does_not_start_says_why() -> None:
+    command = (sys.executable, "-I", "-c", "import sys; sys.exit('no reason at all')")
+    with pytest.raises(WallNotBuilt, match="no reason at all"):
+        await Zygote.start(command, (), b"x" * 1_000_000)
