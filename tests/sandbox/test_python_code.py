@@ -111,3 +111,24 @@ async def test_a_conversation(sandbox: BubblewrapSandbox) -> None:
 async def test_a_program_and_code_at_once_are_refused(sandbox: BubblewrapSandbox) -> None:
     with pytest.raises(UsageError, match="at once"):
         await sandbox.run(RunRequest(argv=("/bin/true",), python="pass"))
+
+
+LIBRARY_FILES = {
+    "ours/__init__.py": b"",
+    "ours/first.py": b"from ours.inner.second import VALUE\nseen = [VALUE]\n",
+    "ours/inner/second.py": b"from __future__ import annotations\nVALUE = 42\n",
+    "ours/third.py": b"import ours.first\n",
+}
+
+
+async def test_a_library_is_there_to_import_and_fresh_each_time(sandbox: BubblewrapSandbox) -> None:
+    code = "import ours.third; from ours.first import seen; seen.append(len(seen)); print(seen)"
+    for _ in range(2):
+        result = await sandbox.run(RunRequest(python=code, library=LIBRARY_FILES))
+        assert (result.stdout, result.stderr) == (b"[42, 1]\n", b"")
+    assert (await sandbox.run(RunRequest(python=code))).status == "failed"  # nobody else's library is
+
+
+async def test_a_library_without_code_is_refused(sandbox: BubblewrapSandbox) -> None:
+    with pytest.raises(UsageError, match="library"):
+        await sandbox.run(RunRequest(argv=("/bin/true",), library=LIBRARY_FILES))

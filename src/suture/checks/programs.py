@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
-from suture.sandbox import ProgramLimits, RunRequest, interpreter_mounts, own_interpreter
+from suture.sandbox import LIBRARY, ProgramLimits, RunRequest
 from suture.settings import SandboxSettings
 
-__all__ = ["PRIVATE", "own_files", "own_program", "program_limits", "without_private"]
+__all__ = ["PRIVATE", "own_library", "own_program", "program_limits", "without_private"]
 
-PRIVATE = "_suture"
+PRIVATE = LIBRARY
 """The folder under `BOX` that holds our own files; no candidate may write there."""
-LIBRARY = ("asserts", "frames", "nonce_program", "split_candidate", "split_judge", "wire")
-BOOT = "import sys; sys.path.insert(0, '/box/{}'); from suture.checks.{} import main; main()"
+MODULES = ("asserts", "frames", "nonce_program", "split_candidate", "split_judge", "wire")
+BOOT = "from suture.checks.{} import main; main()"
 
 
 def without_private(files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -23,12 +23,10 @@ def without_private(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 @cache
-def own_files() -> dict[str, bytes]:
-    """Our programs as files to lay behind the wall."""
+def own_library() -> dict[str, bytes]:
+    """Our programs as modules behind the wall."""
     folder = resources.files("suture.checks")
-    return {
-        f"{PRIVATE}/suture/checks/{name}.py": folder.joinpath(f"{name}.py").read_bytes() for name in LIBRARY
-    }
+    return {f"suture/checks/{name}.py": folder.joinpath(f"{name}.py").read_bytes() for name in MODULES}
 
 
 def program_limits(settings: SandboxSettings, wall_s: float) -> ProgramLimits:
@@ -54,10 +52,9 @@ def own_program(
         settings: The wall.
         wall_s: The most seconds that it lives.
     """
-    interpreter = own_interpreter()
     return RunRequest(
-        argv=(interpreter.executable, "-I", "-S", "-B", "-c", BOOT.format(PRIVATE, name)),
-        files={**without_private(files), **own_files()},
-        mounts=interpreter_mounts(interpreter),
+        python=BOOT.format(name),
+        library=own_library(),
+        files=without_private(files),
         limits=program_limits(settings, wall_s),
     )

@@ -7,6 +7,7 @@ and it never runs untrusted code without a wall.
 from suture.sandbox.bubblewrap import BubblewrapSandbox
 from suture.sandbox.contract import (
     BOX,
+    LIBRARY,
     Capabilities,
     Channel,
     Mount,
@@ -24,6 +25,7 @@ from suture.sandbox.opening import open_sandbox
 
 __all__ = [
     "BOX",
+    "LIBRARY",
     "BubblewrapSandbox",
     "Capabilities",
     "Channel",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.resources
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
@@ -15,7 +15,15 @@ from suture.errors import SandboxBroken
 from suture.languages import Interpreter
 from suture.sandbox.channel import FrameChannel
 from suture.sandbox.command_line import ETC, find_bubblewraps, wall_arguments, zygote_wall_arguments
-from suture.sandbox.contract import Capabilities, Mount, ProgramLimits, RunRequest, RunResult
+from suture.sandbox.contract import (
+    BOX,
+    LIBRARY,
+    Capabilities,
+    Mount,
+    ProgramLimits,
+    RunRequest,
+    RunResult,
+)
 from suture.sandbox.copying import pack_for_zygote, pack_request, plain_request
 from suture.sandbox.diagnosis import PROC, unavailable
 from suture.sandbox.interpreter import own_interpreter
@@ -197,8 +205,7 @@ class BubblewrapSandbox:
         self, path: str, request: RunRequest, mounts: Sequence[Mount]
     ) -> AsyncIterator[Running]:
         if request.python is not None:
-            argv = (self._own.executable, "-I", "-S", "-B", "-c", request.python)
-            request = replace(request, argv=argv, python=None)
+            request = self._as_program(request, request.python)
         packed = pack_request(request)
         with ExitStack() as held:
             launch = await self._prepare(path, mounts, own_filter(), held)
@@ -210,6 +217,18 @@ class BubblewrapSandbox:
             running = await ColdProcess.start(packed, command, launch.inherit)
         yield running
 
+    def _as_program(self, request: RunRequest, code: str) -> RunRequest:
+        if request.library:
+            code = f"import sys; sys.path.insert(0, {f'{BOX}/{LIBRARY}'!r}); del sys\n{code}"
+        laid = {f"{LIBRARY}/{path}": content for path, content in request.library.items()}
+        return replace(
+            request,
+            argv=(self._own.executable, "-I", "-S", "-B", "-c", code),
+            python=None,
+            library={},
+            files={**request.files, **laid},
+        )
+
     @asynccontextmanager
     async def _warm(self, path: str, request: RunRequest, mounts: Sequence[Mount]) -> AsyncIterator[Running]:
         packed = pack_for_zygote(request)
@@ -219,10 +238,12 @@ class BubblewrapSandbox:
             key = tuple((mount, status.st_dev, status.st_ino) for mount, status in facts)
         except OSError as fault:
             raise WallNotBuilt(str(fault)) from fault
-        async with self._zygotes.lease(key, partial(self._start_zygote, path, mounts)) as zygote:
+        library = tuple(request.library.items())
+        start = partial(self._start_zygote, path, mounts, request.library)
+        async with self._zygotes.lease((key, library), start) as zygote:
             yield zygote.begin(packed)
 
-    async def _start_zygote(self, path: str, mounts: Sequence[Mount]) -> Zygote:
+    async def _start_zygote(self, path: str, mounts: Sequence[Mount], library: Mapping[str, bytes]) -> Zygote:
         with ExitStack() as held:
             launch = await self._prepare(path, mounts, own_filter(namespaces=True), held)
             command = (
@@ -230,7 +251,7 @@ class BubblewrapSandbox:
                 *zygote_wall_arguments(launch.mounts, launch.etc, launch.filter_fd),
                 *(self._own.executable, "-I", "-S", "-B", "-c", boot_source()),
             )
-            words = bundle((), [mount.target for mount in mounts])
+            words = bundle(library, [mount.target for mount in mounts])
             return await Zygote.start(command, launch.inherit, words)
 
     async def _prepare(self, path: str, mounts: Sequence[Mount], code: bytes, held: ExitStack) -> Launch:

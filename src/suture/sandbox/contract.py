@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 
 __all__ = [
     "BOX",
+    "LIBRARY",
     "Capabilities",
     "Channel",
     "Mount",
@@ -26,6 +27,9 @@ __all__ = [
 
 BOX = "/box"
 """The folder behind the wall that holds a request's files and is the program's working directory."""
+
+LIBRARY = "_suture"
+"""The folder under `BOX` that a request's library may lie in."""
 
 RunStatus = Literal["ok", "failed", "timeout", "memory", "output_limit", "signalled"]
 
@@ -77,6 +81,8 @@ class RunRequest:
         argv: The program and its arguments; never a shell string. Empty where `python` is given.
         python: Python code to run in place of a program, as `python -I -S -B -c` would, on the interpreter
             that runs Suture. Where the wall keeps one warm, this costs a fork and no start.
+        library: Trusted modules that `python` may import, as `.py` files under one folder of `sys.path`. A
+            warm wall imports all of them beforehand and lays none; a cold one lays them under `LIBRARY`.
         files: Files to lay under `BOX` first: relative POSIX path -> bytes. Checked on the host.
         stdin: What the program reads.
         env: Its whole environment besides `PATH`, `HOME`, `TMPDIR`, `LANG`.
@@ -87,6 +93,7 @@ class RunRequest:
 
     argv: tuple[str, ...] = ()
     python: str | None = None
+    library: Mapping[str, bytes] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
     stdin: bytes = b""
     env: Mapping[str, str] = field(default_factory=dict)

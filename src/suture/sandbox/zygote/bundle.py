@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 
@@ -15,6 +15,7 @@ PARTS = (
     "suture.sandbox.inside",
     "suture.sandbox.zygote.inside.kernel",
     "suture.sandbox.zygote.inside.child",
+    "suture.sandbox.zygote.inside.library",
     "suture.sandbox.zygote.inside.relay",
     "suture.sandbox.zygote.inside.serve",
 )
@@ -28,22 +29,27 @@ def boot_source() -> str:
     return _read("suture.sandbox.zygote.inside.boot")
 
 
-def bundle(warm: Sequence[str], shown: Sequence[str]) -> bytes:
+def bundle(library: Mapping[str, bytes], shown: Sequence[str]) -> bytes:
     """What the zygote reads first: its sources, then a frame of settings.
 
     Args:
-        warm: Modules to import before the first run.
+        library: Modules to import before the first run, as a request names them.
         shown: The paths of all mounts behind the wall.
     """
     covered = [path for path in shown if path.startswith("/tmp/")]
     sources = json.dumps([*((name, "") for name in PACKAGES), *((name, _read(name)) for name in PARTS)])
-    settings = json.dumps({"filter": own_filter().hex(), "warm": list(warm), "covered": covered})
+    modules = {_module(path): content.decode("utf-8") for path, content in library.items()}
+    settings = json.dumps({"filter": own_filter().hex(), "library": modules, "covered": covered})
     return b"".join(
         (
             *(len(sources).to_bytes(4, "big"), sources.encode("ascii")),
             *(b"s", len(settings).to_bytes(4, "big"), settings.encode("ascii")),
         )
     )
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import json
 import os
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.child import live
+from suture.sandbox.zygote.inside.library import take_library
 from suture.sandbox.zygote.inside.relay import Host, HostGone, Relay
 
 __all__ = ["main"]
@@ -128,9 +128,8 @@ def main() -> CodeType | None:
     kernel.protect()
     try:
         settings = json.loads(host.wait_frame()[1])
-        for name in settings["warm"]:
-            importlib.import_module(name)
         hide()
+        take_library(settings["library"])
         gc.collect()
         gc.freeze()
         return Zygote(host, bytes.fromhex(settings["filter"]), settings["covered"]).serve()
