@@ -20,7 +20,7 @@ $(STAMP): constraints/dev.txt pyproject.toml
 
 demo: $(STAMP)  ## Heal a broken program and write a function, live, on the embedded model
 	$(BIN)/suture models pull qwen2.5-coder-1.5b
-	$(BIN)/suture heal examples/shopping_cart --test "python -m pytest -q"
+	$(BIN)/suture heal examples/broken/ --test "python -m pytest -q"
 	$(BIN)/suture run --example
 
 test: $(STAMP)  ## Run the whole test suite
