@@ -61,7 +61,8 @@ async def solve(
         model: `provider:model`, a `Model` or a LangChain chat model; the settings' where not given.
         sandbox: The wall; the settings' where not given.
         apply: Write the code into the current folder when every trusted check passes.
-        on_event: Called with each event of the run's ledger, from the ledger.
+        on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
+            the run has ended.
 
     Raises:
         UsageError: The task cannot be worked with.
@@ -71,10 +72,20 @@ async def solve(
     """
     if isinstance(task, str):
         task = write_task(task, test=Path(test) if test else None, asserts=asserts, entry_point=entry_point)
+    if apply and task.kind == "write":
+        _require_new(Path(task.module))
     settings = settings or load_settings(Path.cwd()).settings
     return await _run(
         task, settings, Path.cwd(), model=model, sandbox=sandbox, apply=apply, on_event=on_event
     )
+
+
+def _require_new(module: Path) -> None:
+    if module.exists():
+        raise UsageError(
+            f"{str(module)!r} exists already and would be overwritten",
+            remedy="move it away, or mend it with `suture heal`",
+        )
 
 
 async def heal(
@@ -98,7 +109,8 @@ async def heal(
         model: `provider:model`, a `Model` or a LangChain chat model; the settings' where not given.
         sandbox: The wall; the settings' where not given.
         apply: Write the verified change into the project; without it the project stays untouched.
-        on_event: Called with each event of the run's ledger, from the ledger.
+        on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
+            the run has ended.
 
     Raises:
         UsageError: There is nothing to heal, or no way to test it.

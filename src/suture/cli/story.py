@@ -16,7 +16,7 @@ from suture.records import Candidate, Event, Task, Verdict, from_plain
 __all__ = ["run_as_json", "run_as_text", "state_of", "summary_row"]
 
 FACTS_SHOWN = 5
-ENDS = ("run.finished", "run.refused", "run.broken")
+ENDS = ("run.finished", "run.refused")
 """The events after which nothing more happens."""
 
 
@@ -37,7 +37,7 @@ def summary_row(run: RunFolder) -> tuple[str, str, str, str]:
     """One run in a list: id, how it stands, tokens used, the first line of the task."""
     reading = read_ledger(run.ledger_path)
     finished = _data_of(reading, "run.finished")
-    refused = any(event.kind in ("run.refused", "run.broken") for event in reading.events)
+    refused = any(event.kind == "run.refused" for event in reading.events)
     stands = str(finished.get("outcome", "")) or ("error" if refused else state_of(run, reading))
     statement = str(_data_of(reading, "run.started").get("statement", "")).strip()
     tokens = spend_of(reading.events).tokens

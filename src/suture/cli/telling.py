@@ -133,5 +133,4 @@ TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "candidate.regressed": _regressed,
     "run.finished": _finished,
     "run.refused": _refused,
-    "run.broken": _refused,
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from suture.errors import BudgetExceeded
@@ -117,6 +119,22 @@ class Budget:
         if self.limits.seconds is not None and used >= self.limits.seconds:
             raise BudgetExceeded("seconds", used, self.limits.seconds)
 
+    @asynccontextmanager
+    async def time_limit(self) -> AsyncIterator[None]:
+        """Cut a slow act off when the time is up.
+
+        Raises:
+            BudgetExceeded: No seconds are left, or none were before the act ended.
+        """
+        self.require_time()
+        try:
+            async with asyncio.timeout(self.remaining_s()) as scope:
+                yield
+        except TimeoutError:
+            if not scope.expired() or self.limits.seconds is None:
+                raise
+            raise BudgetExceeded("seconds", self.spend().seconds, self.limits.seconds) from None
+
     def reserve(self, what: str, *, attempts: int = 0, tokens: int = 0) -> Reservation:
         """Set aside the most that an act can cost, before it starts.
 
@@ -149,6 +167,10 @@ class Budget:
     ) -> None:
         """Replace a reservation by what the act really cost; its attempts are spent."""
         self._close(reservation, reservation.attempts, prompt_tokens, completion_tokens, model_calls)
+
+    def write_off(self, reservation: Reservation) -> None:
+        """Book the tokens of a call whose answer never came: it may have cost all of them, and no attempt."""
+        self._close(reservation, 0, reservation.tokens, 0, 1)
 
     def release(self, reservation: Reservation) -> None:
         """Give a reservation back: the act did not happen, through no fault of the candidate."""

@@ -11,7 +11,7 @@ from suture.records import Event
 
 __all__ = ["LAST_EVENTS", "follow_ledger"]
 
-LAST_EVENTS = ("run.finished", "run.refused", "run.broken")
+LAST_EVENTS = ("run.finished", "run.refused")
 """Kinds after which a run writes nothing more of its own."""
 
 

@@ -47,8 +47,15 @@ def _visible_tests(context: RunContext) -> str:
         for path, content in task.files.items()
         if path in task.test_command and path.endswith(".py")
     ]
-    text = "\n".join([*asserts, *files])
-    return text if len(text) <= MAX_TEST_CHARS else ""
+    return _first_lines("\n".join([*asserts, *files]))
+
+
+def _first_lines(text: str) -> str:
+    """As many whole lines as a prompt has room for, and how many were cut."""
+    if len(text) <= MAX_TEST_CHARS:
+        return text
+    kept = text[:MAX_TEST_CHARS].rpartition("\n")[0]
+    return f"{kept}\n# ... {text.count(chr(10)) - kept.count(chr(10))} more lines are not shown"
 
 
 def _repair_brief(
@@ -86,7 +93,7 @@ def _digest(parent: TriedEntry, state: LoopState, context: RunContext) -> tuple[
 
 
 def _attempt(entry: TriedEntry, context: RunContext) -> Attempt:
-    facts = context.verdict(entry["verdict"]).counterexamples
+    facts = _deciding_facts(context.verdict(entry["verdict"]), context.settings.loop.trust_threshold)
     return Attempt(
         label=entry["label"],
         passed=entry["passed"],

@@ -78,4 +78,5 @@ class RunContext:
             attempts_left=self.budget.remaining_attempts(),
             checks=state["checks"],
             faults=tuple(p["fault"] for p in last) if all(p["fault"] for p in last) else (),
+            last_fault=last[-1]["message"] if last else "",
         )

@@ -23,13 +23,15 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         if best.origin == "user":
             return _stop("nothing_to_heal", "every test passes as it is")
         return _stop("healed", "every trusted check passes")
+    if progress.kind == "heal" and progress.tried[0].failed == 0:
+        return _stop("not_healed", "no test decides: all of them are skipped")
     if progress.round == 0:
         return _within_budget(_fresh(progress, recipe, recipe.opening, greedy=True), progress)
     if progress.faults and set(progress.faults) == {"budget"}:
         return _stop("budget_exhausted", "the next model call could exceed the budget")
     if progress.faults and set(progress.faults) <= {"budget", "model"}:
-        return _stop("infra_error", "the model could not be asked")
-    if progress.checks == 0:
+        return _stop("infra_error", f"the model could not be asked: {progress.last_fault}")
+    if progress.checks == 0 and best is not None:
         return _stop("not_healed", "there is no check to trust: the code is returned unverified")
     if recipe.max_rounds is not None and progress.round >= recipe.max_rounds:
         return _stop("not_healed", f"recipe {recipe.name} gives up after {recipe.max_rounds} round(s)")

@@ -55,6 +55,7 @@ class Progress:
         attempts_left: Attempts that the budget still holds; `None` for no limit.
         checks: Deciding checks there are; 0 means that nothing can be trusted.
         faults: Kinds of the faults of the last round, where it brought no candidate at all.
+        last_fault: What the last of them said.
     """
 
     kind: TaskKind
@@ -65,6 +66,7 @@ class Progress:
     attempts_left: int | None = None
     checks: int = 1
     faults: tuple[str, ...] = ()
+    last_fault: str = ""
 
     @property
     def best(self) -> Tried | None:
@@ -73,13 +75,13 @@ class Progress:
 
 
 def best_of(tried: Sequence[Tried]) -> Tried | None:
-    """The best candidate: no regression, then most checks passed, then fewest failed, then the earliest.
+    """The best candidate: solved, then no regression, most checks passed, fewest failed, the earliest.
 
     A candidate that breaks what worked loses even to the code it started from.
     """
     if not tried:
         return None
-    return max(tried, key=lambda t: (-t.regressed, t.passed, -t.failed, -tried.index(t)))
+    return max(tried, key=lambda t: (t.solved, -t.regressed, t.passed, -t.failed, -tried.index(t)))
 
 
 def tally(verdict: Verdict, base: Verdict | None, threshold: float) -> tuple[int, int, int]:
@@ -95,11 +97,11 @@ def tally(verdict: Verdict, base: Verdict | None, threshold: float) -> tuple[int
     return passed, len(deciding) - passed, regressed
 
 
-def failure_signature(verdict: Verdict) -> str:
-    """A hash of which checks failed and how; prose and line numbers are left out."""
+def failure_signature(verdict: Verdict, threshold: float) -> str:
+    """A hash of which deciding checks failed and how; prose and line numbers are left out."""
     failures = [
         (o.check_id, o.status, o.counterexample.exception.split(":")[0] if o.counterexample else "")
         for o in verdict.outcomes
-        if o.check_id in verdict.failed
+        if o.check_id in verdict.failed and o.trust >= threshold
     ]
     return content_hash(sorted(failures))

@@ -8,11 +8,20 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from suture.errors import BudgetExceeded, Cancelled, PrerequisiteError, SandboxError, StorageError, UsageError
+from suture.errors import (
+    BudgetExceeded,
+    Cancelled,
+    PrerequisiteError,
+    SandboxError,
+    StorageError,
+    UsageError,
+)
 from suture.ledger import read_ledger
 from suture.loop.context import RunContext
 from suture.loop.graph import build_graph
 from suture.loop.nodes.finish import write_result
+from suture.loop.progress import best_of
+from suture.loop.salvage import with_judged_candidates
 from suture.loop.state import SCHEMA_VERSION, LoopState, first_state
 from suture.records import Outcome, Result, from_plain, to_plain
 
@@ -22,7 +31,8 @@ __all__ = ["run_task"]
 async def run_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) -> Result:
     """Run a task to its outcome.
 
-    Every way to end leaves `run.finished` in the ledger, with the best candidate so far.
+    Every way to end leaves its last event in the ledger: `run.refused` where the task cannot be worked with,
+    else `run.finished` with the best candidate so far.
 
     Args:
         context: What the run works with.
@@ -31,6 +41,7 @@ async def run_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) 
     Raises:
         UsageError: The task cannot be worked with.
         PrerequisiteError: Something is missing: a sandbox, a model, a key.
+        ModelAuthError: The provider refused the key.
         Cancelled: The user stopped it.
         StorageError: The run folder cannot be written.
     """
@@ -53,20 +64,20 @@ async def run_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) 
     config: RunnableConfig = {"configurable": {"thread_id": folder.id}, "recursion_limit": 10_000}
     try:
         await graph.ainvoke(first_state(folder.id), config, context=context, durability="sync")
-    except (UsageError, PrerequisiteError) as fault:
-        ledger.append("run.refused", {"kind": type(fault).__name__, "message": str(fault)})
-        raise
-    except BudgetExceeded as fault:
-        return await _end(context, graph, config, "budget_exhausted", str(fault))
-    except SandboxError as fault:
-        return await _end(context, graph, config, "infra_error", str(fault))
     except asyncio.CancelledError:
         await _end(context, graph, config, "cancelled", "stopped by the user")
         raise Cancelled("stopped", remedy=f"see `suture show {folder.id}`") from None
+    except BudgetExceeded as fault:
+        return await _end(context, graph, config, "budget_exhausted", str(fault))
     except StorageError:
+        raise  # there is nowhere left to write to
+    except (UsageError, PrerequisiteError) as fault:
+        ledger.append("run.refused", {"kind": type(fault).__name__, "message": str(fault)})
         raise
     except Exception as fault:
-        ledger.append("run.broken", {"kind": type(fault).__name__, "message": str(fault)})
+        result = await _end(context, graph, config, "infra_error", f"{type(fault).__name__}: {fault}")
+        if isinstance(fault, SandboxError):
+            return result
         raise
     return _result_of(context)
 
@@ -74,9 +85,13 @@ async def run_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) 
 async def _end(
     context: RunContext, graph: Any, config: RunnableConfig, outcome: Outcome, reason: str
 ) -> Result:
-    """Name the outcome of a run that did not reach its last node; work with the last checkpoint."""
+    """Name the outcome of a run that did not reach its last node, and keep the best it had."""
     snapshot = await graph.aget_state(config)
-    state = cast(LoopState, snapshot.values or first_state(context.folder.id))
+    state = cast(LoopState, {**first_state(context.folder.id), **snapshot.values})
+    state = with_judged_candidates(state, context)
+    best = best_of([context.tried(entry) for entry in state["tried"]])
+    if best is not None and best.solved and best.origin != "user":
+        outcome, reason = "healed", f"every trusted check passes ({reason})"
     return write_result(state, context, outcome, reason)
 
 

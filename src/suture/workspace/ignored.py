@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -18,20 +19,32 @@ NEVER_CODE: Mapping[str, str] = {
         "cache",
     ),
     ".suture": "Suture's own",
-    # A snapshot ends up in the run folder and behind the wall; secrets belong in neither.
-    **dict.fromkeys((".env", ".env.local", ".envrc"), "may hold secrets"),
 }
+
+SECRETS = (
+    *(".env", ".env.*", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".aws", ".ssh"),
+    *("*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
+    *("secrets.*", "credentials.json", "credentials.ini", "credentials.yml", "credentials.yaml"),
+)
+"""A snapshot ends up in the run folder and behind the wall; secrets belong in neither."""
+NO_SECRETS = ("*.example", "*.sample", "*.template", "*.dist", "*.py", "*.pub")
 
 
 def never_code(path: Path) -> str | None:
     """Why this file or folder is never part of a project's code; `None` where it may be."""
     reason = NEVER_CODE.get(path.name)
+    if reason is None and _named(path, SECRETS) and not _named(path, NO_SECRETS):
+        return "may hold secrets"
     if reason is None and path.suffix in (".pyc", ".pyo"):
         return "cache"
     with contextlib.suppress(PermissionError):  # a closed folder: the walk will say so
         if reason is None and (path / "pyvenv.cfg").is_file():
             return "installed packages"
     return reason
+
+
+def _named(path: Path, globs: Iterable[str]) -> bool:
+    return any(fnmatch(path.name, glob) for glob in globs)
 
 
 class IgnoreRules:

@@ -8,6 +8,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.checks import check_candidate
+from suture.errors import BudgetExceeded
 from suture.loop.context import RunContext
 from suture.loop.progress import failure_signature, tally
 from suture.loop.state import LoopState, Proposal, TriedEntry
@@ -35,12 +36,13 @@ async def check(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any
             verdict = await judge(context.candidate(proposal["blob"]), context)
         return _entry(proposal, verdict, base, context)
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(proposal)) for proposal in waiting.values()]
-    except BaseExceptionGroup as faults:
-        raise faults.exceptions[0] from None
-    return {"tried": [*state["tried"], *(task.result() for task in tasks)], "round": state["round"] + 1}
+    answers = await asyncio.gather(*map(one, waiting.values()), return_exceptions=True)
+    entries = [answer for answer in answers if not isinstance(answer, BaseException)]
+    faults = [answer for answer in answers if isinstance(answer, BaseException)]
+    # Out of time with verdicts in hand is for the policy to judge: one of them may have solved the task.
+    if faults and not (entries and all(isinstance(fault, BudgetExceeded) for fault in faults)):
+        raise faults[0]
+    return {"tried": [*state["tried"], *entries], "round": state["round"] + 1}
 
 
 async def judge(candidate: Candidate, context: RunContext) -> Verdict:
@@ -50,14 +52,8 @@ async def judge(candidate: Candidate, context: RunContext) -> Verdict:
         BudgetExceeded: The time is up.
         SandboxError: The wall failed.
     """
-    suite = await context.load_suite()
-    context.budget.require_time()
-    try:
-        async with asyncio.timeout(context.budget.remaining_s()):
-            verdict = await check_candidate(candidate, suite)
-    except TimeoutError:
-        context.budget.require_time()
-        raise
+    async with context.budget.time_limit():
+        verdict = await check_candidate(candidate, await context.load_suite())
     threshold = context.settings.loop.trust_threshold
     passed, failed, _ = tally(verdict, None, threshold)
     context.ledger.append(
@@ -94,5 +90,5 @@ def _entry(proposal: Proposal, verdict: Verdict, base: Verdict | None, context: 
         passed=passed,
         failed=failed,
         regressed=regressed,
-        signature=failure_signature(verdict),
+        signature=failure_signature(verdict, context.settings.loop.trust_threshold),
     )

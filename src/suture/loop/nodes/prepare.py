@@ -18,7 +18,8 @@ __all__ = ["prepare"]
 async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Collect the checks; for a `heal` task run them on the code as it is."""
     context = runtime.context
-    await context.load_suite()
+    async with context.budget.time_limit():
+        await context.load_suite()
     threshold = context.settings.loop.trust_threshold
     has_tests = bool(context.task.test_command)
     trusted = [check for check in context.task.checks if check.trust >= threshold]
@@ -49,5 +50,5 @@ async def _base(context: RunContext) -> TriedEntry:
         passed=passed,
         failed=failed,
         regressed=0,
-        signature=failure_signature(verdict),
+        signature=failure_signature(verdict, context.settings.loop.trust_threshold),
     )

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
 
-from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError
+from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError, ModelTimeout
 from suture.loop.briefs import brief_for, messages_for
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState, Proposal, TriedEntry
@@ -129,14 +129,13 @@ async def _ask(messages: tuple[Message, ...], move: Move, context: RunContext) -
     reservation = budget.reserve(f"{move.kind} {move.index}", attempts=1, tokens=bound + most)
     sampling = Sampling(temperature=move.temperature, max_tokens=most, index=move.index)
     try:
-        async with asyncio.timeout(budget.remaining_s()):
+        async with budget.time_limit():
             reply = await context.model.complete(messages, sampling)
-    except TimeoutError:
-        budget.settle(reservation)
-        budget.require_time()
-        raise
     except MalformedReply:
         budget.settle(reservation, model_calls=1)
+        raise
+    except (BudgetExceeded, ModelTimeout):
+        budget.write_off(reservation)
         raise
     except BaseException:
         budget.release(reservation)

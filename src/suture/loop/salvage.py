@@ -1,0 +1,53 @@
+"""What a run that was cut short had reached: its last checkpoint, and the ledger for what came after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from suture.loop.context import RunContext
+from suture.loop.progress import failure_signature, tally
+from suture.loop.state import LoopState, TriedEntry
+from suture.records import Origin
+
+__all__ = ["with_judged_candidates"]
+
+
+def with_judged_candidates(state: LoopState, context: RunContext) -> LoopState:
+    """The state, and in it every candidate that was judged before the end: the ledger is the record.
+
+    Args:
+        state: As of the last checkpoint.
+        context: The run.
+    """
+    known = {entry["candidate"] for entry in state["tried"]}
+    proposed: dict[str, Any] = {}
+    found: list[TriedEntry] = []
+    for event in context.ledger.events:
+        name = event.data.get("candidate", "")
+        if event.kind == "candidate.proposed":
+            proposed.setdefault(name, event.data)
+        elif event.kind == "candidate.checked" and name in proposed and name not in known:
+            known.add(name)
+            found.append(_entry(proposed[name], event.data["verdict"], state, context))
+    return {**state, "tried": [*state["tried"], *found]}
+
+
+def _entry(proposed: dict[str, Any], blob: str, state: LoopState, context: RunContext) -> TriedEntry:
+    threshold = context.settings.loop.trust_threshold
+    verdict = context.verdict(blob)
+    passed, failed, regressed = tally(verdict, context.base_verdict(state), threshold)
+    origin: Origin = proposed["origin"]
+    return TriedEntry(
+        candidate=proposed["candidate"],
+        blob=proposed["blob"],
+        verdict=blob,
+        label=proposed["label"],
+        origin=origin,
+        round=state["round"],
+        start=state["round"],
+        depth=0,
+        passed=passed,
+        failed=failed,
+        regressed=regressed,
+        signature=failure_signature(verdict, threshold),
+    )

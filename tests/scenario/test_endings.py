@@ -1,0 +1,137 @@
+"""However a run ends, the best candidate that was judged is in its result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from suture.api import example_task, heal, solve
+from suture.errors import Cancelled, ModelAuthError, SandboxBroken, UsageError
+from suture.ledger import find_run, read_ledger
+from suture.records import Check, Event, Result, from_plain
+from suture.sandbox import BubblewrapSandbox, Channel, RunRequest, RunResult
+from suture.settings import BudgetSettings, Settings
+from suture.testing import ScriptedModel
+
+TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"
+RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
+HALF = "```python\ndef add(a, b):\n    return 3\n```"
+HANGS = "```python\ndef add(a, b):\n    while True:\n        pass\n```"
+
+
+def last_result(settings: Settings) -> Result:
+    folder = find_run(settings.paths.home, "last")
+    event = read_ledger(folder.ledger_path).events[-1]
+    assert event.kind == "run.finished"
+    return from_plain(Result, folder.get_json(event.data["result"]))
+
+
+async def test_a_right_candidate_of_a_round_that_ran_out_of_time_is_not_lost(settings: Settings) -> None:
+    short = settings.model_copy(update={"budget": BudgetSettings(attempts=8, seconds=6)})
+    model = ScriptedModel([HALF, RIGHT, HANGS, HANGS, HANGS])
+    result = await solve(TASK, settings=short, model=model)
+    assert result.outcome == "healed"
+    assert result.candidate is not None
+    assert "a + b" in result.candidate.files["solution.py"]
+
+
+async def test_a_cancelled_run_keeps_its_best_candidate(settings: Settings) -> None:
+    judged = asyncio.Event()
+
+    def listen(event: Event) -> None:
+        if event.kind == "candidate.checked":
+            judged.set()
+
+    slow = ScriptedModel([HALF, *[HANGS] * 9])
+    run = asyncio.create_task(solve(TASK, settings=settings, model=slow, on_event=listen))
+    await judged.wait()
+    await asyncio.sleep(0.5)
+    run.cancel()
+    with pytest.raises(Cancelled):
+        await run
+    result = last_result(settings)
+    assert result.outcome == "cancelled"
+    assert result.candidate is not None
+    assert "return 3" in result.candidate.files["solution.py"]
+
+
+async def test_a_key_that_is_refused_later_loses_nothing(settings: Settings) -> None:
+    model = ScriptedModel([HALF, *[ModelAuthError("refused")] * 4])
+    with pytest.raises(ModelAuthError):
+        await solve(TASK, settings=settings, model=model)
+    assert last_result(settings).candidate is not None
+
+
+class BreakingSandbox:
+    """A real wall that falls at the third use."""
+
+    name = "breaking"
+
+    def __init__(self) -> None:
+        self._wall = BubblewrapSandbox()
+        self._uses = 0
+
+    async def run(self, request: RunRequest) -> RunResult:
+        return await self._wall.run(request)
+
+    @asynccontextmanager
+    async def open(self, request: RunRequest) -> AsyncIterator[Channel]:
+        self._uses += 1
+        if self._uses > 2:
+            raise SandboxBroken("the wall fell")
+        async with self._wall.open(request) as channel:
+            yield channel
+
+    async def close(self) -> None:
+        await self._wall.close()
+
+
+async def test_a_wall_that_falls_is_an_infrastructure_error_with_the_best_so_far(settings: Settings) -> None:
+    wall = BreakingSandbox()
+    result = await solve(TASK, settings=settings, model=ScriptedModel([HALF, *[RIGHT] * 4]), sandbox=wall)
+    await wall.close()
+    assert result.outcome == "infra_error"
+    assert "the wall fell" in result.reason
+    assert result.candidate is not None
+
+
+async def test_untrusted_facts_stay_out_of_every_prompt(settings: Settings) -> None:
+    guess = Check(
+        id="guess", provenance="spec", source="assert merge_intervals([(7, 7)]) == 987654", trust=0.2
+    )
+    task = replace(example_task(), checks=(*example_task().checks, guess))
+    wrong = [f"```python\ndef merge_intervals(intervals):\n    return {n}\n```" for n in range(20)]
+    model = ScriptedModel(wrong)
+    await solve(task, settings=settings, model=model)
+    assert len(model.calls) > 5
+    assert not [call for call in model.calls if "987654" in call.messages[-1].content]
+
+
+async def test_an_existing_file_is_refused_before_anything_is_paid(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.paths.home.mkdir(parents=True)
+    monkeypatch.chdir(settings.paths.home)
+    (settings.paths.home / "solution.py").write_text("mine = 1\n")
+    model = ScriptedModel([RIGHT])
+    with pytest.raises(UsageError, match="exists already"):
+        await solve(TASK, settings=settings, model=model, apply=True)
+    assert not model.calls
+    assert (settings.paths.home / "solution.py").read_text() == "mine = 1\n"
+
+
+async def test_a_project_whose_tests_are_all_skipped_ends_at_once(settings: Settings) -> None:
+    project = settings.paths.home.parent / "project"
+    project.mkdir()
+    (project / "calc.py").write_text("def add(a, b):\n    return a - b\n")
+    skipped = "import pytest\n\n\n@pytest.mark.skip\ndef test_add():\n    assert False\n"
+    (project / "test_calc.py").write_text(skipped)
+    model = ScriptedModel([RIGHT])
+    result = await heal(project, test="python -m pytest -q", settings=settings, model=model)
+    assert result.outcome == "not_healed"
+    assert "skipped" in result.reason
+    assert not model.calls
