@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import importlib.resources
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -36,6 +36,12 @@ from suture.sandbox.zygote import Zygote, ZygoteKeeper
 from suture.sandbox.zygote.bundle import boot_source, bundle
 
 __all__ = ["BubblewrapSandbox"]
+
+FORKED_VARIABLES = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+"""Settings of an interpreter that can still be made after it has started."""
+
+PRELOAD_LIMITS = ("/usr/bin/prlimit", f"--as={8 << 30}", "--nproc=4096", "--cpu=300", "--core=0", "--")
+"""A project's environment may hold code that nobody has read, and it runs before any run's own limits."""
 
 COLD_ONLY: dict[str, str] = {}
 """Bubblewraps that cannot build a warm wall here, and why; found out once in the life of this process."""
@@ -70,6 +76,21 @@ class Launch:
     inherit: tuple[int, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ZygoteKind:
+    """What a zygote has been made ready for.
+
+    Attributes:
+        start: The interpreter and its options.
+        library: Modules that it has imported, as a request brings them.
+        preload: Code that it has run.
+    """
+
+    start: tuple[str, ...]
+    library: tuple[tuple[str, bytes], ...] = ()
+    preload: str = ""
+
+
 class BubblewrapSandbox:
     """Runs each program behind a wall of its own; see `contract.Sandbox`.
 
@@ -94,6 +115,7 @@ class BubblewrapSandbox:
         self._stages = StageKeeper()
         self._programs: set[Program] = set()
         self._zygotes = ZygoteKeeper()
+        self._not_preloaded: set[ZygoteKind] = set()
         self._cold = "it was asked for" if cold else ""
         self._bubblewrap: str | None = None
         self._choosing = asyncio.Lock()
@@ -231,27 +253,50 @@ class BubblewrapSandbox:
 
     @asynccontextmanager
     async def _warm(self, path: str, request: RunRequest, mounts: Sequence[Mount]) -> AsyncIterator[Running]:
-        packed = pack_for_zygote(request)
         # With inodes in the key, an environment that was made anew is not taken for the old one.
         facts = ((mount, os.stat(mount.source)) for mount in mounts)  # noqa: PTH116 - no disk is waited for
         try:
             key = tuple((mount, status.st_dev, status.st_ino) for mount, status in facts)
         except OSError as fault:
             raise WallNotBuilt(str(fault)) from fault
-        library = tuple(request.library.items())
-        start = partial(self._start_zygote, path, mounts, request.library)
-        async with self._zygotes.lease((key, library), start) as zygote:
-            yield zygote.begin(packed)
+        for kind in self._kinds(request):
+            packed = pack_for_zygote(request, forked=bool(kind.preload))
+            async with AsyncExitStack() as held:
+                start = partial(self._start_zygote, path, mounts, kind)
+                try:
+                    zygote = await held.enter_async_context(self._zygotes.lease((key, kind), start))
+                except (WallNotBuilt, SandboxBroken):
+                    if not kind.preload:
+                        raise
+                    self._not_preloaded.add(kind)
+                    continue
+                yield zygote.begin(packed)
+                return
 
-    async def _start_zygote(self, path: str, mounts: Sequence[Mount], library: Mapping[str, bytes]) -> Zygote:
+    def _kinds(self, request: RunRequest) -> Iterator[ZygoteKind]:
+        """What may serve a request, best first."""
+        preloaded = ZygoteKind(start=(*PRELOAD_LIMITS, *request.argv[:1], "-c"), preload=request.preload)
+        variables = {name for name in request.env if name.startswith("PYTHON")}
+        if (
+            request.preload
+            and request.argv[1:2] == ("-m",)
+            and len(request.argv) > 2
+            and variables <= FORKED_VARIABLES
+            and preloaded not in self._not_preloaded
+        ):
+            yield preloaded
+        bare = (self._own.executable, "-I", "-S", "-B", "-c")
+        yield ZygoteKind(start=bare, library=tuple(request.library.items()))
+
+    async def _start_zygote(self, path: str, mounts: Sequence[Mount], kind: ZygoteKind) -> Zygote:
         with ExitStack() as held:
             launch = await self._prepare(path, mounts, own_filter(namespaces=True), held)
             command = (
                 *launch.prefix,
                 *zygote_wall_arguments(launch.mounts, launch.etc, launch.filter_fd),
-                *(self._own.executable, "-I", "-S", "-B", "-c", boot_source()),
+                *(*kind.start, boot_source()),
             )
-            words = bundle(library, [mount.target for mount in mounts])
+            words = bundle(dict(kind.library), kind.preload, [mount.target for mount in mounts])
             return await Zygote.start(command, launch.inherit, words)
 
     async def _prepare(self, path: str, mounts: Sequence[Mount], code: bytes, held: ExitStack) -> Launch:

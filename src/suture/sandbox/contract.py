@@ -83,6 +83,10 @@ class RunRequest:
             that runs Suture. Where the wall keeps one warm, this costs a fork and no start.
         library: Trusted modules that `python` may import, as `.py` files under one folder of `sys.path`. A
             warm wall imports all of them beforehand and lays none; a cold one lays them under `LIBRARY`.
+        preload: Python code. Where `argv` is a Python interpreter with `-m MODULE`, a warm wall runs this
+            once in such an interpreter and forks the program from it, unless a file of the request would
+            stand for a module that is imported by then; a cold one starts the program as ever. The code sees
+            no file of any request, and must leave nothing that the program would notice.
         files: Files to lay under `BOX` first: relative POSIX path -> bytes. Checked on the host.
         stdin: What the program reads.
         env: Its whole environment besides `PATH`, `HOME`, `TMPDIR`, `LANG`.
@@ -94,6 +98,7 @@ class RunRequest:
     argv: tuple[str, ...] = ()
     python: str | None = None
     library: Mapping[str, bytes] = field(default_factory=dict)
+    preload: str = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
     stdin: bytes = b""
     env: Mapping[str, str] = field(default_factory=dict)

@@ -37,14 +37,18 @@ def pack_request(request: RunRequest) -> bytes:
     return marshal.dumps({**plain_request(request), "files": files})
 
 
-def pack_for_zygote(request: RunRequest) -> bytes:
+def pack_for_zygote(request: RunRequest, *, forked: bool = False) -> bytes:
     """Check a request and turn it into a frame's content: a 4-byte length, a JSON head, the files one by one.
+
+    Args:
+        request: What to run.
+        forked: Whether the zygote is an interpreter as `argv` names it, and is to run the module itself.
 
     Raises:
         UsageError: As `plain_request`.
     """
     sizes = [(path, len(content)) for path, content in request.files.items()]
-    head = json.dumps({**plain_request(request), "files": sizes}).encode("ascii")
+    head = json.dumps({**plain_request(request), "files": sizes, "forked": forked}).encode("ascii")
     return b"".join((len(head).to_bytes(4, "big"), head, *request.files.values()))
 
 

@@ -29,17 +29,20 @@ def boot_source() -> str:
     return _read("suture.sandbox.zygote.inside.boot")
 
 
-def bundle(library: Mapping[str, bytes], shown: Sequence[str]) -> bytes:
+def bundle(library: Mapping[str, bytes], preload: str, shown: Sequence[str]) -> bytes:
     """What the zygote reads first: its sources, then a frame of settings.
 
     Args:
         library: Modules to import before the first run, as a request names them.
+        preload: Code to run before the first run.
         shown: The paths of all mounts behind the wall.
     """
     covered = [path for path in shown if path.startswith("/tmp/")]
     sources = json.dumps([*((name, "") for name in PACKAGES), *((name, _read(name)) for name in PARTS)])
     modules = {_module(path): content.decode("utf-8") for path, content in library.items()}
-    settings = json.dumps({"filter": own_filter().hex(), "library": modules, "covered": covered})
+    settings = json.dumps(
+        {"filter": own_filter().hex(), "library": modules, "preload": preload, "covered": covered}
+    )
     return b"".join(
         (
             *(len(sources).to_bytes(4, "big"), sources.encode("ascii")),

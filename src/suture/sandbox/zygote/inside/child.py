@@ -5,6 +5,7 @@ The first process never runs a word of the program's. It reports on the run in t
 
 from __future__ import annotations
 
+import importlib
 import os
 import stat
 import sys
@@ -41,6 +42,7 @@ def live(
     try:
         settle(request["limits"]["disk_mb"] << 20, fds, covered)
         files, wall_s = request.pop("files"), request["wall_s"]
+        forked = request["forked"] and not clashes(files)
         try:
             for path, content in files.items():
                 lay(path, content)
@@ -58,7 +60,9 @@ def live(
     pid = os.fork()
     if pid == 0:
         if request["python"] is not None:
-            return become_python(request)
+            return become_python(request, request["python"])
+        if forked:
+            return become_module(request)
         become(request)
     supervise(request, pid, deadline)
     os._exit(0)
@@ -138,14 +142,42 @@ def tell(words: bytes) -> None:
         view = view[os.write(REPORT_FD, view) :]
 
 
-def become_python(request: dict[str, Any]) -> CodeType:
-    """Make this process look like an interpreter that has just started; answers the code to run."""
+def clashes(files: dict[str, bytes]) -> bool:
+    """Whether a file would be imported in place of a module that this process has imported already.
+
+    Args:
+        files: All of the program's; each folder that is no package may come to stand on `sys.path`.
+    """
+    folders = {path.rpartition("/")[0] for path in files}
+    folders |= {folder[:at] for folder in folders for at, sign in enumerate(folder) if sign == "/"}
+    names = set()
+    for path in (*files, *folders):
+        folder, _, name = path.rpartition("/")
+        if not folder or f"{folder}/__init__.py" not in files:
+            names.add(name.partition(".")[0])
+    return bool(names & {name.partition(".")[0] for name in sys.modules})
+
+
+def become_module(request: dict[str, Any]) -> CodeType:
+    """As `become_python`, for an interpreter with `-m`."""
+    environment = request["env"]
+    sys.argv[:] = ["-m", *request["argv"][3:]]
+    paths = environment.get("PYTHONPATH", "").split(":")
+    sys.path[:1] = [os.getcwd(), *(path for path in paths if path)]  # noqa: PTH109
+    sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
+    importlib.invalidate_caches()
+    code = "import runpy; runpy._run_module_as_main(%r)" % request["argv"][2]  # noqa: UP031 - what -m does
+    return become_python(request, code)
+
+
+def become_python(request: dict[str, Any], code: str) -> CodeType:
+    """Make this process look like an interpreter that has just started; answers what is to run."""
     kernel.show()
     os.close(REPORT_FD)
     limit(request["limits"])
     os.environ.update(request["env"])
     try:
-        return compile(request["python"], "<string>", "exec", dont_inherit=True)
+        return compile(code, "<string>", "exec", dont_inherit=True)
     except Exception as fault:
         sys.excepthook(type(fault), fault.with_traceback(None), None)
         sys.stderr.flush()

@@ -119,6 +119,8 @@ def hide() -> None:
 
 def main() -> CodeType | None:
     """Take the first frame as the settings, then serve."""
+    if sys.version_info < (3, 9):  # noqa: UP036 - a project's own interpreter may be older than ours
+        sys.exit("this interpreter is too old to be forked from")
     os.closerange(3, MOST_FDS)  # such as the namespace that our launcher came through
     host = Host(os.dup(0), os.dup(1))
     for handle in (0, 1):
@@ -130,6 +132,7 @@ def main() -> CodeType | None:
         settings = json.loads(host.wait_frame()[1])
         hide()
         take_library(settings["library"])
+        exec(compile(settings["preload"], "<preload>", "exec", dont_inherit=True), {"__name__": "preload"})
         gc.collect()
         gc.freeze()
         return Zygote(host, bytes.fromhex(settings["filter"]), settings["covered"]).serve()

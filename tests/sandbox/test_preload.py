@@ -1,0 +1,157 @@
+"""A program forked from an interpreter that has imported much does what a fresh one does, only sooner."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import pytest
+
+from suture.checks.test_command import PRELOAD
+from suture.languages import program_environment
+from suture.sandbox import (
+    BOX,
+    BubblewrapSandbox,
+    ProgramLimits,
+    RunRequest,
+    discover_interpreter,
+    interpreter_mounts,
+    own_interpreter,
+)
+
+MARK = "import sys, statistics; sys.forked = True"
+LONG = ProgramLimits(wall_s=100, cpu_s=100)
+
+
+def module(source: str, **fields: Any) -> RunRequest:
+    argv = (own_interpreter().executable, "-m", "program", "a", "b")
+    files = {"program.py": source.encode(), **fields.pop("files", {})}
+    return RunRequest(argv=argv, files=files, preload=MARK, limits=LONG, **fields)
+
+
+async def was_forked(sandbox: BubblewrapSandbox, **fields: Any) -> bool:
+    result = await sandbox.run(module("import sys; print(hasattr(sys, 'forked'))", **fields))
+    assert result.status == "ok", result.stderr
+    return result.stdout == b"True\n"
+
+
+async def test_only_a_warm_wall_forks(sandbox: BubblewrapSandbox) -> None:
+    warm = (await sandbox.capabilities()).mode == "warm"
+    for _ in range(2):
+        assert await was_forked(sandbox) is warm
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"files": {"statistics.py": b""}},
+        {"files": {"statistics/inner.py": b""}},
+        {"files": {"tests/statistics.py": b""}},
+        {"files": {"package/__init__.py": b"", "package/inner/statistics.py": b""}},
+        {"env": {"PYTHONOPTIMIZE": "1"}},
+    ],
+)
+async def test_what_a_fork_could_not_do_right_is_not_forked(
+    sandbox: BubblewrapSandbox, fields: dict[str, Any]
+) -> None:
+    assert not await was_forked(sandbox, **fields)
+
+
+async def test_a_module_inside_a_package_stands_for_nothing_else(sandbox: BubblewrapSandbox) -> None:
+    warm = (await sandbox.capabilities()).mode == "warm"
+    files = {"package/__init__.py": b"", "package/statistics.py": b""}
+    assert await was_forked(sandbox, files=files) is warm
+
+
+async def test_code_that_fails_does_no_harm(sandbox: BubblewrapSandbox) -> None:
+    request = RunRequest(
+        argv=(own_interpreter().executable, "-m", "program"),
+        files={"program.py": b"print('ran')"},
+        preload="raise SystemExit('never ready')",
+    )
+    for _ in range(2):
+        assert (await sandbox.run(request)).stdout == b"ran\n"
+
+
+async def test_its_names_are_those_of_a_fresh_interpreter(sandbox: BubblewrapSandbox) -> None:
+    source = (
+        "import os, sys; print(__name__, __file__, __spec__.name, sys.argv, sys.path, sorted(os.environ))"
+    )
+    request = module(source, env={"PYTHONPATH": "/box/src", "PYTHONDONTWRITEBYTECODE": "1"})
+    fresh = RunRequest(argv=request.argv, files=request.files, env=request.env)
+    assert (await sandbox.run(request)).stdout == (await sandbox.run(fresh)).stdout
+
+
+PROJECTS = {
+    "outcomes": {
+        "test_it.py": """
+import pytest
+@pytest.mark.parametrize("n", range(3))
+def test_passes(n, tmp_path, capsys): print(n); assert capsys.readouterr().out == f"{n}\\n"
+def test_fails(): assert [1, 2] == [1, 3]
+@pytest.mark.xfail
+def test_expected(): assert 0
+@pytest.mark.skip(reason="no")
+def test_skipped(): pass
+def test_error(nothing): pass
+def test_prints(): print("to stdout"); assert 0
+"""
+    },
+    "warnings are errors": {
+        "pytest.ini": "[pytest]\nfilterwarnings = error\n",
+        "test_it.py": "import hypothesis, anyio\ndef test_it(): pass\n",
+    },
+    "fixtures and a package": {
+        "app/__init__.py": "",
+        "app/core.py": "def double(n): return n + n\n",
+        "tests/conftest.py": "import pytest\n@pytest.fixture\ndef four(): return 4\n",
+        "tests/test_app.py": "from app.core import double\ndef test_it(four): assert double(four) == 9\n",
+    },
+    "a property": {
+        "test_it.py": """
+from hypothesis import given, settings, strategies as st
+@settings(derandomize=True)
+@given(st.integers())
+def test_it(n): assert n < 100
+"""
+    },
+    "no tests": {"test_it.py": ""},
+    "a broken file": {"test_it.py": "def test_it(:\n"},
+    "coroutines": {
+        "test_it.py": "import pytest\n@pytest.mark.asyncio\nasync def test_it(): assert 1 == 2\n",
+    },
+}
+
+
+@pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
+@pytest.mark.parametrize("name", PROJECTS)
+async def test_pytest_says_the_same(sandbox: BubblewrapSandbox, name: str) -> None:
+    interpreter = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
+    request = RunRequest(
+        argv=(
+            interpreter.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:langsmith_plugin",
+        ),
+        files={path: text.encode() for path, text in PROJECTS[name].items()},
+        env={**program_environment(interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1"},
+        mounts=interpreter_mounts(interpreter),
+        limits=LONG,
+    )
+    fresh = await sandbox.run(request)
+    for _ in range(2):
+        forked = await sandbox.run(RunRequest(**{**vars(request), "preload": PRELOAD}))
+        assert (forked.status, forked.exit_code) == (fresh.status, fresh.exit_code)
+        assert timeless(forked.stdout) == timeless(fresh.stdout)
+        assert timeless(forked.stderr) == timeless(fresh.stderr)
+
+
+def timeless(output: bytes) -> str:
+    text = re.sub(r"\d+\.\d+s", "TIME", output.decode())
+    return re.sub(r"0x[0-9a-f]+", "ADDRESS", text)
