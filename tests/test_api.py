@@ -14,8 +14,8 @@ from suture.ledger import find_run
 SPECIFICATION = (
     "def merge_intervals(intervals):\n"
     '    """Merge intervals that overlap or touch.\n\n'
-    "    >>> merge_intervals([(1, 2), (2, 3)])\n"
-    "    [(1, 3)]\n"
+    "    >>> merge_intervals([[1, 2], [2, 3]])\n"
+    "    [[1, 3]]\n"
     '    """\n'
 )
 PROMISED = {
@@ -53,7 +53,7 @@ def test_the_iterations_are_a_limit_and_the_failure_is_told(tmp_path: Path) -> N
     result = SelfHealingAgent(model_provider="mock", max_iterations=1).run(SPECIFICATION)
     assert result["is_complete"] is False
     assert result["iteration"] == 1
-    assert result["execution_error"] == "[(1, 2), (2, 3)]"
+    assert result["execution_error"] == "[[1, 2], [2, 3]]"
     assert result["critic_feedback"]
     assert find_run(tmp_path / "home", result["run_id"]).ledger_path.is_file()
 
@@ -86,7 +86,7 @@ def test_the_native_api_is_reached_from_the_package() -> None:
 def test_a_langchain_chat_model_is_taken_as_it_is() -> None:
     from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
-    reply = "```python\ndef merge_intervals(intervals):\n    return [(1, 3)]\n```"
+    reply = "```python\ndef merge_intervals(intervals):\n    return [[1, 3]]\n```"
     model = FakeListChatModel(responses=[reply])
     result = suture.run_sync(suture.solve(SPECIFICATION, model=model))
     assert result.outcome == "healed"

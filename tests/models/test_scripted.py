@@ -104,6 +104,6 @@ async def test_the_packaged_script_is_wrong_first_and_right_second() -> None:
         exec(text.split("```python\n")[1].split("```")[0], space)  # our own file
         merge = space["merge_intervals"]
         assert callable(merge)
-        assert merge([(1, 3), (2, 6), (8, 10)]) == [(1, 6), (8, 10)]
-        results.append(merge([(1, 2), (2, 3)]) == [(1, 3)])
+        assert merge([[1, 3], [2, 6], [8, 10]]) == [[1, 6], [8, 10]]
+        results.append(merge([[1, 2], [2, 3]]) == [[1, 3]])
     assert results == [False, True, True]

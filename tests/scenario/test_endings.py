@@ -101,7 +101,7 @@ async def test_a_wall_that_falls_is_an_infrastructure_error_with_the_best_so_far
 
 async def test_untrusted_facts_stay_out_of_every_prompt(settings: Settings) -> None:
     guess = Check(
-        id="guess", provenance="spec", source="assert merge_intervals([(7, 7)]) == 987654", trust=0.2
+        id="guess", provenance="spec", source="assert merge_intervals([[7, 7]]) == 987654", trust=0.2
     )
     task = replace(example_task(), checks=(*example_task().checks, guess))
     wrong = [f"```python\ndef merge_intervals(intervals):\n    return {n}\n```" for n in range(20)]

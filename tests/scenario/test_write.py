@@ -128,7 +128,7 @@ async def test_an_untrusted_check_informs_and_never_decides(settings: Settings) 
         example_task(),
         checks=(
             *example_task().checks,
-            Check(id="guess", provenance="spec", source="assert merge_intervals([]) == [(0, 0)]", trust=0.5),
+            Check(id="guess", provenance="spec", source="assert merge_intervals([]) == [[0, 0]]", trust=0.5),
         ),
     )
     result = await solve(task, settings=settings, model="scripted:example")
