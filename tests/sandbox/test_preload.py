@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 from typing import Any
@@ -155,3 +156,11 @@ async def test_pytest_says_the_same(sandbox: BubblewrapSandbox, name: str) -> No
 def timeless(output: bytes) -> str:
     text = re.sub(r"\d+\.\d+s", "TIME", output.decode())
     return re.sub(r"0x[0-9a-f]+", "ADDRESS", text)
+
+
+@pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
+async def test_what_was_dear_to_start_is_waited_for(sandbox: BubblewrapSandbox) -> None:
+    slow = f"import time; time.sleep(2); {MARK}; import uuid; sys.who = uuid.uuid4().hex"
+    request = RunRequest(**{**vars(module("import sys; print(sys.who)")), "preload": slow})
+    results = await asyncio.gather(*(sandbox.run(request) for _ in range(5)))
+    assert len({result.stdout for result in results}) == 1

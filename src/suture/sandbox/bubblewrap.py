@@ -264,7 +264,9 @@ class BubblewrapSandbox:
             async with AsyncExitStack() as held:
                 start = partial(self._start_zygote, path, mounts, kind)
                 try:
-                    zygote = await held.enter_async_context(self._zygotes.lease((key, kind), start))
+                    zygote = await held.enter_async_context(
+                        self._zygotes.lease((key, kind), start, dear=bool(kind.preload))
+                    )
                 except (WallNotBuilt, SandboxBroken):
                     if not kind.preload:
                         raise

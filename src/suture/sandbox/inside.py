@@ -69,7 +69,8 @@ def lay(path: str, content: bytes) -> None:
     if folder:
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - pathlib would cost us its import
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    handle = os.open(path, flags, 0o644)
+    # What starts with `#!` was made to be run; a request holds contents and no modes.
+    handle = os.open(path, flags, 0o755 if content[:2] == b"#!" else 0o644)
     try:
         view = memoryview(content)
         while view:

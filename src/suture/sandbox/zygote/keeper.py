@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
 
@@ -18,29 +21,69 @@ class ZygoteKeeper:
 
     def __init__(self) -> None:
         self._idle: list[tuple[Hashable, Zygote]] = []
-        self._leased: set[Zygote] = set()
+        self._at_work: Counter[Hashable] = Counter()
+        self._starting: Counter[Hashable] = Counter()
+        self._start_s: dict[Hashable, float] = {}
+        self._news = asyncio.Event()
         self._closed = False
 
     @asynccontextmanager
-    async def lease(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> AsyncIterator[Zygote]:
+    async def lease(
+        self, key: Hashable, start: Callable[[], Awaitable[Zygote]], *, dear: bool = False
+    ) -> AsyncIterator[Zygote]:
         """A zygote for one run.
 
         Args:
             key: What it must have been started for.
             start: Starts such a one.
+            dear: Whether that takes so long that it is worth waiting for one that is at work.
         """
         self._closed = False
-        zygote = self._take(key) or await start()
-        self._leased.add(zygote)
+        zygote = self._take(key) or (await self._wait(key) if dear else None)
+        if zygote is None:
+            zygote = await self._start(key, start)
+        self._at_work[key] += 1
         try:
             yield zygote
         finally:
-            self._leased.discard(zygote)
+            self._at_work[key] -= 1
             if self._closed or not zygote.usable:
+                self._tell()
                 await zygote.end()
             else:
                 self._idle.append((key, zygote))
+                self._tell()
                 await self._let_go(self._idle[:-MOST_IDLE])
+
+    async def _start(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> Zygote:
+        began_s = time.monotonic()
+        self._starting[key] += 1
+        try:
+            return await start()
+        finally:
+            self._start_s[key] = time.monotonic() - began_s
+            self._starting[key] -= 1
+            self._tell()
+
+    async def _wait(self, key: Hashable) -> Zygote | None:
+        """One that gets free about as soon as another could be started; `None` where none does."""
+        while self._starting[key]:
+            await self._news.wait()
+            if (zygote := self._take(key)) is not None:
+                return zygote
+        try:
+            async with asyncio.timeout(self._start_s.get(key, 0.0)):
+                while self._at_work[key]:
+                    await self._news.wait()
+                    if (zygote := self._take(key)) is not None:
+                        return zygote
+        except TimeoutError:
+            pass
+        return None
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
 
     def _take(self, key: Hashable) -> Zygote | None:
         # The one used last: its memory is warm, and the others grow old and go.
