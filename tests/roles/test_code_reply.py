@@ -1,4 +1,4 @@
-"""From untidy replies to files."""
+"""From untidy replies to a module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.models.seam import Finish
-from suture.roles import RepairBrief, WriteBrief, files_from_reply
+from suture.roles import WriteBrief, files_from_reply
 
 STUB = '''from typing import List
 
@@ -116,68 +116,71 @@ def test_a_reply_without_the_code_is_malformed(text: str) -> None:
         written(text)
 
 
-FILE = '''"""A shop."""
-
-import math
-
-
-def price(n):
-    return n - 1
+def total_of(text: str, statement: str = STUB) -> object:
+    total = run(written(text, statement=statement))["total"]
+    assert callable(total)
+    return total([1, 2, 3])
 
 
-class Cart:
-    def add(self, n):
-        self.n = n
-
-    def total(self):
-        return math.floor(self.n)
-'''
-
-
-def mended(text: str, files: dict[str, str]) -> dict[str, str]:
-    return files_from_reply(Reply(text=text), RepairBrief(statement="", files=files))
-
-
-def test_a_whole_file_replaces_the_file() -> None:
-    new = FILE.replace("n - 1", "n + 1")
-    assert mended(f"```python\n{new}```", {"shop.py": FILE}) == {"shop.py": new}
-
-
-def test_one_function_replaces_its_namesake_and_leaves_the_rest_alone() -> None:
-    files = mended("```python\ndef price(n):\n    return n + 1\n```", {"shop.py": FILE})
-    assert files == {"shop.py": FILE.replace("n - 1", "n + 1")}
-
-
-def test_one_method_replaces_the_only_method_of_that_name() -> None:
-    files = mended("```python\ndef total(self):\n    return math.ceil(self.n)\n```", {"shop.py": FILE})
-    assert files == {"shop.py": FILE.replace("floor", "ceil")}
+WORSE = GOOD.replace("sum", "max")
+UNTIDIER = {
+    "list item, three spaces": "1. Code:\n\n   ```python\n   def total(n):\n       return sum(n)\n   ```\n",
+    "list item, four spaces": "* Code:\n\n    ```python\n    def total(n):\n        return sum(n)\n    ```\n",
+    "on the list item's line": "1. ```python\n   def total(numbers):\n       return sum(numbers)\n   ```\n",
+    "usage first": f"Use it:\n```python\nresult = total([1])\n```\n```python\n{GOOD}```",
+    "json first": f'```json\n{{"a": 1}}\n```\n```python\n{GOOD}```',
+    "its tests first": f"```python\nfrom solution import total\ntotal([1])\n```\n```python\n{GOOD}```",
+    "wrong code first": f"The wrong code is:\n```python\n{WORSE}```\nFixed:\n```python\n{GOOD}```",
+    "helper in a block before": (
+        "```python\ndef plus(a, b):\n    return a + b\n```\n```python\ndef total(numbers):\n"
+        "    result = 0\n    for n in numbers:\n        result = plus(result, n)\n    return result\n```"
+    ),
+    "inside if": "```python\nimport sys\nif sys.path:\n    def total(n):\n        return sum(n)\n```",
+    "inside try": "```python\ntry:\n    from no import total\n"
+    "except ImportError:\n    def total(n):\n        return sum(n)\n```",
+    "transcript": "```python\n>>> def total(n):\n...     return sum(n)\n...\n>>> total([1])\n1\n```",
+    "body without indentation": "```python\nresult = sum(numbers)\nreturn result\n```",
+    "fence inside a string": f'```python\nHELP = """\n```\ntotal([1])\n```\n"""\n{GOOD}```',
+    "__future__ import": f"```python\nfrom __future__ import annotations\n{GOOD}```",
+    "carriage returns": f"```python\n{GOOD}```\n".replace("\n", "\r\n"),
+}
 
 
-def test_a_new_import_comes_along_with_a_function() -> None:
-    files = mended("```python\nimport os\n\ndef price(n):\n    return os.cpu_count()\n```", {"shop.py": FILE})
-    assert '"""A shop."""\nimport os\n' in files["shop.py"]
-    ast.parse(files["shop.py"])
+@pytest.mark.parametrize("text", UNTIDIER.values(), ids=UNTIDIER.keys())
+def test_code_is_found_in_an_untidier_reply(text: str) -> None:
+    assert total_of(text) == 6
 
 
-def test_blocks_go_to_the_files_they_name() -> None:
-    other = "def tax(n):\n    return 0\n"
-    shop, tax = FILE.replace("n - 1", "n"), other.replace("0", "n")
-    reply = f"### shop.py\n```python\n{shop}```\n**lib/tax.py**\n```python\n{tax}```"
-    files = mended(reply, {"shop.py": FILE, "lib/tax.py": other})
-    assert set(files) == {"shop.py", "lib/tax.py"}
+@pytest.mark.parametrize("mark", ["\u2028", "\x0c", "\x1c", "\x85"])
+def test_odd_characters_in_a_string_do_not_break_it(mark: str) -> None:
+    code = f"SEP = '{mark}'\n{GOOD}"
+    assert written(f"```python\n{code}```") == code
 
 
-def test_a_block_without_a_name_goes_to_the_file_that_defines_the_same() -> None:
-    other = "def tax(n):\n    return 0\n"
-    files = mended("```python\ndef tax(n):\n    return n\n```", {"shop.py": FILE, "tax.py": other})
-    assert files == {"tax.py": "def tax(n):\n    return n\n"}
+def test_a_class_that_holds_the_method_is_a_candidate() -> None:
+    code = "class Solution:\n    def total(self, numbers):\n        return sum(numbers)\n"
+    assert written(f"```python\n{code}```") == code
 
 
-def test_a_broken_file_is_replaced_as_a_whole() -> None:
-    files = mended(f"```python\n{FILE}```", {"shop.py": "def price(:\n"})
-    assert files == {"shop.py": FILE}
+def test_another_function_is_no_body() -> None:
+    with pytest.raises(MalformedReply, match="does not define 'total'"):
+        written("```python\ndef plus(numbers):\n    return sum(numbers)\n```", statement=STUB)
 
 
-def test_an_unchanged_file_is_no_repair() -> None:
-    with pytest.raises(MalformedReply, match="changes none"):
-        mended(f"```python\n{FILE}```", {"shop.py": FILE})
+def test_a_name_from_prose_ranks_replies_and_refuses_none() -> None:
+    statement = "Write a function with a total of two arguments."
+    code = "def plus(a, b):\n    return a + b\n"
+    assert written(f"```python\n{code}```", statement=statement) == code
+    both = f"```python\n{code}```\n```python\n{GOOD}```"
+    assert written(both, statement=statement).endswith(GOOD)
+
+
+def test_two_statements_on_one_line_both_stay() -> None:
+    code = "x = 1; print(x)\ndef total(n):\n    return sum(n) + x - 1\n"
+    assert written(f"```python\n{code}```") == code
+
+
+@pytest.mark.parametrize("deep", ["-" * 60000 + "1", "+".join(["1"] * 20000), "(" * 300 + "1" + ")" * 300])
+def test_code_that_is_too_deep_breaks_nothing(deep: str) -> None:
+    text = f"```python\nx = {deep}\n{GOOD}```"
+    assert "def total" in written(text)

@@ -6,6 +6,7 @@ model repeats what it has just read, wrong code above all.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,19 @@ class WriteBrief:
     module: str
     entry_point: str | None = None
     tests: str = ""
+
+    @property
+    def name_is_certain(self) -> bool:
+        """Whether a reply without the name is of no use.
+
+        A name that stands in prose may have been misread there; a stub's, the tests' or one that the
+        statement does not mention was given.
+        """
+        name = self.entry_point
+        if name is None:
+            return False
+        in_prose = re.search(rf"\b{re.escape(name)}\b", self.statement) and not parses(self.statement)
+        return not in_prose or re.search(rf"\b{re.escape(name)}\b", self.tests) is not None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,125 @@
+"""Which block of a reply changes which file of a repair, and how far."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+
+from suture.errors import MalformedReply
+from suture.roles.coder import RepairBrief
+from suture.roles.fenced import Block
+from suture.roles.inventory import covers, promised_names
+from suture.roles.python_code import parsed, parses, without_demo
+from suture.roles.splicing import splice
+
+__all__ = ["mended_files"]
+
+CHUNK_START = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
+
+
+def mended_files(blocks: Sequence[Block], brief: RepairBrief) -> dict[str, str]:
+    """The files that the blocks change, path -> text.
+
+    Raises:
+        MalformedReply: They change nothing, or cannot be put into the files without losing code.
+    """
+    changed: dict[str, str] = {}
+    fault: MalformedReply | None = None
+    for path, original in brief.files.items():
+        meant = [_flush(block.code) for block in blocks if _target(block, brief.files) == path]
+        for code in _telling(meant, original):
+            try:
+                if _merged(original, code, brief.entry_point) != original:  # the old code, shown once more
+                    changed[path] = _merged(changed.get(path, original), code, brief.entry_point)
+            except MalformedReply as why:
+                fault = why
+    changed = {path: text for path, text in changed.items() if text != brief.files[path]}
+    if not changed:
+        raise fault or MalformedReply("the reply changes none of the files")
+    return changed
+
+
+def _flush(code: str) -> str:
+    """A method as it stood in its class, moved to the left margin."""
+    moved = textwrap.dedent(code)
+    return moved if not parses(code) and parses(moved) else code
+
+
+def _target(block: Block, files: Mapping[str, str]) -> str | None:
+    """The file a block means: the one it names, else the one whose names it defines."""
+    if block.path is not None:
+        if block.path in files:
+            return block.path
+        named = [p for p in files if p.endswith(f"/{block.path}") or block.path.endswith(f"/{p}")]
+        if len(named) == 1:
+            return named[0]
+        # Another name over a whole file of ours is a slip; over anything else it is another file.
+        whole = [path for path, text in files.items() if promised_names(text) and covers(block.code, text)]
+        return whole[0] if len(whole) == 1 else None
+    if len(files) == 1:
+        return next(iter(files))
+    names = promised_names(block.code)
+    shared = {path: len(names & promised_names(text)) for path, text in files.items()}
+    best = max(shared, key=lambda path: shared[path], default=None)
+    if best is not None and shared[best]:
+        return best
+    blank = [path for path, text in files.items() if not text.strip()]
+    return blank[0] if names and len(blank) == 1 else None
+
+
+def _telling(codes: Sequence[str], original: str) -> list[str]:
+    """Without blocks that are no part of the file, where others are: broken ones, examples of use."""
+    sound = [code for code in codes if parses(code)] or list(codes)
+    names = _all_names(original)
+    return [code for code in sound if _all_names(code) & names] or sound
+
+
+def _all_names(code: str) -> frozenset[str]:
+    """Own names of a module, those of its classes' members among them."""
+    tree = parsed(code)
+    members = (inner for node in (tree.body if tree else ()) for inner in getattr(node, "body", ()))
+    return promised_names(code) | {name for m in members if (name := getattr(m, "name", None))}
+
+
+def _merged(original: str, code: str, entry_point: str | None) -> str:
+    """A whole file replaces the file; a part of it replaces its namesakes, and the rest stays.
+
+    Raises:
+        MalformedReply: It is a part, and has no one place in the file.
+    """
+    if covers(code, original) or (not parses(code) and promised_names(original) <= promised_names(code)):
+        return without_demo(code) if entry_point else code
+    spliced = splice(original, code) if parses(original) else _patched_chunks(original, code)
+    if spliced is None:
+        lost = ", ".join(sorted(promised_names(original) - promised_names(code))) or "parts of the file"
+        raise MalformedReply(f"the reply is not the whole file: it leaves out {lost}")
+    return spliced
+
+
+def _patched_chunks(original: str, code: str) -> str | None:
+    """A file that does not parse, with each of its definitions that the code holds too replaced as text."""
+    parts: list[str] = []
+    done = False
+    for chunk in _chunks(original):
+        names = promised_names(chunk)
+        if names and names <= promised_names(code) and covers(code, chunk):
+            parts += [] if done else [code.rstrip("\n") + "\n\n\n"]
+            done = True
+        else:
+            parts.append(chunk)
+    joined = "".join(parts)
+    return joined if done and parses(joined) else None
+
+
+def _chunks(text: str) -> list[str]:
+    """Top-level pieces of a text that does not parse, decorators together with what they decorate."""
+    chunks: list[str] = []
+    decorated = False
+    for piece in CHUNK_START.split(text):
+        if decorated:
+            chunks[-1] += piece
+        else:
+            chunks.append(piece)
+        decorated = piece.startswith("@")
+    return chunks
