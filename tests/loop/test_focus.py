@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from suture.errors import UsageError
 from suture.loop.focus import MAX_SHOWN_CHARS, suspect_files
 from suture.records import Counterexample
 from suture.workspace import DEFAULT_PROTECTED
@@ -58,3 +61,25 @@ def test_no_file_is_cut_in_the_middle() -> None:
 def test_a_file_that_does_not_parse_is_shown_and_stops_nothing() -> None:
     files = {"roman.py": b"def f(:\n", "test_roman.py": b"import roman\n"}
     assert shown(files=files) == ["roman.py"]
+
+
+def test_an_empty_file_is_shown_since_it_may_be_the_one_to_write() -> None:
+    assert shown(files={"calc.py": b"", "test_calc.py": b"from calc import add\n"}) == ["calc.py"]
+
+
+def test_with_nothing_else_an_empty_package_is_shown() -> None:
+    assert shown(files={"shop/__init__.py": b"", "test_shop.py": b"from shop import f\n"}) == [
+        "shop/__init__.py"
+    ]
+
+
+def test_nothing_to_show_is_a_usage_error_with_a_remedy() -> None:
+    with pytest.raises(UsageError, match="declare its encoding"):
+        shown(files={"calc.py": "NAME = 'caf\xe9'\n".encode("latin-1"), "test_calc.py": b"import calc\n"})
+
+
+def test_source_that_is_too_deep_for_the_parser_is_shown_and_stops_nothing() -> None:
+    deep = ("x = " + "+".join(["1"] * 5000) + "\n").encode()
+    deeper = ("x = " + "-" * 60000 + "1\n").encode()
+    files = {"big.py": deep, "test_a.py": b"import big\n" + deeper}
+    assert shown(files=files) == ["big.py"]

@@ -8,6 +8,7 @@ import pytest
 
 from suture.errors import UsageError
 from suture.loop.tasks import example_task, heal_task, write_task
+from suture.workspace import is_protected
 
 
 @pytest.mark.parametrize(
@@ -21,6 +22,24 @@ from suture.loop.tasks import example_task, heal_task, write_task
         ("Write a function that adds two numbers: add_up(a, b).", "add_up"),
         ("Write a Python function `slugify(text)`.", "slugify"),
         ("Sort it.", None),
+        ("Write a function in Python that adds", None),
+        ("Write a function in Python that adds: add(1, 2) == 3", "add"),
+        ("Write a function using recursion to compute the factorial", None),
+        ("Create a class for stacks", None),
+        ("Create a class Stack with push and pop", "Stack"),
+        ("Write a Python function computing gcd(a, b)", "gcd"),
+        ("Write a program that asks input() and prints", None),
+        ("Implement a method of sorting", None),
+        ("Write a function with name 'foo'", "foo"),
+        ("Write a function returns the sum", None),
+        ("Write a function `add` for numbers", "add"),
+        ("Write a function fold_left that folds", "fold_left"),
+        ("Write a recursive function and name it fact. fact(3) == 6", "fact"),
+        ("Sort a list using quicksort. Do not use sorted(). qs([2,1]) == [1,2]", "qs"),
+        ("Write a function sum(a, b).\n\nsum(1, 2) returns 3", "sum"),
+        ("Write a function called when a user logs in. greet('x') -> 'hi x'", "greet"),
+        ("Use parse(x) from before. Then top(3) => 4", "top"),
+        ("Complete this:\n\ndef first(x):\n    ...\n\nIt uses helper(x).", "first"),
     ],
 )
 def test_the_entry_point_is_read_from_the_statement(statement: str, name: str | None) -> None:
@@ -93,3 +112,152 @@ def test_the_example_has_checks() -> None:
     task = example_task()
     assert task.entry_point == "merge_intervals"
     assert len(task.checks) == 4
+
+
+@pytest.mark.parametrize("command", ["pytest 'x", 'python -c "x', "pytest \\"])
+def test_an_open_quote_is_a_usage_error(tmp_path: Path, command: str) -> None:
+    (tmp_path / "a.py").write_text("a = 1\n")
+    with pytest.raises(UsageError, match="close the quote"):
+        heal_task(tmp_path, test=command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cd x && pytest",
+        "pytest; true",
+        "pytest|cat",
+        "pytest > log",
+        'pytest "$(ls)" $(ls)',
+        "pytest `ls`",
+        "pytest &",
+    ],
+)
+def test_shell_syntax_is_a_usage_error_that_names_the_shell(tmp_path: Path, command: str) -> None:
+    (tmp_path / "a.py").write_text("a = 1\n")
+    with pytest.raises(UsageError, match="sh -c '"):
+        heal_task(tmp_path, test=command)
+
+
+@pytest.mark.parametrize("command", ["PYTHONPATH=. pytest", ["A=1", "pytest", "-k", "a or b"]])
+def test_a_variable_in_front_is_a_usage_error_that_names_env(
+    tmp_path: Path, command: str | list[str]
+) -> None:
+    (tmp_path / "a.py").write_text("a = 1\n")
+    with pytest.raises(UsageError, match="as: env "):
+        heal_task(tmp_path, test=command)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("sh -c 'cd . && pytest'", ("sh", "-c", "cd . && pytest")),
+        ("env A=1 pytest", ("env", "A=1", "pytest")),
+        ("pytest -k'a or (b and c)' 't.py::t[x|y]'", ("pytest", "-ka or (b and c)", "t.py::t[x|y]")),
+        ("pytest t.py::t[(1)] a\\;b", ("pytest", "t.py::t[(1)]", "a;b")),
+    ],
+)
+def test_what_needs_no_shell_of_ours_stays(tmp_path: Path, command: str, words: tuple[str, ...]) -> None:
+    (tmp_path / "a.py").write_text("a = 1\n")
+    assert heal_task(tmp_path, test=command)[0].test_command == words
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("python -m pytest -q tests.py", "tests.py"),
+        ("pytest ./tests.py::test_one", "tests.py"),
+        ("python check.py --all", "check.py"),
+        ("sh -c 'python check.py && true'", "check.py"),
+        ("./run.sh", "run.sh"),
+        ("python -m unittest qa.core.TestAdd.test_one", "qa/core.py"),
+        ("python -m unittest -k add qa.core", "qa/core.py"),
+        ("python -m check", "check.py"),
+        ("python -m qa", "qa/__main__.py"),
+        ("python [a]*.py", "[a]*.py"),
+    ],
+)
+def test_what_the_test_command_names_is_protected(tmp_path: Path, command: str, named: str) -> None:
+    (tmp_path / "qa" / "sub").mkdir(parents=True)
+    names = (
+        "tests.py",
+        "check.py",
+        "run.sh",
+        "qa/core.py",
+        "qa/__main__.py",
+        "[a]*.py",
+        "add.py",
+        "qa/sub/tests.py",
+    )
+    for name in names:
+        (tmp_path / name).write_text("")
+    task, _ = heal_task(tmp_path, test=command)
+    assert {name for name in names if is_protected(name, task.protected)} == {named}
+
+
+def test_an_absolute_path_in_the_command_is_protected_too(tmp_path: Path) -> None:
+    for name in ("tests.py", "add.py"):
+        (tmp_path / name).write_text("")
+    task, snapshot = heal_task(tmp_path, test=["python", str(tmp_path.resolve() / "tests.py")])
+    assert [name for name in snapshot.files if is_protected(name, task.protected)] == ["tests.py"]
+
+
+@pytest.mark.parametrize(
+    "command", ["pytest -k add", "pytest -m add", "python -m pytest -m add", "python -m unittest -k add"]
+)
+def test_words_that_only_look_like_a_module_protect_nothing(tmp_path: Path, command: str) -> None:
+    (tmp_path / "add.py").write_text("")
+    task, _ = heal_task(tmp_path, test=command)
+    assert not is_protected("add.py", task.protected)
+
+
+def test_a_command_that_names_all_of_the_code_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("assert False\n")
+    with pytest.raises(UsageError, match=r"main\.py.*file of their own"):
+        heal_task(tmp_path, test="python main.py")
+
+
+def subject_of(folder: Path, imports: str, name: str = "test_y.py") -> tuple[str, str | None]:
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(f"{imports}\n\ndef test_a():\n    assert True\n")
+    task = write_task("Add them", test=folder / name)
+    return task.module, task.entry_point
+
+
+def test_the_subject_is_no_library_no_conftest_and_no_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert subject_of(tmp_path, "import no_such_frame as pd\nfrom calc import add") == ("calc.py", "add")
+    assert subject_of(tmp_path, "from conftest import mk\nfrom calc import add") == ("calc.py", "add")
+    assert subject_of(tmp_path, "from calc import add\nfrom tests.tools import mk") == ("calc.py", "add")
+    assert subject_of(tmp_path, "from calc import add\nimport yaml") == ("calc.py", "add")
+    assert subject_of(tmp_path, "from calc import *") == ("calc.py", None)
+
+
+def test_the_subject_is_a_module_that_exists_or_is_called_like_the_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "calc.py").write_text("")
+    assert subject_of(tmp_path, "from calc import add\nimport no_such_frame") == ("calc.py", "add")
+    assert subject_of(tmp_path, "from . import calc") == ("calc.py", None)
+    imports = "from merge import merge_all\nfrom calc import add\nimport no_such_frame"
+    assert subject_of(tmp_path, imports, "test_merge.py") == ("merge.py", "merge_all")
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "cart.py").write_text("")
+    assert subject_of(tmp_path, "from shop import cart") == ("shop/cart.py", None)
+
+
+def test_a_subject_beside_the_test_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "calc.py").write_text("")
+    assert subject_of(tmp_path, "from calc import add", "sub/test_y.py") == ("sub/calc.py", "add")
+
+
+@pytest.mark.parametrize("source", ["def test_x(:\n", "def test_x():\n    x = " + "-" * 60000 + "1\n"])
+def test_a_test_file_that_is_no_python_is_a_usage_error(tmp_path: Path, source: str) -> None:
+    (tmp_path / "test_x.py").write_text(source)
+    with pytest.raises(UsageError, match="is not Python"):
+        write_task("Write it.", test=tmp_path / "test_x.py")

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
+from suture.errors import UsageError
 from suture.records import Counterexample
+from suture.roles.python_code import parsed
 from suture.workspace import is_protected, text_of
 
 __all__ = ["MAX_SHOWN_CHARS", "suspect_files"]
@@ -24,6 +26,9 @@ def suspect_files(
         files: The whole project as the failing candidate has it.
         facts: Its counterexamples.
         protected: Globs of files that may not be changed, and so are not shown.
+
+    Raises:
+        UsageError: There is no file that could be shown and changed.
     """
     texts = {
         path: text for path, content in files.items() if (text := _python_text(path, content)) is not None
@@ -33,7 +38,18 @@ def suspect_files(
     tests = [path for path in texts if path not in mine]
     reached = _reachable(tests, texts)
     ranked = dict.fromkeys([*named, *(path for path in reached if path in mine), *sorted(mine)])
-    return _within(MAX_SHOWN_CHARS, {path: texts[path] for path in ranked})
+    if not ranked:
+        raise UsageError(
+            "no file can be mended: each is protected, or is no text in the encoding that it declares",
+            remedy="save the source as UTF-8, or declare its encoding as in `# -*- coding: latin-1 -*-`",
+        )
+    telling = {path: texts[path] for path in ranked if not _is_blank_package(path, texts[path])}
+    return _within(MAX_SHOWN_CHARS, telling or {path: texts[path] for path in ranked})
+
+
+def _is_blank_package(path: str, text: str) -> bool:
+    # An empty `__init__.py` is as it should be; another empty file may be the one to write.
+    return PurePosixPath(path).name == "__init__.py" and not text.strip()
 
 
 def _python_text(path: str, content: bytes) -> str | None:
@@ -51,7 +67,7 @@ def _within(limit: int, texts: Mapping[str, str]) -> dict[str, str]:
     """As many whole files as fit; the first always does, for a task cut in the middle is no task."""
     shown: dict[str, str] = {}
     for path, text in texts.items():
-        if text.strip() and (not shown or sum(map(len, shown.values())) + len(text) <= limit):
+        if not shown or sum(map(len, shown.values())) + len(text) <= limit:
             shown[path] = text
     return shown
 
@@ -65,9 +81,8 @@ def _reachable(starts: Iterable[str], texts: Mapping[str, str]) -> list[str]:
 
 
 def _imports(path: str, texts: Mapping[str, str]) -> list[str]:
-    try:
-        tree = ast.parse(texts[path])
-    except (SyntaxError, ValueError):
+    tree = parsed(texts[path])
+    if tree is None:
         return []
     modules: list[str] = []
     for node in ast.walk(tree):

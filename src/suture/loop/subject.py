@@ -1,0 +1,112 @@
+"""Which module a file of tests is about."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from suture.errors import UsageError
+from suture.roles.python_code import parsed
+from suture.workspace import is_protected
+
+__all__ = ["module_under_test"]
+
+FOREIGN = sys.stdlib_module_names | {"pytest", "hypothesis", "numpy"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Subject:
+    """One import of the tests: the file it means, relative to the root, and the first name taken from it."""
+
+    path: str
+    name: str | None
+    exists: bool
+    top: str
+
+
+def module_under_test(source: str, path: str, folder: Path) -> tuple[str, str | None]:
+    """The file that the tests import their subject from, and the first name they take from it.
+
+    Args:
+        source: The tests.
+        path: Where they lie, relative to the root.
+        folder: The folder that they lie in.
+
+    Raises:
+        UsageError: The tests do not parse, or import nothing that could be the subject.
+    """
+    tree = parsed(source)
+    if tree is None:
+        raise UsageError(f"the test file {path!r} is not Python: {_why(source)}")
+    found = [
+        subject for subject in _imports(tree, PurePosixPath(path), folder) if not is_protected(subject.path)
+    ]
+    alike = [subject for subject in found if PurePosixPath(subject.path).stem == _tested_name(path)]
+    there = [subject for subject in found if subject.exists]
+    unknown = [subject for subject in found if not _is_installed(subject.top)]
+    chosen = alike[:1] or there[-1:] or unknown[-1:]
+    if not chosen:
+        raise UsageError(
+            f"the test file {path!r} imports no module of its own",
+            remedy="import what you want written, as in `from merge import merge_intervals`",
+        )
+    return chosen[0].path, chosen[0].name
+
+
+def _why(source: str) -> str:
+    try:
+        ast.parse(source)
+    except SyntaxError as fault:
+        return f"{fault.msg} in line {fault.lineno}"
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    return "it is nested too deeply, or holds characters that Python refuses"
+
+
+def _imports(tree: ast.Module, path: PurePosixPath, folder: Path) -> Iterator[_Subject]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] not in FOREIGN:
+                    yield _subject(alias.name, None, path, folder)
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            near = path.parents[min(node.level, len(path.parents)) - 1]
+            module = node.module or node.names[0].name
+            target = (near / module.replace(".", "/")).as_posix() + ".py"
+            name = node.names[0].name if node.module else None
+            yield _Subject(path=target, name=name, exists=True, top=module.split(".")[0])
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] not in FOREIGN:
+            name = node.names[0].name
+            yield _subject(node.module, None if name == "*" else name, path, folder)
+
+
+def _subject(module: str, name: str | None, path: PurePosixPath, folder: Path) -> _Subject:
+    file = module.replace(".", "/") + ".py"
+    top = module.split(".")[0]
+    here = Path.cwd()
+    if (here / file).is_file():
+        return _Subject(path=file, name=name, exists=True, top=top)
+    if (folder / file).is_file():
+        return _Subject(path=(path.parent / file).as_posix(), name=name, exists=True, top=top)
+    if name and (here / module.replace(".", "/") / f"{name}.py").is_file():
+        inner = (
+            f"{module.replace('.', '/')}/{name}.py"  # `from shop import cart`: the module is what is taken
+        )
+        return _Subject(path=inner, name=None, exists=True, top=top)
+    return _Subject(path=file, name=name, exists=False, top=top)
+
+
+def _tested_name(path: str) -> str:
+    return PurePosixPath(path).stem.removeprefix("test_").removesuffix("_test")
+
+
+def _is_installed(top: str) -> bool:
+    # Only a hint, since the tests may run on another Python: what is installed here is a library.
+    try:
+        return importlib.util.find_spec(top) is not None
+    except (ImportError, ValueError):
+        return True
