@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from suture.checks import asserts_in
+from suture.checks import asserts_in, examples_in
+from suture.checks.names import plan_program
+from suture.checks.parsing import parsed
 from suture.errors import UsageError
 
 
@@ -29,3 +31,43 @@ def test_what_is_not_python_is_refused_with_its_line() -> None:
 
 def test_no_asserts_no_checks() -> None:
     assert asserts_in("x = 1") == ()
+
+
+LOOP = "assert f(1) == 2\nfor i in range(4):\n    assert f(i) == 2 * i\n"
+
+
+def test_what_follows_the_last_assert_is_one_more_check() -> None:
+    first, rest = asserts_in(LOOP)
+    assert first.source == "assert f(1) == 2\n"
+    assert (rest.source, rest.id) == (LOOP, "for i in range(4): assert f(i) == 2 * i")
+    (called,) = asserts_in("def check(c):\n    assert c(1) == 2\nx = 3\ncheck(f)\ny = 4\n")
+    assert called.id == "check(f)"
+    assert called.source.endswith("x = 3\ncheck(f)\ny = 4\n")
+    only = asserts_in("assert f(1)\nx = 1\ndef g(): ...\n'words'\n")
+    assert [check.id for check in only] == ["assert f(1)"]
+
+
+def test_a_loop_before_an_assert_belongs_to_it() -> None:
+    (check,) = asserts_in("for i in range(4):\n    assert f(i) == 2 * i\nassert f(9) == 18\n")
+    assert "range(4)" in check.source
+
+
+def test_a_definition_keeps_its_decorators() -> None:
+    (check,) = asserts_in("import functools\n@functools.cache\ndef g(): return 1\nassert f(1) == g()\n")
+    assert "@functools.cache\ndef g" in check.source
+
+
+@pytest.mark.parametrize("text", [f"x = {'-' * 60000}1", f"x = {'+'.join(['1'] * 50000)}", "x = 1\0"])
+def test_what_cannot_be_read_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="not Python"):
+        asserts_in(text)
+
+
+def test_prose_and_code_that_cannot_be_read_hold_no_examples() -> None:
+    deep = f"{'-' * 60000}1"
+    assert examples_in(f">>> f({deep})\n{deep}\n\nf(1) == {deep}\n", "f") == ()
+    plan = plan_program("assert f(1)", {"s.py": f"x = {deep}"}, "s.py")
+    assert not plan.names
+    chain = "if a: pass\n" + "elif a: pass\n" * 1500
+    assert parsed(deep) is None
+    assert set(plan_program("assert f(1)", {"s.py": f"{chain}def f(x): ..."}, "s.py").names) in ({"f"}, set())

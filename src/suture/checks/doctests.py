@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 
 from suture.checks.literals import is_literal
+from suture.checks.parsing import PARSE_FAULTS
 from suture.checks.sources import check_of
 from suture.records import Check
 
@@ -95,7 +96,7 @@ def _check(
     try:
         tree = ast.parse(source)
         before = ast.parse("\n".join(setup))
-    except (SyntaxError, ValueError):
+    except PARSE_FAULTS:
         return None
     if len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
         return None
@@ -120,7 +121,7 @@ def _assertion(call: str, expression: ast.expr, shown: str) -> str | None:
         return f"assert raised_by(lambda: {call}) == {raised[1]!r}" if raised else None
     try:
         expected = ast.parse(shown, mode="eval")
-    except (SyntaxError, ValueError):
+    except PARSE_FAULTS:
         return None
     if not is_literal(expected) or isinstance(expected.body, ast.BinOp):
         return None

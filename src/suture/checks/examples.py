@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from suture.checks.doctests import doctest_examples
 from suture.checks.literals import call_at, is_literal, literal_at, value_of
 from suture.checks.names import promised_functions
+from suture.checks.parsing import PARSE_FAULTS
 from suture.checks.sources import check_of, distinct
 from suture.records import Check
 
@@ -142,7 +143,7 @@ def _value_ends(given: str, start: int) -> Iterator[int]:
         try:
             if source and is_literal(ast.parse(source, mode="eval")):
                 yield match.start()
-        except (SyntaxError, ValueError):
+        except PARSE_FAULTS:
             continue
 
 

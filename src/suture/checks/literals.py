@@ -6,6 +6,8 @@ import ast
 import re
 from typing import Any
 
+from suture.checks.parsing import PARSE_FAULTS
+
 __all__ = ["call_at", "is_literal", "literal_at", "value_of"]
 
 WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}
@@ -26,7 +28,7 @@ LITERAL_NODES = (
 def _parsed(source: str) -> ast.Expression | None:
     try:
         return ast.parse(source.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except PARSE_FAULTS:
         return None
 
 

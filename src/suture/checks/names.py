@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from suture.checks.parsing import parsed
+
 __all__ = ["Program", "module_name", "plan_program", "promised_functions"]
 
 BUILTINS = frozenset(dir(builtins))
@@ -85,9 +87,8 @@ def plan_program(
         module: The path whose names the program may use without importing them.
         functions: Names known to be functions, such as the entry point's.
     """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(source)
+    if tree is None:
         return Program(source=source)  # the judge will say so
     modules = {module_name(path): text for path, text in files.items() if path.endswith(".py")}
     survey = _Survey(modules, functions)
@@ -163,9 +164,8 @@ class _Survey:
         return dict(self._defined(module)).get(name)
 
     def _defined(self, module: str) -> Iterator[tuple[str, Target]]:
-        try:
-            tree = ast.parse(self.modules.get(module, ""))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parsed(self.modules.get(module, ""))
+        if tree is None:
             return  # loading it will say so
         exceptions: dict[str, list[str]] = {}
         for node in _statements(tree.body):
@@ -185,12 +185,13 @@ class _Survey:
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    for node in body:
+    waiting = body[::-1]  # no recursion: a chain of a thousand `elif` nests a thousand deep
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, (ast.If, ast.Try, ast.With, ast.For, ast.While)):
-            for inner in ("body", "orelse", "finalbody"):
-                yield from _statements(getattr(node, inner, []))
-            for handler in getattr(node, "handlers", []):
-                yield from _statements(handler.body)
+            parts = [getattr(node, inner, []) for inner in ("body", "orelse", "finalbody")]
+            parts += [handler.body for handler in getattr(node, "handlers", [])]
+            waiting += [inner for part in parts for inner in part][::-1]
         else:
             yield node
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from suture.checks.parsing import PARSE_FAULTS
 from suture.errors import UsageError
 from suture.records import Check, Provenance, content_hash
 
@@ -16,8 +17,8 @@ LONGEST_ID = 100
 def asserts_in(text: str, provenance: Provenance = "user", trust: float = 1.0) -> tuple[Check, ...]:
     """The asserts of a text, one check for each assert statement at its top level.
 
-    What else stands at the top level before an assert (imports, names, functions) becomes part of its
-    program.
+    What else stands at the top level before an assert (imports, names, functions, loops) becomes part of its
+    program. What follows the last assert and may test something becomes one more check, of the whole text.
 
     Args:
         text: Python source.
@@ -29,18 +30,40 @@ def asserts_in(text: str, provenance: Provenance = "user", trust: float = 1.0) -
     """
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError) as fault:
+    except PARSE_FAULTS as fault:
         where = f" at line {fault.lineno}" if isinstance(fault, SyntaxError) else ""
         raise UsageError(f"the tests are not Python{where}: {fault}", remedy="mend the tests") from fault
     setup: list[str] = []
     checks: list[Check] = []
+    rest: list[ast.stmt] = []
     for node in tree.body:
-        source = ast.get_source_segment(text, node) or ast.unparse(node)
         if isinstance(node, ast.Assert):
-            checks.append(check_of(source, provenance, trust=trust, setup=setup))
+            setup += [_source_of(text, other) for other in rest]
+            checks.append(check_of(_source_of(text, node), provenance, trust=trust, setup=setup))
+            rest = []
         else:
-            setup.append(source)
+            rest.append(node)
+    if any(_may_fail(node) for node in rest):
+        # Without this, what no assert follows would never run: a loop of asserts, a call of a test function.
+        whole = "\n".join(_source_of(text, node) for node in tree.body)
+        name = "; ".join(_source_of(text, node) for node in rest if _may_fail(node))
+        checks.append(check_of(whole, provenance, trust=trust, name=name))
     return distinct(checks)
+
+
+def _source_of(text: str, node: ast.stmt) -> str:
+    if getattr(node, "decorator_list", None):
+        return ast.unparse(node)  # a segment begins at the `def`
+    return ast.get_source_segment(text, node) or ast.unparse(node)
+
+
+def _may_fail(node: ast.stmt) -> bool:
+    """Whether a statement may test something: a call or a block does, a definition or a name does not."""
+    if isinstance(node, ast.Expr):
+        return not isinstance(node.value, (ast.Constant, ast.Name))
+    passive = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Pass)
+    defining = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return not isinstance(node, (*passive, *defining))
 
 
 def check_of(

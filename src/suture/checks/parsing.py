@@ -1,0 +1,21 @@
+"""Reading Python that anyone may have written: deep, torn or no Python at all."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+__all__ = ["PARSE_FAULTS", "parsed"]
+
+PARSE_FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What `ast.parse` raises: the last two for sources that nest too deeply, `ValueError` for NUL bytes."""
+
+
+def parsed(source: str | bytes) -> ast.Module | None:
+    """The tree of a source; `None` where it has none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as an invalid escape: its author's business
+        try:
+            return ast.parse(source)
+        except PARSE_FAULTS:
+            return None
