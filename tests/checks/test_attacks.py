@@ -87,6 +87,31 @@ async def test_in_nonce_mode_an_early_end_is_no_pass(judge: Judge, code: str) ->
     assert not verdict.passed
 
 
+@pytest.mark.parametrize(
+    "code",
+    ["import sys\nclass Cart: total = sys.exit", "class Cart:\n    total = staticmethod(SystemExit)"],
+)
+@pytest.mark.parametrize(
+    "test",
+    [
+        "assert Cart().total() == 5",
+        "Cart().total()\nassert Cart().total() == 5",
+        "assert Cart().total() == 5\nexit()",
+    ],
+)
+async def test_an_exit_that_the_test_did_not_write_is_no_pass(judge: Judge, code: str, test: str) -> None:
+    assert not (await judge(code, test)).passed
+
+
+@pytest.mark.parametrize(
+    "end", ["import sys\nsys.exit(0)", "raise SystemExit", "import unittest\nunittest.main()"]
+)
+async def test_a_test_may_end_itself(judge: Judge, end: str) -> None:
+    code = "class Cart:\n    def total(self): return 5"
+    assert (await judge(code, f"assert Cart().total() == 5\n{end}")).all_passed
+    assert not (await judge(code, f"assert Cart().total() == 6\n{end}")).passed
+
+
 async def test_the_judge_never_holds_the_candidates_code(judge: Judge) -> None:
     spy = (
         "os, look = __import__('o' + 's'), getattr(__import__('io'), 'op' + 'en')\n"
