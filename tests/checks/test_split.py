@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from suture.checks import grade
+from suture.checks import asserts_in, grade
 from suture.checks.names import plan_program
 from suture.checks.split_judge import run_program
 from suture.errors import SandboxUnavailable
 from suture.records import Counterexample, Verdict
-from suture.sandbox import BubblewrapSandbox
+from suture.sandbox import BubblewrapSandbox, Sandbox
 from suture.settings import SandboxSettings
 
 Judge = Callable[..., Any]
@@ -197,6 +199,28 @@ assert result.testsRun == 1 and result.wasSuccessful()
 )
 def test_a_test_that_shares_files_or_patches_needs_one_process(line: str) -> None:
     assert plan_program(f"{line}\nassert f(1) == 1", {"s.py": "def f(x): ..."}, "s.py").live
+
+
+async def test_a_loop_of_asserts_decides(judge: Judge) -> None:
+    programs = [
+        check.source for check in asserts_in("assert f(1) == 2\nfor i in (1, 2):\n    assert f(i) == 2 * i")
+    ]
+    assert not (await judge("def f(x): return 2", *programs)).all_passed
+    assert (await judge("def f(x): return 2 * x", *programs)).all_passed
+
+
+async def test_nobody_waits_for_a_hanging_program_when_the_verdict_is_called_off(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    judging = asyncio.create_task(
+        grade("def f():\n    while True: pass", "assert f() == 1", sandbox, wall_settings)
+    )
+    await asyncio.sleep(2)
+    started_s = time.monotonic()
+    judging.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await judging
+    assert time.monotonic() - started_s < 3
 
 
 async def test_no_wall_is_a_plain_fault(wall_settings: SandboxSettings) -> None:

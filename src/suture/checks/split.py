@@ -85,8 +85,14 @@ class Party:
             return None
         return await self._channel.receive(max(0.001, deadline - loop.time()))
 
+    async def kill(self) -> None:
+        """End it at once, whatever it is doing."""
+        stack, self._channel, self._stack = self._stack, None, None
+        if stack is not None:
+            await stack.aclose()
+
     async def stop(self) -> RunResult | None:
-        """End it, and keep what it printed."""
+        """Let it end, and keep what it printed."""
         if self._channel is None or self._stack is None:
             return None
         channel, stack, self._channel, self._stack = self._channel, self._stack, None, None
@@ -128,8 +134,11 @@ class SplitCourt:
     async def __aenter__(self) -> SplitCourt:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await asyncio.gather(self._judge.stop(), self._candidate.stop())
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            await asyncio.gather(self._judge.stop(), self._candidate.stop())
+        else:  # cancelled or out of time: nobody waits for what a hanging program may still say
+            await asyncio.gather(self._judge.kill(), self._candidate.kill())
 
     @property
     def output(self) -> bytes:
