@@ -5,18 +5,23 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+import shlex
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from suture.checks import check_candidate, prepare_suite
+from suture.checks import Suite, check_candidate, prepare_suite
 from suture.records import Candidate, Check, Task, Verdict
-from suture.sandbox import Finding, Sandbox, diagnose_sandbox, open_sandbox
+from suture.sandbox import Finding, Sandbox, diagnose_sandbox, discover_interpreter, open_sandbox
 from suture.settings import SandboxSettings
 
 Judge = Callable[..., Any]
+Prepare = Callable[..., Any]
+PYTEST = "python -m pytest -q -p no:langsmith_plugin -p no:hypothesispytest"
+PYTHON = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +55,18 @@ def judge(sandbox: Sandbox, wall_settings: SandboxSettings) -> Judge:
         checks = tuple(Check(id=str(n), provenance="user", source=p) for n, p in enumerate(programs))
         suite = await prepare_suite(Task(**{"statement": "", "checks": checks, **task}), sandbox, settings)
         return await check_candidate(Candidate(files={"solution.py": code}, origin="sample"), suite)
+
+    return run
+
+
+@pytest.fixture
+def prepare(sandbox: Sandbox, wall_settings: SandboxSettings) -> Prepare:
+    """`await prepare({"calc.py": ...}, "pytest -q")` answers the suite of a project and its command."""
+
+    async def run(files: Mapping[str, str], command: str = PYTEST) -> Suite:
+        given = {path: text.encode() for path, text in files.items()}
+        task = Task(statement="", kind="heal", files=given, test_command=tuple(shlex.split(command)))
+        return await prepare_suite(task, sandbox, wall_settings, PYTHON)
 
     return run
 

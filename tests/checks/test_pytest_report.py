@@ -11,7 +11,7 @@ import pytest
 
 from suture.checks import Suite, check_candidate, prepare_suite
 from suture.checks.pytest_report import outcome_of, read_report
-from suture.checks.pytest_report import tests_written_in as written_in
+from suture.checks.written_tests import tests_written_in as written_in
 from suture.errors import UsageError
 from suture.records import Candidate, Task, Verdict
 from suture.sandbox import Sandbox, discover_interpreter

@@ -7,6 +7,14 @@ must not propose code, and no candidate may choose how it is judged.
 
 from suture.checks.examples import examples_in
 from suture.checks.sources import asserts_in
-from suture.checks.suite import Suite, check_candidate, grade, prepare_suite
+from suture.checks.suite import Suite, check_candidate, grade, prepare_suite, refused_files
 
-__all__ = ["Suite", "asserts_in", "check_candidate", "examples_in", "grade", "prepare_suite"]
+__all__ = [
+    "Suite",
+    "asserts_in",
+    "check_candidate",
+    "examples_in",
+    "grade",
+    "prepare_suite",
+    "refused_files",
+]

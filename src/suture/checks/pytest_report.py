@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from suture.checks.parsing import PARSE_FAULTS
 from suture.records import CheckOutcome, CheckStatus, Counterexample
 
-__all__ = ["PytestReport", "outcome_of", "read_report", "tests_written_in"]
+__all__ = ["PytestReport", "outcome_of", "read_report"]
 
 WHERE_RE = re.compile(r"^\s*\+\s+where (?P<value>.+) = (?P<call>.+\(.*\))$")
 
@@ -23,14 +24,28 @@ class PytestReport:
     """One run.
 
     Attributes:
+        begun: Whether pytest started at all.
+        named: Files, folders and ids that the command names, where it names any.
+        patterns: Names of test files, by pytest's settings.
+        left_out: Names of folders that pytest does not enter.
         items: Ids that pytest collected.
+        examples: Id of a docstring's test -> its examples, each as source and wanted output.
+        files: Files that hold the other tests.
+        deselected: Ids that the command's own options left out.
         uncollectable: Files (or folders) that it could not collect, with its complaint.
         phases: Test id -> the phases it went through.
         started: Ids of tests that began, in order.
         exit_code: Pytest's own; `None` where it did not get to the end.
     """
 
+    begun: bool = False
+    named: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
+    examples: dict[str, list[list[str]]] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    deselected: tuple[str, ...] = ()
     uncollectable: dict[str, str] = field(default_factory=dict)
     phases: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     started: list[str] = field(default_factory=list)
@@ -51,8 +66,15 @@ def read_report(content: bytes, key: bytes) -> PytestReport:
 
 def _take(report: PytestReport, event: dict[str, Any]) -> None:
     match event["event"]:
+        case "begin":
+            report.begun = True
+            report.named, report.patterns = tuple(event["named"]), tuple(event["patterns"])
+            report.left_out = tuple(event["left_out"])
         case "items":
             report.items = tuple(event["ids"])
+            report.examples = event.get("examples", {})
+            report.files = tuple(event.get("files", ()))
+            report.deselected = tuple(event.get("deselected", ()))
         case "uncollectable":
             report.uncollectable[event["id"]] = event["text"]
         case "start":
@@ -113,7 +135,7 @@ def _introspection(text: str) -> dict[str, str]:
     told = {"call": where[0]["call"]} if where else {}
     try:
         tree = ast.parse(first, mode="eval").body
-    except (SyntaxError, ValueError):
+    except PARSE_FAULTS:
         tree = None
     if not isinstance(tree, ast.Compare) or not isinstance(tree.ops[0], ast.Eq) or len(tree.ops) > 1:
         wanted = f"`{first}` to hold"
@@ -122,25 +144,3 @@ def _introspection(text: str) -> dict[str, str]:
     left, right = ast.unparse(tree.left), ast.unparse(tree.comparators[0])
     swapped = bool(where) and where[0]["value"].strip() == right != left
     return {**told, "expected": left if swapped else right, "got": right if swapped else left}
-
-
-def tests_written_in(path: str, source: bytes) -> tuple[str, ...]:
-    """The ids of the test functions that a file holds, found without running it; parameters unknown."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return (path,)  # it can never be collected; the file itself must then be reported
-    found: list[str] = []
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and (node.name.startswith("Test") or _is_test_case(node)):
-            found += [f"{path}::{node.name}::{name}" for name in _test_names(node.body)]
-    return (*(f"{path}::{name}" for name in _test_names(tree.body)), *found)
-
-
-def _test_names(body: list[ast.stmt]) -> list[str]:
-    functions = (node for node in body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
-    return [node.name for node in functions if node.name.startswith("test")]
-
-
-def _is_test_case(node: ast.ClassDef) -> bool:
-    return any(ast.unparse(base).endswith("TestCase") for base in node.bases)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["Reporter", "pytest_configure"]
+__all__ = ["Reporter", "pytest_load_initial_conftests"]
 
 LONGEST = 4000
 
@@ -24,11 +24,34 @@ LONGEST = 4000
 class Reporter:
     """Appends signed lines to the report."""
 
-    def __init__(self, path: str, key: bytes) -> None:
+    def __init__(self, path: str, key: bytes, config: Any) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._key = key
         self._lines = 0
         self._root = os.getcwd()  # noqa: PTH109 - nothing heavy is imported here
+        self._deselected = []  # type: list[str]
+        self._start(config)
+
+    def _start(self, config: Any) -> None:
+        """Pytest is there; what it would collect, should it not get to that."""
+        root = str(getattr(config, "rootpath", None) or config.rootdir)
+        self._prefix = os.path.relpath(root, self._root)
+        named = getattr(config.known_args_namespace, "file_or_dir", None) or []
+        if not named and root == self._root:
+            named = config.getini("testpaths")
+        self._write(
+            event="begin",
+            named=[str(name) for name in named if os.path.exists(str(name).split("::")[0])],  # noqa: PTH110
+            patterns=[str(pattern) for pattern in config.getini("python_files")],
+            left_out=[str(name) for name in config.getini("norecursedirs")],
+        )
+
+    def _id(self, nodeid: str) -> str:
+        """A test's id seen from the project's root, which need not be pytest's own."""
+        path, separator, name = nodeid.partition("::")
+        if self._prefix == "." or not path:
+            return nodeid
+        return os.path.normpath(os.path.join(self._prefix, path)) + separator + name  # noqa: PTH118
 
     def _write(self, **event: Any) -> None:
         line = json.dumps(event, sort_keys=True)
@@ -41,27 +64,48 @@ class Reporter:
 
     def pytest_collection_finish(self, session: Any) -> None:
         """Which tests there are."""
-        self._write(event="items", ids=[item.nodeid for item in session.items])
+        examples = {}
+        for item in session.items:
+            doctest = getattr(item, "dtest", None)
+            if doctest is not None:
+                examples[self._id(item.nodeid)] = [[e.source, e.want] for e in doctest.examples]
+        files = {
+            os.path.relpath(_file_of(item), self._root) for item in session.items if not _is_doctest(item)
+        }
+        self._write(
+            event="items",
+            ids=[self._id(item.nodeid) for item in session.items],
+            examples=examples,
+            files=sorted(files),
+            deselected=self._deselected,
+        )
+
+    def pytest_deselected(self, items: Any) -> None:
+        """Which tests the command itself leaves out."""
+        self._deselected += [self._id(item.nodeid) for item in items]
 
     def pytest_collectreport(self, report: Any) -> None:
         """Which files cannot be collected."""
         if report.failed:
-            self._write(event="uncollectable", id=report.nodeid, text=str(report.longrepr)[-LONGEST:])
+            self._write(
+                event="uncollectable", id=self._id(report.nodeid), text=str(report.longrepr)[-LONGEST:]
+            )
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """Which test runs, in case that it never ends."""
-        self._write(event="start", id=nodeid)
+        self._write(event="start", id=self._id(nodeid))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """What one phase of a test said."""
-        fact = dict(report.user_properties).get("suture") if report.failed else None
+        fact = dict(report.user_properties).get("suture") if not report.passed else None
+        text = "" if report.passed else str(report.longrepr)[-LONGEST:]
         self._write(
             event="phase",
-            id=report.nodeid,
+            id=self._id(report.nodeid),
             when=report.when,
             outcome=report.outcome,
-            xfail=hasattr(report, "wasxfail"),
-            text="" if report.passed else str(report.longrepr)[-LONGEST:],
+            xfail=hasattr(report, "wasxfail") or text.startswith("[XPASS(strict)]"),
+            text=text,
             fact=fact,
         )
 
@@ -77,7 +121,7 @@ class Reporter:
                 item.user_properties.append(("suture", {"exception": type(fault).__name__}))
 
     def _fact(self, item: Any, excinfo: Any) -> dict[str, Any]:
-        test_file = str(getattr(item, "path", None) or item.fspath)
+        test_file = _file_of(item)
         text = str(excinfo.value)[:LONGEST]
         fact = {"type": excinfo.type.__name__, "text": text, "file": "", "line": None}
         for entry in excinfo.traceback:
@@ -101,6 +145,14 @@ class Reporter:
         self._write(event="end", exit=int(exitstatus))
 
 
+def _file_of(item: Any) -> str:
+    return str(getattr(item, "path", None) or item.fspath)
+
+
+def _is_doctest(item: Any) -> bool:
+    return hasattr(item, "dtest")
+
+
 def _given() -> list[tuple[str, bytes]]:
     if "PYTEST_XDIST_WORKER" in os.environ:
         return []  # its stdin belongs to xdist, and its reports reach the main process
@@ -116,10 +168,11 @@ def _given() -> list[tuple[str, bytes]]:
     return [(lines[0].decode("ascii"), bytes.fromhex(lines[1].decode("ascii")))]
 
 
-def pytest_configure(config: Any) -> None:
-    """Start reporting, where a key was given."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: Any) -> None:
+    """Start reporting, where a key was given: before a conftest.py can fail to load."""
     if GIVEN:
-        config.pluginmanager.register(Reporter(*GIVEN.pop()), "suture-reporter")
+        early_config.pluginmanager.register(Reporter(*GIVEN.pop(), early_config), "suture-reporter")
 
 
 # At import: pytest points stdin elsewhere before it configures plugins, and no test file is loaded yet.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 
 from suture.checks.names import plan_program, promised_functions
 from suture.checks.nonce import run_in_one_process
+from suture.checks.parsing import parsed
 from suture.checks.split import Ruling, SplitCourt
 from suture.checks.test_command import TestCommand
 from suture.languages import Interpreter
@@ -18,7 +20,7 @@ from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
 
-__all__ = ["Suite", "check_candidate", "grade", "prepare_suite"]
+__all__ = ["Suite", "check_candidate", "grade", "prepare_suite", "refused_files"]
 
 EVIDENCE: tuple[Evidence, ...] = ("split", "nonce", "exit_status")
 LONGEST_OUTPUT = 8000
@@ -34,6 +36,7 @@ class Suite:
         settings: Its limits.
         command: The task's test command, where it has one; its tests are known.
         functions: Names that the statement shows to be functions.
+        test_files: The project's files that hold the command's tests, whatever they are called.
     """
 
     task: Task
@@ -41,6 +44,7 @@ class Suite:
     settings: SandboxSettings
     command: TestCommand | None = None
     functions: frozenset[str] = frozenset()
+    test_files: tuple[str, ...] = ()
 
 
 async def prepare_suite(
@@ -73,7 +77,26 @@ async def prepare_suite(
         settings=settings,
         command=command,
         functions=promised_functions(task.statement),
+        test_files=command.test_files if command else (),
     )
+
+
+def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str, ...]:
+    """The paths that a candidate must not write, because they could change the verdict; sorted.
+
+    Args:
+        candidate_files: Path -> text, such as `Candidate.files`.
+        suite: The suite that judges it.
+    """
+    task = suite.task
+    globs = task.protected or DEFAULT_PROTECTED
+    refused = []
+    for path in candidate_files:
+        plain = posixpath.normpath(path)
+        guarded = is_protected(path, globs) or _shadows(plain, task)
+        if plain in suite.test_files or (guarded and plain != task.module):
+            refused.append(path)
+    return tuple(sorted(refused))
 
 
 async def check_candidate(candidate: Candidate, suite: Suite) -> Verdict:
@@ -84,7 +107,7 @@ async def check_candidate(candidate: Candidate, suite: Suite) -> Verdict:
         SandboxError: The wall failed.
     """
     started_s = time.monotonic()
-    files, notes = _laid_over(candidate, suite.task)
+    files, notes = _laid_over(candidate, suite)
     outcomes: list[CheckOutcome] = []
     outputs: list[str] = []
     if suite.task.checks:
@@ -140,17 +163,12 @@ async def grade(
     return outcomes[0]
 
 
-def _laid_over(candidate: Candidate, task: Task) -> tuple[dict[str, bytes], tuple[str, ...]]:
+def _laid_over(candidate: Candidate, suite: Suite) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """The project with the candidate in it; what could change the verdict stays the task's own."""
-    globs = task.protected or DEFAULT_PROTECTED
-    refused = [
-        path
-        for path in candidate.files
-        if path != task.module and (is_protected(path, globs) or _shadows(path, task))
-    ]
+    refused = refused_files(candidate.files, suite)
     allowed = {path: text for path, text in candidate.files.items() if path not in refused}
-    notes = tuple(f"{path} is protected: the candidate's version was left out" for path in sorted(refused))
-    return overlay(task.files, allowed), notes
+    notes = tuple(f"{path} is protected: the candidate's version was left out" for path in refused)
+    return overlay(suite.task.files, allowed), notes
 
 
 def _shadows(path: str, task: Task) -> bool:
@@ -168,12 +186,9 @@ def _module(task: Task, files: Mapping[str, bytes]) -> str:
 
 
 def _defines(source: str, name: str) -> bool:
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError):
-        return False
+    tree = parsed(source)
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return any(isinstance(node, kinds) and node.name == name for node in body)
+    return tree is not None and any(isinstance(node, kinds) and node.name == name for node in tree.body)
 
 
 async def _judge(

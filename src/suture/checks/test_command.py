@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 
+from suture.checks.collecting import Collected, collected_from
+from suture.checks.endings import collect_fault, ending_of, last_words, output_of
 from suture.checks.programs import PRIVATE, program_limits, without_private
-from suture.checks.pytest_report import PytestReport, outcome_of, read_report, tests_written_in
+from suture.checks.pytest_report import PytestReport, outcome_of, read_report
+from suture.checks.skips import rule_on_examples, rule_on_skip
+from suture.checks.unittest_counts import NO_TESTS, kept_from_running
+from suture.checks.written_tests import within
 from suture.errors import UsageError
 from suture.languages import Interpreter, is_pytest_command, program_environment, resolve_command
 from suture.records import CheckOutcome, CheckStatus, Counterexample, Task
@@ -30,9 +36,9 @@ finally:
     sys.stdout = sys.__stdout__
 """
 """Import pytest and its plugins the way pytest itself does; nothing is collected."""
-NOT_FOUND = 127
-NO_TESTS = 5
-LONGEST_OUTPUT = 8000
+MISUSED = 4
+CANNOT_START = (126, 127)
+"""What a shell, and our wall, exit with where a program cannot be started."""
 IN_PROCESS = "pytest ran in the candidate's own process: code that forges the signed report is not ruled out"
 
 
@@ -66,7 +72,15 @@ class TestCommand:
         self.interpreter = interpreter
         self.is_pytest = is_pytest_command(task.test_command)
         self._shown = " ".join(task.test_command)
-        self._expected: tuple[str, ...] = ()
+        self._collected = Collected()
+        self._base_lock = asyncio.Lock()
+        self._base: PytestReport | None = None
+        self._plain_base: RunResult | None = None
+
+    @property
+    def test_files(self) -> tuple[str, ...]:
+        """The project's files that hold the command's tests; known once they are collected."""
+        return self._collected.files
 
     async def collect(self) -> None:
         """Learn, before any candidate is there, which tests must be reported.
@@ -75,36 +89,53 @@ class TestCommand:
             UsageError: The command cannot start, or there are no tests.
         """
         if not self.is_pytest:
-            await self._require_program()
+            await self._try_plain()
             return
         result, report = await self._pytest(self._task.files, {"PYTEST_ADDOPTS": "--collect-only"})
-        self._require_start(result)
-        if report.exit_code is None and not report.items and not report.uncollectable:
+        if not report.begun or self._is_misused(result, report):
             self._refuse_start(result)
-        written = [
-            test
-            for path in report.uncollectable
-            for test in tests_written_in(path, self._task.files.get(path, b""))
-        ]
-        self._expected = (*report.items, *written)
-        if not self._expected:
+        self._collected = collected_from(report, self._task.files)
+        if not self._collected.all_ids and not self._collected.torn:
             raise UsageError(
                 f"{self._shown!r} collects no tests", remedy="name a test file or folder in the command"
             )
 
     async def run(self, files: Mapping[str, bytes]) -> CommandRun:
-        """Run the command on a project's files.
+        """Run the command on a project's files; whatever they do to it is a verdict on them.
 
         Raises:
-            UsageError: The command cannot start.
+            SandboxError: The wall failed.
         """
+        is_base = dict(files) == dict(self._task.files)
         if not self.is_pytest:
-            return await self._plain(files)
+            return await self._plain(files, is_base)
         result, report = await self._pytest(files, {})
-        self._require_start(result)
+        if is_base:
+            self._base = report
         outcomes = [*self._reported(report, result), *self._missing(report, result)]
+        if not is_base and any(outcome.status == "skipped" for outcome in outcomes):
+            base = await self._base_report()
+            outcomes = [rule_on_skip(outcome, report, base, self._task) for outcome in outcomes]
+        outcomes = rule_on_examples(outcomes, report, self._collected, files)
         outcomes += self._disagreement(result, outcomes)
-        return CommandRun(outcomes=tuple(outcomes), output=_output(result), notes=(IN_PROCESS,))
+        return CommandRun(outcomes=tuple(outcomes), output=output_of(result), notes=(IN_PROCESS,))
+
+    async def _base_report(self) -> PytestReport:
+        """What the tests say on the task's own files: run once, and only where a verdict turns on it."""
+        async with self._base_lock:
+            if self._base is None:
+                _, self._base = await self._pytest(self._task.files, {})
+            return self._base
+
+    @staticmethod
+    def _is_misused(result: RunResult, report: PytestReport) -> bool:
+        """Whether pytest refused its options, or never came to an end; code that breaks it is no misuse."""
+        if report.exit_code is not None or report.items or report.uncollectable:
+            return False
+        refused = (
+            result.exit_code == MISUSED and b"while loading conftest" not in result.stdout + result.stderr
+        )
+        return refused or result.status == "timeout"
 
     def _reported(self, report: PytestReport, result: RunResult) -> list[CheckOutcome]:
         outcomes = [outcome_of(test, phases) for test, phases in report.phases.items()]
@@ -113,7 +144,7 @@ class TestCommand:
             return outcomes
         # Pytest did not get to its end: the test that ran then is what ended it.
         status: CheckStatus = "timeout" if result.status == "timeout" else "error"
-        why = f"no end within {self._settings.test_wall_s:g} s" if status == "timeout" else _ending(result)
+        why = f"no end within {self._settings.test_wall_s:g} s" if status == "timeout" else ending_of(result)
         culprit = CheckOutcome(
             check_id=last,
             status=status,
@@ -127,14 +158,19 @@ class TestCommand:
     def _missing(self, report: PytestReport, result: RunResult) -> list[CheckOutcome]:
         seen = set(report.phases) | set(report.started)
         plain = {test.partition("[")[0] for test in seen}
-        missing = [test for test in self._expected if test not in seen and test not in plain]
+        files = {test.partition("::")[0] for test in seen}
+        done = {*seen, *plain, *files}
+        tests = [t for t in self._collected.all_ids if t not in done] + [
+            path for path in self._collected.torn if path not in done
+        ]
+        left_out = {test.partition("[")[0] for test in report.deselected} & set(self._collected.written)
+        missing = [test for test in tests if test not in left_out]
         outcomes: list[CheckOutcome] = []
         for test in missing:
-            path = test.partition("::")[0]
-            complaint = report.uncollectable.get(path, "").strip()
-            fact = _collect_fault(test, complaint) if complaint else None
+            complaint = _complaint_about(test.partition("::")[0], report, result)
+            fact = collect_fault(test, complaint) if complaint else None
             if fact is None and not outcomes:  # one fact is enough: it is the same for all of them
-                fact = Counterexample(check_id=test, exception=f"pytest never ran it ({_ending(result)})")
+                fact = Counterexample(check_id=test, exception=f"pytest never ran it ({ending_of(result)})")
             status: CheckStatus = "error" if complaint else "missing"
             outcomes.append(CheckOutcome(check_id=test, status=status, evidence="nonce", counterexample=fact))
         return outcomes
@@ -143,7 +179,7 @@ class TestCommand:
         if result.status == "ok" or any(o.status not in ("passed", "skipped") for o in outcomes):
             return []
         fact = Counterexample(
-            check_id=self._shown, call=self._shown, exception=f"{_ending(result)} though no test failed"
+            check_id=self._shown, call=self._shown, exception=f"{ending_of(result)} though no test failed"
         )
         return [CheckOutcome(check_id=self._shown, status="error", evidence="nonce", counterexample=fact)]
 
@@ -172,24 +208,28 @@ class TestCommand:
         """A plugin in Suture's own environment that costs seconds, and that no project asked for."""
         return "-p no:langsmith_plugin" if self.interpreter.prefix == sys.prefix else ""
 
-    async def _plain(self, files: Mapping[str, bytes]) -> CommandRun:
-        result = await self._sandbox.run(self._request(files, self._environment()))
-        self._require_start(result)
-        status: CheckStatus = "passed" if result.status == "ok" else "failed"
+    async def _plain(self, files: Mapping[str, bytes], is_base: bool) -> CommandRun:
+        base = self._plain_base
+        if is_base and base is not None:
+            result = base
+        else:
+            result = await self._sandbox.run(self._request(files, self._environment()))
+        idle = ""
+        if result.status == "ok" and base is not None and self._is_unittest:
+            idle = kept_from_running(result, base)
+        status: CheckStatus = "passed" if result.status == "ok" and not idle else "failed"
         if result.status == "timeout":
             status = "timeout"
         fact = None
         if status != "passed":
-            tail = _output(result).strip().splitlines()[-1:] or [""]
-            fact = Counterexample(
-                check_id=self._shown, call=self._shown, exception=f"{_ending(result)}: {tail[0]}".rstrip(": ")
-            )
+            why = idle or f"{ending_of(result)}: {last_words(result)}".rstrip(": ")
+            fact = Counterexample(check_id=self._shown, call=self._shown, exception=why)
         outcome = CheckOutcome(
             check_id=self._shown, status=status, evidence="exit_status", counterexample=fact
         )
         return CommandRun(
             outcomes=(outcome,),
-            output=_output(result),
+            output=output_of(result),
             notes=(f"{self._shown!r} is judged by its exit status alone",),
         )
 
@@ -210,6 +250,22 @@ class TestCommand:
             collect=(REPORT,) if self.is_pytest else (),
         )
 
+    async def _try_plain(self) -> None:
+        """Run the command on the task's own files: it must start, and unittest must find something."""
+        result = await self._sandbox.run(self._request(self._task.files, self._environment()))
+        if result.exit_code in CANNOT_START:
+            await self._require_program()
+            self._refuse_start(result)
+        if self._is_unittest and any(said in result.stdout + result.stderr for said in NO_TESTS):
+            raise UsageError(
+                f"{self._shown!r} runs no tests", remedy="name a test module or folder in the command"
+            )
+        self._plain_base = result
+
+    @property
+    def _is_unittest(self) -> bool:
+        return "unittest" in self._task.test_command
+
     async def _require_program(self) -> None:
         request = self._request(self._task.files, self._environment())
         look = ("/bin/sh", "-c", 'command -v -- "$1"', "sh", request.argv[0])
@@ -220,42 +276,18 @@ class TestCommand:
                 remedy="write it as you would run it in the project's folder",
             )
 
-    def _require_start(self, result: RunResult) -> None:
-        no_pytest = b"No module named pytest" in result.stderr and result.exit_code == 1
-        if result.exit_code == NOT_FOUND or no_pytest:
-            self._refuse_start(result)
-
     def _refuse_start(self, result: RunResult) -> None:
-        said = _output(result).strip().splitlines()[-1:] or [_ending(result)]
+        said = last_words(result) or ending_of(result)
         raise UsageError(
-            f"the test command {self._shown!r} cannot start: {said[0][:300]}",
+            f"the test command {self._shown!r} cannot start: {said[:300]}",
             remedy=f"run it yourself in the project first; `python` means {self.interpreter.executable}",
         )
 
 
-def _collect_fault(test: str, complaint: str) -> Counterexample:
-    errors = [line.removeprefix("E").strip() for line in complaint.splitlines() if line.startswith("E ")]
-    places = [line for line in errors if line.startswith('File "')]
-    file, line = "", None
-    if places:
-        path, _, rest = places[-1].removeprefix('File "').partition('", line ')
-        file = path.removeprefix(f"{BOX}/")
-        line = int(rest) if rest.isdigit() else None
-    named = [text for text in errors if ":" in text and not text.startswith("File ")]
-    exception = (named or errors or complaint.splitlines())[-1]
-    return Counterexample(check_id=test, exception=exception[:500], file=file, line=line)
-
-
-def _ending(result: RunResult) -> str:
-    if result.status == "timeout":
-        return "the time was up"
-    if result.signal is not None:
-        return f"ended by signal {result.signal}"
-    return f"exit code {result.exit_code}"
-
-
-def _output(result: RunResult) -> str:
-    text = (result.stdout + result.stderr).decode("utf-8", "replace")
-    if len(text) <= LONGEST_OUTPUT:
-        return text
-    return f"{text[: LONGEST_OUTPUT // 2]}\n[...]\n{text[-LONGEST_OUTPUT // 2 :]}"
+def _complaint_about(path: str, report: PytestReport, result: RunResult) -> str:
+    """What pytest said about a file, about a folder that it lies in, or before it got to any file."""
+    about = [text for place, text in report.uncollectable.items() if within(path, place)]
+    if about or report.items or report.exit_code is not None:
+        return report.uncollectable.get(path, about[0] if about else "").strip()
+    said = output_of(result)
+    return said.strip() if any(line.startswith("E ") for line in said.splitlines()) else ""

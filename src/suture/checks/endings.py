@@ -1,0 +1,46 @@
+"""How a run of the test command ended, in words, and what its output tells."""
+
+from __future__ import annotations
+
+from suture.records import Counterexample
+from suture.sandbox import BOX, RunResult
+
+__all__ = ["collect_fault", "ending_of", "last_words", "output_of"]
+
+LONGEST_OUTPUT = 8000
+
+
+def ending_of(result: RunResult) -> str:
+    """How a program ended."""
+    if result.status == "timeout":
+        return "the time was up"
+    if result.signal is not None:
+        return f"ended by signal {result.signal}"
+    return f"exit code {result.exit_code}"
+
+
+def output_of(result: RunResult) -> str:
+    """What a program printed, cut in the middle where it is long."""
+    text = (result.stdout + result.stderr).decode("utf-8", "replace")
+    if len(text) <= LONGEST_OUTPUT:
+        return text
+    return f"{text[: LONGEST_OUTPUT // 2]}\n[...]\n{text[-LONGEST_OUTPUT // 2 :]}"
+
+
+def last_words(result: RunResult) -> str:
+    """The last line that a program printed; empty where it printed none."""
+    return (output_of(result).strip().splitlines() or [""])[-1]
+
+
+def collect_fault(test: str, complaint: str) -> Counterexample:
+    """What kept pytest from collecting a test, out of its complaint."""
+    errors = [line.removeprefix("E").strip() for line in complaint.splitlines() if line.startswith("E ")]
+    places = [line for line in errors if line.startswith('File "')]
+    file, line = "", None
+    if places:
+        path, _, rest = places[-1].removeprefix('File "').partition('", line ')
+        file = path.removeprefix(f"{BOX}/")
+        line = int(rest) if rest.isdigit() else None
+    named = [text for text in errors if ":" in text and not text.startswith("File ")]
+    exception = (named or errors or complaint.splitlines())[-1]
+    return Counterexample(check_id=test, exception=exception[:500], file=file, line=line)
