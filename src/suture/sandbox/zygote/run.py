@@ -1,0 +1,150 @@
+"""One run in a zygote, from the host's side."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Protocol
+
+from suture.sandbox.running import Feed
+
+__all__ = ["KILL_S", "Line", "ZygoteRun"]
+
+KILL_S = 2.0
+"""Seconds in which a zygote must have ended a child; then it is ended itself."""
+CHUNK = 1 << 16
+
+
+class Line(Protocol):
+    """A zygote, as its run sees it."""
+
+    def send(self, kind: bytes, content: bytes = b"") -> None:
+        """Send one frame (see `inside/relay.py`)."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until more may be sent."""
+        ...
+
+    def kill(self, why: str) -> None:
+        """End the zygote, and everything that runs in it, now."""
+        ...
+
+
+class ZygoteRun:
+    """One run in a zygote; see `running.Running`."""
+
+    def __init__(self, zygote: Line) -> None:
+        self._zygote = zygote
+        self._gone = asyncio.Event()
+        self._code: int | None = None
+        self._ultimatum: asyncio.TimerHandle | None = None
+        self.killed = False
+        self._feed = RunFeed(zygote, self)
+        self.stdin: Feed = self._feed
+        self.stdout, self.stderr, self.report = (asyncio.StreamReader() for _ in range(3))
+        self.stdout.set_transport(OutputValve(zygote, self))
+
+    @property
+    def returncode(self) -> int | None:
+        """How the child ended, once it has."""
+        return self._code
+
+    def take(self, kind: bytes, content: bytes) -> bool:
+        """Act on one frame; false where it makes no sense."""
+        if kind in (b"p", b"c"):
+            self._feed.pause(kind == b"p")
+            return not content
+        streams = {b"o": self.stdout, b"e": self.stderr, b"r": self.report}
+        if kind not in streams:
+            return False
+        streams[kind].feed_data(content)
+        return True
+
+    def over(self, code: int) -> None:
+        """Be told that everything of this run is gone."""
+        self._code = code
+        if self._ultimatum is not None:
+            self._ultimatum.cancel()
+        for stream in (self.stdout, self.stderr, self.report):
+            stream.feed_eof()
+        self._feed.pause(False)
+        self._gone.set()
+
+    def kill(self) -> None:
+        """End everything of this run now."""
+        if self._code is None and not self.killed:
+            self.killed = True
+            self._zygote.send(b"k")
+            loop = asyncio.get_running_loop()
+            self._ultimatum = loop.call_later(KILL_S, self._zygote.kill, "it did not end a child")
+
+    async def wait(self) -> int:
+        """Wait until everything of this run is gone."""
+        await self._gone.wait()
+        assert self._code is not None
+        return self._code
+
+    def release(self) -> None:
+        """Nothing is held besides."""
+
+
+class RunFeed:
+    """A child's stdin; see `running.Feed`."""
+
+    def __init__(self, zygote: Line, run: ZygoteRun) -> None:
+        self._zygote = zygote
+        self._run = run
+        self._waiting = bytearray()
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._closed = False
+
+    def write(self, data: bytes) -> None:
+        """Take bytes; they go out with `drain`."""
+        if not self._closed:
+            self._waiting += data
+
+    async def drain(self) -> None:
+        """Send what was written, as fast as the child takes it."""
+        while self._waiting and self._run.returncode is None:
+            await self._flowing.wait()
+            self._zygote.send(b"i", bytes(self._waiting[:CHUNK]))
+            del self._waiting[:CHUNK]
+            with suppress(BrokenPipeError, ConnectionResetError):
+                await self._zygote.drain()
+        self._waiting.clear()
+
+    def pause(self, paused: bool) -> None:
+        """Be told whether the child has enough for now."""
+        if paused:
+            self._flowing.clear()
+        else:
+            self._flowing.set()
+
+    def close(self) -> None:
+        """Let the program see the end; safe to call twice."""
+        if not self._closed and self._run.returncode is None:
+            self._zygote.send(b"i")
+        self._closed = True
+
+
+class OutputValve(asyncio.Transport):
+    """What a stream's reader tells that it has enough for now."""
+
+    def __init__(self, zygote: Line, run: ZygoteRun) -> None:
+        super().__init__()
+        self._zygote = zygote
+        self._run = run
+
+    def pause_reading(self) -> None:
+        """Let the child wait."""
+        self._order(b"p")
+
+    def resume_reading(self) -> None:
+        """Let the child go on."""
+        self._order(b"c")
+
+    def _order(self, kind: bytes) -> None:
+        if self._run.returncode is None:
+            self._zygote.send(kind)
