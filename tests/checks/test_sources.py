@@ -71,3 +71,14 @@ def test_prose_and_code_that_cannot_be_read_hold_no_examples() -> None:
     chain = "if a: pass\n" + "elif a: pass\n" * 1500
     assert parsed(deep) is None
     assert set(plan_program("assert f(1)", {"s.py": f"{chain}def f(x): ..."}, "s.py").names) in ({"f"}, set())
+
+
+def test_an_assert_begins_where_the_one_before_left_a_variable() -> None:
+    text = "c = Cart()\nassert c.add(1) == 1, 'one'\nassert c.total() == 1\nassert f(2) == 3\n"
+    _, total, other = asserts_in(text)
+    assert total.source == "c = Cart()\nc.add(1) == 1\nassert c.total() == 1\n"
+    assert other.source.endswith("assert f(2) == 3\n")
+    (_, kept) = asserts_in("data = [2, 1]\nassert ordered(data) == [1, 2]\nassert data == [2, 1]\n")
+    assert "ordered(data)" in kept.source
+    (_, named) = asserts_in("assert (n := f(1)) == 2\nassert n + 1 == 3\n")
+    assert "(n := f(1)) == 2\n" in named.source

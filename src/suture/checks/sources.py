@@ -41,6 +41,9 @@ def asserts_in(text: str, provenance: Provenance = "user", trust: float = 1.0) -
             setup += [_source_of(text, other) for other in rest]
             checks.append(check_of(_source_of(text, node), provenance, trust=trust, setup=setup))
             rest = []
+            if _shares_state(node, tree):
+                # What it did to `cart` is where the next assert begins; whether it held is its own affair.
+                setup.append(ast.unparse(node.test))
         else:
             rest.append(node)
     if any(_may_fail(node) for node in rest):
@@ -55,6 +58,18 @@ def _source_of(text: str, node: ast.stmt) -> str:
     if getattr(node, "decorator_list", None):
         return ast.unparse(node)  # a segment begins at the `def`
     return ast.get_source_segment(text, node) or ast.unparse(node)
+
+
+def _shares_state(node: ast.Assert, tree: ast.Module) -> bool:
+    """Whether an assert may change what a later one sees: a variable that holds more than a constant."""
+    changeable: set[str] = set()
+    for other in tree.body:
+        if isinstance(other, (ast.Assign, ast.AnnAssign)) and not isinstance(other.value, ast.Constant):
+            targets = other.targets if isinstance(other, ast.Assign) else [other.target]
+            changeable |= {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    parts = list(ast.walk(node.test))
+    used = {part.id for part in parts if isinstance(part, ast.Name)}
+    return bool(used & changeable) or any(isinstance(part, ast.NamedExpr) for part in parts)
 
 
 def _may_fail(node: ast.stmt) -> bool:
