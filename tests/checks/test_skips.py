@@ -111,6 +111,11 @@ async def test_an_example_in_a_docstring_stays_as_it_was(prepare: Prepare, torn:
     rewritten = await check_candidate(candidate(DOCUMENTED.format(0, "", "-", "")), suite)
     assert rewritten.counterexamples[0].exception == "the example in the docstring was changed"
     assert not (await check_candidate(candidate(WRONG), suite)).all_passed
+    (fact,) = (await check_candidate(candidate(DOCUMENTED.format(4, "", "-", "")), suite)).counterexamples
+    assert (fact.call, fact.expected, fact.got, fact.file) == ("add(2, 2)", "4", "0", "calc.py")
+    raising = DOCUMENTED.format(4, "", "/ 0 *", "")
+    (fact,) = (await check_candidate(candidate(raising), suite)).counterexamples
+    assert (fact.exception, fact.line) == ("ZeroDivisionError: division by zero", 6)
     assert (await check_candidate(candidate(DOCUMENTED.format(4, "", "+", "")), suite)).all_passed
     assert (await check_candidate(candidate(DOCUMENTED.format(4, more, "+", "")), suite)).all_passed
 

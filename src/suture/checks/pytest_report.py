@@ -110,6 +110,8 @@ def _counterexample(test_id: str, phase: Mapping[str, Any]) -> Counterexample:
     text = str(fact.get("text", ""))
     file, line = str(fact.get("file", "")), fact.get("line")
     statement = " ".join(str(fact.get("statement", "")).split())
+    if "example" in fact:
+        return _example_failed(test_id, fact)
     if fact.get("type") == "AssertionError" and "assert " in text:
         told = _introspection(text[text.index("assert ") :])
         return Counterexample(
@@ -124,6 +126,21 @@ def _counterexample(test_id: str, phase: Mapping[str, Any]) -> Counterexample:
     exception = f"{fact['type']}: {lines[0]}" if "type" in fact else lines[-1]
     return Counterexample(
         check_id=test_id, call=statement, exception=exception.rstrip(": "), file=file, line=line
+    )
+
+
+def _example_failed(test_id: str, fact: Mapping[str, Any]) -> Counterexample:
+    source, wanted, got = (str(part).strip() for part in fact["example"])
+    raised = "" if got else f"{fact['type']}: {fact['text']}".rstrip(": ")
+    file = str(fact.get("file", "")) or test_id.partition("::")[0]
+    return Counterexample(
+        check_id=test_id,
+        call=source,
+        expected=wanted,
+        got=got,
+        exception=raised,
+        file=file,
+        line=fact["line"],
     )
 
 

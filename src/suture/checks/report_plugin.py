@@ -124,6 +124,8 @@ class Reporter:
         test_file = _file_of(item)
         text = str(excinfo.value)[:LONGEST]
         fact = {"type": excinfo.type.__name__, "text": text, "file": "", "line": None}
+        if _is_doctest(item):
+            fact.update(self._example(excinfo.value))
         for entry in excinfo.traceback:
             path = str(entry.path)
             if path == test_file:
@@ -134,6 +136,24 @@ class Reporter:
             fact["file"] = os.path.relpath(str(excinfo.value.filename), self._root)
             fact["line"] = excinfo.value.lineno
         return fact
+
+    def _example(self, fault: Any) -> dict[str, Any]:
+        """The example of a docstring that failed: what it runs, what it wants, what came."""
+        wrong = (getattr(fault, "failures", None) or [fault])[0]
+        if not hasattr(wrong, "example"):
+            return {}
+        told: dict[str, Any] = {
+            "example": [wrong.example.source, wrong.example.want, str(getattr(wrong, "got", ""))[:LONGEST]]
+        }
+        if hasattr(wrong, "exc_info"):
+            kind, value, trace = wrong.exc_info
+            told.update(type=kind.__name__, text=str(value)[:LONGEST])
+            while trace is not None:
+                path = trace.tb_frame.f_code.co_filename
+                if self._is_projects(path):
+                    told.update(file=os.path.relpath(path, self._root), line=trace.tb_lineno)
+                trace = trace.tb_next
+        return told
 
     def _is_projects(self, path: str) -> bool:
         inside = path.startswith(self._root + os.sep) and "site-packages" not in path
