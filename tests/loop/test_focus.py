@@ -7,7 +7,7 @@ import pytest
 from suture.errors import UsageError
 from suture.loop.focus import MAX_SHOWN_CHARS, suspect_files
 from suture.records import Counterexample
-from suture.workspace import DEFAULT_PROTECTED
+from suture.workspace import is_protected
 
 PROJECT = {
     "shop/__init__.py": b"",
@@ -21,7 +21,7 @@ PROJECT = {
 
 
 def shown(*facts: Counterexample, files: dict[str, bytes] = PROJECT) -> list[str]:
-    return list(suspect_files(files, facts, DEFAULT_PROTECTED))
+    return list(suspect_files(files, facts, {path for path in files if is_protected(path)}))
 
 
 def test_the_file_that_raised_comes_first() -> None:

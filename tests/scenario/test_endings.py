@@ -135,3 +135,21 @@ async def test_a_project_whose_tests_are_all_skipped_ends_at_once(settings: Sett
     assert result.outcome == "not_healed"
     assert "skipped" in result.reason
     assert not model.calls
+
+
+async def test_what_is_judged_is_what_is_applied(settings: Settings) -> None:
+    project = settings.paths.home.parent / "project"
+    project.mkdir()
+    (project / "calc.py").write_text("def add(a, b):\n    return a - b\n")
+    (project / "checks.py").write_text("import calc\n\n\ndef test_add():\n    assert calc.add(1, 2) == 3\n")
+    before = (project / "checks.py").read_bytes()
+    gutted = "### checks.py\n```python\nimport calc\n\n\ndef test_add():\n    assert True\n```\n"
+    right = "### calc.py\n```python\ndef add(a, b):\n    return a + b\n```"
+    model = ScriptedModel([gutted, gutted + right, gutted, gutted, gutted])
+    command = "python -m pytest -q checks.py"
+    result = await heal(project, test=command, settings=settings, model=model, apply=True)
+    assert result.outcome == "healed"
+    assert result.candidate is not None
+    assert list(result.candidate.files) == ["calc.py"]
+    assert (project / "checks.py").read_bytes() == before
+    assert not [call for call in model.calls if "### checks.py" in call.messages[-1].content]

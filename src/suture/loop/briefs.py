@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from suture.checks import Suite, refused_files
 from suture.loop.context import RunContext
 from suture.loop.focus import suspect_files
 from suture.loop.state import LoopState, TriedEntry
@@ -20,7 +21,7 @@ MAX_TEST_CHARS = 4000
 
 
 def brief_for(
-    move: Move, parent: TriedEntry | None, state: LoopState, context: RunContext
+    move: Move, parent: TriedEntry | None, state: LoopState, context: RunContext, suite: Suite
 ) -> tuple[Brief, tuple[str, ...]]:
     """The brief of a move, and the files it shows."""
     if move.kind == "sample" or parent is None:
@@ -30,7 +31,7 @@ def brief_for(
             statement=task.statement, module=task.module, entry_point=task.entry_point, tests=tests
         )
         return brief, ()
-    return _repair_brief(move, parent, state, context)
+    return _repair_brief(move, parent, state, context, suite)
 
 
 def messages_for(brief: Brief) -> tuple[Message, ...]:
@@ -59,7 +60,7 @@ def _first_lines(text: str) -> str:
 
 
 def _repair_brief(
-    move: Move, parent: TriedEntry, state: LoopState, context: RunContext
+    move: Move, parent: TriedEntry, state: LoopState, context: RunContext, suite: Suite
 ) -> tuple[RepairBrief, tuple[str, ...]]:
     task = context.task
     candidate = context.candidate(parent["blob"])
@@ -68,7 +69,8 @@ def _repair_brief(
     if task.kind == "write":
         shown = {task.module: candidate.files[task.module]}
     else:
-        shown = suspect_files(overlay(task.files, candidate.files), facts, task.protected)
+        files = overlay(task.files, candidate.files)
+        shown = suspect_files(files, facts, refused_files(dict.fromkeys(files, ""), suite))
     brief = RepairBrief(
         statement=task.statement,
         files=shown,

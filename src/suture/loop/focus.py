@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import PurePosixPath
 
 from suture.errors import UsageError
 from suture.records import Counterexample
 from suture.roles.python_code import parsed
-from suture.workspace import is_protected, text_of
+from suture.workspace import text_of
 
 __all__ = ["MAX_SHOWN_CHARS", "suspect_files"]
 
@@ -18,14 +18,14 @@ MAX_SHOWN_CHARS = 12_000
 
 
 def suspect_files(
-    files: Mapping[str, bytes], facts: Iterable[Counterexample], protected: tuple[str, ...]
+    files: Mapping[str, bytes], facts: Iterable[Counterexample], closed: Container[str]
 ) -> dict[str, str]:
     """The Python files most likely at fault, most likely first, as text.
 
     Args:
         files: The whole project as the failing candidate has it.
         facts: Its counterexamples.
-        protected: Globs of files that may not be changed, and so are not shown.
+        closed: Paths of files that may not be changed, and so are not shown.
 
     Raises:
         UsageError: There is no file that could be shown and changed.
@@ -33,7 +33,7 @@ def suspect_files(
     texts = {
         path: text for path, content in files.items() if (text := _python_text(path, content)) is not None
     }
-    mine = {path for path in texts if not is_protected(path, protected)}
+    mine = {path for path in texts if path not in closed}
     named = [fact.file for fact in facts if fact.file in mine]
     tests = [path for path in texts if path not in mine]
     reached = _reachable(tests, texts)

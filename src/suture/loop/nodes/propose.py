@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
 
+from suture.checks import Suite, refused_files
 from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError, ModelTimeout
 from suture.loop.briefs import brief_for, messages_for
 from suture.loop.context import RunContext
@@ -46,12 +47,13 @@ async def propose(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]
 
 async def _proposal(move: Move, state: LoopState, context: RunContext) -> Proposal:
     parent = next((entry for entry in state["tried"] if entry["candidate"] == move.parent), None)
-    brief, shown = brief_for(move, parent, state, context)
+    suite = await context.load_suite()
+    brief, shown = brief_for(move, parent, state, context, suite)
     reply = await _ask(messages_for(brief), move, context)
     written = files_from_reply(reply, brief)
     inherited = dict(context.candidate(parent["blob"]).files) if parent else {}
     candidate = Candidate(
-        files={**inherited, **written},
+        files=_allowed({**inherited, **written}, suite),
         origin="repair" if move.kind == "repair" else "sample",
         parent=move.parent,
         label=_label(move),
@@ -71,6 +73,19 @@ async def _proposal(move: Move, state: LoopState, context: RunContext) -> Propos
         },
     )
     return _entry(candidate, blob, state, parent)
+
+
+def _allowed(files: dict[str, str], suite: Suite) -> dict[str, str]:
+    """The files without those that no candidate may write, so that what is judged is what is handed over.
+
+    Raises:
+        MalformedReply: Nothing is left.
+    """
+    refused = refused_files(files, suite)
+    allowed = {path: text for path, text in files.items() if path not in refused}
+    if not allowed:
+        raise MalformedReply(f"the reply writes only files that are protected: {', '.join(refused)}")
+    return allowed
 
 
 def _entry(candidate: Candidate, blob: str, state: LoopState, parent: TriedEntry | None) -> Proposal:
