@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 
+import suture
 from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.roles import RepairBrief, files_from_reply
@@ -209,3 +211,39 @@ def test_source_that_is_too_deep_is_not_spliced() -> None:
     deep = "x = " + "+".join(["1"] * 20000) + "\n"
     assert splice(deep, "x = 1\n") in (None, "x = 1\n")
     assert splice("x = 1\n", "x = " + "-" * 60000 + "1\n") is None
+
+
+def test_a_class_with_all_its_methods_keeps_its_bases_decorators_and_docstring() -> None:
+    original = '@final\nclass A(Base):\n    """Doc."""\n\n    def f(self):\n        return 0\n\n\nX = 1\n'
+    text = mended("class A:\n    def f(self):\n        return 1\n", original)
+    assert text == original.replace("return 0", "return 1")
+    assert mended(original.replace("return 0", "return 1"), original) == text
+
+
+def test_a_function_that_a_faster_one_may_replace_is_found() -> None:
+    original = (
+        "def f():\n    return 0\n\n\ntry:\n    from _fast import f\nexcept ImportError:\n    pass\n\nX = 1\n"
+    )
+    assert mended("def f():\n    return 1\n", original) == original.replace("return 0", "return 1")
+
+
+def test_a_static_method_finds_its_class() -> None:
+    original = (
+        "class A:\n    @staticmethod\n    def f(x):\n        return 0\n\n    def g(self):\n        return 1\n"
+    )
+    assert mended("@staticmethod\ndef f(x):\n    return 2\n", original) == original.replace(
+        "return 0", "return 2"
+    )
+
+
+OWN_SOURCE = sorted(Path(suture.__file__).parent.joinpath("roles").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", OWN_SOURCE, ids=lambda path: path.name)
+def test_each_definition_goes_back_into_its_file_without_a_trace(path: Path) -> None:
+    text = path.read_text("utf-8")
+    lines = text.splitlines(keepends=True)
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            assert splice(text, "".join(lines[start - 1 : node.end_lineno])) == text

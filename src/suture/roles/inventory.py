@@ -52,6 +52,7 @@ def _members(body: Iterable[ast.stmt], *, empty: bool = False) -> Iterator[Membe
             if not empty or is_empty(node):
                 yield node.name, role_of(node)
             if isinstance(node, ast.ClassDef):
+                yield from () if empty else _header(node)
                 yield from ((node.name, *member) for member in _members(node.body, empty=empty))
         elif isinstance(node, ast.Import | ast.ImportFrom):
             continue
@@ -59,6 +60,16 @@ def _members(body: Iterable[ast.stmt], *, empty: bool = False) -> Iterator[Membe
             yield from _members(inner, empty=empty)
         elif not empty:
             yield from ((name, "") for name in names_of(node))
+
+
+def _header(node: ast.ClassDef) -> Iterator[Member]:
+    """What a snippet of a class leaves out first; no name in it can be one of a member."""
+    if node.bases or node.keywords:
+        yield node.name, "(bases)", ""
+    if node.decorator_list:
+        yield node.name, "(decorators)", ""
+    if is_docstring(node.body[0]):
+        yield node.name, "(docstring)", ""
 
 
 def _imported(body: Iterable[ast.stmt]) -> frozenset[str]:

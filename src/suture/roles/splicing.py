@@ -56,6 +56,8 @@ def splice(original: str, patch: str) -> str | None:
 def _is_method(node: ast.stmt) -> bool:
     if not isinstance(node, Function):
         return False
+    if any(getattr(decorator, "id", "") == "staticmethod" for decorator in node.decorator_list):
+        return True
     first = [*node.args.posonlyargs, *node.args.args][:1]
     return first[:1] != [] and first[0].arg in ("self", "cls")
 
@@ -148,6 +150,9 @@ class _Splice:
             groups.setdefault(names_of(node), []).append(node)
         for names, nodes in groups.items():
             places = [node for node in old if names & names_of(node) and not isinstance(node, Import)]
+            if all(isinstance(node, Definition) for node in nodes):
+                # Not those that import the name or set it to None before or after the real thing.
+                places = [node for node in places if isinstance(node, Definition)] or places
             if places:
                 replaced += places
                 self._group(nodes, places, old, siblings)
