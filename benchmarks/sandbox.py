@@ -17,10 +17,21 @@ import statistics
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from suture.sandbox import BubblewrapSandbox, RunRequest, own_interpreter
+from suture.checks.test_command import PRELOAD
+from suture.languages import program_environment
+from suture.sandbox import (
+    BOX,
+    BubblewrapSandbox,
+    ProgramLimits,
+    RunRequest,
+    discover_interpreter,
+    interpreter_mounts,
+    own_interpreter,
+)
 
 CHECK = """
 from typing import List
@@ -92,11 +103,11 @@ async def measure_check(runs: int) -> dict[str, Any]:
     finally:
         await sandbox.close()
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    before = usage.ru_utime + usage.ru_stime
+    before = usage.ru_utime + usage.ru_stime + time.process_time()
     for _ in range(runs):
         subprocess.run([executable, "-I", "-S", "-B", "-c", CHECK], check=True, env={})
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cold_cpu = usage.ru_utime + usage.ru_stime - before
+    cold_cpu = usage.ru_utime + usage.ru_stime + time.process_time() - before
     return {
         "mode": mode,
         "warm_ms": told(warm),
@@ -106,6 +117,32 @@ async def measure_check(runs: int) -> dict[str, Any]:
         "ratio": round(statistics.median(warm) / statistics.median(cold), 3),
         "cpu_ratio": round(warm_cpu / cold_cpu, 3),
     }
+
+
+async def measure_pytest(runs: int) -> dict[str, Any]:
+    """Five tests under pytest in this environment: forked from an interpreter that has it, and afresh."""
+    interpreter = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
+    request = RunRequest(
+        argv=(interpreter.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+        files={"test_it.py": b"".join(b"def test_%d(): assert %d == %d\n" % (n, n, n) for n in range(5))},
+        env={**program_environment(interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1"},
+        mounts=interpreter_mounts(interpreter),
+        limits=ProgramLimits(wall_s=60, cpu_s=60),
+    )
+    sandbox = BubblewrapSandbox()
+    warm, cold = [], []
+    try:
+        await sandbox.run(replace(request, preload=PRELOAD))
+        for _ in range(runs):
+            for times, asked in ((warm, replace(request, preload=PRELOAD)), (cold, request)):
+                start = time.perf_counter()
+                result = await sandbox.run(asked)
+                times.append(time.perf_counter() - start)
+                assert result.status == "ok", result.stdout
+    finally:
+        await sandbox.close()
+    ratio = round(statistics.median(warm) / statistics.median(cold), 3)
+    return {"warm_ms": told(warm), "cold_pytest_ms": told(cold), "ratio": ratio}
 
 
 async def soak(runs: int) -> dict[str, Any]:
@@ -153,10 +190,17 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON only")
     asked = parser.parse_args()
     check = asyncio.run(measure_check(40 if asked.quick else 200))
+    tests = asyncio.run(measure_pytest(4 if asked.quick else 10))
     lasting = asyncio.run(soak(300 if asked.quick else 2000))
-    ratios = {"check_vs_cold_python": check["ratio"], "check_vs_cold_python_cpu": check["cpu_ratio"]}
+    ratios = {
+        "check_vs_cold_python": check["ratio"],
+        "check_vs_cold_python_cpu": check["cpu_ratio"],
+        "pytest_vs_cold_pytest": tests["ratio"],
+    }
     json.dump(
-        {"ratios": ratios, "check": check, "soak": lasting}, sys.stdout, indent=None if asked.json else 2
+        {"ratios": ratios, "check": check, "pytest": tests, "soak": lasting},
+        sys.stdout,
+        indent=None if asked.json else 2,
     )
     print()
 
