@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -375,4 +376,19 @@ async def test_nothing_outlives_a_host_that_is_killed(sandbox: BubblewrapSandbox
         await asyncio.sleep(0.05)
     host.send_signal(signal.SIGKILL)
     await host.wait()
+    await eventually_gone(marker)
+
+
+async def test_cancelling_while_the_wall_is_built_leaves_nothing(
+    sandbox: BubblewrapSandbox, tmp_path: Path
+) -> None:
+    marker = f"marker-{uuid.uuid4()}"
+    mount = Mount(source=str(tmp_path), target=f"/opt/{marker}")  # so it is among bubblewrap's own words
+    for step in range(12):
+        task = asyncio.create_task(sandbox.run(python("pass", mounts=(mount,))))
+        await asyncio.sleep(0.002 + 0.006 * step)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, UsageError, SandboxBroken):
+            await task
+    await sandbox.close()
     await eventually_gone(marker)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-__all__ = ["ColdProcess", "Feed", "Running", "memory_file"]
+__all__ = ["ColdProcess", "Feed", "Running", "kill_wall", "memory_file"]
 
 
 class Feed(Protocol):
@@ -117,8 +118,7 @@ class ColdProcess:
 
     def kill(self) -> None:
         """End everything of this run now."""
-        with suppress(ProcessLookupError):
-            self._process.kill()  # the others die with it: --die-with-parent, and then their PID namespace
+        kill_wall(self._process)
 
     async def wait(self) -> int:
         """Wait until bubblewrap is gone."""
@@ -127,6 +127,19 @@ class ColdProcess:
     def release(self) -> None:
         """Let go of the report's pipe; safe to call twice."""
         self._report_pipe.close()
+
+
+def kill_wall(process: Process) -> None:
+    """End a bubblewrap that leads a session, and everything behind its wall.
+
+    The rest dies with it (`--die-with-parent`, and then its PID namespace); but its own child asks for that
+    only some time after it was forked, and until then belongs to its group.
+    """
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            process.kill()
 
 
 def memory_file(content: bytes) -> int:

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from suture.errors import SandboxBroken
 from suture.sandbox.launch import WallNotBuilt
+from suture.sandbox.running import kill_wall
 from suture.sandbox.zygote.run import KILL_S, ZygoteRun
 
 __all__ = ["Zygote"]
@@ -183,8 +184,7 @@ class Zygote:
     def kill(self, why: str) -> None:
         """End it, and everything that runs in it, now."""
         self._retired = self._retired or why
-        with suppress(ProcessLookupError):
-            self._process.kill()
+        kill_wall(self._process)
 
     async def end(self) -> None:
         """End it and wait until it is gone; safe to call twice."""
