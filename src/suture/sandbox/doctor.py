@@ -25,8 +25,10 @@ def diagnose_sandbox(sandbox: BubblewrapSandbox | None = None) -> list[Finding]:
 async def _try(sandbox: BubblewrapSandbox) -> Finding:
     try:
         path = await sandbox.choose()
+        able = await sandbox.capabilities()
     except SandboxError as fault:
         return Finding(name="bubblewrap", ok=False, detail=fault.message, remedy=fault.remedy)
     finally:
         await sandbox.close()
-    return Finding(name="bubblewrap", ok=True, detail=f"{path} works")
+    mode = able.mode if able.mode == "warm" else f"cold, a wall for each run: {able.reason}"
+    return Finding(name="bubblewrap", ok=True, detail=f"{path} works ({mode})")
