@@ -130,7 +130,8 @@ async def measure_pytest(runs: int) -> dict[str, Any]:
         limits=ProgramLimits(wall_s=60, cpu_s=60),
     )
     sandbox = BubblewrapSandbox()
-    warm, cold = [], []
+    warm: list[float] = []
+    cold: list[float] = []
     try:
         await sandbox.run(replace(request, preload=PRELOAD))
         for _ in range(runs):

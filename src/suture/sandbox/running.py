@@ -135,11 +135,11 @@ def kill_wall(process: Process) -> None:
     The rest dies with it (`--die-with-parent`, and then its PID namespace); but its own child asks for that
     only some time after it was forked, and until then belongs to its group.
     """
+    # Not `process.kill`: it reaps a child that has just died, and asyncio then never learns how.
     if process.returncode is None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        with suppress(ProcessLookupError):
-            process.kill()
+        for kill in (os.killpg, os.kill):
+            with suppress(ProcessLookupError, PermissionError):
+                kill(process.pid, signal.SIGKILL)
 
 
 def memory_file(content: bytes) -> int:
