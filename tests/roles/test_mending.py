@@ -133,3 +133,9 @@ def test_an_empty_file_can_be_filled() -> None:
 def test_no_file_at_all_is_malformed_and_not_a_fault() -> None:
     with pytest.raises(MalformedReply):
         mended("```python\ndef price(n):\n    return 1\n```", {})
+
+
+def test_a_function_for_a_broken_file_leaves_its_constants_in_place() -> None:
+    broken = '"""Page."""\n\nLIMIT = 3\n\n\ndef price(n)\n    return n - LIMIT\n'
+    files = mended("```python\ndef price(n):\n    return n - LIMIT\n```", {"shop.py": broken})
+    assert files["shop.py"].rstrip() == broken.replace("(n)\n", "(n):\n").rstrip()

@@ -88,13 +88,21 @@ def _merged(original: str, code: str, entry_point: str | None) -> str:
     Raises:
         MalformedReply: It is a part, and has no one place in the file.
     """
-    if covers(code, original) or (not parses(code) and promised_names(original) <= promised_names(code)):
+    if _is_whole(code, original) or (not parses(code) and promised_names(original) <= promised_names(code)):
         return without_demo(code) if entry_point else code
     spliced = splice(original, code) if parses(original) else _patched_chunks(original, code)
     if spliced is None:
         lost = ", ".join(sorted(promised_names(original) - promised_names(code))) or "parts of the file"
         raise MalformedReply(f"the reply is not the whole file: it leaves out {lost}")
     return spliced
+
+
+def _is_whole(code: str, original: str) -> bool:
+    if parses(original):
+        return covers(code, original)
+    # What does not parse as a whole still names its constants piece by piece.
+    named = frozenset[str]().union(*map(promised_names, _chunks(original)))
+    return named <= promised_names(code)
 
 
 def _patched_chunks(original: str, code: str) -> str | None:
