@@ -42,7 +42,7 @@ async def test_the_embedded_model_writes_a_function(live: Settings) -> None:
 
 
 async def test_the_embedded_model_heals_a_broken_project(live: Settings, tmp_path: Path) -> None:
-    project = shutil.copytree(EXAMPLES / "broken", tmp_path / "project")
+    project = shutil.copytree(EXAMPLES / "syntax_error", tmp_path / "project")
     result = await heal(project, test="python -m pytest -q", settings=live)
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
     assert result.diff

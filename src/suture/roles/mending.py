@@ -116,7 +116,7 @@ def _patched_chunks(original: str, code: str) -> str | None:
             done = True
         else:
             parts.append(chunk)
-    joined = "".join(parts)
+    joined = "".join(parts).rstrip() + "\n"
     return joined if done and parses(joined) else None
 
 
