@@ -124,11 +124,11 @@ LIBRARY_FILES = {
 async def test_a_library_is_there_to_import_and_fresh_each_time(sandbox: BubblewrapSandbox) -> None:
     code = "import ours.third; from ours.first import seen; seen.append(len(seen)); print(seen)"
     for _ in range(2):
-        result = await sandbox.run(RunRequest(python=code, library=LIBRARY_FILES))
+        result = await sandbox.run(RunRequest(python=code, modules=LIBRARY_FILES))
         assert (result.stdout, result.stderr) == (b"[42, 1]\n", b"")
-    assert (await sandbox.run(RunRequest(python=code))).status == "failed"  # nobody else's library is
+    assert (await sandbox.run(RunRequest(python=code))).status == "failed"  # nobody else's modules are
 
 
 async def test_a_library_without_code_is_refused(sandbox: BubblewrapSandbox) -> None:
-    with pytest.raises(UsageError, match="library"):
-        await sandbox.run(RunRequest(argv=("/bin/true",), library=LIBRARY_FILES))
+    with pytest.raises(UsageError, match="modules"):
+        await sandbox.run(RunRequest(argv=("/bin/true",), modules=LIBRARY_FILES))

@@ -54,7 +54,7 @@ def own_program(
     """
     return RunRequest(
         python=BOOT.format(name),
-        library=own_library(),
+        modules=own_library(),
         files=without_private(files),
         limits=program_limits(settings, wall_s),
     )

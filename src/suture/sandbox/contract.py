@@ -29,7 +29,7 @@ BOX = "/box"
 """The folder behind the wall that holds a request's files and is the program's working directory."""
 
 LIBRARY = "_suture"
-"""The folder under `BOX` that a request's library may lie in."""
+"""The folder under `BOX` that a request's modules may lie in."""
 
 RunStatus = Literal["ok", "failed", "timeout", "memory", "output_limit", "signalled"]
 
@@ -81,7 +81,7 @@ class RunRequest:
         argv: The program and its arguments; never a shell string. Empty where `python` is given.
         python: Python code to run in place of a program, as `python -I -S -B -c` would, on the interpreter
             that runs Suture. Where the wall keeps one warm, this costs a fork and no start.
-        library: Trusted modules that `python` may import, as `.py` files under one folder of `sys.path`. A
+        modules: Trusted modules that `python` may import, as `.py` files under one folder of `sys.path`. A
             warm wall imports all of them beforehand and lays none; a cold one lays them under `LIBRARY`.
         preload: Python code. Where `argv` is a Python interpreter with `-m MODULE`, a warm wall runs this
             once in such an interpreter and forks the program from it, unless a file of the request would
@@ -97,7 +97,7 @@ class RunRequest:
 
     argv: tuple[str, ...] = ()
     python: str | None = None
-    library: Mapping[str, bytes] = field(default_factory=dict)
+    modules: Mapping[str, bytes] = field(default_factory=dict)
     preload: str = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
     stdin: bytes = b""

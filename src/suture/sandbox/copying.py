@@ -87,8 +87,8 @@ def plain_request(request: RunRequest) -> dict[str, Any]:
 
 
 def _check_program(request: RunRequest) -> None:
-    if request.library and request.python is None:
-        raise UsageError("only Python code has a library")
+    if request.modules and request.python is None:
+        raise UsageError("only Python code has modules")
     if request.python is not None:
         if request.argv:
             raise UsageError("a request has a program and Python code at once", remedy="leave argv empty")

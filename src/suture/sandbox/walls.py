@@ -60,12 +60,12 @@ class ZygoteKind:
 
     Attributes:
         start: The interpreter and its options.
-        library: Modules that it has imported, as a request brings them.
+        modules: Modules that it has imported, as a request brings them.
         preload: Code that it has run.
     """
 
     start: tuple[str, ...]
-    library: tuple[tuple[str, bytes], ...] = ()
+    modules: tuple[tuple[str, bytes], ...] = ()
     preload: str = ""
 
 
@@ -104,14 +104,14 @@ class WallBuilder:
         yield running
 
     def _as_program(self, request: RunRequest, code: str) -> RunRequest:
-        if request.library:
+        if request.modules:
             code = f"import sys; sys.path.insert(0, {f'{BOX}/{LIBRARY}'!r}); del sys\n{code}"
-        laid = {f"{LIBRARY}/{path}": content for path, content in request.library.items()}
+        laid = {f"{LIBRARY}/{path}": content for path, content in request.modules.items()}
         return replace(
             request,
             argv=(self._own.executable, "-I", "-S", "-B", "-c", code),
             python=None,
-            library={},
+            modules={},
             files={**request.files, **laid},
         )
 
@@ -163,7 +163,7 @@ class WallBuilder:
         ):
             yield preloaded
         bare = (self._own.executable, "-I", "-S", "-B", "-c")
-        yield ZygoteKind(start=bare, library=tuple(request.library.items()))
+        yield ZygoteKind(start=bare, modules=tuple(request.modules.items()))
 
     async def _start_zygote(self, path: str, mounts: Sequence[Mount], kind: ZygoteKind) -> Zygote:
         with ExitStack() as held:
@@ -173,7 +173,7 @@ class WallBuilder:
                 *zygote_wall_arguments(launch.mounts, launch.etc, launch.filter_fd),
                 *(*kind.start, boot_source()),
             )
-            words = bundle(dict(kind.library), kind.preload, [mount.target for mount in mounts])
+            words = bundle(dict(kind.modules), kind.preload, [mount.target for mount in mounts])
             return await Zygote.start(command, launch.inherit, words)
 
     async def _prepare(self, path: str, mounts: Sequence[Mount], code: bytes, held: ExitStack) -> Launch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
@@ -17,8 +17,7 @@ __all__ = ["finish", "write_result"]
 
 async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """End the run with the outcome that was decided."""
-    outcome: Outcome = state["outcome"]  # type: ignore[assignment]  # a checkpoint holds plain text
-    write_result(state, runtime.context, outcome, state["reason"])
+    write_result(state, runtime.context, cast(Outcome, state["outcome"]), state["reason"])
     return {}
 
 

@@ -15,7 +15,7 @@ PARTS = (
     "suture.sandbox.inside",
     "suture.sandbox.zygote.inside.kernel",
     "suture.sandbox.zygote.inside.child",
-    "suture.sandbox.zygote.inside.library",
+    "suture.sandbox.zygote.inside.modules",
     "suture.sandbox.zygote.inside.relay",
     "suture.sandbox.zygote.inside.serve",
 )
@@ -29,19 +29,19 @@ def boot_source() -> str:
     return _read("suture.sandbox.zygote.inside.boot")
 
 
-def bundle(library: Mapping[str, bytes], preload: str, shown: Sequence[str]) -> bytes:
+def bundle(modules: Mapping[str, bytes], preload: str, shown: Sequence[str]) -> bytes:
     """What the zygote reads first: its sources, then a frame of settings.
 
     Args:
-        library: Modules to import before the first run, as a request names them.
+        modules: Modules to import before the first run, as a request names them.
         preload: Code to run before the first run.
         shown: The paths of all mounts behind the wall.
     """
     covered = [path for path in shown if path.startswith("/tmp/")]
     sources = json.dumps([*((name, "") for name in PACKAGES), *((name, _read(name)) for name in PARTS)])
-    modules = {_module(path): content.decode("utf-8") for path, content in library.items()}
+    texts = {_module(path): content.decode("utf-8") for path, content in modules.items()}
     settings = json.dumps(
-        {"filter": own_filter().hex(), "library": modules, "preload": preload, "covered": covered}
+        {"filter": own_filter().hex(), "modules": texts, "preload": preload, "covered": covered}
     )
     return b"".join(
         (

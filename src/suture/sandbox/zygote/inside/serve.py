@@ -11,7 +11,7 @@ from typing import Any
 
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.child import live
-from suture.sandbox.zygote.inside.library import take_library
+from suture.sandbox.zygote.inside.modules import take_library
 from suture.sandbox.zygote.inside.relay import Host, HostGone, Relay
 
 __all__ = ["main"]
@@ -131,7 +131,7 @@ def main() -> CodeType | None:
     try:
         settings = json.loads(host.wait_frame()[1])
         hide()
-        take_library(settings["library"])
+        take_library(settings["modules"])
         exec(compile(settings["preload"], "<preload>", "exec", dont_inherit=True), {"__name__": "preload"})
         gc.collect()
         gc.freeze()
