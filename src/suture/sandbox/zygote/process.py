@@ -146,8 +146,15 @@ class Zygote:
                     break
         except asyncio.IncompleteReadError:
             pass
+        except asyncio.CancelledError:
+            # The loop is ending: whoever still waits for the run would wait for ever, since nobody hears its end.
+            self.kill("its host stopped")
+            self._lose_run(-9)
+            raise
         self.kill(why)
-        code = await self._process.wait()
+        self._lose_run(await self._process.wait())
+
+    def _lose_run(self, code: int) -> None:
         if self._run is not None:
             self._run.over(code if code < 0 else -9)
             self._run = None
