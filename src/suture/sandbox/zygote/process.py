@@ -147,7 +147,7 @@ class Zygote:
         except asyncio.IncompleteReadError:
             pass
         except asyncio.CancelledError:
-            # The loop is ending: whoever still waits for the run would wait for ever, since nobody hears its end.
+            # The loop is ending: nobody hears the end of the run now, and whoever waits for it would hang.
             self.kill("its host stopped")
             self._lose_run(-9)
             raise
