@@ -22,11 +22,19 @@ LONGEST = 4000
 
 
 class Reporter:
-    """Appends signed lines to the report."""
+    """Appends signed lines to the report.
 
-    def __init__(self, path: str, key: bytes, config: Any) -> None:
+    Args:
+        path: The report.
+        key: Signs its lines.
+        only: Ids of the tests to run; all of them where it is empty.
+        config: Pytest's, while it starts.
+    """
+
+    def __init__(self, path: str, key: bytes, only: frozenset[str], config: Any) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._key = key
+        self._only = only
         self._lines = 0
         self._root = os.getcwd()  # noqa: PTH109 - nothing heavy is imported here
         self._deselected = []  # type: list[str]
@@ -61,6 +69,12 @@ class Reporter:
             self._file,
             hmac.new(self._key, signed, hashlib.sha256).hexdigest().encode() + b" " + signed + b"\n",
         )
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: Any) -> None:
+        """Keep to the tests that were asked for."""
+        if self._only:
+            items[:] = [item for item in items if self._id(item.nodeid) in self._only]
 
     def pytest_collection_finish(self, session: Any) -> None:
         """Which tests there are."""
@@ -173,7 +187,8 @@ def _is_doctest(item: Any) -> bool:
     return hasattr(item, "dtest")
 
 
-def _given() -> list[tuple[str, bytes]]:
+def _given() -> list[tuple[str, bytes, frozenset[str]]]:
+    """What Suture sent: where the report goes, its key, and one line of JSON with the tests to run."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         return []  # its stdin belongs to xdist, and its reports reach the main process
     parts = []
@@ -183,9 +198,10 @@ def _given() -> list[tuple[str, bytes]]:
             break
         parts.append(part)
     lines = b"".join(parts).split(b"\n")
-    if len(lines) < 2:
+    if len(lines) < 3:
         return []
-    return [(lines[0].decode("ascii"), bytes.fromhex(lines[1].decode("ascii")))]
+    only = frozenset(json.loads(lines[2]))
+    return [(lines[0].decode("ascii"), bytes.fromhex(lines[1].decode("ascii")), only)]
 
 
 @pytest.hookimpl(tryfirst=True)

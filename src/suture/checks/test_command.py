@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 
 from suture.checks.collecting import Collected, collected_from
-from suture.checks.endings import collect_fault, ending_of, last_words, output_of
+from suture.checks.endings import ending_of, last_words, output_of
 from suture.checks.programs import PRIVATE, program_limits, without_private
-from suture.checks.pytest_report import PytestReport, outcome_of, read_report
+from suture.checks.pytest_report import PytestReport, read_report
+from suture.checks.reported import outcomes_of
 from suture.checks.skips import rule_on_examples, rule_on_skip
 from suture.checks.unittest_counts import NO_TESTS, kept_from_running
-from suture.checks.written_tests import within
 from suture.errors import UsageError
 from suture.languages import Interpreter, is_pytest_command, program_environment, resolve_command
 from suture.records import CheckOutcome, CheckStatus, Counterexample, Task
@@ -91,7 +92,7 @@ class TestCommand:
         if not self.is_pytest:
             await self._try_plain()
             return
-        result, report = await self._pytest(self._task.files, {"PYTEST_ADDOPTS": "--collect-only"})
+        result, report = await self._pytest(self._task.files, options="--collect-only")
         if not report.begun or self._is_misused(result, report):
             self._refuse_start(result)
         self._collected = collected_from(report, self._task.files)
@@ -109,10 +110,10 @@ class TestCommand:
         is_base = dict(files) == dict(self._task.files)
         if not self.is_pytest:
             return await self._plain(files, is_base)
-        result, report = await self._pytest(files, {})
+        result, report = await self._pytest(files)
         if is_base:
             self._base = report
-        outcomes = [*self._reported(report, result), *self._missing(report, result)]
+        outcomes = outcomes_of(report, result, self._collected)
         if not is_base and any(outcome.status == "skipped" for outcome in outcomes):
             base = await self._base_report()
             outcomes = [rule_on_skip(outcome, report, base, self._task) for outcome in outcomes]
@@ -120,11 +121,30 @@ class TestCommand:
         outcomes += self._disagreement(result, outcomes)
         return CommandRun(outcomes=tuple(outcomes), output=output_of(result), notes=(IN_PROCESS,))
 
+    async def run_some(
+        self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
+    ) -> tuple[CheckOutcome, ...]:
+        """Run only some of the tests, to learn about them; no verdict is made of it.
+
+        Args:
+            files: A project.
+            tests: Their ids. A command that is not pytest knows none, and runs whole.
+            wall_s: The most seconds; the settings' `test_wall_s` where it is left out.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        if not self.is_pytest:
+            result = await self._sandbox.run(self._request(files, self._environment(), wall_s=wall_s))
+            return (self._by_exit_status(result),)
+        result, report = await self._pytest(files, only=tests, wall_s=wall_s)
+        return tuple(o for o in outcomes_of(report, result, self._collected) if o.check_id in tests)
+
     async def _base_report(self) -> PytestReport:
         """What the tests say on the task's own files: run once, and only where a verdict turns on it."""
         async with self._base_lock:
             if self._base is None:
-                _, self._base = await self._pytest(self._task.files, {})
+                _, self._base = await self._pytest(self._task.files)
             return self._base
 
     @staticmethod
@@ -137,44 +157,6 @@ class TestCommand:
         )
         return refused or result.status == "timeout"
 
-    def _reported(self, report: PytestReport, result: RunResult) -> list[CheckOutcome]:
-        outcomes = [outcome_of(test, phases) for test, phases in report.phases.items()]
-        last = report.started[-1] if report.started else None
-        if last is None or report.exit_code is not None:
-            return outcomes
-        # Pytest did not get to its end: the test that ran then is what ended it.
-        status: CheckStatus = "timeout" if result.status == "timeout" else "error"
-        why = f"no end within {self._settings.test_wall_s:g} s" if status == "timeout" else ending_of(result)
-        culprit = CheckOutcome(
-            check_id=last,
-            status=status,
-            evidence="nonce",
-            counterexample=Counterexample(check_id=last, exception=why),
-        )
-        before = [outcome for outcome in outcomes if outcome.check_id != last]
-        own = [o for o in outcomes if o.check_id == last and o.status in ("passed", "failed", "skipped")]
-        return [*before, *(own or [culprit])]
-
-    def _missing(self, report: PytestReport, result: RunResult) -> list[CheckOutcome]:
-        seen = set(report.phases) | set(report.started)
-        plain = {test.partition("[")[0] for test in seen}
-        files = {test.partition("::")[0] for test in seen}
-        done = {*seen, *plain, *files}
-        tests = [t for t in self._collected.all_ids if t not in done] + [
-            path for path in self._collected.torn if path not in done
-        ]
-        left_out = {test.partition("[")[0] for test in report.deselected} & set(self._collected.written)
-        missing = [test for test in tests if test not in left_out]
-        outcomes: list[CheckOutcome] = []
-        for test in missing:
-            complaint = _complaint_about(test.partition("::")[0], report, result)
-            fact = collect_fault(test, complaint) if complaint else None
-            if fact is None and not outcomes:  # one fact is enough: it is the same for all of them
-                fact = Counterexample(check_id=test, exception=f"pytest never ran it ({ending_of(result)})")
-            status: CheckStatus = "error" if complaint else "missing"
-            outcomes.append(CheckOutcome(check_id=test, status=status, evidence="nonce", counterexample=fact))
-        return outcomes
-
     def _disagreement(self, result: RunResult, outcomes: Iterable[CheckOutcome]) -> list[CheckOutcome]:
         if result.status == "ok" or any(o.status not in ("passed", "skipped") for o in outcomes):
             return []
@@ -184,22 +166,28 @@ class TestCommand:
         return [CheckOutcome(check_id=self._shown, status="error", evidence="nonce", counterexample=fact)]
 
     async def _pytest(
-        self, files: Mapping[str, bytes], extra: Mapping[str, str]
+        self,
+        files: Mapping[str, bytes],
+        *,
+        options: str = "",
+        only: Collection[str] = (),
+        wall_s: float | None = None,
     ) -> tuple[RunResult, PytestReport]:
         key = secrets.token_bytes(32)
         plugin = resources.files("suture.checks").joinpath("report_plugin.py").read_bytes()
         environment = self._environment()
         paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
-        options = f"-p {PLUGIN} -p no:cacheprovider {self._unwanted()} {extra.get('PYTEST_ADDOPTS', '')}"
+        added = f"-p {PLUGIN} -p no:cacheprovider {self._unwanted()} {options}"
         result = await self._sandbox.run(
             self._request(
                 {**without_private(files), f"{PRIVATE}/{PLUGIN}.py": plugin},
                 {
                     **environment,
                     "PYTHONPATH": ":".join(path for path in paths if path),
-                    "PYTEST_ADDOPTS": options.strip(),
+                    "PYTEST_ADDOPTS": added.strip(),
                 },
-                stdin=f"{BOX}/{REPORT}\n{key.hex()}".encode("ascii"),
+                stdin=f"{BOX}/{REPORT}\n{key.hex()}\n{json.dumps(sorted(only))}".encode("ascii"),
+                wall_s=wall_s,
             )
         )
         return result, read_report(result.files.get(REPORT, b""), key)
@@ -217,6 +205,14 @@ class TestCommand:
         idle = ""
         if result.status == "ok" and base is not None and self._is_unittest:
             idle = kept_from_running(result, base)
+        return CommandRun(
+            outcomes=(self._by_exit_status(result, idle),),
+            output=output_of(result),
+            notes=(f"{self._shown!r} is judged by its exit status alone",),
+        )
+
+    def _by_exit_status(self, result: RunResult, idle: str = "") -> CheckOutcome:
+        """The outcome of a command as a whole; `idle` says what kept its tests from running."""
         status: CheckStatus = "passed" if result.status == "ok" and not idle else "failed"
         if result.status == "timeout":
             status = "timeout"
@@ -224,20 +220,17 @@ class TestCommand:
         if status != "passed":
             why = idle or f"{ending_of(result)}: {last_words(result)}".rstrip(": ")
             fact = Counterexample(check_id=self._shown, call=self._shown, exception=why)
-        outcome = CheckOutcome(
-            check_id=self._shown, status=status, evidence="exit_status", counterexample=fact
-        )
-        return CommandRun(
-            outcomes=(outcome,),
-            output=output_of(result),
-            notes=(f"{self._shown!r} is judged by its exit status alone",),
-        )
+        return CheckOutcome(check_id=self._shown, status=status, evidence="exit_status", counterexample=fact)
 
     def _environment(self) -> dict[str, str]:
         return {**program_environment(self.interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def _request(
-        self, files: Mapping[str, bytes], environment: Mapping[str, str], stdin: bytes = b""
+        self,
+        files: Mapping[str, bytes],
+        environment: Mapping[str, str],
+        stdin: bytes = b"",
+        wall_s: float | None = None,
     ) -> RunRequest:
         return RunRequest(
             argv=resolve_command(self._task.test_command, self.interpreter),
@@ -246,7 +239,7 @@ class TestCommand:
             stdin=stdin,
             env=environment,
             mounts=interpreter_mounts(self.interpreter),
-            limits=program_limits(self._settings, self._settings.test_wall_s),
+            limits=program_limits(self._settings, wall_s or self._settings.test_wall_s),
             collect=(REPORT,) if self.is_pytest else (),
         )
 
@@ -282,12 +275,3 @@ class TestCommand:
             f"the test command {self._shown!r} cannot start: {said[:300]}",
             remedy=f"run it yourself in the project first; `python` means {self.interpreter.executable}",
         )
-
-
-def _complaint_about(path: str, report: PytestReport, result: RunResult) -> str:
-    """What pytest said about a file, about a folder that it lies in, or before it got to any file."""
-    about = [text for place, text in report.uncollectable.items() if within(path, place)]
-    if about or report.items or report.exit_code is not None:
-        return report.uncollectable.get(path, about[0] if about else "").strip()
-    said = output_of(result)
-    return said.strip() if any(line.startswith("E ") for line in said.splitlines()) else ""

@@ -1,0 +1,40 @@
+"""Running only some tests of a project, to learn about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Prepare = Callable[..., Any]
+
+FILES = {
+    "count.py": "SEEN = []\n\ndef note(x):\n    SEEN.append(x)\n    return len(SEEN)\n",
+    "tests/test_count.py": (
+        "import time\nfrom count import note\n\n"
+        "def test_first():\n    assert note(1) == 1\n\n"
+        "def test_alone():\n    assert note(2) == 1\n\n"
+        "def test_slow():\n    time.sleep(60)\n"
+    ),
+}
+FIRST, ALONE, SLOW = (f"tests/test_count.py::test_{name}" for name in ("first", "alone", "slow"))
+
+
+async def test_only_the_tests_that_are_asked_for_run(prepare: Prepare) -> None:
+    suite = await prepare(FILES)
+    outcomes = await suite.command.run_some(suite.task.files, [FIRST, ALONE])
+    assert {o.check_id: o.status for o in outcomes} == {FIRST: "passed", ALONE: "failed"}
+    (alone,) = await suite.command.run_some(suite.task.files, [ALONE])
+    assert alone.status == "passed"
+
+
+async def test_a_test_that_does_not_end_is_stopped_in_the_time_given(prepare: Prepare) -> None:
+    suite = await prepare(FILES)
+    (slow,) = await suite.command.run_some(suite.task.files, [SLOW], wall_s=3)
+    assert slow.status == "timeout"
+    assert slow.counterexample.exception.startswith("no end within 3")
+
+
+async def test_a_command_that_is_not_pytest_runs_whole(prepare: Prepare) -> None:
+    suite = await prepare({"m.py": "", "tests/run.py": "import sys; sys.exit(3)"}, "python tests/run.py")
+    (outcome,) = await suite.command.run_some(suite.task.files, ["anything"])
+    assert (outcome.status, outcome.evidence) == ("failed", "exit_status")
