@@ -13,7 +13,7 @@ from suture.api import example_task, heal, solve
 from suture.errors import Cancelled, ModelAuthError, SandboxBroken, UsageError
 from suture.ledger import find_run, read_ledger
 from suture.records import Check, Event, Result, from_plain
-from suture.sandbox import BubblewrapSandbox, Channel, RunRequest, RunResult
+from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.settings import BudgetSettings, Settings
 from suture.testing import ScriptedModel
 
@@ -74,6 +74,9 @@ class BreakingSandbox:
     def __init__(self) -> None:
         self._wall = BubblewrapSandbox()
         self._uses = 0
+
+    async def capabilities(self) -> Capabilities:
+        return await self._wall.capabilities()
 
     async def run(self, request: RunRequest) -> RunResult:
         return await self._wall.run(request)

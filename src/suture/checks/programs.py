@@ -35,6 +35,7 @@ def program_limits(settings: SandboxSettings, wall_s: float) -> ProgramLimits:
         wall_s=wall_s,
         cpu_s=wall_s,
         memory_mb=settings.memory_mb,
+        total_memory_mb=settings.total_memory_mb,
         processes=settings.processes,
         disk_mb=settings.disk_mb,
         output_bytes=settings.output_kb << 10,

@@ -7,9 +7,14 @@ and it never runs untrusted code without a wall.
 from suture.sandbox.bubblewrap import BubblewrapSandbox
 from suture.sandbox.contract import (
     BOX,
+    LEVELS,
     LIBRARY,
+    LIMITS,
     Capabilities,
     Channel,
+    IsolationLevel,
+    MemoryKeeper,
+    Mode,
     Mount,
     ProgramLimits,
     RunRequest,
@@ -25,11 +30,16 @@ from suture.sandbox.opening import open_sandbox
 
 __all__ = [
     "BOX",
+    "LEVELS",
     "LIBRARY",
+    "LIMITS",
     "BubblewrapSandbox",
     "Capabilities",
     "Channel",
     "Finding",
+    "IsolationLevel",
+    "MemoryKeeper",
+    "Mode",
     "Mount",
     "ProgramLimits",
     "RunRequest",

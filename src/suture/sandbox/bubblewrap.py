@@ -12,7 +12,7 @@ from suture.errors import SandboxBroken
 from suture.languages import Interpreter
 from suture.sandbox.channel import FrameChannel
 from suture.sandbox.command_line import find_bubblewraps
-from suture.sandbox.contract import Capabilities, Mount, ProgramLimits, RunRequest, RunResult
+from suture.sandbox.contract import LIMITS, Capabilities, Mount, ProgramLimits, RunRequest, RunResult
 from suture.sandbox.copying import plain_request
 from suture.sandbox.diagnosis import PROC, unavailable
 from suture.sandbox.interpreter import own_interpreter
@@ -109,7 +109,13 @@ class BubblewrapSandbox:
             SandboxUnavailable: There is none.
         """
         await self.choose()
-        return Capabilities(mode="cold" if self._cold else "warm", reason=self._cold)
+        limits = set(LIMITS) - {"total_memory_mb"} - ({"inodes"} if self._cold else set())
+        return Capabilities(
+            level="namespace",
+            mode="cold" if self._cold else "warm",
+            limits=frozenset(limits),
+            reason=self._cold,
+        )
 
     async def _try_each(self) -> str:
         complaints: dict[str, str] = {}

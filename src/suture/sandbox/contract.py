@@ -9,14 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from dataclasses import dataclass, field, fields
+from typing import Literal, Protocol, get_args
+
+from suture.settings.schema import IsolationLevel
 
 __all__ = [
     "BOX",
+    "LEVELS",
     "LIBRARY",
+    "LIMITS",
     "Capabilities",
     "Channel",
+    "IsolationLevel",
+    "MemoryKeeper",
+    "Mode",
     "Mount",
     "ProgramLimits",
     "RunRequest",
@@ -31,6 +38,18 @@ BOX = "/box"
 LIBRARY = "_suture"
 """The folder under `BOX` that a request's modules may lie in."""
 
+LEVELS: tuple[IsolationLevel, ...] = get_args(IsolationLevel)
+"""Every level, the weakest first: nothing at all, a process that has given up rights, Linux namespaces, a
+container of an engine's, WebAssembly, a kernel in user space (gVisor), a virtual machine."""
+
+Mode = Literal["warm", "spare", "cold"]
+"""Where a program's wall comes from. `warm`: a process waits behind a wall and forks each program into new
+namespaces. `spare`: walls are built ahead, and each serves one program. `cold`: one is built for each."""
+
+MemoryKeeper = Literal["cgroup2", "cgroup1", "engine", "sampler", "none"]
+"""What keeps a program's whole tree within `total_memory_mb`: a control group of Linux, an engine's or a
+service's own means, a look every 50 ms, nothing."""
+
 RunStatus = Literal["ok", "failed", "timeout", "memory", "output_limit", "signalled"]
 
 
@@ -42,8 +61,10 @@ class ProgramLimits:
         wall_s: Wall-clock seconds until the whole process tree is killed; of a conversation, all of it.
         cpu_s: CPU seconds of each process.
         memory_mb: Address space of each process, in MiB.
+        total_memory_mb: Memory of all its processes and files together, in MiB.
         processes: Processes and threads.
         disk_mb: Size of each writable folder, in MiB.
+        inodes: Files and folders in each writable folder.
         file_mb: The largest file, in MiB.
         open_files: File descriptors of each process.
         output_bytes: The most that is kept of stdout and of stderr, head and tail each half.
@@ -52,11 +73,17 @@ class ProgramLimits:
     wall_s: float = 10.0
     cpu_s: float = 10.0
     memory_mb: int = 1024
+    total_memory_mb: int = 2048
     processes: int = 128
     disk_mb: int = 256
+    inodes: int = 50_000
     file_mb: int = 64
     open_files: int = 256
     output_bytes: int = 1 << 20
+
+
+LIMITS: tuple[str, ...] = tuple(knob.name for knob in fields(ProgramLimits))
+"""Every limit, by its name in `ProgramLimits`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,13 +164,32 @@ class Capabilities:
     """What a wall can do on this machine.
 
     Attributes:
-        mode: `warm` where a program is forked from a process that waits behind the wall, `cold` where a wall
-            is built for each. Both isolate alike; cold is slower.
-        reason: Why it is not warm, where it could be.
+        level: What stands between a program and the host.
+        mode: Where a program's wall comes from. All modes isolate alike.
+        languages: What programs may be written in: `python` always, others where their runtime is there.
+        limits: Names of `LIMITS` that it enforces.
+        total_memory: What keeps `total_memory_mb`.
+        identity: What all of this rests on: a program and its version, an image. The canary attacks are
+            tried again when it changes.
+        reason: Why it is no better: no warm wall, no control group, a level that it had to be denied.
     """
 
-    mode: Literal["warm", "cold"]
+    level: IsolationLevel
+    mode: Mode
+    languages: tuple[str, ...] = ("python",)
+    limits: frozenset[str] = frozenset()
+    total_memory: MemoryKeeper = "none"
+    identity: str = ""
     reason: str = ""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of `LIMITS` that it does not enforce."""
+        return tuple(name for name in LIMITS if name not in self.limits)
+
+    def reaches(self, level: IsolationLevel) -> bool:
+        """Whether it isolates at least as well as this."""
+        return LEVELS.index(self.level) >= LEVELS.index(level)
 
 
 class Channel(Protocol):
@@ -172,6 +218,14 @@ class Sandbox(Protocol):
     """A wall. One object may run many programs, also at once; each starts from nothing."""
 
     name: str
+
+    async def capabilities(self) -> Capabilities:
+        """What this wall means to do here. `open_sandbox` believes it only after canary attacks have failed.
+
+        Raises:
+            SandboxUnavailable: No wall can be built here.
+        """
+        ...
 
     async def run(self, request: RunRequest) -> RunResult:
         """Run a program to its end.

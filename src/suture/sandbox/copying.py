@@ -78,8 +78,10 @@ def plain_request(request: RunRequest) -> dict[str, Any]:
         "limits": {
             "cpu_s": math.ceil(limits.cpu_s),
             "memory_mb": limits.memory_mb,
+            "total_memory_mb": limits.total_memory_mb,
             "processes": limits.processes,
             "disk_mb": limits.disk_mb,
+            "inodes": limits.inodes,
             "file_mb": limits.file_mb,
             "open_files": limits.open_files,
         },

@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 
 __all__ = [
     "BudgetSettings",
+    "IsolationLevel",
     "KeySettings",
     "LoopSettings",
     "ModelSettings",
@@ -18,6 +19,10 @@ __all__ = [
     "Settings",
     "setting_fields",
 ]
+
+
+IsolationLevel = Literal["none", "process", "namespace", "container", "wasm", "user_kernel", "vm"]
+"""What stands between untrusted code and the host, the weakest first."""
 
 
 class Group(BaseModel):
@@ -63,12 +68,18 @@ class SandboxSettings(Group):
 
     backend: Literal["bubblewrap"] = "bubblewrap"
     """Which wall."""
+    minimum_level: IsolationLevel = "namespace"
+    """The weakest isolation that will do; below it nothing is run."""
+    mode: Literal["auto", "warm", "spare", "cold"] = "auto"
+    """Bubblewrap's walls: one for many programs (warm), one ready for each, one made for each (cold)."""
     check_wall_s: float = Field(default=10, gt=0)
     """Wall-clock seconds of one function-level check."""
     test_wall_s: float = Field(default=120, gt=0)
     """Wall-clock seconds of one run of a test command."""
     memory_mb: int = Field(default=1024, ge=64)
     """Address space of each process behind the wall, in MiB."""
+    total_memory_mb: int = Field(default=2048, ge=64)
+    """Memory of all processes and files of one program behind the wall, in MiB."""
     processes: int = Field(default=128, ge=1)
     """The most processes and threads behind the wall."""
     disk_mb: int = Field(default=256, ge=1)

@@ -20,7 +20,7 @@ __all__ = ["live"]
 
 BOX_ID = 65534
 SHM_BYTES = 16 << 20
-INODES = 50_000
+SHM_INODES = 10_000
 REPORT_FD = 3
 MOST_FDS = 1 << 16
 
@@ -40,7 +40,7 @@ def live(
         What to run.
     """
     try:
-        settle(request["limits"]["disk_mb"] << 20, fds, covered)
+        settle(request["limits"], fds, covered)
         files, wall_s = request.pop("files"), request["wall_s"]
         forked = request["forked"] and not clashes(files)
         try:
@@ -68,11 +68,11 @@ def live(
     os._exit(0)
 
 
-def settle(size: int, fds: tuple[int, int, int, int], covered: list[str]) -> None:
+def settle(limits: dict[str, int], fds: tuple[int, int, int, int], covered: list[str]) -> None:
     """Take the new namespaces into use: one user, fresh folders, the program's own descriptors.
 
     Args:
-        size: Bytes of each writable folder.
+        limits: Of the run.
         fds: What becomes 0, 1, 2 and 3.
         covered: Shown paths below `/tmp`.
     """
@@ -86,12 +86,13 @@ def settle(size: int, fds: tuple[int, int, int, int], covered: list[str]) -> Non
     kernel.mount("", "/proc/sys", kernel.BIND, source="/proc/sys")
     kernel.mount("", "/proc/sys", kernel.BIND | kernel.REMOUNT | kernel.READ_ONLY | kernel.NO_PROGRAMS | safe)
     handles = [(path, os.open(path, os.O_PATH)) for path in covered]
-    for folder, most, mode in (
-        ("/box", size, "0700"),
-        ("/tmp", size, "1777"),
-        ("/dev/shm", SHM_BYTES, "1777"),
+    size, inodes = limits["disk_mb"] << 20, limits["inodes"]
+    for folder, most, files, mode in (
+        ("/box", size, inodes, "0700"),
+        ("/tmp", size, inodes, "1777"),
+        ("/dev/shm", SHM_BYTES, SHM_INODES, "1777"),
     ):
-        kernel.mount("tmpfs", folder, safe, f"size={most},nr_inodes={INODES},mode={mode}")
+        kernel.mount("tmpfs", folder, safe, f"size={most},nr_inodes={files},mode={mode}")
     for path, handle in handles:
         uncover(path, handle)
     os.chdir("/box")
