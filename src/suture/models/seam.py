@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 __all__ = ["Finish", "Message", "Model", "Reply", "Sampling"]
 
@@ -27,11 +27,14 @@ class Sampling:
         temperature: 0 is greedy.
         max_tokens: The most tokens of the reply.
         index: Distinguishes replies to the same prompt; with it the call hash, and the seed, change.
+        schema: The JSON schema that the reply must follow, with a `title`. It is a wish: where the provider can
+            constrain output it does, elsewhere nothing happens, so whoever asks validates (see `structured.ask`).
     """
 
     temperature: float = 0.0
     max_tokens: int = 1024
     index: int = 0
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +46,11 @@ class Reply:
         finish: `length` means that it was cut short.
         prompt_tokens: Tokens of the prompt, as the provider counts.
         completion_tokens: Tokens of the reply.
+        counted: Who counted them: the provider, or we, as an upper `bound`.
         seconds: How long it took.
         model: Who answered, as `provider:model`.
         call_hash: Names the call (model, messages, sampling) in the run's reply store.
+        retries: Tries after the first one, which failed and cost nothing.
         replayed: Whether the reply came from that store, and so cost nothing now.
     """
 
@@ -53,9 +58,11 @@ class Reply:
     finish: Finish = "stop"
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    counted: Literal["provider", "bound"] = "provider"
     seconds: float = 0.0
     model: str = ""
     call_hash: str = ""
+    retries: int = 0
     replayed: bool = False
 
 

@@ -1,0 +1,176 @@
+"""A reader of almost-JSON: what small models write when they mean a JSON object.
+
+It understands what is said in an unusual way (other quotes, Python's constants, missing or doubled commas,
+comments, bare keys, line ends and unescaped quotes inside texts, closing brackets that were forgotten) and
+refuses what is not said at all: a member without a value, a text without an end. Nothing is invented.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["NotData", "read_untidy"]
+
+QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "‘": "’", "«": "»"}
+BLANK = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)+", re.DOTALL)
+NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.%])")
+WORD = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_]\w*)?")
+CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
+NOTHING_SAID = frozenset({"undefined", "nan", "infinity", "inf", "todo", "tbd"})
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\"}
+ENDS_KEY = re.compile(r"\s*(?::|=)")
+ENDS_ITEM = re.compile(r"\s*(?:[,\]]|$)")
+ENDS_VALUE = re.compile(
+    r"""\s*(?:\}|$|(?:,\s*|\n\s*)(?:\}|$|//|\#|["'`“”‘]?[A-Za-z_][\w \-]*["'`“”’]?\s*[:=]))"""
+)
+MAX_DEPTH = 20
+
+
+class NotData(ValueError):
+    """The text is no object, however kindly it is read."""
+
+
+def read_untidy(text: str, start: int = 0) -> tuple[Any, int]:
+    """The object that begins at `start`, and where it ends.
+
+    Raises:
+        NotData: There is none, or a part of it is not said.
+    """
+    reader = _Reader(text, start)
+    return reader.object(), reader.at
+
+
+class _Reader:
+    """A recursive descent over one text."""
+
+    def __init__(self, text: str, at: int) -> None:
+        self.text = text
+        self.at = at
+        self.depth = 0
+
+    def object(self) -> dict[str, Any]:
+        self._open("{")
+        members: dict[str, Any] = {}
+        while not self._closes("}"):
+            key = self._key()
+            self._skip()
+            if self._peek() not in (":", "="):
+                raise NotData(f"no colon behind {key!r}")
+            self.at += 2 if self.text.startswith("=>", self.at) else 1
+            value = self._value(ENDS_VALUE)
+            if key in members and members[key] != value:
+                raise NotData(f"{key!r} is said twice, differently")
+            members[key] = value
+            self._commas()
+        return members
+
+    def array(self) -> list[Any]:
+        self._open("[")
+        items: list[Any] = []
+        while not self._closes("]"):
+            items.append(self._value(ENDS_ITEM))
+            self._commas()
+        return items
+
+    def _open(self, bracket: str) -> None:
+        if self._peek() != bracket:
+            raise NotData(f"no {bracket!r}")
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise NotData("nested too deeply")
+        self.at += 1
+        self._skip()
+
+    def _closes(self, bracket: str) -> bool:
+        """Whether the bracket closes here; the end of the text closes everything that is open."""
+        self._skip()
+        closed = self._peek() == bracket
+        if closed:
+            self.at += 1
+        if closed or self.at >= len(self.text):
+            self.depth -= 1
+            return True
+        return False
+
+    def _value(self, ends: re.Pattern[str]) -> Any:
+        self._skip()
+        mark = self._peek()
+        if mark == "{":
+            return self.object()
+        if mark == "[":
+            return self.array()
+        if mark in QUOTES:
+            return self._quoted(ends)
+        if number := NUMBER.match(self.text, self.at):
+            self.at = number.end()
+            return float(number[0]) if re.search(r"[.eE]", number[0]) else int(number[0])
+        return self._bare()
+
+    def _key(self) -> str:
+        if self._peek() in QUOTES:
+            return self._quoted(ENDS_KEY)
+        word = WORD.match(self.text, self.at)
+        if word is None:
+            raise NotData("a member has no name")
+        self.at = word.end()
+        return word[0]
+
+    def _bare(self) -> Any:
+        """A constant, or one word without quotes."""
+        word = WORD.match(self.text, self.at)
+        if word is None or not re.match(r"\s*(?:[,}\]\n]|//|#|$)", self.text[word.end() :]):
+            raise NotData("a member has no value")
+        if word[0].lower() in NOTHING_SAID:
+            raise NotData(f"a member says {word[0]!r}")
+        self.at = word.end()
+        return CONSTANTS.get(word[0].lower(), word[0])
+
+    def _quoted(self, ends: re.Pattern[str]) -> str:
+        """A text in quotes. A quote inside it ends it only where a text may end."""
+        opening = self.text[self.at]
+        triple = opening * 3
+        if opening in "\"'`" and self.text.startswith(triple, self.at):
+            close = self.text.find(triple, self.at + 3)
+            if close > 0:
+                inside = self.text[self.at + 3 : close]
+                self.at = close + 3
+                return inside.strip()
+        closing = QUOTES[opening]
+        parts: list[str] = []
+        at = self.at + 1
+        while at < len(self.text):
+            character = self.text[at]
+            if character == "\\" and at + 1 < len(self.text):
+                said, at = self._escaped(at)
+                parts.append(said)
+            elif character == closing and ends.match(self.text, at + 1):
+                self.at = at + 1
+                return "".join(parts)
+            else:
+                parts.append(character)
+                at += 1
+        raise NotData("a text has no end")
+
+    def _escaped(self, at: int) -> tuple[str, int]:
+        mark = self.text[at + 1]
+        if mark in ESCAPES:
+            return ESCAPES[mark], at + 2
+        if mark == "u" and re.match(r"[0-9a-fA-F]{4}", self.text[at + 2 : at + 6]):
+            return chr(int(self.text[at + 2 : at + 6], 16)), at + 6
+        if mark in QUOTES:
+            return mark, at + 2
+        return "\\" + mark, at + 2
+
+    def _commas(self) -> None:
+        self._skip()
+        while self._peek() in (",", ";"):
+            self.at += 1
+            self._skip()
+
+    def _skip(self) -> None:
+        if blank := BLANK.match(self.text, self.at):
+            self.at = blank.end()
+
+    def _peek(self) -> str:
+        return self.text[self.at] if self.at < len(self.text) else ""
