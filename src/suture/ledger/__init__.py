@@ -5,24 +5,30 @@ This room keeps no state elsewhere: what is not in the run folder did not happen
 
 from suture.ledger.budget import Budget, Limits, Reservation, spend_of
 from suture.ledger.clock import Clock, SystemClock
-from suture.ledger.events import Ledger, LedgerReading, read_ledger
+from suture.ledger.comparing import Difference, compare_runs
+from suture.ledger.events import Ledger, LedgerReading, branch_of_round, read_ledger
 from suture.ledger.follow import LAST_EVENTS, follow_ledger
 from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run
+from suture.ledger.steady import steady_text
 
 __all__ = [
     "LAST_EVENTS",
     "Budget",
     "Clock",
+    "Difference",
     "Ledger",
     "LedgerReading",
     "Limits",
     "Reservation",
     "RunFolder",
     "SystemClock",
+    "branch_of_round",
+    "compare_runs",
     "find_run",
     "follow_ledger",
     "list_runs",
     "new_run",
     "read_ledger",
     "spend_of",
+    "steady_text",
 ]

@@ -6,16 +6,20 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from suture.errors import StorageError, UsageError
 from suture.ledger.clock import Clock, SystemClock
 from suture.records import Event
 
-__all__ = ["Ledger", "LedgerReading", "read_ledger"]
+__all__ = ["Ledger", "LedgerReading", "branch_of_round", "read_ledger"]
+
+_place: ContextVar[Mapping[str, int]] = ContextVar("_place", default=MappingProxyType({}))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +65,24 @@ def _parse(line: bytes) -> Event | None:
         return Event(**fields)
     except (ValueError, TypeError):
         return None
+
+
+@contextlib.contextmanager
+def branch_of_round(step: int, branch: int) -> Iterator[None]:
+    """Stamp every event that this task writes meanwhile with its place among those of other branches.
+
+    The branches of a round write at the same time; ordered by (step, branch, seq) their events tell the same
+    story in every run (see `compare_runs`).
+
+    Args:
+        step: The round.
+        branch: Number of the branch in it.
+    """
+    token = _place.set({"step": step, "branch": branch})
+    try:
+        yield
+    finally:
+        _place.reset(token)
 
 
 class Ledger:
@@ -120,7 +142,12 @@ class Ledger:
             StorageError: The disk is full or gone.
         """
         seq = self._events[-1].seq + 1 if self._events else 0
-        fields = {"seq": seq, "time_s": self._clock.now(), "kind": kind, "data": dict(data or {})}
+        fields = {
+            "seq": seq,
+            "time_s": self._clock.now(),
+            "kind": kind,
+            "data": {**_place.get(), **(data or {})},
+        }
         # ASCII only: a lone surrogate in model text must not make the record unwritable.
         line = json.dumps(fields, separators=(",", ":")).encode("ascii")
         self._write(line + b"\n")

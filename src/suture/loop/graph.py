@@ -41,4 +41,5 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any]) -> Compiled:
 
 def _fan_out(state: LoopState) -> list[Send] | Literal["finish"]:
     """One branch for each move; no move is left when an outcome was decided."""
-    return [Send("propose", Branch(move=move, state=state)) for move in state["moves"]] or "finish"
+    branches = (Branch(move=move, branch=n, state=state) for n, move in enumerate(state["moves"]))
+    return [Send("propose", branch) for branch in branches] or "finish"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Any
 
 from langgraph.runtime import Runtime
 
 from suture.checks import check_candidate
 from suture.errors import BudgetExceeded
+from suture.ledger import branch_of_round
 from suture.loop.context import RunContext
 from suture.loop.progress import failure_signature, tally
 from suture.loop.state import LoopState, Proposal, TriedEntry
@@ -31,12 +33,14 @@ async def check(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any
     base = context.base_verdict(state)
     gate = asyncio.Semaphore(AT_ONCE)
 
-    async def one(proposal: Proposal) -> TriedEntry:
-        async with gate:
-            verdict = await judge(context.candidate(proposal["blob"]), context)
-        return _entry(proposal, verdict, base, context)
+    async def one(branch: int, proposal: Proposal) -> TriedEntry:
+        with branch_of_round(state["round"], branch):
+            async with gate:
+                verdict = await judge(context.candidate(proposal["blob"]), context)
+            return _entry(proposal, verdict, base, context)
 
-    answers = await asyncio.gather(*map(one, waiting.values()), return_exceptions=True)
+    branches = itertools.starmap(one, enumerate(waiting.values()))
+    answers = await asyncio.gather(*branches, return_exceptions=True)
     entries = [answer for answer in answers if not isinstance(answer, BaseException)]
     faults = [answer for answer in answers if isinstance(answer, BaseException)]
     # Out of time with verdicts in hand is for the policy to judge: one of them may have solved the task.

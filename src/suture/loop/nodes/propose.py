@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 
 from suture.checks import Suite, refused_files
 from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError, ModelTimeout
+from suture.ledger import branch_of_round
 from suture.loop.briefs import brief_for, messages_for
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState, Proposal, TriedEntry
@@ -26,6 +27,7 @@ class Branch(TypedDict):
     """What one branch of the fan-out gets: its move and the state to work from."""
 
     move: dict[str, Any]
+    branch: int
     state: LoopState
 
 
@@ -35,14 +37,18 @@ async def propose(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]
     A malformed reply, and a model that fails, use up the move and bring no candidate: that is a value here,
     so that the other branches of the round go on.
     """
-    context, move = runtime.context, from_plain(Move, state["move"])
+    with branch_of_round(state["state"]["round"], state["branch"]):
+        return {"proposals": [await _carried_out(state, runtime.context)]}
+
+
+async def _carried_out(branch: Branch, context: RunContext) -> Proposal:
     try:
-        return {"proposals": [await _proposal(move, state["state"], context)]}
+        return await _proposal(from_plain(Move, branch["move"]), branch["state"], context)
     except (ModelAuthError, asyncio.CancelledError):
         raise
     except (ModelError, BudgetExceeded) as fault:
         context.ledger.append("move.failed", {"kind": type(fault).__name__, "message": str(fault)})
-        return {"proposals": [_nothing(state["state"], fault)]}
+        return _nothing(branch["state"], fault)
 
 
 async def _proposal(move: Move, state: LoopState, context: RunContext) -> Proposal:

@@ -1,0 +1,157 @@
+"""Did two runs go the same way? Their ledgers side by side, without what no two runs share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from suture.ledger.events import read_ledger
+from suture.ledger.run_folder import RunFolder
+from suture.ledger.steady import steady_text
+from suture.records import Event
+
+__all__ = ["Difference", "compare_runs"]
+
+LAST = ("run.finished", "run.refused")
+"""What comes after these is no part of the run: a change that the user had applied."""
+BOOKKEEPING = ("run.resumed",)
+
+TIMES = {"time_s", "seconds", "wall_s"}
+USAGE = {
+    "tokens",
+    "prompt_tokens",
+    "completion_tokens",
+    "cached_tokens",
+    "model_calls",
+    "money",
+    "usd",
+    "spend",
+}
+NAMES = {"run_id", "reservation", "replayed", "replays", "from_run"}
+SURROUNDINGS = {"settings", "project", "interpreter", "python", "python_origin"}
+"""Where it ran; the verdicts say whether that made a difference."""
+LEFT_OUT = frozenset(TIMES | USAGE | NAMES | SURROUNDINGS)
+RESOLVED = ("verdict", "result")
+"""Blobs that hold times: compared by what they say, not by their hash."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """The first place where two runs part.
+
+    Attributes:
+        position: Place in the order of comparison, from 0.
+        kind: The event's kind, in the first run or, where that has no more events, in the second.
+        field: What differs, such as `passed` or `result.outcome`; empty where the events are of two kinds.
+        first: The value in the first run, as JSON; empty where it has none.
+        second: The value in the second run.
+    """
+
+    position: int
+    kind: str
+    field: str
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        where = f"event {self.position}, {self.kind}" + (f", {self.field}" if self.field else "")
+        return f"{where}: {self.first or 'nothing'} | {self.second or 'nothing'}"
+
+
+def compare_runs(first: RunFolder, second: RunFolder) -> Difference | None:
+    """The first difference between two runs, or `None` where they went the same way.
+
+    Events are ordered by (step, branch, seq): the branches of a round run at the same time, so in which
+    order their events came is chance. Times, usage, run ids and the machine's paths are left out, and
+    verdicts and results are compared by what they say.
+
+    Args:
+        first: A run's folder.
+        second: Another's.
+
+    Raises:
+        StorageError: A ledger or a blob cannot be read.
+    """
+    pairs = zip_longest(_told(first), _told(second))
+    for position, (one, two) in enumerate(pairs):
+        if one != two:
+            return _difference(position, one, two)
+    return None
+
+
+Told = tuple[str, Mapping[str, Any]]
+
+
+def _told(run: RunFolder) -> Iterator[Told]:
+    for event in _ordered(_part_of_the_run(read_ledger(run.ledger_path).events)):
+        yield event.kind, {key: _steady(key, value, run) for key, value in _kept(event.data)}
+
+
+def _part_of_the_run(events: Iterable[Event]) -> Iterator[Event]:
+    for event in events:
+        if event.kind not in BOOKKEEPING:
+            yield event
+        if event.kind in LAST:
+            return
+
+
+def _ordered(events: Iterable[Event]) -> list[Event]:
+    """By (step, branch, seq). An event of no branch stays where it is: what came before it, comes before."""
+    keyed: list[tuple[int, int, int, Event]] = []
+    stretch = 0
+    for event in events:
+        if "branch" in event.data:
+            keyed.append((stretch, event.data["branch"], event.seq, event))
+        else:
+            keyed.append((stretch + 1, 0, event.seq, event))
+            stretch += 2
+    return [event for *_, event in sorted(keyed, key=lambda entry: entry[:3])]
+
+
+def _kept(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    return ((key, value) for key, value in data.items() if key not in LEFT_OUT)
+
+
+def _steady(key: str, value: Any, run: RunFolder) -> Any:
+    if key in RESOLVED and isinstance(value, str):
+        value = run.get_json(value)
+    if isinstance(value, Mapping):
+        return {name: _steady("", inner, run) for name, inner in _kept(value)}
+    if isinstance(value, list):
+        return [_steady("", inner, run) for inner in value]
+    return steady_text(value) if isinstance(value, str) else value
+
+
+def _difference(position: int, one: Told | None, two: Told | None) -> Difference:
+    if one is None or two is None or one[0] != two[0]:
+        present = one or two
+        assert present is not None  # zip_longest pads only one of the two
+        return Difference(
+            position=position,
+            kind=present[0],
+            field="",
+            first=one[0] if one else "",
+            second=two[0] if two else "",
+        )
+    field, left, right = _first_unequal("", one[1], two[1])
+    return Difference(position=position, kind=one[0], field=field, first=_shown(left), second=_shown(right))
+
+
+def _first_unequal(where: str, one: Any, two: Any) -> tuple[str, Any, Any]:
+    """Where two unequal values part, as deep inside as can be told."""
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        for key in sorted(one.keys() | two.keys()):
+            if one.get(key) != two.get(key):
+                return _first_unequal(f"{where}.{key}".lstrip("."), one.get(key), two.get(key))
+    if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        for number, (left, right) in enumerate(zip(one, two, strict=True)):
+            if left != right:
+                return _first_unequal(f"{where}[{number}]", left, right)
+    return where, one, two
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else json.dumps(value, sort_keys=True)
