@@ -62,6 +62,7 @@ def test_a_run_that_is_stopped_says_where_it_lies_and_changes_nothing(
         env=environ,
         cwd=tmp_path,
         start_new_session=True,
+        preexec_fn=hears_interrupts,
     )
     wait_for(lambda: any("task.prepared" in p.read_text() for p in home.glob("runs/*/ledger.jsonl")), process)
     process.send_signal(sent)
@@ -82,6 +83,7 @@ def test_ctrl_c_at_the_prompt(environ: dict[str, str], tmp_path: Path) -> None:
         env=environ,
         cwd=tmp_path,
         start_new_session=True,
+        preexec_fn=hears_interrupts,
     )
     os.close(there)
     assert process.stderr is not None
@@ -92,6 +94,11 @@ def test_ctrl_c_at_the_prompt(environ: dict[str, str], tmp_path: Path) -> None:
     assert process.returncode == 130
     assert b"cancelled" in errors
     assert b"Traceback" not in errors
+
+
+def hears_interrupts() -> None:
+    """A suite that runs in the background of a script ignores SIGINT, and so would its children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def wait_for(happened: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:

@@ -200,3 +200,10 @@ class Zygote:
         self._process.stdin.close()
         await asyncio.wait(self._tasks)
         await self._process.wait()
+        # What it leaves behind dies a moment later than it; a loop that ends before complains in a traceback.
+        for stream in (self._process.stdout, self._process.stderr):
+            assert stream is not None
+            with suppress(TimeoutError):
+                async with asyncio.timeout(KILL_S):
+                    while await stream.read(CHUNK):
+                        pass
