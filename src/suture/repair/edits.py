@@ -1,0 +1,63 @@
+"""A mutant as edits of a text: what is not edited keeps its form to the byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["Edit", "Mutant", "mutated", "overlap"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edit:
+    """A stretch of a source and what stands there instead.
+
+    Attributes:
+        start: Offset in the UTF-8 bytes of the source.
+        end: Offset behind the last byte that goes; equal to `start` for an insertion.
+        text: What comes in its place.
+    """
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    """One small change of one file.
+
+    Attributes:
+        edits: What changes, in order and apart from each other.
+        operator: Which operator made it, such as `comparison`.
+        line: The line that it changes first, counted from 1.
+        prior: How likely such a change is a repair, before any test has run; in (0, 1].
+        label: The change in a few words, such as `line 4: < becomes <=`.
+        in_body: Whether all of it lies in the body of a function, so that no module has to be imported anew.
+    """
+
+    edits: tuple[Edit, ...]
+    operator: str
+    line: int
+    prior: float
+    label: str
+    in_body: bool = True
+
+
+def mutated(source: str, edits: Iterable[Edit]) -> str:
+    """A source with edits made.
+
+    Args:
+        source: The text that the edits' offsets were counted in.
+        edits: Apart from each other, in any order.
+    """
+    raw = source.encode("utf-8", "surrogatepass")
+    for edit in sorted(edits, key=lambda e: (e.start, e.end), reverse=True):
+        raw = raw[: edit.start] + edit.text.encode("utf-8", "surrogatepass") + raw[edit.end :]
+    return raw.decode("utf-8", "surrogatepass")
+
+
+def overlap(one: Iterable[Edit], other: Iterable[Edit]) -> bool:
+    """Whether two sets of edits touch the same bytes, or insert at the same place."""
+    spans = [(e.start, e.end) for e in other]
+    return any(e.start <= end and start <= e.end for e in one for start, end in spans)

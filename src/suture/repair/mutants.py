@@ -1,0 +1,73 @@
+"""All small changes of a source, lazily and in the order of its lines."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from suture.repair.edits import Edit, Mutant
+from suture.repair.operators import OPERATORS, Change, Operator
+from suture.repair.view import FUNCTIONS, View, open_view
+
+__all__ = ["mutants"]
+
+NO_PLACE = (ast.JoinedStr, ast.FormattedValue)
+"""Nodes within which Python does not tell reliably where something stands."""
+
+
+def mutants(
+    source: str, lines: Collection[int] | None = None, *, operators: Collection[str] | None = None
+) -> Iterator[Mutant]:
+    """Every mutant of a source, each text of an edit once; no chance is involved.
+
+    Args:
+        source: Python; of a source that cannot be parsed there are no mutants.
+        lines: Only changes that begin on one of these lines (from 1), or that guard a function whose first
+            line is among them; `None` for all.
+        operators: Names of the operators to use; `None` for all.
+    """
+    view = open_view(source)
+    if view is None:
+        return
+    seen: set[tuple[Edit, ...]] = set()
+    chosen = [operator for operator in OPERATORS if operators is None or operator.name in operators]
+    for node in _nodes(view.tree):
+        line = getattr(node, "lineno", 0)
+        if isinstance(node, ast.comprehension):
+            line = node.target.lineno
+        if lines is not None and line not in lines:
+            continue
+        for operator in chosen:
+            if isinstance(node, operator.nodes):
+                yield from _of(node, operator, view, seen)
+
+
+def _of(node: ast.AST, operator: Operator, view: View, seen: set[tuple[Edit, ...]]) -> Iterator[Mutant]:
+    for change in operator.changes(node, view):
+        edits = tuple(sorted(change.edits, key=lambda e: (e.start, e.end)))
+        if edits in seen or any(e.text.encode() == view.raw[e.start : e.end] for e in edits):
+            continue
+        seen.add(edits)
+        yield _mutant(node, change, edits, operator, view)
+
+
+def _mutant(node: ast.AST, change: Change, edits: tuple[Edit, ...], operator: Operator, view: View) -> Mutant:
+    line = view.line_at(edits[0].start)
+    guards = isinstance(node, FUNCTIONS) and all(e.start == e.end for e in edits)
+    return Mutant(
+        edits=edits,
+        operator=operator.name,
+        line=line,
+        prior=operator.prior * min(1.0, change.weight),
+        label=f"line {line}: {change.note}",
+        in_body=guards or view.function_of(node) is not None,
+    )
+
+
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a tree in the order of the text, but for what cannot be edited in place."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, NO_PLACE):
+            continue
+        yield child
+        yield from _nodes(child)

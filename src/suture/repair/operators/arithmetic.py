@@ -1,0 +1,179 @@
+"""Arithmetic: wrong signs and operands, off by one, wrong constants, a missing term."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from suture.repair.edits import Edit
+from suture.repair.names_in_scope import kind_of
+from suture.repair.operators.change import Change, Operator, instead, operator_sign
+from suture.repair.view import View, is_atom
+
+__all__ = ["OPERATORS"]
+
+SIGNS: dict[type[ast.operator], str] = {
+    **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"},
+    **{ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"},
+    ast.MatMult: "@",
+}
+FAMILIES = (("+", "-", "*"), ("//", "/", "%"), ("&", "|", "^"), ("<<", ">>"), ("*", "**", "//"))
+INDEXED = (ast.Subscript, ast.Slice)
+OPERANDS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)
+
+
+def _others(sign: str) -> tuple[str, ...]:
+    near = [other for family in FAMILIES if sign in family for other in family]
+    return tuple(dict.fromkeys(other for other in (*near, "-", "&", "//") if other != sign))[:5]
+
+
+def _sign(node: ast.AST, view: View) -> Iterator[Change]:
+    if isinstance(node, ast.AugAssign):
+        sign = SIGNS[type(node.op)]
+        start, end = operator_sign(view, node.target, node.value, (f"{sign}=",))
+        for number, other in enumerate(_others(sign) if end else ()):
+            edit = Edit(start=start, end=end, text=f"{other}=")
+            yield Change(edits=(edit,), note=f"{sign}= becomes {other}=", weight=1.0 - 0.15 * number)
+        if end:
+            plain = Edit(start=start, end=end, text="=")
+            yield Change(edits=(plain,), note=f"{sign}= becomes =", weight=0.5)
+        return
+    assert isinstance(node, ast.BinOp)
+    sign = SIGNS[type(node.op)]
+    start, end = operator_sign(view, node.left, node.right, (sign,))
+    for number, other in enumerate(_others(sign) if end else ()):
+        edit = Edit(start=start, end=end, text=other)
+        note = f"{sign} becomes {other} in {view.text(node)}"
+        yield Change(edits=(edit,), note=note, weight=1.0 - 0.15 * number)
+
+
+def _operand(node: ast.AST, view: View) -> Iterator[Change]:
+    assert isinstance(node, ast.BinOp)
+    left, right, sign = _tight(view, node.left), _tight(view, node.right), SIGNS[type(node.op)]
+    yield instead(view, node, view.text(node.left), 0.9)
+    yield instead(view, node, view.text(node.right), 0.8)
+    if left != right and sign not in ("*", "&", "|", "^"):
+        known = {kind_of(node.left), kind_of(node.right)}
+        yield instead(view, node, f"{right} {sign} {left}", 0.4 if sign == "+" and "number" in known else 1.0)
+
+
+def _negative(node: ast.AST, view: View) -> Iterator[Change]:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Invert)):
+        yield instead(view, node, view.text(node.operand))
+    elif isinstance(node, ast.Return) and node.value is not None and _may_be_number(node.value, view):
+        yield instead(view, node.value, f"-{_tight(view, node.value)}", 0.6)
+
+
+def _off_by_one(node: ast.AST, view: View) -> Iterator[Change]:
+    if not isinstance(node, ast.expr) or not _may_be_number(node, view):
+        return
+    if isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del)) or _part_of_sum(node, view):
+        return
+    weight = _place_weight(node, view)
+    if weight:
+        text = _tight(view, node, sums=True)
+        yield instead(view, node, f"{text} + 1", weight)
+        yield instead(view, node, f"{text} - 1", weight)
+
+
+def _place_weight(node: ast.expr, view: View) -> float:
+    """How likely a number is off by one where it stands; 0 where nobody counts."""
+    parent = view.parent(node)
+    if isinstance(parent, ast.Tuple):
+        node, parent = parent, view.parent(parent)
+    if isinstance(parent, INDEXED) and node is not getattr(parent, "value", None):
+        return 1.0
+    if isinstance(parent, ast.Compare):
+        return 0.9
+    if isinstance(parent, ast.Call) and node is not parent.func:
+        return 1.0 if isinstance(parent.func, ast.Name) and parent.func.id == "range" else 0.8
+    return 0.6 if isinstance(parent, (ast.Return, ast.Assign, ast.AugAssign, ast.BinOp)) else 0.0
+
+
+def _part_of_sum(node: ast.expr, view: View) -> bool:
+    parent = view.parent(node)
+    return isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Add, ast.Sub))
+
+
+def _constant(node: ast.AST, view: View) -> Iterator[Change]:
+    assert isinstance(node, ast.Constant)
+    value = node.value
+    if isinstance(value, bool):
+        if not isinstance(view.parent(node), ast.Return):
+            yield instead(view, node, str(not value))
+    elif isinstance(value, int):
+        near = (value + 1, value - 1, 0, 1, -value, 2, 2 * value)
+        for number, other in enumerate(dict.fromkeys(v for v in near if v != value)):
+            yield instead(view, node, str(other), 1.0 - 0.1 * number)
+    elif isinstance(value, float):
+        for other_float in dict.fromkeys((-value, 0.0, 1.0, 2 * value, value / 2, value * 10, value / 10)):
+            if other_float != value:
+                yield instead(view, node, repr(other_float), 0.6)
+    elif isinstance(value, str) and not isinstance(view.parent(node), (ast.Expr, ast.JoinedStr)):
+        for text in _other_texts(value):
+            yield instead(view, node, repr(text), 0.5)
+
+
+def _other_texts(value: str) -> Iterator[str]:
+    near = ("", " ", value.strip(), value.lower(), value.upper(), f"{value} ", f" {value}", f"{value}\n")
+    yield from dict.fromkeys(text for text in near if text != value)
+
+
+def _missing_term(node: ast.AST, view: View) -> Iterator[Change]:
+    """An operand that was left out: `k` where `k - skipped` is meant, `x` where `x ** 2` is."""
+    if not isinstance(node, OPERANDS) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return
+    parent = view.parent(node)
+    places = (
+        ast.Call,
+        ast.Compare,
+        ast.BinOp,
+        ast.Return,
+        ast.Assign,
+        ast.AugAssign,
+        ast.Subscript,
+        ast.Slice,
+    )
+    if not isinstance(parent, places) or not _may_be_number(node, view):
+        return
+    if isinstance(parent, ast.Call) and node is parent.func:
+        return
+    if isinstance(parent, ast.Subscript) and node is parent.value:
+        return
+    text = _tight(view, node)
+    yield instead(view, node, f"{text} ** 2", 0.6)
+    yield instead(view, node, f"{text} // 2", 0.5)
+    names = view.names(node)
+    for other, fit in names.like("number", view.statement_of(node).lineno):
+        if other != text:
+            weight = fit if names.kinds[other] == "number" else 0.7 * fit
+            yield instead(view, node, f"{text} - {other}", weight)
+            yield instead(view, node, f"{text} + {other}", weight)
+            yield instead(view, node, f"{text} * {other}", 0.6 * weight)
+
+
+def _may_be_number(node: ast.expr, view: View) -> bool:
+    if isinstance(node, ast.Constant):
+        return type(node.value) is int and not isinstance(view.parent(node), ast.UnaryOp)
+    if isinstance(node, ast.Name) and node.id in view.functions:
+        return False
+    kind = kind_of(node, view.names(node))
+    return kind in ("number", "unknown") and isinstance(node, OPERANDS)
+
+
+def _tight(view: View, node: ast.expr, *, sums: bool = False) -> str:
+    text = view.text(node)
+    if is_atom(text) or isinstance(node, ast.Constant) or (sums and isinstance(node, ast.BinOp)):
+        return text
+    return f"({text})"
+
+
+COUNTED = (ast.Name, ast.Constant, ast.BinOp, ast.Call, ast.Attribute, ast.Subscript)
+OPERATORS = (
+    Operator(name="arithmetic sign", prior=0.7, nodes=(ast.BinOp, ast.AugAssign), changes=_sign),
+    Operator(name="operand", prior=0.5, nodes=(ast.BinOp,), changes=_operand),
+    Operator(name="negative", prior=0.4, nodes=(ast.UnaryOp, ast.Return), changes=_negative),
+    Operator(name="off by one", prior=0.7, nodes=COUNTED, changes=_off_by_one),
+    Operator(name="constant", prior=0.6, nodes=(ast.Constant,), changes=_constant),
+    Operator(name="missing term", prior=0.35, nodes=OPERANDS, changes=_missing_term),
+)

@@ -1,0 +1,114 @@
+# ruff: noqa: E501 - each line is one program
+"""Each class of fault has an operator that undoes it; every mutant is Python, its rest untouched."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from suture.repair import Edit, mutants, mutated
+from suture.repair.edits import overlap
+
+FAULTS = {
+    "comparison": ("def f(a, b):\n    return a < b\n", "return a <= b"),
+    "is and ==": ("def f(a):\n    return a is 'x'\n", "return a == 'x'"),
+    "boolean": ("def f(a, b):\n    return a and b\n", "return a or b"),
+    "negation": ("def f(a):\n    if a:\n        return 1\n    return 2\n", "if not a:"),
+    "strengthening": ("def f(n):\n    while n.next.value:\n        n = n.next\n    return n\n", "n.next is None or"),
+    "endless loop": ("def f(q):\n    while True:\n        q.pop()\n", "while q:"),
+    "sign": ("def f(n):\n    n ^= n - 1\n    return n\n", "n &= n - 1"),
+    "off by one": ("def f(n):\n    return list(range(n))\n", "range(n + 1)"),
+    "slice": ("def f(s):\n    return g(s)\n\ndef g(s):\n    return s[1:]\n", "g(s[1:])"),
+    "constant": ("def f(n):\n    total = 0\n    return total * n\n", "total = 1"),
+    "variable": ("def f(left, right):\n    return left + left\n", "return left + right"),
+    "swapped arguments": ("def f(a, b):\n    return g(a, b)\n", "return g(b, a)"),
+    "missing argument": ("def g(a, b):\n    return a\n\ndef f(a, b):\n    return g(a)\n", "return g(a, b)"),
+    "returned": ("def f(a):\n    sorted(a)\n", "return sorted(a)"),
+    "await": ("async def f(a):\n    return g(a)\n", "return (await g(a))"),
+    "yield": ("def f(a):\n    yield f(a)\n", "yield a"),
+    "base case": ("def f(n):\n    return n * f(n - 1)\n", "if n <= 1:\n        return 1\n"),
+    "initial value": ("def f(n):\n    found = []\n    return found\n", "found = [[]]"),
+    "missing call": ("def f(a):\n    return a\n", "return sorted(a)"),
+    "copy": ("def f(a):\n    b = a\n    return b\n", "b = a.copy()"),
+    "shared default": ("def f(a=[]):\n    return a\n", "def f(a=None):\n    if a is None:\n        a = []\n"),
+    "guard": ("def f(items):\n    return items[0]\n", "if not items:\n        return None\n"),
+    "attribute": ("def f(n):\n    return n.incoming, n.outgoing\n", "return n.outgoing, n.outgoing"),
+    "method": ("def f(s):\n    return s.startswith('a')\n", "s.endswith('a')"),
+    "function": ("def f(a):\n    return any(a)\n", "return all(a)"),
+    "key": ("def f(d):\n    return d['a'] + d['b']\n", "d['a'] + d['a']"),
+    "statement goes": ("def f(a):\n    a = 1\n    return a\n", "def f(a):\n    return a\n"),
+    "statement moves": ("def f(a, b):\n    a = b\n    b = a\n    return b\n", "    b = a\n    a = b\n"),
+    "lacking assignment": (
+        "def f(node):\n    last = None\n    while node:\n        node = node.next\n    return last\n",
+        "last = node\n        node = node.next",
+    ),
+    "put into": (
+        "def f(n):\n    seen = set()\n    def g(m):\n        return m in seen\n    return g(n)\n",
+        "seen.add(m)\n        return",
+    ),
+    "exception": ("def f(d):\n    try:\n        return d[1]\n    except KeyError:\n        return 0\n", "except IndexError:"),
+    "accumulation": ("def f(a):\n    best = 0\n    for x in a:\n        best = x\n    return best\n", "best = max(best, x)"),
+    "missing term": ("def f(k, n):\n    return g(k)\n", "g(k - n)"),
+    "leaves its block": (
+        "def f(a):\n    for x in a:\n        g(x)\n        return a\n",
+        "        g(x)\n    return a\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_class_of_fault_has_an_operator(name: str) -> None:
+    source, wanted = FAULTS[name]
+    found = [mutated(source, mutant.edits) for mutant in mutants(source)]
+    assert any(wanted in text for text in found)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_mutant_is_python_and_differs(name: str) -> None:
+    source, _ = FAULTS[name]
+    for mutant in mutants(source):
+        text = mutated(source, mutant.edits)
+        ast.parse(text)
+        assert text != source
+        assert 0 < mutant.prior <= 1
+        assert mutant.line >= 1
+
+
+def test_form_is_kept_to_the_byte() -> None:
+    source = "def f( a,b ):   # ä\n\tx = ( a\n\t\t  <  b )  # why\n\treturn  x\n"
+    texts = [mutated(source, mutant.edits) for mutant in mutants(source)]
+    assert source.replace("<  b", "<=  b") in texts
+
+
+def test_only_the_lines_asked_for() -> None:
+    source = textwrap.dedent("""
+        def f(a, b):
+            a = a + b
+            return a - b
+    """)
+    assert {mutant.line for mutant in mutants(source, [4])} <= {4, 5}
+    assert not list(mutants(source, []))
+
+
+def test_it_is_the_same_each_time() -> None:
+    source = "def f(a, b):\n    if a < b:\n        return a\n    return b\n"
+    assert list(mutants(source)) == list(mutants(source))
+
+
+def test_what_is_no_python_has_no_mutants() -> None:
+    assert not list(mutants("def f(:\n"))
+
+
+def test_text_outside_functions_is_told_apart() -> None:
+    source = "LIMIT = 3\n\ndef f(a=1):\n    return a\n"
+    placed = {mutated(source, m.edits): m.in_body for m in mutants(source, operators={"constant"})}
+    assert placed["LIMIT = 4\n\ndef f(a=1):\n    return a\n"] is False
+    assert placed["LIMIT = 3\n\ndef f(a=2):\n    return a\n"] is False
+
+
+def test_edits_that_touch_overlap() -> None:
+    one = [Edit(start=2, end=5, text="x")]
+    assert overlap(one, [Edit(start=5, end=5, text="y")])
+    assert not overlap(one, [Edit(start=6, end=8, text="y")])
