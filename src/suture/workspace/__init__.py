@@ -1,10 +1,14 @@
 """The user's files: read once as bytes, compared, and written only when asked.
 
-Nothing here writes to the user's tree but `apply_changes`, and nothing here runs the user's code.
+Nothing here writes to the user's tree but `apply_changes`, nothing but a landed commit writes to the user's
+repository, and nothing here runs the user's code.
 """
 
 from suture.workspace.applying import Applied, apply_changes
+from suture.workspace.commits import CommitPlan, land_branch, land_on_head, plan_commit
 from suture.workspace.diffs import unified_diff
+from suture.workspace.git import Repository, open_repository
+from suture.workspace.patching import PatchRefused, apply_diff
 from suture.workspace.protected import DEFAULT_PROTECTED, is_protected, is_test_file
 from suture.workspace.snapshot import Snapshot, take_snapshot
 from suture.workspace.texts import overlay, text_of
@@ -12,11 +16,19 @@ from suture.workspace.texts import overlay, text_of
 __all__ = [
     "DEFAULT_PROTECTED",
     "Applied",
+    "CommitPlan",
+    "PatchRefused",
+    "Repository",
     "Snapshot",
     "apply_changes",
+    "apply_diff",
     "is_protected",
     "is_test_file",
+    "land_branch",
+    "land_on_head",
+    "open_repository",
     "overlay",
+    "plan_commit",
     "take_snapshot",
     "text_of",
     "unified_diff",
