@@ -7,14 +7,17 @@ are imported only when a model of theirs is used.
 
 from suture.models.cache import CachedModel, list_models, model_path, remove_model
 from suture.models.calibrate import Calibration, list_calibrations, read_calibration
+from suture.models.calls import call_hash
 from suture.models.providers import notice_of, open_model
 from suture.models.pull import pull_model
-from suture.models.replies import RecordedModel, call_hash
+from suture.models.replies import RecordedModel
 from suture.models.scripted import ScriptedModel, ScriptRanDry
 from suture.models.seam import Finish, Message, Model, Reply, Sampling
+from suture.models.source import AbsentModel, ReplyMissing, ReplySource, open_replies
 from suture.models.tokens import count_upper_bound
 
 __all__ = [
+    "AbsentModel",
     "CachedModel",
     "Calibration",
     "Finish",
@@ -22,6 +25,8 @@ __all__ = [
     "Model",
     "RecordedModel",
     "Reply",
+    "ReplyMissing",
+    "ReplySource",
     "Sampling",
     "ScriptRanDry",
     "ScriptedModel",
@@ -32,6 +37,7 @@ __all__ = [
     "model_path",
     "notice_of",
     "open_model",
+    "open_replies",
     "pull_model",
     "read_calibration",
     "remove_model",

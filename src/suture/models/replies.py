@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from suture.errors import StorageError
+from suture.errors import ModelError, StorageError
 from suture.ledger.run_folder import write_atomically
+from suture.models.calls import call_as_plain, call_hash
 from suture.models.seam import Message, Model, Reply, Sampling
-from suture.records import content_hash
+from suture.models.source import ReplyMissing, ReplySource
 
-__all__ = ["RecordedModel", "call_hash"]
-
-
-def call_hash(model: str, messages: Sequence[Message], sampling: Sampling) -> str:
-    """Name a call by what was asked of whom: model, messages and sampling, the index included."""
-    return content_hash(_call(model, messages, sampling))
-
-
-def _call(model: str, messages: Sequence[Message], sampling: Sampling) -> dict[str, Any]:
-    return {
-        "model": model,
-        "messages": [asdict(message) for message in messages],
-        "sampling": asdict(sampling),
-    }
+__all__ = ["RecordedModel"]
 
 
 class RecordedModel:
@@ -36,12 +24,23 @@ class RecordedModel:
     Args:
         model: Who answers what is not stored yet.
         replies_dir: Holds one JSON file per call, with the prompt beside the reply; made when first needed.
+        source: The replies of another run, asked before the model is.
+        or_live: Whether the model is asked for what the source does not hold.
     """
 
-    def __init__(self, model: Model, replies_dir: Path) -> None:
+    def __init__(
+        self,
+        model: Model,
+        replies_dir: Path,
+        *,
+        source: ReplySource | None = None,
+        or_live: bool = False,
+    ) -> None:
         self.name = model.name
         self.model = model
         self._replies_dir = replies_dir
+        self._source = source
+        self._or_live = or_live
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
@@ -49,7 +48,8 @@ class RecordedModel:
 
         Raises:
             StorageError: A stored reply is damaged, or the disk is full.
-            ModelError: The model failed; nothing was stored.
+            ReplyMissing: The source does not hold the reply, and the model is not to be asked.
+            ModelError: The model failed, now or when the source was recorded.
         """
         key = call_hash(self.name, messages, sampling)
         # Two equal calls at once are one call: the second waits and finds the first one's reply.
@@ -57,18 +57,37 @@ class RecordedModel:
             stored = self._load(key)
             if stored is not None:
                 return stored
-            reply = replace(await self.model.complete(messages, sampling), call_hash=key)
-            self._store(key, messages, sampling, reply)
+            # The branches of a round reserve their budget before any of them is answered, as they do with
+            # a model that takes its time: a replay must decide as the run did.
+            await asyncio.sleep(0)
+            call = call_as_plain(self.name, messages, sampling)
+            try:
+                reply = replace(await self._ask(key, messages, sampling), call_hash=key)
+            except ModelError as fault:
+                said = {"kind": type(fault).__name__, "message": fault.message, "remedy": fault.remedy}
+                self._store(f"{key}.fault.json", {**call, "fault": said})
+                raise
+            self._store(f"{key}.json", {**call, "reply": asdict(reply)})
             return reply
 
     async def close(self) -> None:
         """Close the model behind it."""
         await self.model.close()
 
+    async def _ask(self, key: str, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        if self._source is not None:
+            recorded = self._source.find(key)
+            if recorded is not None:
+                return recorded
+            if not self._or_live:
+                raise ReplyMissing(self._source, self.name, sampling)
+        return await self.model.complete(messages, sampling)
+
     def _load(self, key: str) -> Reply | None:
         path = self._replies_dir / f"{key}.json"
         try:
-            return replace(Reply(**json.loads(path.read_bytes())["reply"]), replayed=True)
+            stored = Reply(**json.loads(path.read_bytes())["reply"])
+            return replace(stored, replayed=True, from_run="")
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError) as fault:
@@ -77,7 +96,6 @@ class RecordedModel:
                 remedy="delete that file; the model is then asked again",
             ) from fault
 
-    def _store(self, key: str, messages: Sequence[Message], sampling: Sampling, reply: Reply) -> None:
-        entry = {**_call(self.name, messages, sampling), "reply": asdict(reply)}
+    def _store(self, name: str, entry: Mapping[str, Any]) -> None:
         # ASCII only: a lone surrogate in model text must not make the record unwritable.
-        write_atomically(self._replies_dir / f"{key}.json", json.dumps(entry, indent=1).encode("ascii"))
+        write_atomically(self._replies_dir / name, json.dumps(entry, indent=1).encode("ascii"))

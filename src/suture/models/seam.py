@@ -51,7 +51,9 @@ class Reply:
         model: Who answered, as `provider:model`.
         call_hash: Names the call (model, messages, sampling) in the run's reply store.
         retries: Tries after the first one, which failed and cost nothing.
-        replayed: Whether the reply came from that store, and so cost nothing now.
+        replayed: Whether the reply was recorded before, and so cost nothing now.
+        from_run: The run whose record it came from, where that is not the run that asks. Its tokens count
+            against the budget as they did there, so that a replay decides alike; other replayed ones do not.
     """
 
     text: str
@@ -64,6 +66,7 @@ class Reply:
     call_hash: str = ""
     retries: int = 0
     replayed: bool = False
+    from_run: str = ""
 
 
 @runtime_checkable

@@ -1,0 +1,168 @@
+"""Replies of another run in place of a model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from suture.errors import ModelTimeout, StorageError, UsageError
+from suture.models import (
+    AbsentModel,
+    Message,
+    RecordedModel,
+    Reply,
+    ReplyMissing,
+    Sampling,
+    call_hash,
+    open_replies,
+)
+from suture.testing import ScriptedModel
+
+PROMPT = (Message(role="user", content="hi"),)
+
+
+async def record(run: Path, *replies: str | Exception | Reply, prompt: tuple[Message, ...] = PROMPT) -> None:
+    model = RecordedModel(ScriptedModel(replies), run / "replies")
+    for index, reply in enumerate(replies):
+        if isinstance(reply, Exception):
+            with pytest.raises(type(reply)):
+                await model.complete(prompt, Sampling(index=index))
+        else:
+            await model.complete(prompt, Sampling(index=index))
+
+
+async def test_a_replay_asks_no_model(tmp_path: Path) -> None:
+    await record(tmp_path / "old", "one", Reply(text="two", finish="length", prompt_tokens=7))
+    absent = AbsentModel("scripted:replies")
+    model = RecordedModel(absent, tmp_path / "new", source=open_replies(tmp_path / "old"))
+    one, two = [await model.complete(PROMPT, Sampling(index=index)) for index in (0, 1)]
+    assert (one.text, one.replayed, one.from_run) == ("one", True, "old")
+    assert (two.text, two.finish, two.prompt_tokens) == ("two", "length", 7)
+    assert one.call_hash == call_hash("scripted:replies", PROMPT, Sampling())
+    await model.close()
+
+
+async def test_what_was_replayed_is_on_record_again(tmp_path: Path) -> None:
+    await record(tmp_path / "old", "one")
+    first = RecordedModel(
+        AbsentModel("scripted:replies"), tmp_path / "new/replies", source=open_replies(tmp_path / "old")
+    )
+    await first.complete(PROMPT, Sampling())
+    again = await first.complete(PROMPT, Sampling())
+    assert (again.replayed, again.from_run) == (True, "")
+    second = RecordedModel(
+        AbsentModel("scripted:replies"), tmp_path / "third", source=open_replies(tmp_path / "new")
+    )
+    assert (await second.complete(PROMPT, Sampling())).from_run == "new"
+
+
+async def test_a_call_that_was_never_recorded_is_an_error(tmp_path: Path) -> None:
+    await record(tmp_path / "old", "one")
+    script = ScriptedModel(["live"])
+    model = RecordedModel(script, tmp_path / "new", source=open_replies(tmp_path / "old"))
+    with pytest.raises(ReplyMissing, match="sample 5") as caught:
+        await model.complete(PROMPT, Sampling(index=5))
+    assert "--or-live" in caught.value.remedy
+    assert script.calls == []
+    other = RecordedModel(
+        ScriptedModel(["live"], name="scripted:other"), tmp_path, source=open_replies(tmp_path / "old")
+    )
+    with pytest.raises(ReplyMissing, match="its replies are of scripted:replies"):
+        await other.complete(PROMPT, Sampling())
+
+
+async def test_or_live_asks_for_it_and_records_it(tmp_path: Path) -> None:
+    await record(tmp_path / "old", "one")
+    script = ScriptedModel(["live"])
+    model = RecordedModel(script, tmp_path / "new", source=open_replies(tmp_path / "old"), or_live=True)
+    assert (await model.complete(PROMPT, Sampling())).text == "one"
+    live = await model.complete(PROMPT, Sampling(index=5))
+    assert (live.text, live.replayed, len(script.calls)) == ("live", False, 1)
+    assert open_replies(tmp_path / "new").find(live.call_hash) is not None
+
+
+async def test_a_model_that_failed_fails_again(tmp_path: Path) -> None:
+    await record(tmp_path / "old", ModelTimeout("too late", remedy="raise model.timeout_s"))
+    model = RecordedModel(
+        AbsentModel("scripted:replies"), tmp_path / "new", source=open_replies(tmp_path / "old")
+    )
+    with pytest.raises(ModelTimeout, match="too late") as caught:
+        await model.complete(PROMPT, Sampling())
+    assert caught.value.remedy == "raise model.timeout_s"
+
+
+async def test_an_answer_after_a_failure_is_what_counts(tmp_path: Path) -> None:
+    script = ScriptedModel([ModelTimeout("late"), "one"])
+    model = RecordedModel(script, tmp_path / "old")
+    with pytest.raises(ModelTimeout):
+        await model.complete(PROMPT, Sampling())
+    await model.complete(PROMPT, Sampling())
+    found = open_replies(tmp_path / "old").find(call_hash(script.name, PROMPT, Sampling()))
+    assert found is not None
+    assert found.text == "one"
+
+
+async def test_a_prompt_with_another_duration_is_the_same_call(tmp_path: Path) -> None:
+    def prompt(output: str) -> tuple[Message, ...]:
+        return (Message(role="user", content=f"it failed:\n{output}"),)
+
+    await record(tmp_path / "old", "one", prompt=prompt("1 failed in 0.12s"))
+    model = RecordedModel(
+        AbsentModel("scripted:replies"), tmp_path / "new", source=open_replies(tmp_path / "old")
+    )
+    assert (await model.complete(prompt("1 failed in 3.40s"), Sampling())).text == "one"
+    with pytest.raises(ReplyMissing):
+        await model.complete(prompt("2 failed in 0.12s"), Sampling())
+
+
+async def test_a_file_of_replies_does_as_well_as_a_folder(tmp_path: Path) -> None:
+    await record(tmp_path / "old", "one", "two")
+    entries = [json.loads(path.read_bytes()) for path in (tmp_path / "old/replies").glob("*.json")]
+    file = tmp_path / "replies.jsonl"
+    file.write_text("\n".join(map(json.dumps, entries)) + "\n\n")
+    source = open_replies(file)
+    assert (source.name, len(source.entries)) == ("replies.jsonl", 2)
+    assert source.entries.keys() == open_replies(tmp_path / "old/replies").entries.keys()
+
+
+async def test_replies_of_an_older_or_newer_suture_are_read(tmp_path: Path) -> None:
+    await record(tmp_path / "old", "one")
+    (path,) = (tmp_path / "old/replies").glob("*.json")
+    entry = json.loads(path.read_bytes())
+    del entry["reply"]["from_run"]
+    entry["reply"]["mood"] = "cheerful"
+    path.write_text(json.dumps(entry))
+    source = open_replies(tmp_path / "old")
+    (key,) = source.entries
+    found = source.find(key)
+    assert found is not None
+    assert found.text == "one"
+
+
+def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no"):
+        open_replies(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="holds no replies"):
+        open_replies(tmp_path)
+    (tmp_path / "a.jsonl").write_text('{"model": "m"}\n')
+    with pytest.raises(StorageError, match="line 1"):
+        open_replies(tmp_path / "a.jsonl")
+
+
+async def test_all_of_a_round_are_asked_before_any_is_answered(tmp_path: Path) -> None:
+    await record(tmp_path / "old", "one", "two")
+    model = RecordedModel(
+        AbsentModel("scripted:replies"), tmp_path / "new", source=open_replies(tmp_path / "old")
+    )
+    order: list[str] = []
+
+    async def branch(index: int) -> None:
+        order.append("asked")
+        await model.complete(PROMPT, Sampling(index=index))
+        order.append("answered")
+
+    await asyncio.gather(branch(0), branch(1))
+    assert order == ["asked", "asked", "answered", "answered"]
