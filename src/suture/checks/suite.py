@@ -93,7 +93,8 @@ def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str
     refused = []
     for path in candidate_files:
         plain = posixpath.normpath(path)
-        guarded = is_protected(path, globs) or _shadows(plain, task)
+        elsewhere = bool(task.only) and not is_protected(path, task.only)
+        guarded = elsewhere or is_protected(path, globs) or _shadows(plain, task)
         if plain in suite.test_files or (guarded and plain != task.module):
             refused.append(path)
     return tuple(sorted(refused))

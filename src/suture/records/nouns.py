@@ -87,6 +87,7 @@ class Task:
         checks: Function-level checks.
         test_command: The user's test command as an argument vector; empty where there is none.
         protected: Globs of paths that no candidate may write.
+        only: Globs of the paths that candidates may write; any that is not protected where there are none.
     """
 
     statement: str
@@ -98,6 +99,7 @@ class Task:
     checks: tuple[Check, ...] = ()
     test_command: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +269,7 @@ class Result:
         verdict: Its verdict.
         diff: Unified diff from the task's files to the candidate's; empty where nothing changed.
         evidence: The kind of evidence of the verdict, where there is one.
+        confidence: In [0, 1]; what the evidence is worth, by a heuristic (see docs/proof.md).
         spend: What it cost.
     """
 
@@ -277,6 +280,7 @@ class Result:
     verdict: Verdict | None = None
     diff: str = ""
     evidence: Evidence | None = None
+    confidence: float = 0.0
     spend: Spend = field(default_factory=Spend)
 
     @property
