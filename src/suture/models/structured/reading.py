@@ -43,21 +43,27 @@ def read_reply(text: str, type_: type[T], *, salvage: bool = True) -> Reading[T]
         Unreadable: There is no such value in it.
     """
     schema = schema_of(type_)
+    why = "it is not a JSON object"
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_members)
+        value = _validated(coerced(data, schema, schema), type_)
+    except Unfit as fault:
+        why = str(fault)
     except (ValueError, RecursionError):
-        data = None
-    if data is not None:
-        try:
-            return Reading(
-                value=_validated(coerced(data, schema, schema), type_), salvaged=not _is_exact(data, type_)
-            )
-        except Unfit as fault:
-            if not salvage:
-                raise Unreadable(str(fault)) from fault
+        pass  # no JSON
+    else:
+        return Reading(value=value, salvaged=value.model_dump(mode="json") != data)
     if not salvage:
-        raise Unreadable("it is not a JSON object")
+        raise Unreadable(why)
     return Reading(value=_salvaged(text, type_, schema), salvaged=True)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    for name, value in pairs:
+        if members[name] != value:
+            raise Unfit(f"{name!r} is said twice, differently")
+    return members
 
 
 def _salvaged(text: str, type_: type[T], schema: dict[str, Any]) -> T:
@@ -80,14 +86,6 @@ def _salvaged(text: str, type_: type[T], schema: dict[str, Any]) -> T:
     if not values:
         raise Unreadable(str(faults[0]) if faults else "it holds no JSON object that can be read")
     return values[0]
-
-
-def _is_exact(data: Any, type_: type[BaseModel]) -> bool:
-    try:
-        type_.model_validate_json(json.dumps(data), strict=True)
-    except ValidationError:
-        return False
-    return True
 
 
 def _validated(data: Any, type_: type[T]) -> T:

@@ -22,8 +22,9 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\"
 ENDS_KEY = re.compile(r"\s*(?::|=)")
 ENDS_ITEM = re.compile(r"\s*(?:[,\]]|$)")
 ENDS_VALUE = re.compile(
-    r"""\s*(?:\}|$|(?:,\s*|\n\s*)(?:\}|$|//|\#|["'`“”‘]?[A-Za-z_][\w \-]*["'`“”’]?\s*[:=]))"""
+    r"""\s*(?:\}|$|(?:[,;][,;\s]*|\n\s*)(?:\}|$|//|\#|["'`“”‘]?[A-Za-z_][\w \-]*["'`“”’]?\s*[:=]))"""
 )
+ENDS_WORD = re.compile(r"\s*(?:[,;}\]\n]|//|#|$)")
 MAX_DEPTH = 20
 
 
@@ -119,7 +120,7 @@ class _Reader:
     def _bare(self) -> Any:
         """A constant, or one word without quotes."""
         word = WORD.match(self.text, self.at)
-        if word is None or not re.match(r"\s*(?:[,}\]\n]|//|#|$)", self.text[word.end() :]):
+        if word is None or not ENDS_WORD.match(self.text, word.end()):
             raise NotData("a member has no value")
         if word[0].lower() in NOTHING_SAID:
             raise NotData(f"a member says {word[0]!r}")

@@ -1,0 +1,166 @@
+"""Asking for a type: validated, corrected, given more room, and never more often than allowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from models.bad_replies import BAD_REPLIES, JSON, MEANT, Triage
+from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout
+from suture.models import Message, RecordedModel, Reply, Sampling, call_hash
+from suture.models.structured import Unreadable, ask, describe_schema, read_reply, schema_of
+from suture.testing import ScriptedModel
+
+PROMPT = (Message(role="user", content="What is wrong?"),)
+SAMPLING = Sampling(max_tokens=64)
+
+
+def cut(text: str) -> Reply:
+    return Reply(text=text, finish="length")
+
+
+async def test_a_good_reply_is_the_answer() -> None:
+    model = ScriptedModel([JSON])
+    answer = await ask(model.complete, PROMPT, Triage, SAMPLING)
+    assert (answer.value, answer.salvaged, answer.asked) == (MEANT, False, 1)
+    assert model.calls[0].sampling.schema == schema_of(Triage)
+    assert model.calls[0].messages == PROMPT
+
+
+async def test_what_does_not_validate_is_shown_with_the_reason_and_asked_for_warmer() -> None:
+    model = ScriptedModel([JSON.replace("off_by_one", "runtime"), JSON])
+    answer = await ask(model.complete, PROMPT, Triage, SAMPLING)
+    assert (answer.value, answer.asked) == (MEANT, 2)
+    again = model.calls[1]
+    assert again.sampling.temperature > model.calls[0].sampling.temperature
+    assert [message.role for message in again.messages] == ["user", "assistant", "user"]
+    assert "category must be one of syntax, off_by_one" in again.messages[-1].content
+
+
+@pytest.mark.parametrize("bad", [bad for bad in BAD_REPLIES if bad.expected is None], ids=lambda bad: bad.id)
+async def test_what_cannot_be_read_ends_as_malformed_after_so_many_tries(bad: object) -> None:
+    assert isinstance(bad, type(BAD_REPLIES[0]))
+    model = ScriptedModel([bad.text], repeat_last=True)
+    with pytest.raises(MalformedReply, match="in 3 replies"):
+        await ask(model.complete, PROMPT, bad.type_, SAMPLING)
+    assert len(model.calls) == 3
+
+
+async def test_a_cut_reply_gets_twice_the_room_and_is_not_read() -> None:
+    model = ScriptedModel([cut(JSON), cut(JSON), JSON])  # whole JSON, but who knows what was to follow
+    answer = await ask(model.complete, PROMPT, Triage, SAMPLING, limit_tokens=200)
+    assert answer.asked == 3
+    assert [call.sampling.max_tokens for call in model.calls] == [64, 128, 200]
+    assert {call.sampling.temperature for call in model.calls} == {0.0}
+    assert all(call.messages == PROMPT for call in model.calls)
+
+
+async def test_a_reply_that_is_cut_at_the_limit_is_drawn_warmer_and_then_malformed() -> None:
+    model = ScriptedModel([cut(JSON)], repeat_last=True)
+    with pytest.raises(MalformedReply, match="cut at 64 tokens") as caught:
+        await ask(model.complete, PROMPT, Triage, SAMPLING)
+    assert caught.value.remedy == "raise model.max_tokens"
+    assert [call.sampling.temperature for call in model.calls] == [0.0, 0.2, 0.4]
+
+
+async def test_a_reply_that_ended_oddly_is_read_only_if_it_is_plain_json() -> None:
+    model = ScriptedModel([Reply(text=JSON[:-1], finish="other"), Reply(text=JSON, finish="other")])
+    answer = await ask(model.complete, PROMPT, Triage, SAMPLING)
+    assert (answer.asked, answer.salvaged) == (2, False)
+
+
+@pytest.mark.parametrize("fault", [ModelTimeout("late"), ModelError("HTTP 500"), MalformedReply("no JSON")])
+async def test_a_fault_of_the_model_is_not_asked_away(fault: ModelError) -> None:
+    model = ScriptedModel([fault, JSON])
+    with pytest.raises(type(fault)):
+        await ask(model.complete, PROMPT, Triage, SAMPLING)
+    assert len(model.calls) == 1
+
+
+async def test_each_repetition_goes_through_the_purse() -> None:
+    model = ScriptedModel(["rubbish"], repeat_last=True)
+    paid = 0
+
+    async def complete(messages: Sequence[Message], sampling: Sampling) -> Reply:
+        nonlocal paid
+        if paid == 2:
+            raise BudgetExceeded("tokens", 2, 2)
+        paid += 1
+        return await model.complete(messages, sampling)
+
+    with pytest.raises(BudgetExceeded):
+        await ask(complete, PROMPT, Triage, SAMPLING, tries=5)
+    assert len(model.calls) == 2
+
+
+async def test_the_schema_is_part_of_the_call(tmp_path: Path) -> None:
+    model = RecordedModel(ScriptedModel(["prose", JSON]), tmp_path)
+    assert (await model.complete(PROMPT, SAMPLING)).text == "prose"
+    answer = await ask(model.complete, PROMPT, Triage, SAMPLING)
+    assert answer.reply.call_hash != call_hash(model.name, PROMPT, SAMPLING)
+    stored = json.loads((tmp_path / f"{answer.reply.call_hash}.json").read_text("ascii"))
+    assert stored["sampling"]["schema"]["title"] == "Triage"
+    replayed = await ask(RecordedModel(ScriptedModel([]), tmp_path).complete, PROMPT, Triage, SAMPLING)
+    assert replayed.value == answer.value
+
+
+def test_a_type_with_a_default_is_refused() -> None:
+    class Lenient(BaseModel):
+        approved: bool = True
+
+    with pytest.raises(TypeError, match="approved"):
+        schema_of(Lenient)
+
+    class Outer(BaseModel):
+        inner: Lenient
+
+    with pytest.raises(TypeError, match="approved"):
+        schema_of(Outer)
+
+
+def test_a_type_is_described_in_words() -> None:
+    class Part(BaseModel):
+        kind: Literal["a"]
+        lines: list[int]
+
+    class Whole(BaseModel):
+        part: Part
+        sure: bool
+
+    assert describe_schema(Whole) == (
+        '{\n  "part": {\n    "kind": "a",\n    "lines": [a whole number, ...]\n  },\n'
+        '  "sure": true or false\n}'
+    )
+    described = describe_schema(Triage)
+    assert '"root_cause": a text of at most 300 characters' in described
+    assert '"category": one of "syntax", "off_by_one", "wrong_type", "wrong_logic"' in described
+    assert '"confidence": a number from 0 to 1' in described or "from 0.0 to 1.0" in described
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read_reply(text, Triage)
+
+
+@given(st.data())
+def test_any_damage_to_a_reply_is_read_as_it_was_or_refused_or_said_to_be_salvaged(
+    data: st.DataObject,
+) -> None:
+    at = data.draw(st.integers(0, len(JSON)))
+    damage = data.draw(st.text("{}[]\"':,\\ \n0ae", max_size=4))
+    gone = data.draw(st.integers(0, 4))
+    text = JSON[:at] + damage + JSON[at + gone :]
+    try:
+        reading = read_reply(text, Triage)
+    except Unreadable:
+        return
+    if not reading.salvaged:
+        assert json.loads(text) == reading.value.model_dump()

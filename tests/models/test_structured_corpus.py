@@ -1,0 +1,41 @@
+"""The corpus of malformed replies: what is read of it is what it says, and the rest is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from models.bad_replies import BAD_REPLIES, BadReply
+from suture.models.structured import Unreadable, read_reply
+
+SALVAGED = [bad for bad in BAD_REPLIES if bad.expected is not None]
+
+
+@pytest.mark.parametrize("bad", BAD_REPLIES, ids=lambda bad: bad.id)
+def test_a_bad_reply_is_read_as_it_was_meant_or_refused(bad: BadReply) -> None:
+    if bad.expected is None:
+        with pytest.raises(Unreadable) as refused:
+            read_reply(bad.text, bad.type_)
+        assert str(refused.value)
+        return
+    reading = read_reply(bad.text, bad.type_)
+    assert reading.value == bad.expected
+    assert reading.salvaged
+
+
+@pytest.mark.parametrize("bad", BAD_REPLIES, ids=lambda bad: bad.id)
+def test_without_salvage_only_json_is_read(bad: BadReply) -> None:
+    try:
+        reading = read_reply(bad.text, bad.type_, salvage=False)
+    except Unreadable:
+        return
+    json.loads(bad.text)
+    assert reading.value == bad.expected
+
+
+def test_the_corpus_is_as_large_as_is_said_of_it() -> None:
+    assert len(BAD_REPLIES) >= 60
+    assert len({bad.id for bad in BAD_REPLIES}) == len(BAD_REPLIES)
+    assert len({bad.text for bad in BAD_REPLIES}) == len(BAD_REPLIES)
+    assert len(SALVAGED) / len(BAD_REPLIES) > 0.5

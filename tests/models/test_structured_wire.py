@@ -1,0 +1,108 @@
+"""What a schema becomes on the wire, for each protocol, and that nothing of the reply is lost."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, SecretStr
+
+from models.openai_stub import Answer, OpenAIStub, chat_completion
+from suture.models import Message, Sampling, open_model
+from suture.models.structured import ask, schema_of
+from suture.settings.schema import KeySettings, ModelSettings, Settings
+
+PROMPT = (Message(role="user", content="How ripe is it?"),)
+
+
+class Ripeness(BaseModel):
+    stage: Literal["green", "ripe"]
+    days: int
+
+
+GOOD = {"stage": "ripe", "days": 2}
+
+
+def settings(name: str, base_url: str) -> Settings:
+    return Settings(
+        model=ModelSettings(name=name, base_url=base_url),
+        keys=KeySettings(openai=SecretStr("k"), anthropic=SecretStr("k")),
+    )
+
+
+async def answered(base_url: str, chat: Any = None) -> Any:
+    model = open_model(settings("openai:stub", base_url), chat)
+    try:
+        return await ask(model.complete, PROMPT, Ripeness, Sampling(max_tokens=32), tries=1)
+    finally:
+        await model.close()
+
+
+async def test_openai_gets_a_response_format(stub: OpenAIStub) -> None:
+    stub.answer(Answer(body=chat_completion(json.dumps(GOOD))))
+    answer = await answered(stub.base_url)
+    assert answer.value == Ripeness(stage="ripe", days=2)
+    (request,) = stub.requests
+    assert request["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "Ripeness", "strict": True, "schema": schema_of(Ripeness)},
+    }
+    assert request["max_tokens"] == 32
+    assert request["response_format"]["json_schema"]["schema"]["additionalProperties"] is False
+
+
+async def test_ollama_gets_a_format(stub: OpenAIStub) -> None:
+    ollama = pytest.importorskip("langchain_ollama", reason="the extra `ollama` is not installed")
+    message = {"role": "assistant", "content": json.dumps(GOOD)}
+    body = {"model": "m", "message": message, "done": True, "done_reason": "stop", "created_at": "x"}
+    stub.answer(Answer(body=body))
+    chat = ollama.ChatOllama(model="m", base_url=stub.base_url.removesuffix("/v1"))
+    answer = await answered(stub.base_url, chat)
+    assert answer.value.stage == "ripe"
+    assert stub.requests[0]["format"] == schema_of(Ripeness)
+
+
+async def test_anthropic_gets_a_tool_that_it_must_call(stub: OpenAIStub) -> None:
+    anthropic = pytest.importorskip("langchain_anthropic", reason="the extra `anthropic` is not installed")
+    body = {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [{"type": "tool_use", "id": "t", "name": "Ripeness", "input": GOOD}],
+        "stop_reason": "tool_use",
+        "usage": {"input_tokens": 3, "output_tokens": 4},
+    }
+    stub.answer(Answer(body=body))
+    chat = anthropic.ChatAnthropic(model="m", api_key="k", base_url=stub.base_url.removesuffix("/v1"))
+    answer = await answered(stub.base_url, chat)
+    assert (answer.value.days, answer.reply.finish, answer.salvaged) == (2, "stop", False)
+    request = stub.requests[0]
+    assert request["tools"][0]["input_schema"] == schema_of(Ripeness)
+    assert request["tool_choice"]["name"] == "Ripeness"
+
+
+async def test_without_a_schema_nothing_is_constrained(stub: OpenAIStub) -> None:
+    model = open_model(settings("openai:stub", stub.base_url))
+    await model.complete(PROMPT, Sampling())
+    await model.close()
+    assert "response_format" not in stub.requests[0]
+
+
+async def test_a_cut_reply_keeps_its_text_and_usage(stub: OpenAIStub) -> None:
+    stub.answer(Answer(body=chat_completion('{"stage": "ri', finish="length")))
+    model = open_model(settings("openai:stub", stub.base_url))
+    reply = await model.complete(PROMPT, Sampling(schema=schema_of(Ripeness)))
+    await model.close()
+    assert (reply.text, reply.finish, reply.completion_tokens) == ('{"stage": "ri', "length", 7)
+
+
+async def test_a_server_that_takes_no_schema_is_asked_without_one(stub: OpenAIStub) -> None:
+    refusal = {"error": {"message": "response_format type json_schema is not supported", "code": 400}}
+    stub.answer(Answer(body=refusal, status=400), Answer(body=chat_completion(json.dumps(GOOD))))
+    model = open_model(settings("openai:stub", stub.base_url))
+    answer = await ask(model.complete, PROMPT, Ripeness, Sampling(), tries=2)
+    await model.close()
+    assert (answer.value.days, answer.asked) == (2, 2)
+    assert ["response_format" in request for request in stub.requests] == [True, False]
