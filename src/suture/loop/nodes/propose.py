@@ -174,13 +174,13 @@ async def _ask(messages: tuple[Message, ...], move: Move, context: RunContext) -
             "replayed": reply.replayed,
         },
     )
-    if reply.replayed:
-        budget.settle(reservation)
+    if reply.replayed and not reply.from_run:
+        budget.settle(reservation)  # this run has paid for it before
     else:
         budget.settle(
             reservation,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
-            model_calls=1,
+            model_calls=0 if reply.replayed else 1,
         )
     return reply
