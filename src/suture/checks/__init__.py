@@ -8,13 +8,16 @@ must not propose code, and no candidate may choose how it is judged.
 from suture.checks.examples import examples_in
 from suture.checks.sources import asserts_in
 from suture.checks.suite import Suite, check_candidate, grade, prepare_suite, refused_files
+from suture.checks.triage import Triage, triage
 
 __all__ = [
     "Suite",
+    "Triage",
     "asserts_in",
     "check_candidate",
     "examples_in",
     "grade",
     "prepare_suite",
     "refused_files",
+    "triage",
 ]

@@ -6,7 +6,7 @@ import asyncio
 import json
 import secrets
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 
@@ -139,6 +139,37 @@ class TestCommand:
             return (self._by_exit_status(result),)
         result, report = await self._pytest(files, only=tests, wall_s=wall_s)
         return tuple(o for o in outcomes_of(report, result, self._collected) if o.check_id in tests)
+
+    async def run_with(
+        self, plugin: str, own: Mapping[str, bytes], *, wall_s: float, collect: Sequence[str]
+    ) -> RunResult:
+        """Run pytest on the task's own files with another plugin of ours; no verdict is made of it.
+
+        Args:
+            plugin: The plugin's module.
+            own: Files in our own folder beside the project: name -> content, the plugin among them.
+            wall_s: The most seconds.
+            collect: Names of files of that folder to bring back; in the result they are `PRIVATE/name`.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        environment = self._environment()
+        paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
+        request = self._request(
+            {
+                **without_private(self._task.files),
+                **{f"{PRIVATE}/{name}": text for name, text in own.items()},
+            },
+            {
+                **environment,
+                "PYTHONPATH": ":".join(path for path in paths if path),
+                "PYTEST_ADDOPTS": f"-p {plugin} -p no:cacheprovider {self._unwanted()}".strip(),
+            },
+            wall_s=wall_s,
+        )
+        wanted = tuple(f"{PRIVATE}/{name}" for name in collect)
+        return await self._sandbox.run(replace(request, collect=wanted))
 
     async def _base_report(self) -> PytestReport:
         """What the tests say on the task's own files: run once, and only where a verdict turns on it."""

@@ -78,6 +78,12 @@ def _prepared(data: Mapping[str, Any]) -> str:
     return "checks: " + (" and ".join(parts) or "none to trust, so nothing can be verified") + python
 
 
+def _triaged(data: Mapping[str, Any]) -> str:
+    apart = [f"{one['test']} ({one['cause']}: {one['why']})" for one in data["set_apart"]]
+    told = f"; not the code's: {'; '.join(apart)}" if apart else ""
+    return f"triage: {data['code_faults']} failing test(s) to mend{told}"
+
+
 def _decided(data: Mapping[str, Any]) -> str:
     moves = data["moves"]
     first = moves[0]
@@ -125,6 +131,7 @@ def _refused(data: Mapping[str, Any]) -> str:
 TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "run.started": _started,
     "task.prepared": _prepared,
+    "triage.finished": _triaged,
     "decided": _decided,
     "model.called": _called,
     "move.failed": _failed_move,

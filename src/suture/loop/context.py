@@ -79,4 +79,5 @@ class RunContext:
             checks=state["checks"],
             faults=tuple(p["fault"] for p in last) if all(p["fault"] for p in last) else (),
             last_fault=last[-1]["message"] if last else "",
+            not_code=state["not_code"],
         )

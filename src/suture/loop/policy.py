@@ -25,6 +25,8 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         return _stop("healed", "every trusted check passes")
     if progress.kind == "heal" and progress.tried[0].failed == 0:
         return _stop("not_healed", "no test decides: all of them are skipped")
+    if progress.not_code:
+        return _stop("not_a_code_fault", progress.not_code)
     if progress.round == 0:
         return _within_budget(_fresh(progress, recipe, recipe.opening, greedy=True), progress)
     if progress.faults and set(progress.faults) == {"budget"}:

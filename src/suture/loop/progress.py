@@ -56,6 +56,7 @@ class Progress:
         checks: Deciding checks there are; 0 means that nothing can be trusted.
         faults: Kinds of the faults of the last round, where it brought no candidate at all.
         last_fault: What the last of them said.
+        not_code: Where no change of the code could make the tests pass: the reason, for people.
     """
 
     kind: TaskKind
@@ -67,6 +68,7 @@ class Progress:
     checks: int = 1
     faults: tuple[str, ...] = ()
     last_fault: str = ""
+    not_code: str = ""
 
     @property
     def best(self) -> Tried | None:

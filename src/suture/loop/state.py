@@ -57,6 +57,8 @@ class LoopState(TypedDict):
     repairs_asked: int
     proposals: Annotated[list[Proposal], operator.add]
     tried: list[TriedEntry]
+    cause: str
+    not_code: str
     outcome: str
     reason: str
 
@@ -73,6 +75,8 @@ def first_state(run_id: str) -> LoopState:
         repairs_asked=0,
         proposals=[],
         tried=[],
+        cause="",
+        not_code="",
         outcome="",
         reason="",
     )

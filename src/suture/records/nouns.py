@@ -16,6 +16,7 @@ __all__ = [
     "Counterexample",
     "Event",
     "Evidence",
+    "FaultCause",
     "Move",
     "MoveKind",
     "Origin",
@@ -49,6 +50,9 @@ Outcome = Literal[
     "infra_error",
     "cancelled",
 ]
+
+FaultCause = Literal["suspect_test", "environment", "flaky", "order_dependent"]
+"""Why a failing test is no fault of the code (see docs/triage.md)."""
 
 
 def content_hash(value: Any) -> str:
@@ -230,13 +234,26 @@ class Move:
 
 @dataclass(frozen=True, kw_only=True)
 class Spend:
-    """What a run has used: attempts, tokens of prompts and replies, model calls, wall-clock seconds."""
+    """What a run has used.
+
+    Attributes:
+        attempts: Candidates asked of a model.
+        tokens: Of prompts and replies together, with what is set aside for calls that go on.
+        prompt_tokens: Of prompts.
+        completion_tokens: Of replies.
+        model_calls: Calls that were answered.
+        money: US dollars, with what is set aside for calls that go on.
+        unpriced_calls: Calls of models whose price nobody knows; their cost is not in `money`.
+        seconds: Of wall-clock time.
+    """
 
     attempts: int = 0
     tokens: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     model_calls: int = 0
+    money: float = 0.0
+    unpriced_calls: int = 0
     seconds: float = 0.0
 
 
@@ -265,6 +282,7 @@ class Result:
         run_id: Names the run folder.
         outcome: One of the closed set.
         reason: One line for people.
+        cause: For `not_a_code_fault`, why no change of the code could help.
         candidate: The best candidate under the trusted order, never simply the last.
         verdict: Its verdict.
         diff: Unified diff from the task's files to the candidate's; empty where nothing changed.
@@ -276,6 +294,7 @@ class Result:
     run_id: str
     outcome: Outcome
     reason: str
+    cause: FaultCause | None = None
     candidate: Candidate | None = None
     verdict: Verdict | None = None
     diff: str = ""

@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from suture.loop.context import RunContext
 from suture.loop.progress import best_of
 from suture.loop.state import LoopState
-from suture.records import Outcome, Result, to_plain
+from suture.records import FaultCause, Outcome, Result, to_plain
 from suture.workspace import overlay, unified_diff
 
 __all__ = ["finish", "write_result"]
@@ -34,6 +34,7 @@ def write_result(state: LoopState, context: RunContext, outcome: Outcome, reason
         run_id=context.folder.id,
         outcome=outcome,
         reason=reason,
+        cause=cast(FaultCause, state["cause"]) if outcome == "not_a_code_fault" else None,
         candidate=candidate,
         verdict=verdict,
         diff=diff,

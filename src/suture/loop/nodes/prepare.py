@@ -6,13 +6,17 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from suture.checks import triage
 from suture.loop.context import RunContext
 from suture.loop.nodes.check import judge
 from suture.loop.progress import failure_signature, tally
 from suture.loop.state import LoopState, TriedEntry
-from suture.records import Candidate
+from suture.records import Candidate, Verdict, to_plain
 
 __all__ = ["prepare"]
+
+MOST_TOLD = 50
+"""Tests that the ledger names one by one."""
 
 
 async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
@@ -30,8 +34,26 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     context.ledger.append("task.prepared", prepared)
     update: dict[str, Any] = {"checks": len(trusted) + has_tests}
     if context.task.kind == "heal":
-        update["tried"] = [await _base(context)]
+        entry = await _base(context)
+        update["tried"] = [entry]
+        if entry["failed"]:
+            update |= await _triage(context, context.verdict(entry["verdict"]))
     return update
+
+
+async def _triage(context: RunContext, base: Verdict) -> dict[str, Any]:
+    """Ask whether the code is at fault at all, before anything is spent on it."""
+    async with context.budget.time_limit():
+        found = await triage(await context.load_suite(), base)
+    context.ledger.append(
+        "triage.finished",
+        {
+            "cause": found.cause,
+            "set_apart": [to_plain(one) for one in found.set_apart[:MOST_TOLD]],
+            "code_faults": len(found.others),
+        },
+    )
+    return {"cause": found.cause or "", "not_code": found.reason}
 
 
 async def _base(context: RunContext) -> TriedEntry:

@@ -1,0 +1,5 @@
+"""Whether failing tests fail because of the code at all, asked before anyone tries to repair it."""
+
+from suture.checks.triage.triage import Triage, triage
+
+__all__ = ["Triage", "triage"]

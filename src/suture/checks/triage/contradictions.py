@@ -1,0 +1,127 @@
+"""Tests that contradict the examples in the docstring of what they test."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from suture.checks.parsing import PARSE_FAULTS, parsed
+from suture.workspace import is_test_file
+
+__all__ = ["Contradiction", "contradictions_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contradiction:
+    """A call of which a test and a docstring want different things."""
+
+    call: str
+    tested: str
+    documented: str
+    file: str
+
+    def __str__(self) -> str:
+        told = f"the docstring in {self.file} says {self.documented}"
+        return f"it wants {self.call} to be {self.tested}, but {told}"
+
+
+def contradictions_of(test: str, files: Mapping[str, bytes]) -> tuple[Contradiction, ...]:
+    """Where one test disagrees with the docstrings of the project's code.
+
+    Only calls with literal arguments are compared, of functions that the project defines once.
+
+    Args:
+        test: The test's id, `path::name` or `path::Class::name`.
+        files: The project.
+    """
+    path, _, name = test.partition("::")
+    tree = parsed(files.get(path, b""))
+    if tree is None or not name:
+        return ()
+    wanted = dict(_claims_of(tree, name.partition("[")[0].split("::")[-1]))
+    if not wanted:
+        return ()
+    return tuple(
+        Contradiction(call=call, tested=wanted[call], documented=shown, file=file)
+        for call, shown, file in _examples(files)
+        if call in wanted and _differ(wanted[call], shown)
+    )
+
+
+def _claims_of(tree: ast.Module, name: str) -> Iterator[tuple[str, str]]:
+    """Each `assert call(...) == value` of a test function, as the call and the value."""
+    for function in ast.walk(tree):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or function.name != name:
+            continue
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Assert) or not isinstance(node.test, ast.Compare):
+                continue
+            left, right = node.test.left, node.test.comparators[0]
+            if len(node.test.ops) != 1 or not isinstance(node.test.ops[0], (ast.Eq, ast.Is)):
+                continue
+            for call, value in ((left, right), (right, left)):
+                if (plain := _plain_call(call)) and _is_literal(value):
+                    yield plain, ast.unparse(value)
+
+
+def _examples(files: Mapping[str, bytes]) -> Iterator[tuple[str, str, str]]:
+    """The docstring examples of the project's code: the call, what it shows, and the file."""
+    homes: dict[str, int] = {}
+    found: list[tuple[str, str, str]] = []
+    for path, content in files.items():
+        tree = parsed(content) if path.endswith(".py") and not is_test_file(path) else None
+        for node in ast.walk(tree) if tree else ():
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            homes[node.name] = homes.get(node.name, 0) + 1
+            found += [(call, shown, path) for call, shown in _shown_in(node)]
+    for call, shown, path in found:
+        if homes[call.partition("(")[0]] == 1:
+            yield call, shown, path
+
+
+def _shown_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, str]]:
+    try:
+        examples = doctest.DocTestParser().get_examples(ast.get_docstring(function) or "")
+    except ValueError:  # a docstring whose prompts doctest cannot read
+        return
+    for example in examples:
+        try:
+            call = _plain_call(ast.parse(example.source.strip(), mode="eval").body)
+        except PARSE_FAULTS:
+            continue
+        if call and call.partition("(")[0] == function.name and example.want and not example.exc_msg:
+            yield call, example.want.strip()
+
+
+def _plain_call(node: ast.expr) -> str:
+    """A call with literal arguments, without the module it is taken from; empty for anything else."""
+    if not isinstance(node, ast.Call):
+        return ""
+    values = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if not all(_is_literal(value) for value in values):
+        return ""
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+        name = node.func.attr
+    plain = ast.Call(func=ast.Name(id=name), args=node.args, keywords=node.keywords)
+    return ast.unparse(plain) if name else ""
+
+
+def _is_literal(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def _differ(tested: str, shown: str) -> bool:
+    """Whether two literals are surely different; what is no literal is not compared."""
+    try:
+        values = ast.literal_eval(tested), ast.literal_eval(shown)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return bool(values[0] != values[1]) and not any(value != value for value in values)

@@ -1,0 +1,84 @@
+"""Running failing tests again: together, alone, and after others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from suture.checks.suite import Suite
+from suture.checks.test_command import TestCommand
+
+__all__ = ["Reruns"]
+
+AT_ONCE = 2
+MOST_ALONE = 8
+"""Tests that are tried by themselves; of more failing tests the first ones stand for the rest."""
+
+
+@dataclass(kw_only=True)
+class Reruns:
+    """The task's own tests on the task's own files, once more.
+
+    Attributes:
+        suite: The suite.
+        command: Its test command.
+        wall_s: The most seconds of one rerun.
+    """
+
+    suite: Suite
+    command: TestCommand
+    wall_s: float
+
+    async def fail_of(self, tests: Collection[str]) -> frozenset[str]:
+        """Those of these tests that fail when only they run.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        outcomes = await self.command.run_some(self.suite.task.files, tests, self.wall_s)
+        return frozenset(o.check_id for o in outcomes if not o.passed)
+
+    async def fail_among_all(self) -> frozenset[str]:
+        """The tests that fail when the whole command runs once more.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        run = await self.command.run(self.suite.task.files)
+        return frozenset(o.check_id for o in run.outcomes if not o.passed)
+
+    async def pass_alone(self, tests: Sequence[str]) -> frozenset[str]:
+        """Those of these tests that pass when each runs by itself; the first few are tried.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def one(test: str) -> bool:
+            async with gate:
+                return not await self.fail_of([test])
+
+        tried = tests[:MOST_ALONE]
+        passed = await asyncio.gather(*map(one, tried))
+        return frozenset(test for test, ok in zip(tried, passed, strict=True) if ok)
+
+    async def polluter_of(self, victim: str, before: Sequence[str]) -> str:
+        """The one test after which the victim fails, found by halving; empty where no single one is.
+
+        Args:
+            victim: A test that passes by itself.
+            before: The tests that run before it.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        suspects = list(before)
+        while len(suspects) > 1:
+            half = suspects[: len(suspects) // 2]
+            rest = suspects[len(half) :]
+            suspects = half if victim in await self.fail_of([*half, victim]) else rest
+        if suspects and victim in await self.fail_of([*suspects, victim]):
+            return suspects[0]
+        return ""

@@ -1,0 +1,108 @@
+"""Faults of a test's surroundings: a package, a file, a variable or a network that is not there."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
+from posixpath import basename, isabs, normpath
+
+from suture.sandbox import BOX
+from suture.workspace import text_of
+
+__all__ = ["fault_of_surroundings"]
+
+MODULE_RE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '(?P<name>[\w.]+)'")
+FILE_RE = re.compile(r"^FileNotFoundError: .*No such file or directory: '(?P<path>[^']+)'")
+VARIABLE_RE = re.compile(r"^KeyError: '(?P<name>[A-Z][A-Z0-9_]+)'")
+NETWORK_RE = re.compile(
+    r"^(?:[\w.]*\.)?(?:gaierror|ConnectionRefusedError|ConnectError|ConnectionError|URLError|OSError|NewConnectionError)"
+    r"\b.*(?:Temporary failure in name resolution|Name or service not known|Network is unreachable"
+    r"|Connection refused)"
+)
+
+
+def fault_of_surroundings(
+    exception: str, files: Mapping[str, bytes], written: Iterable[str] = ()
+) -> tuple[str, str] | None:
+    """Why a test fails through no fault of the code, and what to do about it; `None` for any other failure.
+
+    A name that is nearly one of the project's own, or of the standard library, counts as a slip in the code.
+
+    Args:
+        exception: Type and message, as in a counterexample.
+        files: The project.
+        written: Texts of the project's code, where an environment variable would be asked for.
+    """
+    if match := MODULE_RE.match(exception):
+        return _missing_module(match["name"], files)
+    if match := FILE_RE.match(exception):
+        return _missing_file(match["path"], files)
+    if match := VARIABLE_RE.match(exception):
+        name = match["name"]
+        asked = re.compile(rf"environ\[['\"]{name}['\"]\]")
+        if any(asked.search(text) for text in written):
+            return (
+                f"the environment variable {name} is not set",
+                f"give it to the test command: env {name}=...",
+            )
+    if NETWORK_RE.match(exception):
+        return "it needs a network, and the sandbox has none", "test against a stand-in that runs in the test"
+    return None
+
+
+def _missing_module(name: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
+    top = name.partition(".")[0]
+    own = _own_modules(files)
+    # The project's own module of that name, or of nearly that name: the import is what is wrong.
+    if (
+        top in own
+        or _nearly(top, own)
+        or (_nearly(top, sys.stdlib_module_names) and not _required(top, files))
+    ):
+        return None
+    return f"the package {top!r} is not installed", "install it where the test command's python looks"
+
+
+def _missing_file(path: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
+    plain = normpath(path.removeprefix(f"{BOX}/"))
+    if isabs(plain) or plain.startswith("../"):
+        return None
+    names = {basename(file) for file in files}
+    # The code asks for a file that lies elsewhere in the project, or for nearly its name; or it should have
+    # made the file itself, in which case something names it.
+    if basename(plain) in names or _nearly(basename(plain), names) or _is_made(plain, files):
+        return None
+    return (
+        f"the file {plain!r} is not in the project",
+        "add it; what .gitignore names, and what is too large, is not copied into the sandbox",
+    )
+
+
+def _is_made(path: str, files: Mapping[str, bytes]) -> bool:
+    making = re.compile(rf"{re.escape(basename(path))}['\"]\s*,\s*['\"][wax]")
+    return any(making.search(text_of(content)) for name, content in files.items() if name.endswith(".py"))
+
+
+def _own_modules(files: Mapping[str, bytes]) -> frozenset[str]:
+    python = [name for name in files if name.endswith(".py")]
+    return frozenset(part.removesuffix(".py") for name in python for part in name.split("/"))
+
+
+def _required(name: str, files: Mapping[str, bytes]) -> bool:
+    """Whether the project's own papers ask for a package."""
+    papers = [content for path, content in files.items() if _is_paper(path)]
+    named = re.compile(rf"^[\s\"']*{re.escape(name).replace('_', '[-_.]')}\b", re.MULTILINE | re.IGNORECASE)
+    return any(named.search(text_of(content)) for content in papers)
+
+
+def _is_paper(path: str) -> bool:
+    name = basename(path)
+    return name in ("pyproject.toml", "setup.cfg", "Pipfile", "setup.py") or (
+        name.startswith("requirements") and name.endswith(".txt")
+    )
+
+
+def _nearly(name: str, known: Collection[str]) -> bool:
+    return bool(get_close_matches(name, known, n=1, cutoff=0.8))

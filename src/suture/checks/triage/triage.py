@@ -1,0 +1,176 @@
+"""Triage: which failing tests no change of the code could mend, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from suture.checks.parsing import parsed
+from suture.checks.suite import Suite
+from suture.checks.triage.contradictions import contradictions_of
+from suture.checks.triage.pollution import shared_state_written_by
+from suture.checks.triage.reruns import Reruns
+from suture.checks.triage.surroundings import fault_of_surroundings
+from suture.records import CheckOutcome, FaultCause, Verdict
+from suture.workspace import is_test_file, text_of
+
+__all__ = ["NotCode", "Triage", "triage"]
+
+LEAST_WALL_S = 5.0
+SLOWER = 3
+"""A rerun may take this many times as long as the first run did."""
+CODE_FAULTS = ("SyntaxError", "IndentationError", "TabError", "ImportError", "RecursionError")
+"""Faults that come back as they are: no run tells more about them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotCode:
+    """A failing test that no change of the code could mend.
+
+    Attributes:
+        test: Its id.
+        cause: Which kind.
+        why: What was seen, in words.
+        advice: What the user can do.
+    """
+
+    test: str
+    cause: FaultCause
+    why: str
+    advice: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Triage:
+    """What the failing tests turned out to be.
+
+    Attributes:
+        set_apart: Those that fail for another reason than the code.
+        others: The failing tests that remain; they are the code's.
+    """
+
+    set_apart: tuple[NotCode, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def cause(self) -> FaultCause | None:
+        """Why there is nothing to repair; `None` where there is.
+
+        A test that contradicts its own documentation ends a run also beside real faults: whoever repaired
+        them would have to repair around it.
+        """
+        causes = Counter(found.cause for found in self.set_apart)
+        if causes["suspect_test"]:
+            return "suspect_test"
+        return causes.most_common(1)[0][0] if causes and not self.others else None
+
+    @property
+    def reason(self) -> str:
+        """The first test of that cause, in one line; empty where there is none."""
+        of_cause = [found for found in self.set_apart if found.cause == self.cause]
+        if not of_cause:
+            return ""
+        more = f" (and {len(of_cause) - 1} more)" if len(of_cause) > 1 else ""
+        return f"{of_cause[0].test}{more}: {of_cause[0].why}; {of_cause[0].advice}"
+
+
+async def triage(suite: Suite, base: Verdict) -> Triage:
+    """Look into the failures of the task's own files. Nothing is changed.
+
+    Args:
+        suite: The suite.
+        base: Its verdict on the task's own files.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    failing = [o for o in base.outcomes if o.check_id in base.failed]
+    if suite.command is None or not failing:
+        return Triage(others=tuple(o.check_id for o in failing))
+    found: dict[str, NotCode] = {}
+    for outcome in failing:
+        apart = _from_surroundings(outcome, base, suite) or _from_docstrings(outcome, suite)
+        if apart is not None:
+            found[apart.test] = apart
+    uncertain = [o.check_id for o in failing if o.check_id not in found and _may_differ(o)]
+    if uncertain:
+        wall_s = max(LEAST_WALL_S, SLOWER * base.wall_s)
+        reruns = Reruns(suite=suite, command=suite.command, wall_s=wall_s)
+        found |= await _from_reruns(uncertain, base, reruns)
+    others = tuple(o.check_id for o in failing if o.check_id not in found)
+    return Triage(set_apart=tuple(found.values()), others=others)
+
+
+def _may_differ(outcome: CheckOutcome) -> bool:
+    raised = outcome.counterexample.exception if outcome.counterexample else ""
+    return outcome.status in ("failed", "error") and not raised.startswith(CODE_FAULTS)
+
+
+def _from_surroundings(outcome: CheckOutcome, base: Verdict, suite: Suite) -> NotCode | None:
+    files = suite.task.files
+    code = [text_of(c) for p, c in files.items() if p.endswith(".py") and not is_test_file(p)]
+    raised = [outcome.counterexample.exception] if outcome.counterexample else []
+    if outcome.evidence == "exit_status":  # the command as a whole: every error that it printed must be one
+        raised = [line.strip() for line in base.output.splitlines() if _is_error(line)]
+    causes = [fault_of_surroundings(line, files, code) for line in raised]
+    if not causes or None in causes:
+        return None
+    why, advice = next(cause for cause in causes if cause is not None)
+    return NotCode(test=outcome.check_id, cause="environment", why=why, advice=advice)
+
+
+def _is_error(line: str) -> bool:
+    kind = line.strip().partition(":")[0]
+    return kind.isidentifier() and kind.endswith(("Error", "Exception"))
+
+
+def _from_docstrings(outcome: CheckOutcome, suite: Suite) -> NotCode | None:
+    found = contradictions_of(outcome.check_id, suite.task.files)
+    if not found:
+        return None
+    advice = "one of the two is wrong: mend the test, or the docstring"
+    return NotCode(test=outcome.check_id, cause="suspect_test", why=str(found[0]), advice=advice)
+
+
+async def _from_reruns(tests: Sequence[str], base: Verdict, reruns: Reruns) -> Mapping[str, NotCode]:
+    again = [await reruns.fail_of(tests) for _ in range(2)]
+    unsteady = [test for test in tests if test not in again[0] or test not in again[1]]
+    found: dict[str, NotCode] = {}
+    if unsteady:
+        among_all = await reruns.fail_among_all()
+        for test in unsteady:
+            if reruns.command.is_pytest and test in among_all and test not in again[0] | again[1]:
+                found |= await _by_order(test, base, reruns)
+            else:
+                found[test] = _flaky(test)
+    steady = [test for test in tests if test not in unsteady]
+    if len(steady) > 1 and reruns.command.is_pytest:
+        for test in await reruns.pass_alone(steady):
+            steadily = not await reruns.fail_of([test])
+            found |= await _by_order(test, base, reruns) if steadily else {test: _flaky(test)}
+    return found
+
+
+async def _by_order(victim: str, base: Verdict, reruns: Reruns) -> Mapping[str, NotCode]:
+    """A test that passes by itself: set apart only where another test is seen to disturb it.
+
+    Where no test writes what they share, the code keeps the state, and that is a fault of the code's.
+    """
+    order = [outcome.check_id for outcome in base.outcomes]
+    polluter = await reruns.polluter_of(victim, order[: order.index(victim)])
+    path, _, name = polluter.partition("::")
+    tree = parsed(reruns.suite.task.files.get(path, b"")) if polluter else None
+    statement = shared_state_written_by(tree, name.partition("[")[0].split("::")[-1]) if tree else ""
+    if not statement:
+        return {}
+    why = f"it passes by itself, and fails after {polluter}, which leaves `{statement}` behind"
+    advice = "let that test put back what it changes"
+    return {victim: NotCode(test=victim, cause="order_dependent", why=why, advice=advice)}
+
+
+def _flaky(test: str) -> NotCode:
+    why = "it failed, and passed when it ran again on the same files"
+    return NotCode(
+        test=test, cause="flaky", why=why, advice="make it steady first: no fix could be told from luck"
+    )

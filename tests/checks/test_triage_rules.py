@@ -1,0 +1,129 @@
+"""The rules of triage that read: surroundings, contradictions, shared state."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from suture.checks.triage.contradictions import contradictions_of
+from suture.checks.triage.pollution import shared_state_written_by
+from suture.checks.triage.surroundings import fault_of_surroundings
+
+PROJECT = {
+    "shop/__init__.py": b"",
+    "shop/prices.py": b"import os\nKEY = os.environ['SHOP_KEY']\nopen('out/log.txt', 'w')\n",
+    "data/prices.csv": b"a,b\n",
+    "requirements.txt": b"typings-extra>=1\nrequests\n",
+}
+CODE = [PROJECT["shop/prices.py"].decode()]
+
+
+@pytest.mark.parametrize(
+    ("exception", "why"),
+    [
+        ("ModuleNotFoundError: No module named 'numpy'", "'numpy' is not installed"),
+        ("ModuleNotFoundError: No module named 'numpy.linalg'", "'numpy' is not installed"),
+        ("ModuleNotFoundError: No module named 'requests'", "'requests' is not installed"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'fixtures/big.bin'", "'fixtures/big.bin'"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/box/fixtures/big.bin'", "big.bin"),
+        ("KeyError: 'SHOP_KEY'", "SHOP_KEY is not set"),
+        ("socket.gaierror: [Errno -3] Temporary failure in name resolution", "network"),
+        ("OSError: [Errno 101] Network is unreachable", "network"),
+    ],
+)
+def test_a_fault_of_the_surroundings(exception: str, why: str) -> None:
+    found = fault_of_surroundings(exception, PROJECT, CODE)
+    assert found is not None
+    assert why in found[0]
+
+
+@pytest.mark.parametrize(
+    "exception",
+    [
+        "ModuleNotFoundError: No module named 'shop.price'",  # the project's own package
+        "ModuleNotFoundError: No module named 'prises'",  # nearly the project's own module
+        "ModuleNotFoundError: No module named 'jsn'",  # nearly the standard library's
+        "FileNotFoundError: [Errno 2] No such file or directory: 'dta/prices.csv'",  # it lies elsewhere
+        "FileNotFoundError: [Errno 2] No such file or directory: 'data/price.csv'",  # nearly its name
+        "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/x/report'",  # a test's own folder
+        "FileNotFoundError: [Errno 2] No such file or directory: 'log.txt'",  # the code makes it
+        "KeyError: 'TOTAL'",  # nobody asks the environment for it
+        "OSError: [Errno 28] No space left on device",
+        "AssertionError: 1 != 2",
+        "",
+    ],
+)
+def test_a_slip_of_the_code_is_no_fault_of_the_surroundings(exception: str) -> None:
+    assert fault_of_surroundings(exception, PROJECT, CODE) is None
+
+
+AREA = b'''
+def area(w, h=1):
+    """The area.
+
+    >>> area(2, 3)
+    6
+    >>> area("a", 1)
+    Traceback (most recent call last):
+    TypeError: no
+    """
+'''
+
+
+@pytest.mark.parametrize(
+    ("body", "tested"),
+    [
+        ("assert area(2, 3) == 5", "5"),
+        ("assert 5 == area(2, 3)", "5"),
+        ("assert shapes.area(2, 3) == 5", "5"),
+        ("for _ in range(2):\n        assert area(2, 3) == 5", "5"),
+        ("assert area(2, 3) == 6", None),
+        ("assert area(2, 3) == 6.0", None),
+        ("assert area(2, h=3) == 5", None),
+        ("assert area(3, 2) == 5", None),
+        ("assert area(2, 3) > 5", None),
+        ("assert area('a', 1) == 5", None),
+        ("assert area(2, 3) == half", None),
+    ],
+)
+def test_what_a_test_wants_is_held_against_the_docstring(body: str, tested: str | None) -> None:
+    files = {"shapes.py": AREA, "test_shapes.py": f"def test_area():\n    {body}\n".encode()}
+    found = contradictions_of("test_shapes.py::test_area", files)
+    assert [one.tested for one in found] == ([tested] if tested else [])
+    if found:
+        assert (found[0].call, found[0].documented, found[0].file) == ("area(2, 3)", "6", "shapes.py")
+
+
+def test_a_name_that_is_defined_twice_contradicts_nothing() -> None:
+    files = {"a.py": AREA, "b.py": AREA, "test_a.py": b"def test_a():\n    assert area(2, 3) == 5\n"}
+    assert contradictions_of("test_a.py::test_a", files) == ()
+
+
+@pytest.mark.parametrize(
+    ("test", "statement"),
+    [
+        ("config.LIMIT = 3", "config.LIMIT = 3"),
+        ("os.environ['A'] = 'b'", "os.environ['A'] = 'b'"),
+        ("del os.environ['A']", "del os.environ['A']"),
+        ("SEEN.append(1)", "SEEN.append(1)"),
+        ("config.names().clear()", "config.names().clear()"),
+        ("global SEEN", "global SEEN"),
+        ("SEEN = []; SEEN.append(1)", ""),
+        ("cart = Cart(); cart.total = 3; cart.items.append(1)", ""),
+        ("monkeypatch.setattr(config, 'LIMIT', 3)", ""),
+        ("assert config.LIMIT == 3", ""),
+        ("tmp_path.joinpath('x').write_text('y')", ""),
+    ],
+)
+def test_state_that_outlives_a_test(test: str, statement: str) -> None:
+    above = "import os, config\nfrom cart import Cart\nSEEN = []\n\n"
+    source = f"{above}def test_it(monkeypatch, tmp_path):\n    {test}\n"
+    assert shared_state_written_by(ast.parse(source), "test_it") == statement
+
+
+def test_a_fixture_writes_for_the_test_that_asks_for_it() -> None:
+    source = "import config\n\ndef loud(): config.LEVEL = 9\n\ndef test_a(loud): pass\n\ndef test_b(): pass\n"
+    tree = ast.parse(source)
+    assert shared_state_written_by(tree, "test_a") == "config.LEVEL = 9"
+    assert shared_state_written_by(tree, "test_b") == ""

@@ -1,0 +1,5 @@
+from clock import minutes
+
+
+def test_minutes():
+    assert minutes(150) == 2

@@ -1,0 +1,68 @@
+"""What triage says of whole projects: real runs of their tests behind the wall."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from suture.checks import Suite, Triage, check_candidate, prepare_suite, triage
+from suture.errors import SandboxUnavailable
+from suture.loop.tasks import heal_task
+from suture.records import Candidate, Verdict
+from suture.sandbox import BubblewrapSandbox, RunRequest, Sandbox, discover_interpreter
+from suture.settings import SandboxSettings
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+UNWANTED = " -p no:hypothesispytest -p no:langsmith_plugin"
+AS_IT_IS = Candidate(files={}, origin="user")
+LUCK = 12
+"""Times that a flaky project is looked at: one look may see it fail three times, or not at all."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def sandbox(require: Callable[[str, bool, str], None]) -> AsyncIterator[Sandbox]:
+    opened = BubblewrapSandbox()
+    try:
+        await opened.run(RunRequest(argv=("true",)))
+    except SandboxUnavailable as fault:
+        require("bubblewrap", False, str(fault))
+    yield opened
+    await opened.close()
+
+
+async def judged(root: Path, sandbox: Sandbox, **changed: bytes) -> tuple[Suite, Verdict]:
+    task, _ = heal_task(root, test=f"python -m pytest -q{UNWANTED}")
+    task = replace(task, files={**task.files, **changed})
+    python = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
+    suite = await prepare_suite(task, sandbox, SandboxSettings(test_wall_s=20), python)
+    return suite, await check_candidate(AS_IT_IS, suite)
+
+
+async def look(root: Path, sandbox: Sandbox) -> Triage:
+    """Triage of a project that fails; of the flaky one until it is seen to waver."""
+    for _ in range(LUCK):
+        suite, verdict = await judged(root, sandbox)
+        found = await triage(suite, verdict) if verdict.failed else None
+        if found is not None and (found.cause or root.name != "flaky"):
+            return found
+    raise AssertionError(f"in {LUCK} looks it never failed as it should")
+
+
+async def test_each_project_gets_its_cause(expected: dict[str, Any], sandbox: Sandbox) -> None:
+    found = await look(expected["root"], sandbox)
+    assert (found.cause or "code") == expected["triage"], found
+    assert expected.get("says", "") in found.reason
+
+
+async def test_the_fix_of_a_code_fault_mends_it(mendable: dict[str, Any], sandbox: Sandbox) -> None:
+    path, wrong, right = mendable["fix"]
+    text = (mendable["root"] / path).read_text()
+    assert text.count(wrong) == 1
+    _, verdict = await judged(mendable["root"], sandbox, **{path: text.replace(wrong, right).encode()})
+    assert verdict.all_passed, verdict.failed
