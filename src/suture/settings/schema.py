@@ -15,6 +15,7 @@ __all__ = [
     "LoopSettings",
     "ModelSettings",
     "PathSettings",
+    "ProofSettings",
     "SandboxSettings",
     "Settings",
     "setting_fields",
@@ -110,6 +111,19 @@ class LoopSettings(Group):
     """Repairs in one lineage before a fresh start."""
     trust_threshold: float = Field(default=0.9, ge=0, le=1)
     """A check with less trust informs but never decides."""
+    abstain_below: float = Field(default=0.2, ge=0, le=1)
+    """With less confidence a result that passes is not handed over as healed (docs/proof.md)."""
+
+
+class ProofSettings(Group):
+    """What is measured about a healed result before it is handed over."""
+
+    seconds: float = Field(default=60, ge=0)
+    """The most seconds, of those that the budget has left; 0 measures nothing."""
+    mutants: int = Field(default=12, ge=0)
+    """The most small changes of the changed lines that the tests are tried on; 0 for none."""
+    minimising_runs: int = Field(default=40, ge=0)
+    """The most verdicts spent on making a change smaller; 0 leaves it as it was found."""
 
 
 class PathSettings(Group):
@@ -137,6 +151,7 @@ class Settings(Group):
     sandbox: SandboxSettings = SandboxSettings()
     budget: BudgetSettings = BudgetSettings()
     loop: LoopSettings = LoopSettings()
+    proof: ProofSettings = ProofSettings()
     paths: PathSettings = Field(default_factory=PathSettings)  # not at import time: it reads HOME
 
 
