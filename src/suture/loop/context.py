@@ -8,6 +8,7 @@ from suture.checks import Suite, prepare_suite
 from suture.languages import Interpreter
 from suture.ledger import Budget, Ledger, RunFolder
 from suture.loop.progress import Progress, Tried
+from suture.loop.proving import Prover
 from suture.loop.recipe import Recipe
 from suture.loop.state import LoopState, TriedEntry
 from suture.models import Model
@@ -24,6 +25,7 @@ class RunContext:
 
     Attributes:
         interpreter: What `python` means in the task's test command; `None` where it has none.
+        prove: Proves a healed candidate before it is handed over; without it nothing is proved.
     """
 
     task: Task
@@ -35,6 +37,7 @@ class RunContext:
     settings: Settings
     recipe: Recipe
     interpreter: Interpreter | None = None
+    prove: Prover | None = None
     _suite: Suite | None = field(default=None, init=False)
 
     async def load_suite(self) -> Suite:

@@ -19,7 +19,7 @@ from suture.errors import (
 from suture.ledger import read_ledger
 from suture.loop.context import RunContext
 from suture.loop.graph import build_graph
-from suture.loop.nodes.finish import write_result
+from suture.loop.nodes.finish import prove_best, write_result
 from suture.loop.progress import best_of
 from suture.loop.salvage import with_judged_candidates
 from suture.loop.state import SCHEMA_VERSION, LoopState, first_state
@@ -90,9 +90,12 @@ async def _end(
     state = cast(LoopState, {**first_state(context.folder.id), **snapshot.values})
     state = with_judged_candidates(state, context)
     best = best_of([context.tried(entry) for entry in state["tried"]])
+    proven = None
     if best is not None and best.solved and best.origin != "user":
+        if outcome == "budget_exhausted":
+            proven = await prove_best(state, context)
         outcome, reason = "healed", f"every trusted check passes ({reason})"
-    return write_result(state, context, outcome, reason)
+    return write_result(state, context, outcome, reason, proven)
 
 
 def _result_of(context: RunContext) -> Result:

@@ -1,4 +1,4 @@
-"""Finish: name the outcome, pick the best candidate, write the diff."""
+"""Finish: name the outcome, pick the best candidate, have it proved, write the diff."""
 
 from __future__ import annotations
 
@@ -6,28 +6,48 @@ from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
+from suture.loop.confidence import confidence_in
 from suture.loop.context import RunContext
 from suture.loop.progress import best_of
+from suture.loop.proving import Proven
 from suture.loop.state import LoopState
-from suture.records import FaultCause, Outcome, Result, to_plain
+from suture.records import Candidate, FaultCause, Outcome, Result, Verdict, to_plain
 from suture.workspace import overlay, unified_diff
 
-__all__ = ["finish", "write_result"]
+__all__ = ["finish", "prove_best", "write_result"]
 
 
 async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """End the run with the outcome that was decided."""
-    write_result(state, runtime.context, cast(Outcome, state["outcome"]), state["reason"])
+    outcome = cast(Outcome, state["outcome"])
+    proven = await prove_best(state, runtime.context) if outcome == "healed" else None
+    write_result(state, runtime.context, outcome, state["reason"], proven)
     return {}
 
 
-def write_result(state: LoopState, context: RunContext, outcome: Outcome, reason: str) -> Result:
+async def prove_best(state: LoopState, context: RunContext) -> Proven | None:
+    """The best candidate with its proof, where the run was given something to prove it with.
+
+    Raises:
+        SandboxError: The wall failed.
+        StorageError: The run folder cannot be written.
+    """
+    candidate, verdict = _best(state, context)
+    if context.prove is None or candidate is None or verdict is None:
+        return None
+    return await context.prove(context, candidate, verdict, context.base_verdict(state))
+
+
+def write_result(
+    state: LoopState, context: RunContext, outcome: Outcome, reason: str, proven: Proven | None = None
+) -> Result:
     """Write the result down, whatever ended the run: the best candidate so far is never lost."""
-    tried = [context.tried(entry) for entry in state["tried"]]
-    best = best_of(tried)
-    entry = state["tried"][tried.index(best)] if best else None
-    candidate = context.candidate(entry["blob"]) if entry else None
-    verdict = context.verdict(entry["verdict"]) if entry else None
+    candidate, verdict = (proven.candidate, proven.verdict) if proven else _best(state, context)
+    settings = context.settings.loop
+    confidence = proven.confidence if proven else confidence_in(verdict, settings.trust_threshold)
+    if outcome == "healed" and confidence < settings.abstain_below:
+        outcome = "not_healed"
+        reason = f"{reason}, but {confidence:.2f} is too little confidence (loop.abstain_below)"
     before = context.task.files
     diff = unified_diff(before, overlay(before, candidate.files)) if candidate else ""
     result = Result(
@@ -39,6 +59,7 @@ def write_result(state: LoopState, context: RunContext, outcome: Outcome, reason
         verdict=verdict,
         diff=diff,
         evidence=verdict.evidence if verdict and verdict.outcomes else None,
+        confidence=confidence,
         spend=context.budget.spend(),
     )
     if diff:
@@ -46,6 +67,21 @@ def write_result(state: LoopState, context: RunContext, outcome: Outcome, reason
     blob = context.folder.put_json(to_plain(result))
     context.ledger.append(
         "run.finished",
-        {"outcome": outcome, "reason": reason, "best": best.candidate if best else None, "result": blob},
+        {
+            "outcome": outcome,
+            "reason": reason,
+            "best": candidate.hash if candidate else None,
+            "confidence": confidence,
+            "result": blob,
+        },
     )
     return result
+
+
+def _best(state: LoopState, context: RunContext) -> tuple[Candidate | None, Verdict | None]:
+    tried = [context.tried(entry) for entry in state["tried"]]
+    best = best_of(tried)
+    if best is None:
+        return None, None
+    entry = state["tried"][tried.index(best)]
+    return context.candidate(entry["blob"]), context.verdict(entry["verdict"])
