@@ -1,0 +1,159 @@
+"""The statistics of a benchmark: paired by task, exact where that is possible, seeded where it is not.
+
+Only the standard library: samples here are hundreds of tasks, never millions.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+__all__ = [
+    "Interval",
+    "bootstrap_difference",
+    "exact_interval",
+    "holm",
+    "least_resolvable",
+    "mcnemar",
+    "pass_at_k",
+]
+
+BOOTSTRAPS = 2000
+STEPS = 60
+"""Halvings of [0, 1]: enough for the last bit of a float."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """An estimate and the ends of its confidence interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def pass_at_k(samples: int, right: int, k: int) -> float:
+    """The chance that at least one of `k` samples is right, estimated without bias from more samples.
+
+    Chen et al. 2021, "Evaluating Large Language Models Trained on Code".
+
+    Args:
+        samples: Samples drawn of one task.
+        right: How many of them are right.
+        k: Samples that a user would draw.
+
+    Raises:
+        ValueError: The numbers do not fit: `0 <= right <= samples`, `1 <= k <= samples`.
+    """
+    if not (0 <= right <= samples and 1 <= k <= samples):
+        raise ValueError(f"no pass@{k} of {right} right ones among {samples} samples")
+    return 1.0 - math.comb(samples - right, k) / math.comb(samples, k)
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """The exact two-sided p-value that two arms solve equally many tasks.
+
+    Args:
+        only_first: Tasks that only the first arm solved.
+        only_second: Tasks that only the second arm solved.
+    """
+    discordant = only_first + only_second
+    if discordant == 0:
+        return 1.0
+    tail = sum(math.comb(discordant, i) for i in range(min(only_first, only_second) + 1))
+    return min(1.0, float(2 * tail / 2**discordant))
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """P-values adjusted for their number, after Holm; in the order given."""
+    ordered = sorted(p_values, key=lambda name: p_values[name])
+    adjusted: dict[str, float] = {}
+    highest = 0.0
+    for rank, name in enumerate(ordered):
+        highest = max(highest, min(1.0, (len(ordered) - rank) * p_values[name]))
+        adjusted[name] = highest
+    return {name: adjusted[name] for name in p_values}
+
+
+def exact_interval(right: int, tasks: int, confidence: float = 0.95) -> Interval:
+    """The share of tasks solved, with the exact interval of Clopper and Pearson.
+
+    Raises:
+        ValueError: There are no tasks, or more were solved than there are.
+    """
+    if not 0 <= right <= tasks or tasks == 0:
+        raise ValueError(f"{right} of {tasks} is no share")
+    tail = (1.0 - confidence) / 2
+    low = 0.0 if right == 0 else _solve(lambda p: 1 - _at_most(right - 1, tasks, p), tail)
+    high = 1.0 if right == tasks else _solve(lambda p: 1 - _at_most(right, tasks, p), 1 - tail)
+    return Interval(estimate=right / tasks, low=low, high=high)
+
+
+def bootstrap_difference(
+    first: Sequence[Sequence[float]],
+    second: Sequence[Sequence[float]],
+    *,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """The difference of two arms (second minus first), resampled over tasks and over the seeds in each.
+
+    Args:
+        first: Of each task the scores of the first arm, one for each seed.
+        second: The same tasks, in the same order, for the second arm.
+        confidence: Of the percentile interval.
+        seed: Of the resampling.
+
+    Raises:
+        ValueError: The arms are not of the same tasks, or there are none.
+    """
+    if len(first) != len(second) or not first:
+        raise ValueError("the arms are not of the same tasks")
+    chance = random.Random(seed)
+    pairs = list(zip(first, second, strict=True))
+    estimate = mean(mean(b) - mean(a) for a, b in pairs)
+
+    def again(scores: Sequence[float]) -> float:
+        return scores[0] if len(scores) == 1 else sum(chance.choices(scores, k=len(scores))) / len(scores)
+
+    drawn = sorted(
+        sum(again(b) - again(a) for a, b in chance.choices(pairs, k=len(pairs))) / len(pairs)
+        for _ in range(BOOTSTRAPS)
+    )
+    cut = int((1.0 - confidence) / 2 * BOOTSTRAPS)
+    return Interval(estimate=estimate, low=drawn[cut], high=drawn[-1 - cut])
+
+
+def least_resolvable(tasks: int, discordant_share: float = 0.2, alpha: float = 0.05) -> float:
+    """The smallest difference of two arms that an exact paired test of so many tasks can show, as a share.
+
+    Args:
+        tasks: Tasks in the sample.
+        discordant_share: Share of tasks on which the arms are expected to differ.
+        alpha: The p-value to stay below.
+
+    Returns:
+        A difference in [0, 1]; 1 where no result could be significant.
+    """
+    discordant = max(1, round(tasks * discordant_share))
+    for fewer in range(discordant // 2, -1, -1):
+        if mcnemar(fewer, discordant - fewer) <= alpha:
+            return (discordant - 2 * fewer) / tasks
+    return 1.0
+
+
+def _at_most(right: int, tasks: int, share: float) -> float:
+    """The chance of at most so many right ones."""
+    return sum(math.comb(tasks, i) * share**i * (1 - share) ** (tasks - i) for i in range(right + 1))
+
+
+def _solve(rising: Callable[[float], float], value: float) -> float:
+    """Where a rising function of [0, 1] takes a value."""
+    low, high = 0.0, 1.0
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < value else (low, middle)
+    return (low + high) / 2

@@ -1,0 +1,116 @@
+"""The statistics, against brute force and against values known by other means."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import pytest
+
+from suture.evals.calibration import calibration_of
+from suture.evals.statistics import (
+    bootstrap_difference,
+    exact_interval,
+    holm,
+    least_resolvable,
+    mcnemar,
+    pass_at_k,
+)
+
+
+@pytest.mark.parametrize(
+    ("samples", "right", "k"),
+    [(n, c, k) for n in range(1, 7) for c in range(n + 1) for k in range(1, n + 1)],
+)
+def test_pass_at_k_is_the_share_of_draws_with_a_right_one(samples: int, right: int, k: int) -> None:
+    draws = list(itertools.combinations([True] * right + [False] * (samples - right), k))
+    assert pass_at_k(samples, right, k) == pytest.approx(sum(map(any, draws)) / len(draws))
+
+
+@pytest.mark.parametrize(("samples", "right", "k"), [(0, 0, 1), (3, 4, 1), (3, 1, 4), (3, -1, 1), (3, 1, 0)])
+def test_pass_at_k_refuses_what_makes_no_sense(samples: int, right: int, k: int) -> None:
+    with pytest.raises(ValueError, match="no pass@"):
+        pass_at_k(samples, right, k)
+
+
+def test_mcnemar_is_the_two_sided_sign_test() -> None:
+    for first, second in itertools.product(range(8), repeat=2):
+        flips = list(itertools.product([0, 1], repeat=first + second))
+        far = abs(first - second)
+        as_far = sum(abs(2 * sum(flip) - (first + second)) >= far for flip in flips)
+        assert mcnemar(first, second) == pytest.approx(as_far / len(flips))
+
+
+def test_holm_by_hand() -> None:
+    adjusted = holm({"a": 0.04, "b": 0.01, "c": 0.03})
+    assert adjusted == pytest.approx({"a": 0.06, "b": 0.03, "c": 0.06})
+    assert holm({"a": 0.9, "b": 0.8}) == {"a": 1.0, "b": 1.0}
+    assert holm({}) == {}
+
+
+@pytest.mark.parametrize(
+    ("right", "tasks", "low", "high"),
+    [(0, 10, 0.0, 0.3085), (10, 10, 0.6915, 1.0), (9, 10, 0.5550, 0.9975), (50, 100, 0.3983, 0.6017)],
+)
+def test_exact_intervals_are_those_of_the_tables(right: int, tasks: int, low: float, high: float) -> None:
+    interval = exact_interval(right, tasks)
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=5e-5)
+    assert interval.estimate == right / tasks
+
+
+def test_an_exact_interval_covers_at_least_as_often_as_it_says() -> None:
+    for share in (0.05, 0.5, 0.83):
+        covered = 0.0
+        for right in range(21):
+            interval = exact_interval(right, 20)
+            chance = math.comb(20, right) * share**right * (1 - share) ** (20 - right)
+            covered += chance * (interval.low <= share <= interval.high)
+        assert covered >= 0.95
+
+
+def test_a_bootstrap_finds_a_difference_and_owns_up_to_none() -> None:
+    chance = random.Random(7)
+    weak = [[float(chance.random() < 0.4) for _ in range(3)] for _ in range(150)]
+    strong = [[float(chance.random() < 0.7) for _ in range(3)] for _ in range(150)]
+    found = bootstrap_difference(weak, strong)
+    assert 0.15 < found.low < found.estimate < found.high < 0.4
+    none = bootstrap_difference(weak, weak)
+    assert none.low < 0 < none.high
+    assert none.estimate == 0
+    assert bootstrap_difference(weak, strong) == found
+
+
+def test_arms_of_other_tasks_are_not_compared() -> None:
+    with pytest.raises(ValueError, match="same tasks"):
+        bootstrap_difference([[1.0]], [[1.0], [0.0]])
+
+
+def test_what_a_sample_can_resolve() -> None:
+    assert least_resolvable(164) == pytest.approx(0.079, abs=0.01)
+    assert least_resolvable(5) == 1.0
+    assert least_resolvable(2000) < least_resolvable(200)
+
+
+def test_calibration_of_a_coin_that_says_so() -> None:
+    found = calibration_of([(0.5, True), (0.5, False)] * 10)
+    assert found.brier == pytest.approx(0.25)
+    assert found.ece == pytest.approx(0)
+
+
+def test_calibration_of_a_boaster() -> None:
+    found = calibration_of([(0.95, False)] * 3 + [(0.95, True)])
+    assert found.ece == pytest.approx(0.7)
+    assert [b.count for b in found.bins] == [4]
+
+
+def test_leaving_out_the_unsure_answers_pays_where_confidence_means_something() -> None:
+    found = calibration_of([(0.9, True), (0.8, True), (0.3, False), (0.1, False)])
+    assert [coverage for coverage, _ in found.selective] == [1.0, 0.75, 0.5, 0.25]
+    assert [accuracy for _, accuracy in found.selective] == pytest.approx([0.5, 2 / 3, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("answers", [[], [(1.2, True)]])
+def test_calibration_refuses_what_is_no_confidence(answers: list[tuple[float, bool]]) -> None:
+    with pytest.raises(ValueError, match="confidences"):
+        calibration_of(answers)
