@@ -18,6 +18,7 @@ from suture.settings.schema import (
     LoopSettings,
     ModelSettings,
     PathSettings,
+    ProofSettings,
     SandboxSettings,
     Settings,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "LoopSettings",
     "ModelSettings",
     "PathSettings",
+    "ProofSettings",
     "SandboxSettings",
     "SettingDescription",
     "Settings",
