@@ -3,11 +3,14 @@
     SutureError
     ├── UsageError                  the caller: fix the input
     ├── PrerequisiteError           the caller: install or set something; the message is the remedy
+    │   ├── ModelUnreachable        (also a ModelError)
     │   └── SandboxUnavailable      (also a SandboxError)
     ├── ModelError                  the model's side
     │   ├── ModelAuthError              fix the key
     │   ├── ModelRateLimited            wait `retry_after_s`
-    │   ├── ModelTimeout                try again, or raise the limit
+    │   ├── ModelUnreachable            start the server, or correct its address
+    │   ├── ReplyLost                   it may have been paid for all the same
+    │   │   └── ModelTimeout                try again, or raise the limit
     │   ├── ContextTooLong              shrink the prompt
     │   └── MalformedReply              a spent attempt; never a success
     ├── SandboxError                the wall itself failed; never the program behind it
@@ -31,7 +34,9 @@ __all__ = [
     "ModelError",
     "ModelRateLimited",
     "ModelTimeout",
+    "ModelUnreachable",
     "PrerequisiteError",
+    "ReplyLost",
     "SandboxBroken",
     "SandboxError",
     "SandboxUnavailable",
@@ -78,6 +83,9 @@ class PrerequisiteError(SutureError):
 class ModelError(SutureError):
     """The model, its server or its provider failed."""
 
+    passing = False
+    """Whether the same call may well succeed in a moment (see the table of `suture.models.faults`)."""
+
 
 class ModelAuthError(ModelError):
     """The provider refused the key."""
@@ -99,7 +107,15 @@ class ModelRateLimited(ModelError):
         self.retry_after_s = retry_after_s
 
 
-class ModelTimeout(ModelError):
+class ModelUnreachable(PrerequisiteError, ModelError):
+    """Nobody listens at the model's address, so nothing was asked."""
+
+
+class ReplyLost(ModelError):
+    """The model was asked and no whole reply came back; it may have been paid for."""
+
+
+class ModelTimeout(ReplyLost):
     """No reply in time."""
 
 
@@ -127,7 +143,7 @@ class BudgetExceeded(SutureError):
     """The next act would exceed a limit that the user set.
 
     Args:
-        kind: Which limit: `attempts`, `tokens` or `seconds`.
+        kind: Which limit: `attempts`, `tokens`, `money` or `seconds`.
         used: What is spent or reserved so far, in the limit's unit.
         limit: The limit.
     """

@@ -15,6 +15,7 @@ from suture.errors import (
     ModelError,
     ModelRateLimited,
     ModelTimeout,
+    ReplyLost,
 )
 from suture.models import Message, Reply, Sampling, open_model
 from suture.models.faults import as_model_error
@@ -79,7 +80,7 @@ async def test_a_provider_that_does_not_count_is_counted_for(stub: OpenAIStub) -
         (Answer(body=b"<html>not json"), MalformedReply),
         (Answer(body={**chat_completion(""), "choices": []}), MalformedReply),
         (Answer(body={**chat_completion(""), "choices": None}), MalformedReply),
-        (Answer(body=chat_completion("hello"), cut=True), ModelError),
+        (Answer(body=chat_completion("hello"), cut=True), ReplyLost),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

@@ -11,7 +11,7 @@ from suture.settings import Loaded, flags_from_arguments, load_settings, render_
 from suture.settings.aliases import VARIABLES
 from suture.settings.arguments import ARGUMENTS
 
-KEYS = "keys.openai", "keys.anthropic", "keys.huggingface"
+KEYS = "keys.openai", "keys.anthropic", "keys.qwen", "keys.huggingface"
 
 
 def load(folder: Path, **environ: str) -> Loaded:
@@ -59,13 +59,19 @@ WORKS: tuple[tuple[dict[str, str], str, object, str], ...] = (
     ({"OPENAI_API_KEY": "k"}, "keys.openai", "k", "OPENAI_API_KEY"),
     ({"ANTHROPIC_API_KEY": "k"}, "keys.anthropic", "k", "ANTHROPIC_API_KEY"),
     ({"HF_TOKEN": "k"}, "keys.huggingface", "k", "HF_TOKEN"),
+    ({"QWEN_API_KEY": "k"}, "keys.qwen", "k", "QWEN_API_KEY"),
+    ({"LLM_PROVIDER": "qwen", "LLM_MODEL": "qwen-plus"}, "model.name", "qwen:qwen-plus", "LLM_PROVIDER"),
+    ({"LLM_PROVIDER": "huggingface", "HF_MODEL": "m"}, "model.name", "huggingface:m", "LLM_PROVIDER"),
+    (
+        {"LLM_PROVIDER": "huggingface", "HF_MODEL": "m", "USE_4BIT": "True"},
+        "model.quantization",
+        "4bit",
+        "USE_4BIT",
+    ),
 )
 
 # Variables that may merely happen to be set: the run goes on, a note names what to use instead.
 NOTED = {
-    "HF_MODEL": "SUTURE_MODEL",
-    "USE_4BIT": "4-bit already",
-    "QWEN_API_KEY": "SUTURE_MODEL_BASE_URL",
     "E2B_API_KEY": "sandbox.backend",
     "DB_PASSWORD": "SUTURE_HOME",
     "LANGCHAIN_TRACING_V2": "LangSmith",
@@ -75,9 +81,9 @@ NOTED = {
 
 # Where silence would change what was asked for.
 REFUSED: tuple[tuple[dict[str, str], str], ...] = (
-    ({"LLM_PROVIDER": "huggingface"}, "LLM_PROVIDER=huggingface is not available here .*SUTURE_MODEL"),
-    ({"LLM_PROVIDER": "huggingface", "HF_MODEL": "m"}, "SUTURE_MODEL"),
-    ({"LLM_PROVIDER": "qwen"}, "SUTURE_MODEL_BASE_URL"),
+    ({"LLM_PROVIDER": "huggingface"}, "LLM_PROVIDER=huggingface needs a model .*HF_MODEL"),
+    ({"LLM_PROVIDER": "qwen"}, "needs a model .*LLM_MODEL"),
+    ({"LLM_PROVIDER": "huggingface", "HF_MODEL": "m", "USE_4BIT": "maybe"}, "neither true nor false"),
     ({"LLM_PROVIDER": "gpt"}, "names no known provider .*known are mock, anthropic"),
     ({"LLM_PROVIDER": "openai"}, "needs a model .*LLM_MODEL"),
     ({"MAX_RETRIES": "many"}, "'many' is not a whole number .*SUTURE_BUDGET_ATTEMPTS"),
@@ -154,7 +160,9 @@ def test_our_own_variable_beats_it_and_both_is_a_note(
     tmp_path: Path, environ: dict[str, str], key: str, credit: str
 ) -> None:
     own = f"SUTURE_{key}".upper().replace(".", "_")
-    ours = {"model.name": "ollama:mine", "budget.attempts": "9"}.get(key, "mine")
+    ours = {"model.name": "ollama:mine", "budget.attempts": "9", "model.quantization": "none"}.get(
+        key, "mine"
+    )
     (tmp_path / ".env").write_text(f"{own}={ours}\n")  # a weaker place than the environment, and yet
     loaded = load(tmp_path, **environ)
     assert str(value_of(loaded, key)) == ours
@@ -162,7 +170,7 @@ def test_our_own_variable_beats_it_and_both_is_a_note(
 
 
 def test_our_own_variable_makes_a_provider_that_is_not_there_moot(tmp_path: Path) -> None:
-    loaded = load(tmp_path, LLM_PROVIDER="huggingface", SUTURE_MODEL="local:x")
+    loaded = load(tmp_path, LLM_PROVIDER="gpt", SUTURE_MODEL="local:x")
     assert loaded.settings.model.name == "local:x"
     assert loaded.notes == ("LLM_PROVIDER has no effect: environment SUTURE_MODEL decides model.name",)
 
@@ -180,9 +188,14 @@ def test_the_environment_beats_dotenv_for_the_same_variable(tmp_path: Path) -> N
     assert (settings.model.name, settings.budget.attempts) == ("ollama:strong", 2)
 
 
-@pytest.mark.parametrize("name", ["OLLAMA_BASE_URL", "OPENAI_BASE_URL"])
-def test_an_address_of_another_provider_is_not_used(tmp_path: Path, name: str) -> None:
-    loaded = load(tmp_path, **{name: "http://h"})
+def test_auto_looks_for_ollama_where_it_is_said_to_be(tmp_path: Path) -> None:
+    loaded = load(tmp_path, OLLAMA_BASE_URL="http://h:1")
+    assert (loaded.settings.model.name, loaded.settings.model.base_url) == ("auto", "http://h:1")
+
+
+@pytest.mark.parametrize("name", ["OLLAMA_BASE_URL", "OPENAI_BASE_URL", "USE_4BIT"])
+def test_what_belongs_to_another_provider_is_not_used(tmp_path: Path, name: str) -> None:
+    loaded = load(tmp_path, SUTURE_MODEL="local:x", **{name: "http://h"})
     assert loaded.settings.model.base_url is None
     assert loaded.notes == (f"{name} has no effect: the model is {loaded.settings.model.name}",)
 
@@ -201,6 +214,10 @@ def test_an_address_of_another_provider_is_not_used(tmp_path: Path, name: str) -
             {"budget.attempts": 3, "model.temperature": 0.7, "model.max_tokens": 99},
         ),
         ({"model_provider": None, "model_name": None, "enable_critic": None}, {}),
+        (
+            {"coder_provider": "qwen", "coder_model": "q", "coder_temperature": 0.2, "critic_max_tokens": 64},
+            {"models.coder": "qwen:q", "models.coder_temperature": 0.2, "models.critic_max_tokens": 64},
+        ),
     ],
 )
 def test_constructor_arguments_become_flags(
@@ -213,8 +230,9 @@ def test_constructor_arguments_become_flags(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"model_provider": "huggingface", "model_name": "m"}, "huggingface.*SUTURE_MODEL"),
-        ({"model_provider": "qwen"}, "SUTURE_MODEL_BASE_URL"),
+        ({"model_provider": "gpt", "model_name": "m"}, "names no known provider"),
+        ({"coder_provider": "qwen"}, "needs a model .*coder_model"),
+        ({"critic_model": "gpt-4"}, "needs a provider .*critic_provider"),
         ({"model_provider": "openai"}, "needs a model .*model_name"),
         ({"model_name": "gpt-4"}, "needs a provider"),
         ({"max_retries": -1}, "whole number"),

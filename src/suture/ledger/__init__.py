@@ -3,7 +3,7 @@
 This room keeps no state elsewhere: what is not in the run folder did not happen. Front ends only read it.
 """
 
-from suture.ledger.budget import Budget, Limits, Reservation, spend_of
+from suture.ledger.budget import Budget, Limits, Reservation, spend_by, spend_of
 from suture.ledger.clock import Clock, SystemClock
 from suture.ledger.comparing import Difference, compare_runs
 from suture.ledger.events import Ledger, LedgerReading, branch_of_round, read_ledger
@@ -29,6 +29,7 @@ __all__ = [
     "list_runs",
     "new_run",
     "read_ledger",
+    "spend_by",
     "spend_of",
     "steady_text",
 ]

@@ -6,23 +6,25 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 from suture.errors import BudgetExceeded
 from suture.ledger.clock import Clock
 from suture.ledger.events import Ledger
 from suture.records import Event, Spend
 
-__all__ = ["Budget", "Limits", "Reservation", "spend_of"]
+__all__ = ["Budget", "Limits", "Reservation", "spend_by", "spend_of"]
 
 SESSION_STARTS = ("run.started", "run.resumed")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one run may use; `None` means no limit."""
+    """What one run may use: attempts, tokens, US dollars, seconds; `None` means no limit."""
 
     attempts: int | None = None
     tokens: int | None = None
+    money: float | None = None
     seconds: float | None = None
 
 
@@ -33,6 +35,7 @@ class Reservation:
     id: int
     attempts: int
     tokens: int
+    money: float = 0.0
 
 
 def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
@@ -45,9 +48,9 @@ def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
         events: A ledger's events, in order.
         now_s: The time now, for a run that is alive; `None` for one that ended.
     """
-    open_reservations: dict[int, tuple[int, int]] = {}
-    attempts = prompt = completion = calls = 0
-    seconds = 0.0
+    open_reservations: dict[int, tuple[int, int, float]] = {}
+    attempts = prompt = completion = calls = unpriced = 0
+    seconds = money = 0.0
     session_start: float | None = None
     last_s = 0.0
     for event in events:
@@ -57,7 +60,7 @@ def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
                 seconds += max(0.0, last_s - session_start)
             session_start = event.time_s
         elif event.kind == "budget.reserved":
-            open_reservations[event.seq] = (data["attempts"], data["tokens"])
+            open_reservations[event.seq] = (data["attempts"], data["tokens"], data.get("money", 0.0))
         elif event.kind == "budget.settled":
             if open_reservations.pop(data["reservation"], None) is None:
                 continue  # settled before
@@ -65,18 +68,36 @@ def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
             prompt += data["prompt_tokens"]
             completion += data["completion_tokens"]
             calls += data["model_calls"]
+            money += data.get("money", 0.0)
+            unpriced += data.get("unpriced_calls", 0)
         last_s = event.time_s
     if session_start is not None:
         seconds += max(0.0, (last_s if now_s is None else now_s) - session_start)
     held = open_reservations.values()
     return Spend(
-        attempts=attempts + sum(a for a, _ in held),
-        tokens=prompt + completion + sum(t for _, t in held),
+        attempts=attempts + sum(a for a, _, _ in held),
+        tokens=prompt + completion + sum(t for _, t, _ in held),
         prompt_tokens=prompt,
         completion_tokens=completion,
         model_calls=calls,
+        money=money + sum(m for _, _, m in held),
+        unpriced_calls=unpriced,
         seconds=seconds,
     )
+
+
+def spend_by(events: Iterable[Event], what: Literal["role", "move"]) -> dict[str, Spend]:
+    """What each role, or each kind of move, has used, in the order of their first act; no seconds."""
+    groups: dict[str, list[Event]] = {}
+    group_of: dict[int, list[Event]] = {}
+    for event in events:
+        if event.kind == "budget.reserved" and event.data.get(what):
+            group = groups.setdefault(str(event.data[what]), [])
+            group_of[event.seq] = group
+            group.append(event)
+        elif event.kind == "budget.settled" and event.data["reservation"] in group_of:
+            group_of[event.data["reservation"]].append(event)
+    return {name: spend_of(group) for name, group in groups.items()}
 
 
 class Budget:
@@ -104,6 +125,10 @@ class Budget:
     def remaining_tokens(self) -> int | None:
         """Tokens left, or `None` where there is no limit."""
         return None if self.limits.tokens is None else max(0, self.limits.tokens - self.spend().tokens)
+
+    def remaining_money(self) -> float | None:
+        """US dollars left, or `None` where there is no limit."""
+        return None if self.limits.money is None else max(0.0, self.limits.money - self.spend().money)
 
     def remaining_attempts(self) -> int | None:
         """Attempts left, or `None` where there is no limit."""
@@ -135,13 +160,25 @@ class Budget:
                 raise
             raise BudgetExceeded("seconds", self.spend().seconds, self.limits.seconds) from None
 
-    def reserve(self, what: str, *, attempts: int = 0, tokens: int = 0) -> Reservation:
+    def reserve(
+        self,
+        what: str,
+        *,
+        attempts: int = 0,
+        tokens: int = 0,
+        money: float = 0.0,
+        role: str = "",
+        move: str = "",
+    ) -> Reservation:
         """Set aside the most that an act can cost, before it starts.
 
         Args:
             what: The act, for the ledger.
             attempts: Attempts it will use.
             tokens: An upper bound of the tokens it may use, prompt and reply together.
+            money: An upper bound of the US dollars it may cost.
+            role: Who acts, where it is a role.
+            move: The kind of move it belongs to, where it does.
 
         Raises:
             BudgetExceeded: The act could exceed a limit; nothing was reserved.
@@ -151,11 +188,20 @@ class Budget:
         for kind, used, wanted, limit in (
             ("attempts", spend.attempts, attempts, self.limits.attempts),
             ("tokens", spend.tokens, tokens, self.limits.tokens),
+            ("money", spend.money, money, self.limits.money),
         ):
             if limit is not None and used + wanted > limit:
                 raise BudgetExceeded(kind, used, limit)
-        event = self._ledger.append("budget.reserved", {"what": what, "attempts": attempts, "tokens": tokens})
-        return Reservation(id=event.seq, attempts=attempts, tokens=tokens)
+        data = {
+            "what": what,
+            "attempts": attempts,
+            "tokens": tokens,
+            "money": money,
+            "role": role,
+            "move": move,
+        }
+        event = self._ledger.append("budget.reserved", data)
+        return Reservation(id=event.seq, attempts=attempts, tokens=tokens, money=money)
 
     def settle(
         self,
@@ -164,26 +210,34 @@ class Budget:
         prompt_tokens: int = 0,
         completion_tokens: int = 0,
         model_calls: int = 0,
+        money: float = 0.0,
+        unpriced_calls: int = 0,
     ) -> None:
         """Replace a reservation by what the act really cost; its attempts are spent."""
-        self._close(reservation, reservation.attempts, prompt_tokens, completion_tokens, model_calls)
+        self._close(
+            reservation,
+            attempts=reservation.attempts,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            model_calls=model_calls,
+            money=money,
+            unpriced_calls=unpriced_calls,
+        )
 
-    def write_off(self, reservation: Reservation) -> None:
-        """Book the tokens of a call whose answer never came: it may have cost all of them, and no attempt."""
-        self._close(reservation, 0, reservation.tokens, 0, 1)
+    def write_off(self, reservation: Reservation, *, attempts: int = 0) -> None:
+        """Book the tokens and the money of a call without a usable answer: it may have cost all of them."""
+        self._close(
+            reservation,
+            attempts=attempts,
+            prompt_tokens=reservation.tokens,
+            model_calls=1,
+            money=reservation.money,
+        )
 
     def release(self, reservation: Reservation) -> None:
         """Give a reservation back: the act did not happen, through no fault of the candidate."""
-        self._close(reservation, 0, 0, 0, 0)
+        self._close(reservation)
 
-    def _close(
-        self, reservation: Reservation, attempts: int, prompt: int, completion: int, calls: int
-    ) -> None:
-        data = {
-            "reservation": reservation.id,
-            "attempts": attempts,
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "model_calls": calls,
-        }
-        self._ledger.append("budget.settled", data)
+    def _close(self, reservation: Reservation, **used: float) -> None:
+        nothing = dict.fromkeys(("attempts", "prompt_tokens", "completion_tokens", "model_calls"), 0)
+        self._ledger.append("budget.settled", {"reservation": reservation.id, **nothing, **used})

@@ -8,35 +8,47 @@ are imported only when a model of theirs is used.
 from suture.models.cache import CachedModel, list_models, model_path, remove_model
 from suture.models.calibrate import Calibration, list_calibrations, read_calibration
 from suture.models.calls import call_hash
-from suture.models.providers import notice_of, open_model
+from suture.models.detection import choose_model, detect_models
+from suture.models.per_role import Models, Role, RoleModel, open_model, open_models
+from suture.models.prices import Price
+from suture.models.providers import PROVIDERS, notice_of
 from suture.models.pull import pull_model
 from suture.models.replies import RecordedModel
 from suture.models.scripted import ScriptedModel, ScriptRanDry
 from suture.models.seam import Finish, Message, Model, Reply, Sampling
 from suture.models.source import AbsentModel, ReplyMissing, ReplySource, open_replies
-from suture.models.tokens import count_upper_bound
+from suture.models.tokens import count_tokens, count_upper_bound
 
 __all__ = [
+    "PROVIDERS",
     "AbsentModel",
     "CachedModel",
     "Calibration",
     "Finish",
     "Message",
     "Model",
+    "Models",
+    "Price",
     "RecordedModel",
     "Reply",
     "ReplyMissing",
     "ReplySource",
+    "Role",
+    "RoleModel",
     "Sampling",
     "ScriptRanDry",
     "ScriptedModel",
     "call_hash",
+    "choose_model",
+    "count_tokens",
     "count_upper_bound",
+    "detect_models",
     "list_calibrations",
     "list_models",
     "model_path",
     "notice_of",
     "open_model",
+    "open_models",
     "open_replies",
     "pull_model",
     "read_calibration",

@@ -4,44 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from suture.models.faults import as_model_error
+from suture.errors import ReplyLost
+from suture.models.connections import Connection
+from suture.models.endpoints import Endpoint, EndpointLimits
+from suture.models.faults import FAULTS, as_model_error, classify
+from suture.models.retries import retried
 from suture.models.seam import Finish, Message, Reply, Sampling
+from suture.models.structured.constraint import constrained, text_of
 from suture.models.tokens import count_upper_bound, text_upper_bound
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-    from langchain_core.messages import BaseMessage
+    from langchain_core.language_models import BaseChatModel, LanguageModelInput
+    from langchain_core.messages import AIMessage
+    from langchain_core.runnables import Runnable
 
-__all__ = ["Connection", "LangChainModel", "connect_openai"]
-
-RETRIES = 2
-"""Retries of a broken connection, a 429 or a 5xx, by the vendor's client, which honours Retry-After."""
+__all__ = ["LangChainModel", "with_sampling"]
 
 FINISHES: Mapping[str, Finish] = {
     "stop": "stop",
     "end_turn": "stop",
     "stop_sequence": "stop",
+    "tool_calls": "stop",
+    "tool_use": "stop",
     "length": "length",
     "max_tokens": "length",
 }
 """How providers call the end of a reply."""
-
-
-async def _nothing() -> None:
-    return None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Connection:
-    """A chat model that one event loop may use, and how to let go of it."""
-
-    chat: BaseChatModel
-    close: Callable[[], Awaitable[None]] = _nothing
 
 
 class LangChainModel:
@@ -53,7 +46,9 @@ class LangChainModel:
             loop that first used it, and fails in the next one.
         seed: Reply `index` is drawn with `seed + index`, where the provider takes a seed.
         timeout_s: The most seconds of one call, retries included.
+        retries: The most tries after the first, where the table of faults allows them.
         secret: The key, so that no message shows it.
+        endpoint: The gate that models at the same address share; one of its own where not given.
     """
 
     def __init__(
@@ -63,27 +58,66 @@ class LangChainModel:
         *,
         seed: int = 0,
         timeout_s: float = 600,
+        retries: int = 2,
         secret: str = "",
+        endpoint: Endpoint | None = None,
     ) -> None:
         self.name = name
         self._connect = connect
         self._seed = seed
         self._timeout_s = timeout_s
+        self._retries = retries
         self._secret = secret
+        self._endpoint = endpoint or Endpoint(name, EndpointLimits(concurrency=64))
         self._connections: WeakKeyDictionary[asyncio.AbstractEventLoop, Connection] = WeakKeyDictionary()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
         """Ask for one reply; see `Model.complete`."""
-        chat = with_sampling(self._connection().chat, sampling, seed=self._seed + sampling.index)
+        connection = self._connection()
+        drawn = with_sampling(connection.chat, sampling, seed=self._seed + sampling.index)
+        chat = constrained(drawn, sampling.schema)
+        tries = 0
+        async with self._endpoint.slot():
+            start_s = time.perf_counter()
+
+            async def ask() -> Reply:
+                nonlocal tries
+                tries += 1
+                left_s = self._timeout_s - (time.perf_counter() - start_s)
+                return await self._try(connection, chat, messages, sampling, left_s)
+
+            reply = await retried(ask, retries=self._retries, patience_s=self._timeout_s)
+            return replace(reply, retries=tries - 1, seconds=time.perf_counter() - start_s)
+
+    async def _try(
+        self,
+        connection: Connection,
+        chat: Runnable[LanguageModelInput, AIMessage],
+        messages: Sequence[Message],
+        sampling: Sampling,
+        left_s: float,
+    ) -> Reply:
+        """One request.
+
+        Raises:
+            ModelError: Whatever went wrong, by the table of faults.
+        """
         turns = [{"role": m.role, "content": _encodable(m.content)} for m in messages]
-        start = time.perf_counter()
+        await self._endpoint.admit()
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(left_s):
                 answer = await chat.ainvoke(turns)
-            return _as_reply(answer, messages, sampling, self.name, time.perf_counter() - start)
+            if connection.always_says_how_it_ended and not _ending(answer):
+                raise ReplyLost(f"{self.name!r} broke off in the middle of its reply")
+            reply = _as_reply(answer, messages, sampling, self.name)
         except Exception as fault:
             # The seam to SDKs that share no base class: whatever they raise becomes ours here.
-            raise as_model_error(fault, self.name, secret=self._secret) from fault
+            error = as_model_error(fault, self.name, secret=self._secret)
+            counts = isinstance(fault, ReplyLost) or FAULTS[classify(fault)].counts
+            self._endpoint.failed(error, counts=counts)
+            raise error from fault
+        self._endpoint.answered()
+        return reply
 
     async def close(self) -> None:
         """Close this loop's connection; safe to call twice."""
@@ -99,36 +133,6 @@ class LangChainModel:
         return connection
 
 
-def connect_openai(
-    model: str, *, key: str, base_url: str | None, timeout_s: float, loopback: bool = False
-) -> Connection:
-    """Connect to OpenAI, or to any server that speaks its protocol.
-
-    Args:
-        model: The model's name at the server.
-        key: The API key.
-        base_url: The server's address up to `/v1`; `None` is OpenAI itself.
-        timeout_s: The most seconds without a byte.
-        loopback: The server is on this machine, so a proxy that the environment names is not for it.
-    """
-    from langchain_openai import ChatOpenAI
-    from openai import DefaultAsyncHttpxClient
-    from pydantic import SecretStr
-
-    client = DefaultAsyncHttpxClient(timeout=timeout_s, trust_env=not loopback)
-    chat = ChatOpenAI(
-        model=model,
-        api_key=SecretStr(key),
-        base_url=base_url,
-        timeout=timeout_s,
-        max_retries=RETRIES,
-        http_async_client=client,
-        # A marker for `with_sampling`: servers other than OpenAI's may know only `max_tokens`.
-        extra_body={} if base_url else None,
-    )
-    return Connection(chat=chat, close=client.aclose)
-
-
 def with_sampling(chat: BaseChatModel, sampling: Sampling, *, seed: int) -> BaseChatModel:
     """A copy of `chat` that draws as asked, as far as it has such knobs.
 
@@ -137,6 +141,8 @@ def with_sampling(chat: BaseChatModel, sampling: Sampling, *, seed: int) -> Base
     """
     fields = type(chat).model_fields
     update: dict[str, Any] = {"temperature": sampling.temperature, "seed": seed}
+    if (getattr(chat, "profile", None) or {}).get("temperature") is False:
+        del update["temperature"]  # models that reason refuse one
     extra_body = getattr(chat, "extra_body", None)
     if extra_body is not None:
         update["extra_body"] = {**extra_body, "max_tokens": sampling.max_tokens}
@@ -150,24 +156,25 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _as_reply(
-    answer: BaseMessage, messages: Sequence[Message], sampling: Sampling, name: str, seconds: float
-) -> Reply:
-    text = str(answer.text)
-    metadata = answer.response_metadata
-    ended = (
-        metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason") or "stop"
-    )
-    usage: Mapping[str, Any] = getattr(answer, "usage_metadata", None) or {
+def _ending(answer: AIMessage) -> str:
+    """Why the reply ended, in the provider's word; empty where it did not say."""
+    said = answer.response_metadata
+    return str(said.get("finish_reason") or said.get("stop_reason") or said.get("done_reason") or "")
+
+
+def _as_reply(answer: AIMessage, messages: Sequence[Message], sampling: Sampling, name: str) -> Reply:
+    text = text_of(answer)
+    said: Mapping[str, Any] | None = getattr(answer, "usage_metadata", None)
+    usage = said or {
         # The provider did not count; an upper bound keeps the budget's promise.
         "input_tokens": count_upper_bound(messages),
         "output_tokens": min(text_upper_bound(text), sampling.max_tokens),
     }
     return Reply(
         text=text,
-        finish=FINISHES.get(str(ended).lower(), "other"),
+        finish=FINISHES.get((_ending(answer) or "stop").lower(), "other"),
         prompt_tokens=int(usage["input_tokens"]),
         completion_tokens=int(usage["output_tokens"]),
-        seconds=seconds,
+        counted="provider" if said else "bound",
         model=name,
     )

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
@@ -22,6 +23,8 @@ __all__ = ["LlamaServer", "ServerOptions", "start_server"]
 
 START_TIMEOUT_S = 300.0
 """A gigabyte from a slow disk takes its time."""
+COUNT_TIMEOUT_S = 60.0
+"""Counting takes milliseconds, but the server may be busy with replies."""
 QUOTED_STDERR_BYTES = 1500
 
 
@@ -68,6 +71,30 @@ class LlamaServer:
     def alive(self) -> bool:
         """Whether the child still runs."""
         return self._process.poll() is None
+
+    def count_tokens(self, messages: Sequence[Mapping[str, str]]) -> int:
+        """The tokens of a prompt, those of the model's chat template included.
+
+        Raises:
+            ModelError: The server does not answer.
+        """
+        import httpx
+
+        # A lone surrogate has no place in UTF-8; one character stands for it here as in a real call.
+        sent = [
+            {name: text.encode("utf-8", "replace").decode() for name, text in m.items()} for m in messages
+        ]
+        headers = {"Authorization": f"Bearer {self.key}"}
+        try:
+            with httpx.Client(
+                base_url=self.url, headers=headers, trust_env=False, timeout=COUNT_TIMEOUT_S
+            ) as ask:
+                filled = ask.post("/apply-template", json={"messages": sent}).raise_for_status()
+                text = {"content": filled.json()["prompt"], "add_special": True, "parse_special": True}
+                counted = ask.post("/tokenize", json=text).raise_for_status()
+                return len(counted.json()["tokens"])
+        except (httpx.HTTPError, ValueError, KeyError) as fault:
+            raise ModelError(f"the embedded server cannot count tokens: {fault}") from fault
 
     def stop(self) -> None:
         """End the server; safe to call twice. A forked copy of this object leaves it alone."""

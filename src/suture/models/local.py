@@ -7,13 +7,15 @@ import atexit
 import importlib.util
 import threading
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 
 from suture.errors import ModelError, PrerequisiteError
 from suture.models.cache import model_path
 from suture.models.calibrate import calibrate
 from suture.models.catalogue import CatalogueEntry, find_entry
-from suture.models.chat import LangChainModel, connect_openai
+from suture.models.chat import LangChainModel
+from suture.models.connections import connect_openai
 from suture.models.embedded import LlamaServer, ServerOptions, start_server
 from suture.models.machine import available_bytes
 from suture.models.seam import Message, Reply, Sampling
@@ -86,6 +88,16 @@ class EmbeddedModel:
                 remedy="ask again: it starts anew; lower model.context_tokens if memory is short",
             ) from fault
 
+    async def count_tokens(self, messages: Sequence[Message]) -> int:
+        """The tokens of a prompt, counted by the server, which starts where it does not run.
+
+        Raises:
+            PrerequisiteError: There is too little memory.
+            ModelError: The server does not come up, or failed.
+        """
+        server = await asyncio.to_thread(self._shared_server)
+        return await asyncio.to_thread(server.count_tokens, [asdict(message) for message in messages])
+
     async def close(self) -> None:
         """Close the connection; the server stays for the next model object (see `stop_servers`)."""
         if self._chat is not None:
@@ -99,7 +111,6 @@ class EmbeddedModel:
             key=server.key,
             base_url=f"{server.url}/v1",
             timeout_s=knobs.timeout_s,
-            loopback=True,
         )
         return LangChainModel(
             self.name, connect, seed=knobs.seed, timeout_s=knobs.timeout_s, secret=server.key

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
 from suture.errors import PrerequisiteError, UsageError
-from suture.models.chat import RETRIES, Connection, LangChainModel, connect_openai
+from suture.models.chat import LangChainModel
+from suture.models.connections import Connection, connect_anthropic, connect_ollama, connect_openai
+from suture.models.endpoints import EndpointLimits, endpoint_of
 from suture.models.scripted import open_script
 from suture.models.seam import Model
 from suture.settings.schema import Settings
@@ -20,28 +21,49 @@ from suture.settings.schema import Settings
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["notice_of", "open_model"]
+__all__ = ["PROVIDERS", "Provider", "base_url_for", "notice_of", "open_given", "open_named"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Provider:
-    """A provider that LangChain reaches through a package of its own.
+    """A provider that is reached over HTTP through LangChain.
 
     Attributes:
-        extra: The extra of ours that installs the package.
-        package: The package to import.
-        key: The field of `settings.keys`, where one is needed.
+        packages: What must be installed.
+        extra: The extra of ours that installs it; empty for what is always there.
+        address: Where it listens; `model.base_url` goes before.
+        needs_key: Whether it refuses calls without a key at that address.
+        key_variable: The variable that its users have set anyway.
     """
 
-    extra: str
-    package: str
-    key: Literal["anthropic"] | None = None
+    packages: tuple[str, ...]
+    extra: str = ""
+    address: str
+    needs_key: bool = True
+    key_variable: str = ""
 
 
 PROVIDERS = {
-    "anthropic": Provider(extra="anthropic", package="langchain_anthropic", key="anthropic"),
-    "ollama": Provider(extra="ollama", package="langchain_ollama"),
+    "openai": Provider(
+        packages=("langchain_openai",), address="https://api.openai.com/v1", key_variable="OPENAI_API_KEY"
+    ),
+    "anthropic": Provider(
+        packages=("langchain_anthropic",),
+        extra="anthropic",
+        address="https://api.anthropic.com",
+        key_variable="ANTHROPIC_API_KEY",
+    ),
+    "qwen": Provider(
+        packages=("langchain_openai",),
+        address="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        key_variable="QWEN_API_KEY",
+    ),
+    "ollama": Provider(
+        packages=("langchain_ollama",), extra="ollama", address="http://127.0.0.1:11434", needs_key=False
+    ),
 }
+OTHERS = ("local", "huggingface", "scripted")
+"""Providers that answer without a server of someone else's."""
 
 
 def notice_of(model: Model) -> str:
@@ -49,31 +71,20 @@ def notice_of(model: Model) -> str:
     return str(getattr(model, "notice", ""))
 
 
-def open_model(settings: Settings, given: str | BaseChatModel | Model | None = None) -> Model:
-    """The model that the settings name, or the one handed in. Nothing is loaded or called yet.
-
-    Args:
-        settings: `model.name` says which, unless `given` does.
-        given: `provider:model`, a LangChain chat model, or a `Model`, which is returned as it is.
-
-    Raises:
-        PrerequisiteError: A key, an extra or the weights are missing; there is no stand-in.
-        UsageError: The name means nothing.
-    """
-    if given is None or isinstance(given, str):
-        return _open_named(settings, given or settings.model.name)
-    if isinstance(given, Model):
-        return given
-    return _open_given(settings, given)
-
-
-def _open_given(settings: Settings, chat: Any) -> Model:
+def open_given(settings: Settings, chat: BaseChatModel) -> Model:
+    """A LangChain chat model that was handed in, behind our seam."""
     kind = str(getattr(chat, "_llm_type", type(chat).__name__))
     model = getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__
     return _langchain(settings, f"{kind}:{model}", lambda: Connection(chat=chat))
 
 
-def _open_named(settings: Settings, name: str) -> Model:
+def open_named(settings: Settings, name: str) -> Model:
+    """The model of a name, as `provider:model`. Nothing is loaded or called yet.
+
+    Raises:
+        PrerequisiteError: A key, an extra or the weights are missing; there is no stand-in.
+        UsageError: The name means nothing.
+    """
     provider, _, model = name.partition(":")
     if not model:
         raise UsageError(
@@ -84,63 +95,76 @@ def _open_named(settings: Settings, name: str) -> Model:
         from suture.models.local import EmbeddedModel
 
         return EmbeddedModel(model, settings)
+    if provider == "huggingface":
+        from suture.models.huggingface import TransformersModel
+
+        return TransformersModel(model, settings)
     if provider == "scripted":
         return open_script(model)
-    if provider == "openai":
-        return _open_openai(settings, name, model)
     if provider in PROVIDERS:
-        return _open_packaged(settings, name, PROVIDERS[provider])
+        return _open_remote(settings, name, PROVIDERS[provider])
     raise UsageError(
         f"the model {name!r} is of an unknown provider",
-        remedy=f"one of {', '.join(['local', 'scripted', 'openai', *PROVIDERS])}",
+        remedy=f"one of {', '.join((*OTHERS, *PROVIDERS))}; any server that speaks OpenAI's protocol is "
+        "openai: with model.base_url",
     )
 
 
-def _open_openai(settings: Settings, name: str, model: str) -> Model:
-    base_url = settings.model.base_url
-    key = _reveal(settings.keys.openai)
-    if not key and base_url is None:
-        raise PrerequisiteError(
-            f"{name!r} needs a key",
-            remedy="set OPENAI_API_KEY, or model.base_url for a server of your own",
-        )
-    connect = partial(
-        connect_openai, model, key=key or "none", base_url=base_url, timeout_s=settings.model.timeout_s
-    )
-    return _langchain(settings, name, connect, secret=key)
-
-
-def _open_packaged(settings: Settings, name: str, provider: Provider) -> Model:
-    for package in ("langchain", provider.package):
+def _open_remote(settings: Settings, name: str, provider: Provider) -> Model:
+    for package in provider.packages:
         if importlib.util.find_spec(package) is None:
             raise PrerequisiteError(
                 f"{name!r} needs the package {package.replace('_', '-')!r}",
                 remedy=f'pip install "suture[{provider.extra}]"',
             )
-    knobs: dict[str, Any] = {}
-    key = ""
-    if provider.key is not None:
-        key = _reveal(getattr(settings.keys, provider.key))
-        if not key:
-            raise PrerequisiteError(f"{name!r} needs a key", remedy=f"set {provider.key.upper()}_API_KEY")
-        knobs |= {"api_key": key, "timeout": settings.model.timeout_s, "max_retries": RETRIES}
-    if settings.model.base_url is not None:
-        knobs["base_url"] = settings.model.base_url
+    scheme, _, model = name.partition(":")
+    base_url = base_url_for(settings, scheme)
+    secret: SecretStr | None = getattr(settings.keys, scheme, None)
+    key = secret.get_secret_value() if secret is not None else ""
+    if provider.needs_key and not key and base_url is None:
+        raise PrerequisiteError(
+            f"{name!r} needs a key",
+            remedy=f"set {provider.key_variable}, or model.base_url for a server of your own",
+        )
+    timeout_s = settings.model.timeout_s
+    connect: Callable[[], Connection]
+    if scheme == "anthropic":
+        connect = partial(connect_anthropic, model, key=key or "none", base_url=base_url, timeout_s=timeout_s)
+    elif scheme == "ollama":
+        connect = partial(
+            connect_ollama,
+            model,
+            base_url=base_url or provider.address,
+            timeout_s=timeout_s,
+            context_tokens=settings.model.context_tokens,
+        )
+    else:
+        address = base_url if scheme == "openai" else base_url or provider.address
+        connect = partial(connect_openai, model, key=key or "none", base_url=address, timeout_s=timeout_s)
+    return _langchain(settings, name, connect, secret=key, address=base_url or provider.address)
 
-    def connect() -> Connection:
-        init_chat_model = importlib.import_module("langchain.chat_models").init_chat_model
-        return Connection(chat=init_chat_model(name, **knobs))
 
-    return _langchain(settings, name, connect, secret=key)
+def base_url_for(settings: Settings, scheme: str) -> str | None:
+    """`model.base_url`, for models of the provider that `model.name` is of; the others' own address holds."""
+    return settings.model.base_url if settings.model.name.partition(":")[0] == scheme else None
 
 
 def _langchain(
-    settings: Settings, name: str, connect: Callable[[], Connection], *, secret: str = ""
+    settings: Settings,
+    name: str,
+    connect: Callable[[], Connection],
+    *,
+    secret: str = "",
+    address: str = "",
 ) -> LangChainModel:
+    knobs = settings.model
+    limits = EndpointLimits(concurrency=knobs.concurrency, requests_per_minute=knobs.requests_per_minute)
     return LangChainModel(
-        name, connect, seed=settings.model.seed, timeout_s=settings.model.timeout_s, secret=secret
+        name,
+        connect,
+        seed=knobs.seed,
+        timeout_s=knobs.timeout_s,
+        retries=knobs.retries,
+        secret=secret,
+        endpoint=endpoint_of(address or name, limits),
     )
-
-
-def _reveal(secret: SecretStr | None) -> str:
-    return secret.get_secret_value() if secret is not None else ""

@@ -14,8 +14,12 @@ from suture.ledger.run_folder import write_atomically
 from suture.models.calls import call_as_plain, call_hash
 from suture.models.seam import Message, Model, Reply, Sampling
 from suture.models.source import ReplyMissing, ReplySource
+from suture.models.tokens import count_tokens
 
 __all__ = ["RecordedModel"]
+
+COUNTING = Sampling(max_tokens=0)
+"""A count is kept like a reply without text, so that a replay shrinks its prompts as the run did."""
 
 
 class RecordedModel:
@@ -69,6 +73,17 @@ class RecordedModel:
                 raise
             self._store(f"{key}.json", {**call, "reply": asdict(reply)})
             return reply
+
+    async def count_tokens(self, messages: Sequence[Message]) -> int:
+        """The tokens of a prompt, from the store or the source; else counted, and stored."""
+        key = call_hash(self.name, messages, COUNTING)
+        known = self._load(key) or (self._source.find(key) if self._source is not None else None)
+        tokens = known.prompt_tokens if known else await count_tokens(self.model, messages)
+        if known is None or known.from_run:
+            counted = Reply(text="", prompt_tokens=tokens, model=self.name, call_hash=key)
+            call = call_as_plain(self.name, messages, COUNTING)
+            self._store(f"{key}.json", {**call, "reply": asdict(counted)})
+        return tokens
 
     async def close(self) -> None:
         """Close the model behind it."""

@@ -27,8 +27,9 @@ class Sampling:
         temperature: 0 is greedy.
         max_tokens: The most tokens of the reply.
         index: Distinguishes replies to the same prompt; with it the call hash, and the seed, change.
-        schema: The JSON schema that the reply must follow, with a `title`. It is a wish: where the provider can
-            constrain output it does, elsewhere nothing happens, so whoever asks validates (see `structured.ask`).
+        schema: The JSON schema that the reply must follow, with a `title`. It is a wish: where the provider
+            can constrain its output it does, and elsewhere nothing happens. So whoever asks validates, as
+            `structured.ask` does.
     """
 
     temperature: float = 0.0

@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from suture import errors
 from suture.errors import ModelError, StorageError, UsageError
 from suture.models.calls import call_hash
 from suture.models.seam import Message, Reply, Sampling
@@ -88,14 +87,15 @@ class AbsentModel:
         """Nothing to release."""
 
 
-def open_replies(where: Path) -> ReplySource:
+def open_replies(where: Path, *, may_be_empty: bool = False) -> ReplySource:
     """The replies of a run, or of a file of them.
 
     Args:
         where: A run's folder, its folder of replies, or a file with one entry a line.
+        may_be_empty: Accept a run that asked no model.
 
     Raises:
-        UsageError: There are no replies.
+        UsageError: There are no replies, or there is no such file.
         StorageError: They cannot be read.
     """
     folder = where / "replies" if (where / "replies").is_dir() else where
@@ -105,7 +105,7 @@ def open_replies(where: Path) -> ReplySource:
     for key, entry in read:
         if key not in entries or "reply" in entry:  # a call that failed first and was answered later
             entries[key] = entry
-    if not entries:
+    if not entries and not may_be_empty:
         raise UsageError(f"{str(where)!r} holds no replies", remedy="name a run that asked a model")
     models = frozenset(str(entry.get("model", "")) for entry in entries.values())
     return ReplySource(name=name, models=models, entries=entries)
@@ -152,7 +152,12 @@ def _known(cls: type[T], plain: Mapping[str, Any]) -> T:
 
 
 def _raise_again(fault: Mapping[str, Any]) -> NoReturn:
-    kind = getattr(errors, str(fault.get("kind")), ModelError)
-    if not (isinstance(kind, type) and issubclass(kind, ModelError)):
-        kind = ModelError
+    kinds = {kind.__name__: kind for kind in _with_subclasses(ModelError)}
+    kind = kinds.get(str(fault.get("kind")), ModelError)
     raise kind(str(fault.get("message") or "the model failed"), remedy=str(fault.get("remedy") or ""))
+
+
+def _with_subclasses(kind: type[ModelError]) -> Iterator[type[ModelError]]:
+    yield kind
+    for narrower in kind.__subclasses__():
+        yield from _with_subclasses(narrower)

@@ -1,17 +1,52 @@
-"""How many tokens a prompt can cost, without a tokenizer."""
+"""How many tokens a prompt is: counted where the model can, else estimated; and the most it can be."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
-from suture.models.seam import Message
+from suture.models.seam import Message, Model
 
-__all__ = ["count_upper_bound", "text_upper_bound"]
+__all__ = ["CountsTokens", "count_tokens", "count_upper_bound", "estimate_tokens", "text_upper_bound"]
 
 MESSAGE_ALLOWANCE_TOKENS = 8
 """Role, start and end marks of one message; ChatML needs five."""
 PROMPT_ALLOWANCE_TOKENS = 40
 """What a chat template adds once: the start of the reply, and a default system message where we send none."""
+
+ASCII_PER_TOKEN = 2.5
+"""Fewer than the four characters of English prose or the three of code: digits and punctuation are short."""
+OTHER_BYTES_PER_TOKEN = 2
+
+
+@runtime_checkable
+class CountsTokens(Protocol):
+    """A model that can count the tokens of a prompt without answering it."""
+
+    async def count_tokens(self, messages: Sequence[Message]) -> int:
+        """The tokens of a prompt, those of the chat template included."""
+        ...
+
+
+async def count_tokens(model: Model, messages: Sequence[Message]) -> int:
+    """The tokens of a prompt: as the model counts, else an estimate that is rather too high.
+
+    Raises:
+        ModelError: The model that was to count failed.
+    """
+    if isinstance(model, CountsTokens):
+        return await model.count_tokens(messages)
+    return estimate_tokens(messages)
+
+
+def estimate_tokens(messages: Sequence[Message]) -> int:
+    """About how many tokens a prompt is, for models that do not count."""
+    text = "".join(message.content for message in messages)
+    ascii_bytes = sum(character < "\x80" for character in text)
+    others = text_upper_bound(text) - ascii_bytes
+    marks = PROMPT_ALLOWANCE_TOKENS + MESSAGE_ALLOWANCE_TOKENS * len(messages)
+    return marks + math.ceil(ascii_bytes / ASCII_PER_TOKEN + others / OTHER_BYTES_PER_TOKEN)
 
 
 def text_upper_bound(text: str) -> int:

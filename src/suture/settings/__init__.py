@@ -19,6 +19,7 @@ from suture.settings.schema import (
     ModelSettings,
     PathSettings,
     ProofSettings,
+    RoleSettings,
     SandboxSettings,
     Settings,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "ModelSettings",
     "PathSettings",
     "ProofSettings",
+    "RoleSettings",
     "SandboxSettings",
     "SettingDescription",
     "Settings",

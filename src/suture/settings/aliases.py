@@ -22,7 +22,7 @@ __all__ = [
     "scheme_of",
 ]
 
-PROVIDERS = ("anthropic", "local", "ollama", "openai", "scripted")
+PROVIDERS = ("anthropic", "huggingface", "local", "ollama", "openai", "qwen", "scripted")
 """Schemes of `provider:model` that the aliases know; others reach the model room as they are."""
 
 DEFAULT_OLLAMA_MODEL = "llama3"
@@ -47,7 +47,7 @@ class Alias:
 
 
 VARIABLES: tuple[Alias, ...] = (
-    Alias(name="LLM_PROVIDER", setting="model.name", says="auto, ollama, mock, openai or anthropic"),
+    Alias(name="LLM_PROVIDER", setting="model.name", says="auto, mock, or a provider of docs/models.md"),
     Alias(name="LLM_MODEL", setting="model.name", says="the model of LLM_PROVIDER; alone, one of Ollama"),
     Alias(name="OLLAMA_GENERATOR_MODEL", setting="model.name", says="a model of Ollama"),
     Alias(name="OLLAMA_MODEL", setting="model.name", says="a model of Ollama"),
@@ -57,15 +57,14 @@ VARIABLES: tuple[Alias, ...] = (
     Alias(name="OPENAI_API_KEY", setting="keys.openai", says="the key"),
     Alias(name="ANTHROPIC_API_KEY", setting="keys.anthropic", says="the key"),
     Alias(name="HF_TOKEN", setting="keys.huggingface", says="the token"),
+    Alias(name="QWEN_API_KEY", setting="keys.qwen", says="the key"),
     Alias(
         name="HF_MODEL",
-        says="there is no provider huggingface; set SUTURE_MODEL to a local: or openai: model",
+        setting="model.name",
+        says="the model of LLM_PROVIDER=huggingface",
+        scheme="huggingface",
     ),
-    Alias(name="USE_4BIT", says="the embedded models are 4-bit already; choose one with SUTURE_MODEL"),
-    Alias(
-        name="QWEN_API_KEY",
-        says="reach Qwen with SUTURE_MODEL=openai:NAME, SUTURE_MODEL_BASE_URL and its key",
-    ),
+    Alias(name="USE_4BIT", setting="model.quantization", says="true or false", scheme="huggingface"),
     Alias(name="E2B_API_KEY", says="there is no e2b sandbox yet; sandbox.backend names the ones there are"),
     Alias(name="DB_PASSWORD", says="there is no database server yet; runs are kept under SUTURE_HOME"),
     Alias(
@@ -77,11 +76,9 @@ VARIABLES: tuple[Alias, ...] = (
 )
 """Every variable that an ancestor named."""
 
+_MAY_BECOME = {"ollama": ("auto",)}
+"""Where `auto` may find a model of the provider, so that its address counts."""
 _BY_NAME = {alias.name: alias for alias in VARIABLES}
-_PROVIDER_SUCCESSORS = {
-    "huggingface": "set SUTURE_MODEL to local:NAME, or openai:NAME with SUTURE_MODEL_BASE_URL of its server",
-    "qwen": "set SUTURE_MODEL to openai:NAME, and SUTURE_MODEL_BASE_URL to Qwen's OpenAI-compatible address",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,10 +129,12 @@ def read_aliases(variables: Mapping[str, str], *, decided: Mapping[str, str], mo
             notes.append(f"{name} is no setting here: {alias.says}")
         elif alias.setting in decided:
             notes.append(f"{name} has no effect: {decided[alias.setting]} decides {alias.setting}")
-        elif alias.scheme and alias.scheme != scheme_of(model):
+        elif alias.scheme and scheme_of(model) not in (alias.scheme, *_MAY_BECOME.get(alias.scheme, ())):
             notes.append(f"{name} has no effect: the model is {model}")
         elif name == "MAX_RETRIES":
             values[alias.setting] = (name, _attempts(value))
+        elif name == "USE_4BIT":
+            values[alias.setting] = (name, _quantization(value))
         elif alias.setting != "model.name":
             values[alias.setting] = (name, value)
     return AliasReading(values=values, notes=tuple(notes))
@@ -150,6 +149,15 @@ def _attempts(retries: str) -> int:
     return int(retries) + 1
 
 
+def _quantization(wanted: str) -> str:
+    known = {"true": "4bit", "1": "4bit", "yes": "4bit", "false": "none", "0": "none", "no": "none"}
+    if wanted.strip().lower() not in known:
+        raise UsageError(
+            f"USE_4BIT={wanted!r} is neither true nor false", remedy="set SUTURE_MODEL_QUANTIZATION"
+        )
+    return known[wanted.strip().lower()]
+
+
 def _named_model(present: Mapping[str, str]) -> tuple[str, str] | None:
     """The variable that decides the model, and the model, where one of them is set."""
     name_variable = next(
@@ -160,8 +168,9 @@ def _named_model(present: Mapping[str, str]) -> tuple[str, str] | None:
         if name_variable is not None:
             return name_variable, _with_scheme("ollama", present[name_variable])
         return ("LLM_PROVIDER", f"ollama:{DEFAULT_OLLAMA_MODEL}") if provider == "ollama" else None
-    model = model_of(provider, present.get("LLM_MODEL"), said=f"LLM_PROVIDER={provider}", name_it="LLM_MODEL")
-    return "LLM_PROVIDER", model
+    name_it = "HF_MODEL" if provider == "huggingface" else "LLM_MODEL"
+    name = present.get("LLM_MODEL") or present.get(name_it)
+    return "LLM_PROVIDER", model_of(provider, name, said=f"LLM_PROVIDER={provider}", name_it=name_it)
 
 
 def model_of(provider: str, name: str | None, *, said: str, name_it: str) -> str:
@@ -178,8 +187,6 @@ def model_of(provider: str, name: str | None, *, said: str, name_it: str) -> str
     """
     if provider == "mock":
         return "scripted:example"
-    if provider in _PROVIDER_SUCCESSORS:
-        raise UsageError(f"{said} is not available here", remedy=_PROVIDER_SUCCESSORS[provider])
     if provider not in PROVIDERS:
         known = ", ".join(("mock", *PROVIDERS))
         raise UsageError(f"{said} names no known provider", remedy=f"known are {known}")

@@ -26,7 +26,6 @@ class Argument:
     says: str = ""
 
 
-_ONE_MODEL = "one model answers every role; name it with model_provider and model_name"
 _NO_CRITIC = "trusted checks decide, there is no critic yet"
 _CHECKPOINTS = "every run is checkpointed; there is nothing to switch on"
 
@@ -37,14 +36,14 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument(name="max_retries", setting="budget.attempts"),
     Argument(name="temperature", setting="model.temperature"),
     Argument(name="max_tokens", setting="model.max_tokens"),
-    Argument(name="coder_provider", says=_ONE_MODEL),
-    Argument(name="coder_model", says=_ONE_MODEL),
-    Argument(name="coder_max_tokens", says="use max_tokens"),
-    Argument(name="coder_temperature", says="use temperature"),
-    Argument(name="critic_provider", says=_NO_CRITIC),
-    Argument(name="critic_model", says=_NO_CRITIC),
-    Argument(name="critic_max_tokens", says=_NO_CRITIC),
-    Argument(name="critic_temperature", says=_NO_CRITIC),
+    Argument(name="coder_provider", setting="models.coder"),
+    Argument(name="coder_model", setting="models.coder"),
+    Argument(name="coder_max_tokens", setting="models.coder_max_tokens"),
+    Argument(name="coder_temperature", setting="models.coder_temperature"),
+    Argument(name="critic_provider", setting="models.critic"),
+    Argument(name="critic_model", setting="models.critic"),
+    Argument(name="critic_max_tokens", setting="models.critic_max_tokens"),
+    Argument(name="critic_temperature", setting="models.critic_temperature"),
     Argument(name="approval_threshold", says=_NO_CRITIC),
     Argument(name="enable_critic", says=_NO_CRITIC),
     Argument(name="critic_confidence_threshold", says=_NO_CRITIC),
@@ -67,7 +66,7 @@ ARGUMENTS: tuple[Argument, ...] = (
     ),
     Argument(name="enable_checkpointing", says=_CHECKPOINTS),
     Argument(name="persist_checkpoints", says=_CHECKPOINTS),
-    Argument(name="model_overrides", says=_ONE_MODEL),
+    Argument(name="model_overrides", says="name the model of a role in the settings models.*"),
 )
 """Every constructor argument that an ancestor named."""
 
@@ -86,7 +85,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "circuit_breaker": "use budget.attempts in suture.toml; a run that repeats itself ends as `stuck`",
     "safety.block_operations": "nothing to list: code runs behind the sandbox's wall, whatever it calls",
     "config/database.yaml": "nothing to set up: runs are kept under SUTURE_HOME",
-    "config/openai.yaml": "use model.name in suture.toml; one model answers every role",
+    "config/openai.yaml": "use model.name in suture.toml, and models.* for a role of its own",
     "config/system_prompts.yaml": "the prompts are part of the program",
     "config/allowed_deps.json": "the project's own interpreter and its packages are used",
     "scripts/setup_db.py": "nothing to set up: runs are kept under SUTURE_HOME",
@@ -96,6 +95,13 @@ OTHER_NAMES: Mapping[str, str] = {
     "fork_from_iteration": "there is no fork of a run yet; start a new one",
 }
 """Flags, files and commands of ancestors -> what to use instead."""
+
+MODEL_PAIRS: Mapping[str, tuple[str, str]] = {
+    "model.name": ("model_provider", "model_name"),
+    "models.coder": ("coder_provider", "coder_model"),
+    "models.critic": ("critic_provider", "critic_model"),
+}
+"""Settings that ancestors gave in two halves: the provider's argument, the model's."""
 
 _BY_NAME = {argument.name: argument for argument in ARGUMENTS}
 
@@ -125,10 +131,13 @@ def flags_from_arguments(arguments: Mapping[str, object]) -> dict[str, object]:
             raise UsageError(f"there is no argument {name!r}", remedy=f"known are {', '.join(_taken())}")
         if not argument.setting:
             raise UsageError(f"the argument {name!r} is not available here", remedy=argument.says)
-        if argument.setting != "model.name":
+        if argument.setting not in MODEL_PAIRS:
             flags[argument.setting] = _attempts(value) if name == "max_retries" else value
-    model = _model(given.get("model_provider"), given.get("model_name"))
-    return flags if model is None else {"model.name": model, **flags}
+    for setting, (provider, model) in MODEL_PAIRS.items():
+        named = _model(given, provider, model)
+        if named is not None:
+            flags[setting] = named
+    return flags
 
 
 def _taken() -> list[str]:
@@ -141,16 +150,13 @@ def _attempts(retries: object) -> int:
     return retries + 1
 
 
-def _model(provider: object, name: object) -> str | None:
-    if provider is not None:
+def _model(given: Mapping[str, object], provider: str, name: str) -> str | None:
+    """`provider:model` from the two arguments of these names, where one of them is given."""
+    model = None if given.get(name) is None else str(given[name])
+    if provider in given:
         return model_of(
-            str(provider).lower(),
-            None if name is None else str(name),
-            said=f"model_provider={provider!r}",
-            name_it="model_name",
+            str(given[provider]).lower(), model, said=f"{provider}={given[provider]!r}", name_it=name
         )
-    if name is None:
-        return None
-    if ":" not in str(name) or scheme_of(str(name)) not in PROVIDERS:
-        raise UsageError(f"model_name={name!r} needs a provider", remedy="give model_provider too")
-    return str(name)
+    if model is not None and (":" not in model or scheme_of(model) not in PROVIDERS):
+        raise UsageError(f"{name}={model!r} needs a provider", remedy=f"give {provider} too")
+    return model

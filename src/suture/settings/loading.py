@@ -26,9 +26,9 @@ from suture.settings.sources import (
 
 __all__ = ["Loaded", "SettingDescription", "describe_settings", "load_settings", "render_settings"]
 
-KEYLESS = frozenset({"local", "scripted"})
+KEYLESS = frozenset({"huggingface", "local", "scripted"})
 """Providers that are never sent a key."""
-PATHS = ("paths.home", "paths.cache")
+PATHS = ("model.prices", "paths.home", "paths.cache")
 MASK = "********"
 _PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]*@")
 
@@ -175,8 +175,8 @@ def _refuse_leaking_a_key(settings: Settings, given: Layer, environ: Mapping[str
     scheme = scheme_of(settings.model.name)
     if address is None or not address.from_project or scheme in KEYLESS:
         return
-    if scheme == "ollama" and not environ.get("OLLAMA_API_KEY"):  # Ollama's client sends that one, if any
-        return
+    if scheme in ("ollama", "auto") and not environ.get("OLLAMA_API_KEY"):
+        return  # Ollama's client sends that one, if any; `auto` may find Ollama at this address
     # Of a provider that we hold no key of, the provider's own library may find one in the environment.
     known = f"keys.{scheme}" in setting_fields()
     key = given.get(f"keys.{scheme}")
@@ -204,6 +204,8 @@ def _shown(value: object) -> str:
         return "unset"
     if isinstance(value, SecretStr):
         return MASK
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
     return _PASSWORD_IN_ADDRESS.sub(f"{MASK}@", str(value))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "ModelSettings",
     "PathSettings",
     "ProofSettings",
+    "RoleSettings",
     "SandboxSettings",
     "Settings",
     "setting_fields",
@@ -32,25 +33,88 @@ class Group(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
+def _split_names(value: object) -> object:
+    """A variable or a flag holds a list as one text with commas."""
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
+
+
 class ModelSettings(Group):
     """Which model answers, and how."""
 
-    name: str = "local:qwen2.5-coder-1.5b"
-    """`provider:model`; `local:` is embedded, `scripted:FILE` answers from a file."""
+    name: str = "auto"
+    """`provider:model`, such as `local:qwen2.5-coder-1.5b`; `auto` takes what is on this machine."""
+    fallbacks: Names = ()
+    """Models to ask, in this order, when the one before has failed; each step down is told."""
     temperature: float = Field(default=0.8, ge=0, le=2)
     """Sampling temperature of every sample after the first, which is greedy."""
     max_tokens: int = Field(default=1024, ge=16)
     """The most tokens of one reply."""
     timeout_s: float = Field(default=600, gt=0)
-    """The most seconds of one call."""
+    """The most seconds of one call, retries included."""
+    retries: int = Field(default=2, ge=0)
+    """Tries after the first, of a fault that may pass and has cost nothing."""
+    concurrency: int = Field(default=8, ge=1)
+    """Calls at once to one address."""
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    """Calls a minute to one address, evenly spaced."""
     base_url: str | None = None
-    """Address of an OpenAI-compatible server, or of Ollama."""
+    """Address of an OpenAI-compatible server, or of Ollama; for models of the provider in `model.name`."""
     context_tokens: int = Field(default=8192, ge=1024)
-    """Context of the embedded model, for each of its parallel slots."""
+    """Context of the embedded model, for each of its parallel slots, and of Ollama's."""
     threads: int | None = Field(default=None, ge=1)
     """Threads of the embedded model; measured once per machine where unset."""
     seed: int = 0
     """Seed of the sampler; reply `index` of a call uses `seed + index`."""
+    quantization: Literal["none", "4bit"] = "none"
+    """How `huggingface:` models are loaded; `4bit` needs bitsandbytes and CUDA."""
+    prices: Path | None = None
+    """A TOML file of prices, which go before those that Suture comes with (docs/models.md)."""
+
+
+class RoleSettings(Group):
+    """A model of its own for a role, and how it draws; where unset, what the group `model` says holds."""
+
+    coder: str | None = None
+    """`provider:model` that writes and repairs code."""
+    coder_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature, where it is not greedy."""
+    coder_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    planner: str | None = None
+    """`provider:model` that cuts a task into parts."""
+    planner_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature."""
+    planner_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    tester: str | None = None
+    """`provider:model` that writes tests."""
+    tester_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature."""
+    tester_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    critic: str | None = None
+    """`provider:model` that reviews a candidate."""
+    critic_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature."""
+    critic_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    debugger: str | None = None
+    """`provider:model` that looks for the cause of a failure."""
+    debugger_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature."""
+    debugger_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    summariser: str | None = None
+    """`provider:model` that draws lessons from what was tried."""
+    summariser_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature."""
+    summariser_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    escalate: str | None = None
+    """`provider:model` that is stronger, for the moves that escalate a hard case."""
 
 
 class KeySettings(Group):
@@ -60,6 +124,8 @@ class KeySettings(Group):
     """Key for `openai:` models and OpenAI-compatible servers."""
     anthropic: SecretStr | None = None
     """Key for `anthropic:` models."""
+    qwen: SecretStr | None = None
+    """Key for `qwen:` models."""
     huggingface: SecretStr | None = None
     """Token for the Hugging Face hub, where a download needs one."""
 
@@ -96,6 +162,8 @@ class BudgetSettings(Group):
     """Candidates asked of a model."""
     tokens: int = Field(default=60_000, ge=1)
     """Tokens of prompts and replies together."""
+    money: float | None = Field(default=None, gt=0)
+    """US dollars; needs a known price for every model that may be asked."""
     seconds: float = Field(default=900, gt=0)
     """Wall-clock seconds."""
 
@@ -147,6 +215,7 @@ class Settings(Group):
     """All knobs of one run."""
 
     model: ModelSettings = ModelSettings()
+    models: RoleSettings = RoleSettings()
     keys: KeySettings = KeySettings()
     sandbox: SandboxSettings = SandboxSettings()
     budget: BudgetSettings = BudgetSettings()

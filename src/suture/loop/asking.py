@@ -1,0 +1,141 @@
+"""One paid call of a role's model: reserved before, written down after, stepped down where that is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from suture.errors import BudgetExceeded, MalformedReply, ModelError, PrerequisiteError, ReplyLost
+from suture.ledger import Reservation
+from suture.loop.context import RunContext
+from suture.models import Message, Model, Price, Reply, Role, Sampling, count_upper_bound
+from suture.records import Move
+
+__all__ = ["Question", "ask"]
+
+LEAST_REPLY_TOKENS = 64
+"""A reply that may be no longer than this is not worth asking for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a role asks for.
+
+    Attributes:
+        role: Who asks.
+        move: The move that it belongs to, which says how to draw.
+        messages: The prompt.
+        prompt: The hash of the prompt's file, for the ledger.
+    """
+
+    role: Role
+    move: Move
+    messages: Sequence[Message]
+    prompt: str
+
+
+async def ask(question: Question, context: RunContext) -> Reply:
+    """Ask the role's model; where it fails and the user named others, those in turn.
+
+    Raises:
+        BudgetExceeded: The call could exceed the budget; nobody was asked.
+        MalformedReply: The reply cannot be read; the attempt is spent.
+        ModelError: The last of the chain failed too.
+        PrerequisiteError: It cannot be asked at all.
+    """
+    chain = context.models.for_role(question.role).chain
+    for model, substitute in pairwise(chain):
+        try:
+            return await _ask(question, model, context)
+        except MalformedReply:
+            raise
+        except (ModelError, PrerequisiteError) as fault:
+            context.ledger.append(
+                "model.stepped_down",
+                {
+                    "role": question.role,
+                    "from": model.name,
+                    "to": substitute.name,
+                    "kind": type(fault).__name__,
+                    "message": str(fault),
+                },
+            )
+    return await _ask(question, chain[-1], context)
+
+
+async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
+    """Ask one model: its cost is reserved first, and what it really cost is written down after."""
+    budget, move = context.budget, question.move
+    bound = count_upper_bound(question.messages)
+    price = context.models.price_of(model.name, bound)
+    most = _longest_reply(question, bound, price, context)
+    reservation = budget.reserve(
+        f"{move.kind} {move.index}",
+        attempts=1,
+        tokens=bound + most,
+        money=price.cost(bound, most) if price else 0.0,
+        role=question.role,
+        move=move.kind,
+    )
+    sampling = Sampling(temperature=move.temperature, max_tokens=most, index=move.index)
+    try:
+        async with budget.time_limit():
+            reply = await model.complete(question.messages, sampling)
+    except MalformedReply:
+        budget.write_off(reservation, attempts=1)
+        raise
+    except (BudgetExceeded, ReplyLost):
+        budget.write_off(reservation)
+        raise
+    except BaseException:
+        budget.release(reservation)
+        raise
+    _write_down(question, reply, price, reservation, context)
+    return reply
+
+
+def _longest_reply(question: Question, bound: int, price: Price | None, context: RunContext) -> int:
+    """The most tokens of the reply that the role's setting, and what is left of the budget, allow."""
+    most = context.models.for_role(question.role).max_tokens
+    tokens, money = context.budget.remaining_tokens(), context.budget.remaining_money()
+    if tokens is not None:
+        most = min(most, max(tokens - bound, LEAST_REPLY_TOKENS))
+    affordable = price.affordable_tokens(money, bound) if price and money is not None else None
+    return most if affordable is None else min(most, max(affordable, LEAST_REPLY_TOKENS))
+
+
+def _write_down(
+    question: Question, reply: Reply, price: Price | None, reservation: Reservation, context: RunContext
+) -> None:
+    money = price.cost(reply.prompt_tokens, reply.completion_tokens) if price else None
+    context.ledger.append(
+        "model.called",
+        {
+            "role": question.role,
+            "move": question.move.kind,
+            "index": question.move.index,
+            "call": reply.call_hash,
+            "model": reply.model,
+            "prompt": question.prompt,
+            "prompt_tokens": reply.prompt_tokens,
+            "completion_tokens": reply.completion_tokens,
+            "counted": reply.counted,
+            "money": money,
+            "finish": reply.finish,
+            "seconds": round(reply.seconds, 3),
+            "retries": reply.retries,
+            "replayed": reply.replayed,
+        },
+    )
+    if reply.replayed and not reply.from_run:
+        context.budget.settle(reservation)  # this run has paid for it before
+        return
+    context.budget.settle(
+        reservation,
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        model_calls=0 if reply.replayed else 1,
+        money=money or 0.0,
+        unpriced_calls=0 if reply.replayed or money is not None else 1,
+    )

@@ -1,0 +1,102 @@
+"""What `auto` means here: the first of what this machine has, free of charge and without leaving it.
+
+1. The embedded model, where its weights are here: the default one first, then the catalogue's others.
+2. An Ollama that answers at its address: a model for code first, then the first that it lists.
+3. The embedded default all the same; opening it says how to fetch its weights.
+
+A key in the environment is no wish to send code away, nor to spend: such a provider is used by naming it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from suture.models.cache import list_models
+from suture.models.catalogue import CATALOGUE
+from suture.models.connections import is_loopback
+from suture.models.providers import PROVIDERS
+from suture.settings.schema import Settings
+
+__all__ = ["AUTO", "Detected", "choose_model", "detect_models", "with_chosen_model"]
+
+AUTO = "auto"
+OLLAMA_PATIENCE_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detected:
+    """One thing that `auto` looks for.
+
+    Attributes:
+        what: What was looked for.
+        model: `provider:model` where it was found; empty where not.
+        detail: What was seen.
+    """
+
+    what: str
+    model: str = ""
+    detail: str
+
+
+def choose_model(settings: Settings) -> tuple[str, str]:
+    """The model that the settings mean, as `provider:model`, and in a few words why that one."""
+    name = settings.model.name
+    if name != AUTO:
+        return name, "as set"
+    found = next((seen for seen in detect_models(settings) if seen.model), None)
+    if found is not None:
+        return found.model, f"found: {found.detail}"
+    return f"local:{next(iter(CATALOGUE))}", "the default; nothing else was found"
+
+
+def with_chosen_model(settings: Settings, given: str | None = None) -> Settings:
+    """The settings with a model's name in place of `auto`: the given one, else what `auto` means here."""
+    name = given or choose_model(settings)[0]
+    return settings.model_copy(update={"model": settings.model.model_copy(update={"name": name})})
+
+
+def detect_models(settings: Settings) -> Iterator[Detected]:
+    """What `auto` looks for, in its order; each is looked for when its turn comes."""
+    yield _embedded(settings)
+    yield _ollama(settings)
+
+
+def _embedded(settings: Settings) -> Detected:
+    what = "embedded model"
+    if importlib.util.find_spec("xllamacpp") is None:
+        return Detected(what=what, detail="the extra `local` is not installed")
+    here = [cached.entry.name for cached in list_models(settings.paths.cache) if cached.path is not None]
+    if not here:
+        return Detected(what=what, detail=f"no weights in {settings.paths.cache}")
+    return Detected(what=what, model=f"local:{here[0]}", detail="its weights are here")
+
+
+def _ollama(settings: Settings) -> Detected:
+    what = "ollama"
+    if importlib.util.find_spec("langchain_ollama") is None:
+        return Detected(what=what, detail="the extra `ollama` is not installed")
+    address = settings.model.base_url or PROVIDERS["ollama"].address
+    names = _ollama_models(address)
+    if names is None:
+        return Detected(what=what, detail=f"nobody answers at {address}")
+    if not names:
+        return Detected(what=what, detail=f"it answers at {address} and has no model")
+    best = next((name for name in names if "code" in name.lower()), names[0])
+    return Detected(what=what, model=f"ollama:{best}", detail=f"it answers at {address}")
+
+
+def _ollama_models(address: str) -> list[str] | None:
+    """The models of an Ollama server, newest first as it lists them; `None` where there is no such server."""
+    import httpx
+
+    try:
+        answer = httpx.get(
+            f"{address.rstrip('/')}/api/tags", timeout=OLLAMA_PATIENCE_S, trust_env=not is_loopback(address)
+        )
+        listed: Any = answer.raise_for_status().json()
+        return [str(model["name"]) for model in listed["models"]]
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,151 @@
+"""Which model each role speaks with, what stands in when it fails, and how the role draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from suture.models.detection import with_chosen_model
+from suture.models.prices import Price, Prices, read_prices
+from suture.models.providers import open_given, open_named
+from suture.models.seam import Model
+from suture.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+__all__ = ["Models", "Role", "RoleModel", "open_model", "open_models"]
+
+Role = Literal["coder", "planner", "tester", "critic", "debugger", "summariser", "escalate"]
+"""Who asks. `escalate` is the coder on a hard case, with a stronger model where one is named."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleModel:
+    """A role's model.
+
+    Attributes:
+        chain: Who is asked, then who is asked when that one fails, and so on; one where nobody named more.
+        temperature: Of replies that are not greedy.
+        max_tokens: The most tokens of one reply.
+    """
+
+    chain: tuple[Model, ...]
+    temperature: float
+    max_tokens: int
+
+    @property
+    def model(self) -> Model:
+        """Who is asked first."""
+        return self.chain[0]
+
+
+class Models:
+    """The models of one run.
+
+    Args:
+        roles: Every role's model.
+        prices: What they cost.
+        opened: The models that `close` closes: not those that were handed in.
+    """
+
+    def __init__(
+        self, roles: Mapping[Role, RoleModel], prices: Prices, opened: tuple[Model, ...] = ()
+    ) -> None:
+        self._roles = dict(roles)
+        self._prices = prices
+        self._opened = opened
+
+    def for_role(self, role: Role) -> RoleModel:
+        """The model of a role."""
+        return self._roles[role]
+
+    def price_of(self, model: str, prompt_tokens: int = 0) -> Price | None:
+        """What a model costs for prompts of such a length; `None` where nobody knows."""
+        return self._prices.of(model, prompt_tokens)
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """Names of the models that may be asked and whose price nobody knows."""
+        names = {model.name: None for seat in self._roles.values() for model in seat.chain}
+        return tuple(name for name in names if self.price_of(name) is None)
+
+    def wrapped(self, wrap: Callable[[Model], Model]) -> Models:
+        """The same with each model wrapped, once."""
+        known: dict[int, Model] = {}
+
+        def once(model: Model) -> Model:
+            return known.setdefault(id(model), wrap(model))
+
+        roles: dict[Role, RoleModel] = {
+            role: RoleModel(
+                chain=tuple(once(model) for model in seat.chain),
+                temperature=seat.temperature,
+                max_tokens=seat.max_tokens,
+            )
+            for role, seat in self._roles.items()
+        }
+        return Models(roles, self._prices, self._opened)
+
+    async def close(self) -> None:
+        """Close what was opened for this run; safe to call twice."""
+        for model in self._opened:
+            await model.close()
+
+
+def open_model(settings: Settings, given: str | BaseChatModel | Model | None = None) -> Model:
+    """The model that the settings name, or the one handed in. Nothing is loaded or called yet.
+
+    Args:
+        settings: `model.name` says which, unless `given` does.
+        given: `provider:model`, a LangChain chat model, or a `Model`, which is returned as it is.
+
+    Raises:
+        PrerequisiteError: A key, an extra or the weights are missing; there is no stand-in.
+        UsageError: The name means nothing.
+    """
+    if isinstance(given, Model):
+        return given
+    if given is not None and not isinstance(given, str):
+        return open_given(settings, given)
+    settings = with_chosen_model(settings, given)
+    return open_named(settings, settings.model.name)
+
+
+def open_models(settings: Settings, given: str | BaseChatModel | Model | None = None) -> Models:
+    """Open the model of every role. Nothing is loaded or called yet.
+
+    Args:
+        settings: `model.*` for all roles, `models.*` for each.
+        given: Stands in the place of `model.name`, as for `open_model`.
+
+    Raises:
+        PrerequisiteError: A key, an extra or the weights of a named model are missing.
+        UsageError: A name means nothing, or the file of prices cannot be read.
+    """
+    if given is None or isinstance(given, str):
+        settings = with_chosen_model(settings, given)
+        given = None
+    common = open_model(settings, given)
+    known = {settings.model.name: common} if given is None else {}
+
+    def named(name: str) -> Model:
+        if name not in known:
+            known[name] = open_named(settings, name)
+        return known[name]
+
+    fallbacks = tuple(named(name) for name in settings.model.fallbacks)
+    roles: dict[Role, RoleModel] = {}
+    for role in get_args(Role):
+        own = getattr(settings.models, role) or (settings.models.coder if role == "escalate" else None)
+        first = named(own) if own else common
+        drawing: Role = "coder" if role == "escalate" else role
+        own_temperature: float | None = getattr(settings.models, f"{drawing}_temperature")
+        roles[role] = RoleModel(
+            chain=(first, *(model for model in fallbacks if model is not first)),
+            temperature=settings.model.temperature if own_temperature is None else own_temperature,
+            max_tokens=getattr(settings.models, f"{drawing}_max_tokens") or settings.model.max_tokens,
+        )
+    opened = {id(model): model for model in (*known.values(), common) if model is not given}
+    return Models(roles, read_prices(settings), tuple(opened.values()))
