@@ -1,4 +1,4 @@
-"""The one door to the core: solve, heal, and the class that an ancestor promised its users.
+"""The one door to the core: solve, heal, replay, resume, and the class that an ancestor promised its users.
 
 from suture import run_sync, solve
 result = run_sync(solve("Write a function add(a, b) that adds two numbers. add(1, 2) == 3"))
@@ -8,29 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from suture.errors import UsageError
-from suture.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, follow_ledger, new_run
-from suture.loop import RunContext, load_recipe, run_task
+from suture.ledger import Ledger, Limits, RunFolder, compare_runs, find_run
+from suture.ledger.follow import Listener, listening
+from suture.loop import Opening, RecordedRun, Replay, open_recorded, opened, resume_task, run_task
 from suture.loop.tasks import example_task, heal_task, write_task
-from suture.models import Model, RecordedModel, open_model
-from suture.records import Event, Result, Task
-from suture.sandbox import Sandbox, discover_interpreter, open_sandbox
+from suture.models import AbsentModel, Model, ReplySource, open_model, open_replies
+from suture.records import Result, Task
+from suture.sandbox import Sandbox
 from suture.settings import Settings, flags_from_arguments, load_settings
-from suture.store import open_checkpointer
 from suture.workspace import apply_changes, overlay
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["SelfHealingAgent", "example_task", "heal", "run_sync", "solve"]
+__all__ = ["Listener", "SelfHealingAgent", "example_task", "heal", "replay", "resume", "run_sync", "solve"]
 
 T = TypeVar("T")
-Listener = Callable[[Event], None]
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -48,6 +47,8 @@ async def solve(
     model: str | Model | BaseChatModel | None = None,
     sandbox: Sandbox | None = None,
     apply: bool = False,
+    replies: str | Path | None = None,
+    or_live: bool = False,
     on_event: Listener | None = None,
 ) -> Result:
     """Write code for a task.
@@ -61,6 +62,8 @@ async def solve(
         model: `provider:model`, a `Model` or a LangChain chat model; the settings' where not given.
         sandbox: The wall; the settings' where not given.
         apply: Write the code into the current folder when every trusted check passes.
+        replies: A run (`last`, its id, its folder), or a file of replies, to answer from.
+        or_live: Ask the model for what `replies` does not hold, instead of ending with an error.
         on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
             the run has ended.
 
@@ -75,9 +78,12 @@ async def solve(
     if apply and task.kind == "write":
         _require_new(Path(task.module))
     settings = settings or load_settings(Path.cwd()).settings
-    return await _run(
-        task, settings, Path.cwd(), model=model, sandbox=sandbox, apply=apply, on_event=on_event
-    )
+    source = _replies(replies, settings)
+    async with _answering(settings, model, live=source is None or or_live) as answering:
+        wanted = Opening(
+            task=task, settings=settings, project=Path.cwd(), model=answering, sandbox=sandbox
+        ).answered_from(source, or_live=or_live)
+        return await _run(wanted, apply=apply, on_event=on_event)
 
 
 def _require_new(module: Path) -> None:
@@ -97,6 +103,8 @@ async def heal(
     model: str | Model | BaseChatModel | None = None,
     sandbox: Sandbox | None = None,
     apply: bool = False,
+    replies: str | Path | None = None,
+    or_live: bool = False,
     on_event: Listener | None = None,
 ) -> Result:
     """Repair code that exists, until its test command passes.
@@ -109,6 +117,8 @@ async def heal(
         model: `provider:model`, a `Model` or a LangChain chat model; the settings' where not given.
         sandbox: The wall; the settings' where not given.
         apply: Write the verified change into the project; without it the project stays untouched.
+        replies: A run (`last`, its id, its folder), or a file of replies, to answer from.
+        or_live: Ask the model for what `replies` does not hold, instead of ending with an error.
         on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
             the run has ended.
 
@@ -120,49 +130,136 @@ async def heal(
     """
     task, snapshot = heal_task(Path(path), test=test, protect=protect)
     settings = settings or load_settings(snapshot.root).settings
-    project = snapshot.root
-    return await _run(task, settings, project, model=model, sandbox=sandbox, apply=apply, on_event=on_event)
-
-
-async def _run(
-    task: Task,
-    settings: Settings,
-    project: Path,
-    *,
-    model: str | Model | BaseChatModel | None,
-    sandbox: Sandbox | None,
-    apply: bool,
-    on_event: Listener | None,
-) -> Result:
-    recipe = load_recipe(settings.loop, settings.model.temperature)
-    clock = SystemClock()
-    answering = open_model(settings, model)
-    wall = sandbox or open_sandbox(settings.sandbox)
-    folder = new_run(settings.paths.home)
-    limits = Limits(**settings.budget.model_dump())
-    with Ledger(folder.ledger_path, clock) as ledger:
-        context = RunContext(
-            task=task,
-            folder=folder,
-            ledger=ledger,
-            budget=Budget(ledger, limits, clock),
-            model=RecordedModel(answering, folder.replies_path),
-            sandbox=wall,
-            settings=settings,
-            recipe=recipe,
-            interpreter=discover_interpreter(project, os.environ) if task.test_command else None,
+    source = _replies(replies, settings)
+    async with _answering(settings, model, live=source is None or or_live) as answering:
+        wanted = Opening(
+            task=task, settings=settings, project=snapshot.root, model=answering, sandbox=sandbox
         )
-        database = settings.paths.home / "checkpoints.db"
-        try:
-            async with open_checkpointer(database) as checkpointer, _listening(folder, on_event):
-                result = await run_task(context, checkpointer)
-        finally:
-            if answering is not model:
-                await answering.close()
-            if wall is not sandbox:
-                await wall.close()
+        wanted = replace(wanted, source=source, or_live=or_live)
+        return await _run(wanted, apply=apply, on_event=on_event)
+
+
+async def replay(
+    run: str | Path,
+    *,
+    or_live: bool = False,
+    settings: Settings | None = None,
+    model: str | Model | BaseChatModel | None = None,
+    sandbox: Sandbox | None = None,
+    on_event: Listener | None = None,
+) -> Replay:
+    """Do a recorded run again with the model's replies of then, and say whether it went the same way.
+
+    The task, its files and the settings are those in the run folder; nothing is applied. Seconds are not
+    limited, because they are no part of the comparison.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or a run's folder.
+        or_live: Ask the model for replies that the record does not hold.
+        settings: Whose keys and folders count; from environment and files where not given.
+        model: Who is asked with `or_live`; the recorded one where not given.
+        sandbox: The wall; the recorded settings' where not given.
+        on_event: As in `solve`.
+
+    Raises:
+        UsageError: There is no such run, or it came to a call that was never recorded (`ReplyMissing`).
+        PrerequisiteError: Something is missing: a sandbox, or with `or_live` a model or a key.
+        Cancelled: The user stopped it.
+        StorageError: A run folder cannot be read or written.
+    """
+    recorded = _recorded(run, settings)
+    async with _answering(recorded.settings, model or recorded.model, live=or_live) as answering:
+        wanted = Opening(
+            task=recorded.task,
+            settings=recorded.settings,
+            project=recorded.project,
+            model=answering,
+            sandbox=sandbox,
+            limits=Limits(**{**recorded.settings.budget.model_dump(), "seconds": None}),
+            interpreter=recorded.interpreter,
+            source=open_replies(recorded.folder.path, may_be_empty=True),
+            or_live=or_live,
+            about={"replays": recorded.folder.id},
+        )
+        result = await _run(wanted, on_event=on_event)
+    again = find_run(recorded.settings.paths.home, result.run_id)
+    return Replay(recorded=recorded.folder.id, result=result, difference=compare_runs(recorded.folder, again))
+
+
+async def resume(
+    run: str | Path,
+    *,
+    settings: Settings | None = None,
+    model: str | Model | BaseChatModel | None = None,
+    sandbox: Sandbox | None = None,
+    apply: bool = False,
+    on_event: Listener | None = None,
+) -> Result:
+    """Go on with a run whose process was killed, from its last checkpoint; raises as `solve` does.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or a run's folder.
+        settings: Whose keys and folders count; from environment and files where not given.
+        model: The run's own model, where it was handed in as an object; the recorded name where not given.
+        sandbox: The wall; the recorded settings' where not given.
+        apply: As in `solve` and `heal`.
+        on_event: As in `solve`; it sees the run from its beginning.
+    """
+    recorded = _recorded(run, settings)
+    recorded.require_resumable()
+    async with _answering(recorded.settings, model or recorded.model, live=True) as answering:
+        wanted = Opening(
+            task=recorded.task,
+            settings=recorded.settings,
+            project=recorded.project,
+            model=answering,
+            sandbox=sandbox,
+            folder=recorded.folder,
+            interpreter=recorded.interpreter,
+        )
+        return await _run(wanted, apply=apply, on_event=on_event)
+
+
+def _recorded(run: str | Path, settings: Settings | None) -> RecordedRun:
+    present = settings or load_settings(Path.cwd()).settings
+    return open_recorded(_folder_of(run, present), present)
+
+
+def _folder_of(run: str | Path, settings: Settings) -> RunFolder:
+    folder = RunFolder(Path(run))
+    return folder if folder.ledger_path.is_file() else find_run(settings.paths.home, str(run))
+
+
+def _replies(replies: str | Path | None, settings: Settings) -> ReplySource | None:
+    if replies is None:
+        return None
+    where = Path(replies)
+    return open_replies(where if where.exists() else find_run(settings.paths.home, str(replies)).path)
+
+
+@contextlib.asynccontextmanager
+async def _answering(
+    settings: Settings, model: str | Model | BaseChatModel | None, *, live: bool
+) -> AsyncIterator[Model]:
+    """The model, closed at the end unless it was handed in; one that is not to be asked is not opened."""
+    if not live and (model is None or isinstance(model, str)):
+        model = AbsentModel(model or settings.model.name)
+    answering = open_model(settings, model)
+    try:
+        yield answering
+    finally:
+        if answering is not model:
+            await answering.close()
+
+
+async def _run(wanted: Opening, *, apply: bool = False, on_event: Listener | None) -> Result:
+    async with opened(wanted) as (context, checkpointer):
+        go = run_task if wanted.folder is None else resume_task
+        about = {"project": str(wanted.project), **wanted.about}
+        async with listening(context.ledger.path, on_event):
+            result = await go(context, checkpointer, about=about)
         if apply and result.outcome == "healed":
-            _apply(task, result, project, ledger, folder)
+            _apply(wanted.task, result, wanted.project, context.ledger, context.folder)
     return result
 
 
@@ -173,25 +270,6 @@ def _apply(task: Task, result: Result, root: Path, ledger: Ledger, folder: RunFo
     applied = apply_changes(root, task.files, overlay(task.files, result.candidate.files))
     undo = folder.write_text("undo.diff", applied.undo)
     ledger.append("tree.applied", {"root": str(root), "files": list(applied.paths), "undo": str(undo)})
-
-
-@contextlib.asynccontextmanager
-async def _listening(folder: RunFolder, on_event: Listener | None) -> AsyncIterator[None]:
-    """Pass events on to a listener. It reads the ledger like everyone else, in a task of its own."""
-    if on_event is None:
-        yield
-        return
-
-    async def listen(listener: Listener) -> None:
-        async for event in follow_ledger(folder.ledger_path):
-            listener(event)
-
-    task = asyncio.get_running_loop().create_task(listen(on_event))
-    try:
-        yield
-        await task  # the run has ended, and so does its ledger: let the listener see the last line
-    finally:
-        task.cancel()
 
 
 class SelfHealingAgent:

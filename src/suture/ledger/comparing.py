@@ -21,14 +21,8 @@ BOOKKEEPING = ("run.resumed",)
 
 TIMES = {"time_s", "seconds", "wall_s"}
 USAGE = {
-    "tokens",
-    "prompt_tokens",
-    "completion_tokens",
-    "cached_tokens",
-    "model_calls",
-    "money",
-    "usd",
-    "spend",
+    *("tokens", "prompt_tokens", "completion_tokens", "cached_tokens", "model_calls", "unpriced_calls"),
+    *("money", "spend", "retries", "priced"),
 }
 NAMES = {"run_id", "reservation", "replayed", "replays", "from_run"}
 SURROUNDINGS = {"settings", "project", "interpreter", "python", "python_origin"}

@@ -5,7 +5,21 @@ This room decides what happens next and in what order. It imports no front door,
 """
 
 from suture.loop.context import RunContext
+from suture.loop.opening import Opening, opened
 from suture.loop.recipe import Recipe, list_recipes, load_recipe
-from suture.loop.run import run_task
+from suture.loop.recorded import RecordedRun, Replay, open_recorded
+from suture.loop.run import resume_task, run_task
 
-__all__ = ["Recipe", "RunContext", "list_recipes", "load_recipe", "run_task"]
+__all__ = [
+    "Opening",
+    "Recipe",
+    "RecordedRun",
+    "Replay",
+    "RunContext",
+    "list_recipes",
+    "load_recipe",
+    "open_recorded",
+    "opened",
+    "resume_task",
+    "run_task",
+]

@@ -13,7 +13,7 @@ from suture.loop.context import RunContext
 from suture.loop.nodes import Branch, check, decide_next, finish, prepare, propose
 from suture.loop.state import LoopState
 
-__all__ = ["build_graph"]
+__all__ = ["Compiled", "build_graph"]
 
 Compiled = CompiledStateGraph[LoopState, RunContext, LoopState, LoopState]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -17,18 +19,24 @@ from suture.errors import (
     UsageError,
 )
 from suture.ledger import read_ledger
+from suture.ledger.abandoned import abandoned_reservations
 from suture.loop.context import RunContext
-from suture.loop.graph import build_graph
+from suture.loop.graph import Compiled, build_graph
 from suture.loop.nodes.finish import prove_best, write_result
 from suture.loop.progress import best_of
+from suture.loop.recorded import started_with
 from suture.loop.salvage import with_judged_candidates
-from suture.loop.state import SCHEMA_VERSION, LoopState, first_state
-from suture.records import Outcome, Result, from_plain, to_plain
+from suture.loop.state import LoopState, first_state
+from suture.records import Outcome, Result, from_plain
 
-__all__ = ["run_task"]
+__all__ = ["resume_task", "run_task"]
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-async def run_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) -> Result:
+async def run_task(
+    context: RunContext, checkpointer: BaseCheckpointSaver[Any], *, about: Mapping[str, Any] = NOTHING
+) -> Result:
     """Run a task to its outcome.
 
     Every way to end leaves its last event in the ledger: `run.refused` where the task cannot be worked with,
@@ -37,6 +45,7 @@ async def run_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) 
     Args:
         context: What the run works with.
         checkpointer: Where LangGraph keeps its state; the thread is the run's id.
+        about: What else the first event is to say, as JSON values.
 
     Raises:
         UsageError: The task cannot be worked with.
@@ -45,25 +54,35 @@ async def run_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) 
         Cancelled: The user stopped it.
         StorageError: The run folder cannot be written.
     """
-    ledger, folder = context.ledger, context.folder
-    task = context.task
-    ledger.append(
-        "run.started",
-        {
-            "schema_version": SCHEMA_VERSION,
-            "kind": task.kind,
-            "statement": task.statement[:2000],
-            "task": folder.put_json(to_plain(task)),
-            "recipe": context.recipe.name,
-            "model": context.model.name,
-            "sandbox": context.sandbox.name,
-            "limits": vars(context.budget.limits),
-        },
-    )
+    context.ledger.append("run.started", {**started_with(context), **about})
+    return await _to_the_end(context, build_graph(checkpointer), first_state(context.folder.id))
+
+
+async def resume_task(
+    context: RunContext, checkpointer: BaseCheckpointSaver[Any], *, about: Mapping[str, Any] = NOTHING
+) -> Result:
+    """Go on with a run whose process was killed, from its last checkpoint; raises as `run_task` does.
+
+    Replies that were received are in the run folder and are not paid for again. What was being done when
+    the process went away is done again: its tokens stay booked in full, its attempt is given back.
+
+    Args:
+        context: What the run works with; its ledger holds the run up to now.
+        checkpointer: The one that the run was started with.
+        about: What else the event of the resumption is to say.
+    """
+    for reservation in abandoned_reservations(context.ledger.events):
+        context.budget.write_off(reservation)
     graph = build_graph(checkpointer)
-    config: RunnableConfig = {"configurable": {"thread_id": folder.id}, "recursion_limit": 10_000}
+    reached = await graph.aget_state(_config(context))
+    context.ledger.append("run.resumed", {"at": list(reached.next), **about})
+    return await _to_the_end(context, graph, None if reached.values else first_state(context.folder.id))
+
+
+async def _to_the_end(context: RunContext, graph: Compiled, state: LoopState | None) -> Result:
+    ledger, folder, config = context.ledger, context.folder, _config(context)
     try:
-        await graph.ainvoke(first_state(folder.id), config, context=context, durability="sync")
+        await graph.ainvoke(state, config, context=context, durability="sync")
     except asyncio.CancelledError:
         await _end(context, graph, config, "cancelled", "stopped by the user")
         raise Cancelled("stopped", remedy=f"see `suture show {folder.id}`") from None
@@ -82,8 +101,12 @@ async def run_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) 
     return _result_of(context)
 
 
+def _config(context: RunContext) -> RunnableConfig:
+    return {"configurable": {"thread_id": context.folder.id}, "recursion_limit": 10_000}
+
+
 async def _end(
-    context: RunContext, graph: Any, config: RunnableConfig, outcome: Outcome, reason: str
+    context: RunContext, graph: Compiled, config: RunnableConfig, outcome: Outcome, reason: str
 ) -> Result:
     """Name the outcome of a run that did not reach its last node, and keep the best it had."""
     snapshot = await graph.aget_state(config)

@@ -1,0 +1,102 @@
+"""Everything that a run works with, opened together and closed together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from suture.languages import Interpreter
+from suture.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_run
+from suture.loop.context import RunContext
+from suture.loop.recipe import load_recipe
+from suture.models import Model, RecordedModel, ReplySource
+from suture.records import Task
+from suture.sandbox import Sandbox, discover_interpreter, open_sandbox
+from suture.settings import Settings
+from suture.store import open_checkpointer
+
+__all__ = ["Opening", "opened"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """What a run is to work with.
+
+    Attributes:
+        task: What is wanted.
+        settings: The knobs.
+        project: The folder it is about; decides what `python` means in its test command.
+        model: Who answers.
+        sandbox: The wall; the settings' where not given.
+        folder: The folder of a run that goes on; a new one where not given.
+        limits: What it may use; the settings' where not given.
+        interpreter: What `python` means, where that is known already.
+        source: Replies of another run, to answer from.
+        or_live: Whether the model is asked for what the source does not hold.
+        about: What the first event says besides.
+    """
+
+    task: Task
+    settings: Settings
+    project: Path
+    model: Model
+    sandbox: Sandbox | None = None
+    folder: RunFolder | None = None
+    limits: Limits | None = None
+    interpreter: Interpreter | None = None
+    source: ReplySource | None = None
+    or_live: bool = False
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def answered_from(self, source: ReplySource | None, *, or_live: bool) -> Opening:
+        """The same with recorded replies before the model, where there are any."""
+        return replace(self, source=source, or_live=or_live)
+
+
+@asynccontextmanager
+async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpointSaver[Any]]]:
+    """Open a run; its sandbox is closed at the end unless it was handed in.
+
+    Yields:
+        What the run works with, and where its state is kept.
+
+    Raises:
+        UsageError: There is no such recipe, or another process writes this run.
+        PrerequisiteError: There is no sandbox.
+        StorageError: The run folder or the checkpoints cannot be written.
+    """
+    settings, task = wanted.settings, wanted.task
+    recipe = load_recipe(settings.loop, settings.model.temperature)
+    clock = SystemClock()
+    wall = wanted.sandbox or open_sandbox(settings.sandbox)
+    try:
+        folder = wanted.folder or new_run(settings.paths.home)
+        limits = wanted.limits or Limits(**settings.budget.model_dump())
+        interpreter = wanted.interpreter
+        if interpreter is None and task.test_command:
+            interpreter = discover_interpreter(wanted.project, os.environ)
+        with Ledger(folder.ledger_path, clock) as ledger:
+            context = RunContext(
+                task=task,
+                folder=folder,
+                ledger=ledger,
+                budget=Budget(ledger, limits, clock),
+                model=RecordedModel(
+                    wanted.model, folder.replies_path, source=wanted.source, or_live=wanted.or_live
+                ),
+                sandbox=wall,
+                settings=settings,
+                recipe=recipe,
+                interpreter=interpreter,
+            )
+            async with open_checkpointer(settings.paths.home / "checkpoints.db") as checkpointer:
+                yield context, checkpointer
+    finally:
+        if wall is not wanted.sandbox:
+            await wall.close()

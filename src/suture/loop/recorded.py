@@ -1,0 +1,132 @@
+"""What a run folder says of how its run began: all that is needed to do it again, or to go on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from suture.errors import StorageError, UsageError
+from suture.languages import Interpreter
+from suture.ledger import LAST_EVENTS, Difference, RunFolder, read_ledger
+from suture.loop.context import RunContext
+from suture.loop.state import SCHEMA_VERSION
+from suture.records import Result, Task, from_plain, to_plain
+from suture.settings import Settings
+from suture.settings.recording import settings_as_plain, settings_of_record
+
+__all__ = ["RecordedRun", "Replay", "open_recorded", "started_with"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedRun:
+    """A run as its folder tells it.
+
+    Attributes:
+        folder: Its folder.
+        task: What was wanted, files included.
+        settings: Its knobs, with the keys and the folders of whoever asks now.
+        model: Who answered, as `provider:model`.
+        interpreter: What `python` meant in its test command; `None` where it had none, or where that
+            program is gone.
+        project: The folder that it was about; it may be gone.
+        schema_version: Of its state.
+        ended: Whether it came to its end.
+    """
+
+    folder: RunFolder
+    task: Task
+    settings: Settings
+    model: str
+    interpreter: Interpreter | None
+    project: Path
+    schema_version: int
+    ended: bool
+
+    def require_resumable(self) -> None:
+        """Refuse to go on with a run that cannot.
+
+        Raises:
+            UsageError: It has ended, or its state is of another version.
+        """
+        if self.ended:
+            raise UsageError(
+                f"run {self.folder.id} has ended", remedy=f"see how: suture show {self.folder.id}"
+            )
+        if self.schema_version != SCHEMA_VERSION:
+            raise UsageError(
+                f"the state of run {self.folder.id} is of another version of Suture",
+                remedy="go on with that version, or start anew: `suture replay` needs no state",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """A recorded run, done again.
+
+    Attributes:
+        recorded: The id of the run that was replayed.
+        result: How the replay ended.
+        difference: Where the two ledgers part first; `None` where they tell the same.
+    """
+
+    recorded: str
+    result: Result
+    difference: Difference | None
+
+    @property
+    def same(self) -> bool:
+        """Whether the run went the same way."""
+        return self.difference is None
+
+
+def started_with(context: RunContext) -> dict[str, Any]:
+    """The first event of a run. What is large lies in the folder; keys lie nowhere."""
+    task, folder = context.task, context.folder
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": task.kind,
+        "statement": task.statement[:2000],
+        "task": folder.put_json(to_plain(task)),
+        "recipe": context.recipe.name,
+        "model": context.model.name,
+        "sandbox": context.sandbox.name,
+        "limits": vars(context.budget.limits),
+        "settings": folder.put_json(settings_as_plain(context.settings)),
+        "interpreter": to_plain(context.interpreter) if context.interpreter else None,
+    }
+
+
+def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
+    """Read how a run began.
+
+    Args:
+        folder: Its folder.
+        present: The settings of whoever asks; keys and folders are taken from them.
+
+    Raises:
+        UsageError: The run never began, or was recorded before runs could be done again.
+        StorageError: Its folder is damaged.
+    """
+    events = read_ledger(folder.ledger_path).events
+    started: Mapping[str, Any] = next((e.data for e in events if e.kind == "run.started"), {})
+    if "settings" not in started:
+        raise UsageError(
+            f"run {folder.id} does not say how it began",
+            remedy="it is older than Suture 0.2, or was killed at once: start it anew",
+        )
+    try:
+        program = started["interpreter"] and from_plain(Interpreter, started["interpreter"])
+        return RecordedRun(
+            folder=folder,
+            task=from_plain(Task, folder.get_json(started["task"])),
+            settings=settings_of_record(folder.get_json(started["settings"]), present),
+            model=started["model"],
+            interpreter=program if program and Path(program.executable).exists() else None,
+            project=Path(started.get("project", ".")),
+            schema_version=started["schema_version"],
+            ended=any(event.kind in LAST_EVENTS for event in events),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError) as fault:
+        raise StorageError(f"the first event of run {folder.id} is damaged: {fault!r}") from fault

@@ -1,0 +1,157 @@
+"""Runs done again from their own record, through the real graph, sandbox and database."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from scenario.projects import EXAMPLES, FIXES
+from suture.api import heal, replay, resume, solve
+from suture.errors import ModelTimeout, UsageError
+from suture.ledger import find_run, read_ledger
+from suture.models import Message, Reply, ReplyMissing, Sampling
+from suture.settings import BudgetSettings, KeySettings, PathSettings, Settings
+from suture.testing import ScriptedModel
+
+TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"
+WRONG = "```python\ndef double(n):\n    return n * n\n```"
+WRONG_TOO = "```python\ndef double(n):\n    return n + 2\n```"
+RIGHT = "```python\ndef double(n):\n    return n + n\n```"
+PROSE = "I would rather not."
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(
+        paths=PathSettings(home=tmp_path / "home"),
+        budget=BudgetSettings(attempts=8, seconds=100),
+        keys=KeySettings(openai=SecretStr("sk-hush")),
+    )
+
+
+class Unasked(ScriptedModel):
+    """A model that must not be asked; it goes by the name of the recorded one."""
+
+    def __init__(self) -> None:
+        super().__init__([], name="scripted:replies")
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        raise AssertionError("the model was asked in a replay")
+
+
+async def test_a_replayed_write_run_asks_no_model_and_goes_the_same_way(settings: Settings) -> None:
+    script = ScriptedModel([WRONG, PROSE, WRONG_TOO, RIGHT], repeat_last=True)
+    first = await solve(TASK, settings=settings, model=script)
+    assert first.outcome == "healed", first.reason
+    again = await replay(first.run_id, settings=settings, model=Unasked())
+    assert again.same, str(again.difference)
+    assert (again.recorded, again.result.outcome) == (first.run_id, "healed")
+    assert again.result.diff == first.diff
+    assert (again.result.spend.model_calls, first.spend.model_calls) == (0, len(script.calls))
+    assert again.result.spend.attempts == first.spend.attempts
+    assert (await replay("last", settings=settings)).same  # a replay is on record like any other run
+
+
+async def test_a_model_that_failed_then_fails_again(settings: Settings) -> None:
+    script = ScriptedModel([WRONG, PROSE, ModelTimeout("too late"), RIGHT], repeat_last=True)
+    first = await solve(TASK, settings=settings, model=script)
+    events = read_ledger(find_run(settings.paths.home, first.run_id).ledger_path).events
+    assert "ModelTimeout" in [event.data.get("kind") for event in events]
+    again = await replay(first.run_id, settings=settings, model=Unasked())
+    assert again.same, str(again.difference)
+
+
+async def test_a_replayed_heal_run_needs_no_project(settings: Settings, tmp_path: Path) -> None:
+    name, fix = next(iter(sorted(FIXES.items())))
+    project = shutil.copytree(EXAMPLES / name, tmp_path / "project")
+    text = (project / fix["file"]).read_text()
+    right = text.replace(fix["wrong"], fix["right"])
+    replies = [
+        f"### {fix['file']}\n```python\n{code}\n```" for code in (f"{text}\nx = 1\n", right, right, right)
+    ]
+    first = await heal(project, test="python -m pytest -q", settings=settings, model=ScriptedModel(replies))
+    assert first.outcome == "healed", first.reason
+    shutil.rmtree(project)
+    again = await replay(first.run_id, settings=settings)
+    assert again.same, str(again.difference)
+    assert again.result.diff == first.diff
+
+
+async def test_a_run_that_asked_no_model_replays(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p/code.py").write_text("X = 1\n")
+    (tmp_path / "p/test_code.py").write_text("from code import X\n\n\ndef test_x():\n    assert X\n")
+    first = await heal(tmp_path / "p", test="python -c pass", settings=settings, model=Unasked())
+    assert first.outcome == "nothing_to_heal"
+    assert (await replay(first.run_id, settings=settings)).same
+
+
+async def test_another_verdict_is_a_difference(settings: Settings, tmp_path: Path) -> None:
+    first = await solve(TASK, settings=settings, model=ScriptedModel([WRONG, RIGHT], repeat_last=True))
+    run = find_run(settings.paths.home, first.run_id)
+    path = next(p for p in run.replies_path.iterdir() if "n * n" in p.read_text())
+    entry = json.loads(path.read_bytes())
+    entry["reply"]["text"] = RIGHT
+    path.write_text(json.dumps(entry))
+    again = await replay(first.run_id, settings=settings)
+    assert not again.same
+    assert again.difference is not None
+    assert again.difference.kind in ("candidate.proposed", "candidate.checked")
+
+
+async def test_a_reply_that_is_gone_is_an_error_unless_live(settings: Settings) -> None:
+    first = await solve(TASK, settings=settings, model=ScriptedModel([WRONG, RIGHT], repeat_last=True))
+    run = find_run(settings.paths.home, first.run_id)
+    for path in run.replies_path.iterdir():
+        if json.loads(path.read_bytes())["sampling"]["index"] == 0:
+            path.unlink()
+    with pytest.raises(ReplyMissing):
+        await replay(first.run_id, settings=settings)
+    live = ScriptedModel([WRONG])
+    again = await replay(first.run_id, settings=settings, model=live, or_live=True)
+    assert again.same, str(again.difference)
+    assert (len(live.calls), again.result.spend.model_calls) == (1, 1)
+
+
+async def test_another_run_can_answer_from_a_record(settings: Settings, tmp_path: Path) -> None:
+    first = await solve(TASK, settings=settings, model=ScriptedModel([WRONG, RIGHT], repeat_last=True))
+    result = await solve(TASK, settings=settings, model=Unasked(), replies="last")
+    assert (result.outcome, result.spend.model_calls) == ("healed", 0)
+    replies = find_run(settings.paths.home, first.run_id).replies_path
+    file = tmp_path / "replies.jsonl"
+    file.write_text("\n".join(json.dumps(json.loads(p.read_bytes())) for p in replies.iterdir()))
+    result = await solve(TASK, settings=settings, model=Unasked(), replies=file)
+    assert (result.outcome, result.spend.model_calls) == ("healed", 0)
+    with pytest.raises(ReplyMissing):
+        await solve(TASK + "Be quick.", settings=settings, model=Unasked(), replies=file)
+
+
+async def test_tokens_near_the_limit_are_decided_alike(settings: Settings) -> None:
+    first_reply = Reply(text=WRONG, prompt_tokens=300, completion_tokens=200)
+    script = ScriptedModel(
+        [first_reply, Reply(text=WRONG_TOO, prompt_tokens=300, completion_tokens=200)], repeat_last=True
+    )
+    tight = settings.model_copy(update={"budget": BudgetSettings(attempts=8, tokens=6000, seconds=100)})
+    first = await solve(TASK, settings=tight, model=script)
+    again = await replay(first.run_id, settings=settings)
+    assert again.same, str(again.difference)
+    assert again.result.spend.tokens == first.spend.tokens
+
+
+async def test_no_key_is_in_the_run_folder(settings: Settings) -> None:
+    result = await solve(TASK, settings=settings, model=ScriptedModel([RIGHT]))
+    run = find_run(settings.paths.home, result.run_id)
+    files = [path for path in run.path.rglob("*") if path.is_file()]
+    assert len(files) > 3
+    assert not [path for path in files if b"sk-hush" in path.read_bytes()]
+
+
+async def test_a_run_that_has_ended_is_not_resumed(settings: Settings) -> None:
+    result = await solve(TASK, settings=settings, model=ScriptedModel([RIGHT]))
+    with pytest.raises(UsageError, match="has ended"):
+        await resume(result.run_id, settings=settings)
