@@ -21,6 +21,7 @@ from suture.sandbox import BubblewrapSandbox, Finding, ProgramLimits, RunRequest
 from suture.sandbox.launch import WallNotBuilt
 from suture.sandbox.staging import is_reachable
 from suture.sandbox.zygote import Zygote
+from suture.sandbox.zygote.carrier import ProcessCarrier
 from suture.sandbox.zygote.process import MOST_RUNS
 
 LEAVINGS = """
@@ -175,6 +176,11 @@ time.sleep(60)
 """
 
 
+async def fake_zygote(words: str) -> Zygote:
+    command = (sys.executable, "-I", "-c", FAKE.format(words=words))
+    return await Zygote.start(await ProcessCarrier.start(command), b"")
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -191,8 +197,7 @@ time.sleep(60)
 )
 async def test_a_zygote_that_makes_no_sense_is_ended(words: str) -> None:
     wait = "os.read(0, 1 << 20); "
-    command = (sys.executable, "-I", "-c", FAKE.format(words=wait + words))
-    zygote = await Zygote.start(command, (), b"")
+    zygote = await fake_zygote(wait + words)
     try:
         run = zygote.begin(b"")
         async with asyncio.timeout(20):
@@ -207,7 +212,7 @@ async def test_a_zygote_that_makes_no_sense_is_ended(words: str) -> None:
 async def test_a_zygote_that_is_not_what_it_was_is_let_go(anomaly: str, usable: bool) -> None:
     told = json.dumps({"status": 0, "anomaly": anomaly}).encode()
     words = f"os.read(0, 1 << 20); os.write(1, b'.' + {len(told).to_bytes(4, 'big')!r} + {told!r})"
-    zygote = await Zygote.start((sys.executable, "-I", "-c", FAKE.format(words=words)), (), b"")
+    zygote = await fake_zygote(words)
     try:
         assert await zygote.begin(b"").wait() == 0
         assert zygote.usable is usable
@@ -216,7 +221,7 @@ async def test_a_zygote_that_is_not_what_it_was_is_let_go(anomaly: str, usable: 
 
 
 async def test_a_zygote_that_does_not_end_a_child_is_ended() -> None:
-    zygote = await Zygote.start((sys.executable, "-I", "-c", FAKE.format(words="")), (), b"")
+    zygote = await fake_zygote("")
     run = zygote.begin(b"")
     run.kill()
     async with asyncio.timeout(30):
@@ -227,4 +232,4 @@ async def test_a_zygote_that_does_not_end_a_child_is_ended() -> None:
 async def test_a_zygote_that_does_not_start_says_why() -> None:
     command = (sys.executable, "-I", "-c", "import sys; sys.exit('no reason at all')")
     with pytest.raises(WallNotBuilt, match="no reason at all"):
-        await Zygote.start(command, (), b"x" * 1_000_000)
+        await Zygote.start(await ProcessCarrier.start(command), b"x" * 1_000_000)

@@ -113,11 +113,18 @@ def limit(limits: dict[str, int]) -> None:
 
 def watch(pid: int, deadline: float) -> tuple[bytes, int]:
     """Wait for the program, at most until the deadline."""
-    handle = os.pidfd_open(pid)
-    ended, _, _ = select.select([handle], [], [], max(0.0, deadline - time.monotonic()))
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:  # an older gVisor has none
+        ended, status = 0, 0
+        while not ended and time.monotonic() < deadline:
+            time.sleep(0.005)
+            ended, status = os.waitpid(pid, os.WNOHANG)
+    else:
+        ended = bool(select.select([handle], [], [], max(0.0, deadline - time.monotonic()))[0])
+        status = os.waitpid(pid, 0)[1] if ended else 0
     if not ended:
         return b"t", 0
-    _, status = os.waitpid(pid, 0)
     if os.WIFSIGNALED(status):
         return b"s", os.WTERMSIG(status)
     return b"e", os.WEXITSTATUS(status)

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import importlib.resources
 import os
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from suture.errors import SandboxBroken
 from suture.languages import Interpreter
 from suture.sandbox.command_line import ETC, wall_arguments, zygote_wall_arguments
 from suture.sandbox.contract import BOX, LIBRARY, Mount, RunRequest
-from suture.sandbox.copying import pack_for_zygote, pack_request
-from suture.sandbox.launch import WallNotBuilt
+from suture.sandbox.copying import pack_request
 from suture.sandbox.running import ColdProcess, Running, memory_file
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.staging import StageKeeper
-from suture.sandbox.zygote import Zygote, ZygoteKeeper
+from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.bundle import boot_source, bundle
+from suture.sandbox.zygote.carrier import ProcessCarrier
+from suture.sandbox.zygote.warm import WarmRuns, ZygoteKind
 
 __all__ = ["WallBuilder"]
-
-FORKED_VARIABLES = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
-"""Settings of an interpreter that can still be made after it has started."""
-
-PRELOAD_LIMITS = ("/usr/bin/prlimit", f"--as={8 << 30}", "--nproc=4096", "--cpu=300", "--core=0", "--")
-"""A project's environment may hold code that nobody has read, and it runs before any run's own limits."""
 
 
 @cache
@@ -54,21 +48,6 @@ class Launch:
     inherit: tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ZygoteKind:
-    """What a zygote has been made ready for.
-
-    Attributes:
-        start: The interpreter and its options.
-        modules: Modules that it has imported, as a request brings them.
-        preload: Code that it has run.
-    """
-
-    start: tuple[str, ...]
-    modules: tuple[tuple[str, bytes], ...] = ()
-    preload: str = ""
-
-
 class WallBuilder:
     """Builds walls, and keeps what the next one needs too.
 
@@ -79,12 +58,11 @@ class WallBuilder:
     def __init__(self, own: Interpreter) -> None:
         self._own = own
         self._stages = StageKeeper()
-        self._zygotes = ZygoteKeeper()
-        self._not_preloaded: set[ZygoteKind] = set()
+        self._warm = WarmRuns(own)
 
     async def close(self) -> None:
         """End what waits and let go of the rest; safe to call twice."""
-        await self._zygotes.close()
+        await self._warm.close()
         self._stages.close()
 
     @asynccontextmanager
@@ -128,42 +106,8 @@ class WallBuilder:
             WallNotBuilt: Bubblewrap gave up.
             SandboxBroken: What should stand did neither stand nor end.
         """
-        # With inodes in the key, an environment that was made anew is not taken for the old one.
-        facts = ((mount, os.stat(mount.source)) for mount in mounts)  # noqa: PTH116 - no disk is waited for
-        try:
-            key = tuple((mount, status.st_dev, status.st_ino) for mount, status in facts)
-        except OSError as fault:
-            raise WallNotBuilt(str(fault)) from fault
-        for kind in self._kinds(request):
-            packed = pack_for_zygote(request, forked=bool(kind.preload))
-            async with AsyncExitStack() as held:
-                start = partial(self._start_zygote, path, mounts, kind)
-                try:
-                    zygote = await held.enter_async_context(
-                        self._zygotes.lease((key, kind), start, dear=bool(kind.preload))
-                    )
-                except (WallNotBuilt, SandboxBroken):
-                    if not kind.preload:
-                        raise
-                    self._not_preloaded.add(kind)
-                    continue
-                yield zygote.begin(packed)
-                return
-
-    def _kinds(self, request: RunRequest) -> Iterator[ZygoteKind]:
-        """What may serve a request, best first."""
-        preloaded = ZygoteKind(start=(*PRELOAD_LIMITS, *request.argv[:1], "-c"), preload=request.preload)
-        variables = {name for name in request.env if name.startswith("PYTHON")}
-        if (
-            request.preload
-            and request.argv[1:2] == ("-m",)
-            and len(request.argv) > 2
-            and variables <= FORKED_VARIABLES
-            and preloaded not in self._not_preloaded
-        ):
-            yield preloaded
-        bare = (self._own.executable, "-I", "-S", "-B", "-c")
-        yield ZygoteKind(start=bare, modules=tuple(request.modules.items()))
+        async with self._warm.begin(request, mounts, partial(self._start_zygote, path)) as running:
+            yield running
 
     async def _start_zygote(self, path: str, mounts: Sequence[Mount], kind: ZygoteKind) -> Zygote:
         with ExitStack() as held:
@@ -174,7 +118,8 @@ class WallBuilder:
                 *(*kind.start, boot_source()),
             )
             words = bundle(dict(kind.modules), kind.preload, [mount.target for mount in mounts])
-            return await Zygote.start(command, launch.inherit, words)
+            carrier = await ProcessCarrier.start(command, launch.inherit)
+            return await Zygote.start(carrier, words)
 
     async def _prepare(self, path: str, mounts: Sequence[Mount], code: bytes, held: ExitStack) -> Launch:
         stage = await self._stages.stage((path, str(ETC), *(mount.source for mount in mounts)))

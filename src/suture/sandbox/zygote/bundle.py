@@ -29,19 +29,35 @@ def boot_source() -> str:
     return _read("suture.sandbox.zygote.inside.boot")
 
 
-def bundle(modules: Mapping[str, bytes], preload: str, shown: Sequence[str]) -> bytes:
+def bundle(
+    modules: Mapping[str, bytes],
+    preload: str,
+    shown: Sequence[str],
+    *,
+    namespaces: bool = True,
+    emptied: Sequence[str] = (),
+) -> bytes:
     """What the zygote reads first: its sources, then a frame of settings.
 
     Args:
         modules: Modules to import before the first run, as a request names them.
         preload: Code to run before the first run.
         shown: The paths of all mounts behind the wall.
+        namespaces: Whether each run gets namespaces of its own; else there is but one run.
+        emptied: Folders behind the wall that each run covers with nothing.
     """
     covered = [path for path in shown if path.startswith("/tmp/")]
     sources = json.dumps([*((name, "") for name in PACKAGES), *((name, _read(name)) for name in PARTS)])
     texts = {_module(path): content.decode("utf-8") for path, content in modules.items()}
     settings = json.dumps(
-        {"filter": own_filter().hex(), "modules": texts, "preload": preload, "covered": covered}
+        {
+            "filter": own_filter().hex(),
+            "modules": texts,
+            "preload": preload,
+            "namespaces": namespaces,
+            "covered": covered,
+            "emptied": list(emptied),
+        }
     )
     return b"".join(
         (

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from asyncio.subprocess import PIPE, Process
-from collections.abc import Sequence
 from contextlib import suppress
 
 from suture.errors import SandboxBroken
 from suture.sandbox.launch import WallNotBuilt
-from suture.sandbox.running import kill_wall
+from suture.sandbox.zygote.carrier import Carrier
 from suture.sandbox.zygote.run import KILL_S, ZygoteRun
 
 __all__ = ["Zygote"]
@@ -32,8 +30,9 @@ COMPLAINT_BYTES = 8192
 class Zygote:
     """A process behind the wall that forks a child for each run. Make it with `Zygote.start`."""
 
-    def __init__(self, process: Process) -> None:
-        self._process = process
+    def __init__(self, carrier: Carrier, *, most_runs: int | None = None) -> None:
+        self._carrier = carrier
+        self._most_runs = most_runs
         self._run: ZygoteRun | None = None
         self._ready = asyncio.Event()
         self._started_s = time.monotonic()
@@ -44,29 +43,19 @@ class Zygote:
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._hear_complaints())]
 
     @classmethod
-    async def start(cls, command: Sequence[str], inherit: Sequence[int], words: bytes) -> Zygote:
-        """Start a zygote and wait until it is ready.
+    async def start(cls, carrier: Carrier, words: bytes, *, most_runs: int | None = None) -> Zygote:
+        """Wait until a zygote is ready.
 
         Args:
-            command: What builds the wall and starts the boot program.
-            inherit: Descriptors that the command needs.
+            carrier: Where the boot program has been started; it is ended where this fails.
             words: What the boot program reads first (see `bundle`).
+            most_runs: Runs after which it is let go, where not after the usual number.
 
         Raises:
             WallNotBuilt: It ended before it was ready.
             SandboxBroken: It did neither get ready nor end.
         """
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env={},
-            cwd="/",
-            pass_fds=tuple(inherit),
-            start_new_session=True,
-        )
-        zygote = cls(process)
+        zygote = cls(carrier, most_runs=most_runs)
         try:
             await zygote._await_ready(words)
         except BaseException:
@@ -75,10 +64,9 @@ class Zygote:
         return zygote
 
     async def _await_ready(self, words: bytes) -> None:
-        assert self._process.stdin is not None
         with suppress(BrokenPipeError, ConnectionResetError):
-            self._process.stdin.write(words)
-            await self._process.stdin.drain()
+            self._carrier.write(words)
+            await self._carrier.drain()
         ready = asyncio.create_task(self._ready.wait())
         try:
             await asyncio.wait([ready, self._tasks[0]], timeout=READY_S, return_when=asyncio.FIRST_COMPLETED)
@@ -97,8 +85,8 @@ class Zygote:
         return not (
             self._retired
             or self._run is not None
-            or self._process.returncode is not None
-            or self._runs >= MOST_RUNS
+            or self._carrier.returncode is not None
+            or self._runs >= (self._most_runs or MOST_RUNS)
             or self._killed_in_a_row >= MOST_TIMEOUTS
             or time.monotonic() - self._started_s > MOST_AGE_S
         )
@@ -122,26 +110,22 @@ class Zygote:
 
     def send(self, kind: bytes, content: bytes = b"") -> None:
         """Send one frame (see `inside/relay.py`); a zygote that is gone does not make this fail."""
-        assert self._process.stdin is not None
-        if not self._process.stdin.is_closing():
-            self._process.stdin.write(kind + len(content).to_bytes(4, "big") + content)
+        self._carrier.write(kind + len(content).to_bytes(4, "big") + content)
 
     async def drain(self) -> None:
         """Wait until more may be sent."""
-        assert self._process.stdin is not None
-        await self._process.stdin.drain()
+        await self._carrier.drain()
 
     async def _listen(self) -> None:
-        assert self._process.stdout is not None
         why = "it ended"
         try:
             while True:
-                head = await self._process.stdout.readexactly(HEADER_BYTES)
+                head = await self._carrier.stdout.readexactly(HEADER_BYTES)
                 size = int.from_bytes(head[1:], "big")
                 if size > MOST_FRAME_BYTES:
                     why = "a frame is too long"
                     break
-                if not self._take(head[:1], await self._process.stdout.readexactly(size)):
+                if not self._take(head[:1], await self._carrier.stdout.readexactly(size)):
                     why = "a frame makes no sense"
                     break
         except asyncio.IncompleteReadError:
@@ -152,7 +136,7 @@ class Zygote:
             self._lose_run(-9)
             raise
         self.kill(why)
-        self._lose_run(await self._process.wait())
+        self._lose_run(await self._carrier.wait())
 
     def _lose_run(self, code: int) -> None:
         if self._run is not None:
@@ -184,25 +168,22 @@ class Zygote:
         return True
 
     async def _hear_complaints(self) -> None:
-        assert self._process.stderr is not None
-        while chunk := await self._process.stderr.read(CHUNK):
+        while chunk := await self._carrier.stderr.read(CHUNK):
             self._complaint = (self._complaint + chunk)[-COMPLAINT_BYTES:]
 
     def kill(self, why: str) -> None:
         """End it, and everything that runs in it, now."""
         self._retired = self._retired or why
-        kill_wall(self._process)
+        self._carrier.kill()
 
     async def end(self) -> None:
         """End it and wait until it is gone; safe to call twice."""
         self.kill("it was let go")
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        self._carrier.close_stdin()
         await asyncio.wait(self._tasks)
-        await self._process.wait()
+        await self._carrier.wait()
         # What it leaves behind dies a moment later than it; a loop that ends before complains in a traceback.
-        for stream in (self._process.stdout, self._process.stderr):
-            assert stream is not None
+        for stream in (self._carrier.stdout, self._carrier.stderr):
             with suppress(TimeoutError):
                 async with asyncio.timeout(KILL_S):
                     while await stream.read(CHUNK):

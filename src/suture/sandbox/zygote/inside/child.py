@@ -16,7 +16,7 @@ from typing import Any
 from suture.sandbox.inside import become, collect, kill_the_rest, lay, limit, watch
 from suture.sandbox.zygote.inside import kernel
 
-__all__ = ["live"]
+__all__ = ["Place", "live"]
 
 BOX_ID = 65534
 SHM_BYTES = 16 << 20
@@ -25,8 +25,25 @@ REPORT_FD = 3
 MOST_FDS = 1 << 16
 
 
+class Place:
+    """Where a zygote stands, and so what its children find.
+
+    Args:
+        namespaces: Whether each child is the first process of new namespaces, and mounts its own folders.
+            Else it uses those that are there, and there is one child only.
+        covered: Shown paths below `/tmp`, which each child gets anew.
+        emptied: Folders that each child covers with nothing.
+    """
+
+    def __init__(self, namespaces: bool, covered: list[str], emptied: list[str]) -> None:
+        self.namespaces = namespaces
+        self.covered = covered
+        self.emptied = emptied
+        self.user, self.group = os.getuid(), os.getgid()
+
+
 def live(
-    request: dict[str, Any], fds: tuple[int, int, int, int], code: bytes, covered: list[str]
+    request: dict[str, Any], fds: tuple[int, int, int, int], code: bytes, place: Place
 ) -> CodeType | None:
     """Be the child of a zygote; answers only in the process that is to run Python code.
 
@@ -34,13 +51,18 @@ def live(
         request: As packed on the host.
         fds: Stdin, stdout, stderr and the report's pipe.
         code: The system call filter.
-        covered: Shown paths below `/tmp`, which each run gets anew.
+        place: Where the zygote stands.
 
     Returns:
         What to run.
     """
     try:
-        settle(request["limits"], fds, covered)
+        for target, handle in enumerate(fds):
+            os.dup2(handle, target)
+        os.closerange(REPORT_FD + 1, MOST_FDS)
+        if place.namespaces:
+            settle(request["limits"], place)
+        os.chdir("/box")
         files, wall_s = request.pop("files"), request["wall_s"]
         forked = request["forked"] and not clashes(files)
         try:
@@ -68,24 +90,23 @@ def live(
     os._exit(0)
 
 
-def settle(limits: dict[str, int], fds: tuple[int, int, int, int], covered: list[str]) -> None:
-    """Take the new namespaces into use: one user, fresh folders, the program's own descriptors.
+def settle(limits: dict[str, int], place: Place) -> None:
+    """Take the new namespaces into use: one user, fresh folders.
 
     Args:
         limits: Of the run.
-        fds: What becomes 0, 1, 2 and 3.
-        covered: Shown paths below `/tmp`.
+        place: Where the zygote stands.
     """
     kernel.show()  # else these files belong to the machine's root
     write("/proc/self/setgroups", "deny")
-    write("/proc/self/uid_map", f"{BOX_ID} {BOX_ID} 1")
-    write("/proc/self/gid_map", f"{BOX_ID} {BOX_ID} 1")
+    write("/proc/self/uid_map", f"{BOX_ID} {place.user} 1")
+    write("/proc/self/gid_map", f"{BOX_ID} {place.group} 1")
     kernel.protect()
     safe = kernel.NO_SETUID | kernel.NO_DEVICES
     kernel.mount("proc", "/proc", safe | kernel.NO_PROGRAMS)
     kernel.mount("", "/proc/sys", kernel.BIND, source="/proc/sys")
     kernel.mount("", "/proc/sys", kernel.BIND | kernel.REMOUNT | kernel.READ_ONLY | kernel.NO_PROGRAMS | safe)
-    handles = [(path, os.open(path, os.O_PATH)) for path in covered]
+    handles = [(path, os.open(path, os.O_PATH)) for path in place.covered]
     size, inodes = limits["disk_mb"] << 20, limits["inodes"]
     for folder, most, files, mode in (
         ("/box", size, inodes, "0700"),
@@ -95,10 +116,8 @@ def settle(limits: dict[str, int], fds: tuple[int, int, int, int], covered: list
         kernel.mount("tmpfs", folder, safe, f"size={most},nr_inodes={files},mode={mode}")
     for path, handle in handles:
         uncover(path, handle)
-    os.chdir("/box")
-    for target, handle in enumerate(fds):
-        os.dup2(handle, target)
-    os.closerange(REPORT_FD + 1, MOST_FDS)
+    for folder in place.emptied:
+        kernel.mount("tmpfs", folder, safe | kernel.READ_ONLY, "size=4k,nr_inodes=2,mode=0555")
 
 
 def uncover(path: str, handle: int) -> None:
@@ -109,6 +128,7 @@ def uncover(path: str, handle: int) -> None:
     else:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT))
     kernel.mount("", path, kernel.BIND, source=f"/proc/self/fd/{handle}")
+    os.close(handle)
 
 
 def write(path: str, text: str) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 import select
+from contextlib import suppress
 
 __all__ = ["Host", "HostGone", "Relay"]
 
@@ -86,7 +87,7 @@ class Relay:
 
     Args:
         host: The host.
-        pid: The child.
+        pid: The child; -1 for every process in sight.
         stdin: Where its stdin is written.
         outputs: Descriptor -> kind of frame.
     """
@@ -144,7 +145,8 @@ class Relay:
                 self._paused = kind == b"p" and not self._killed
             elif kind == b"k":
                 self._killed, self._paused = True, False
-                os.kill(self._pid, SIGKILL)
+                with suppress(ProcessLookupError):  # all of them may have just ended
+                    os.kill(self._pid, SIGKILL)
             else:
                 raise HostGone
 

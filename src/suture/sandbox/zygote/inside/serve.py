@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Any
 
 from suture.sandbox.zygote.inside import kernel
-from suture.sandbox.zygote.inside.child import live
+from suture.sandbox.zygote.inside.child import Place, live
 from suture.sandbox.zygote.inside.modules import take_library
 from suture.sandbox.zygote.inside.relay import Host, HostGone, Relay
 
@@ -19,6 +19,9 @@ __all__ = ["main"]
 MOST_FDS = 1 << 16
 GROWTH = 1.2
 """Times the memory that it started with: more, and it is not what it was."""
+EVERYTHING = -1
+"""As `kill` has it: all processes but the first one, which is us."""
+SIGNAL_CODES = 128
 SLACK_PAGES = 1024
 """Pages that an allocator may keep for itself."""
 
@@ -29,13 +32,13 @@ class Zygote:
     Args:
         host: Whom.
         code: The system call filter of every child.
-        covered: Shown paths below `/tmp`, which each child gets anew.
+        place: Where it stands.
     """
 
-    def __init__(self, host: Host, code: bytes, covered: list[str]) -> None:
+    def __init__(self, host: Host, code: bytes, place: Place) -> None:
         self._host = host
         self._code = code
-        self._covered = covered
+        self._place = place
         self._state = observe()
         self._most_pages = int(kernel.resident_pages() * GROWTH) + SLACK_PAGES
 
@@ -59,7 +62,7 @@ class Zygote:
         request = unpack(content)  # a page that the child writes costs more than one of our own
         stdin, stdout, stderr, report = os.pipe(), os.pipe(), os.pipe(), os.pipe()
         try:
-            pid = kernel.clone()
+            pid = kernel.clone() if self._place.namespaces else os.fork()
         except OSError as fault:
             for handle in (*stdin, *stdout, *stderr, *report):
                 os.close(handle)
@@ -68,11 +71,15 @@ class Zygote:
             return None
         if pid == 0:
             fds = (stdin[0], stdout[1], stderr[1], report[1])
-            return live(request, fds, self._code, self._covered)
+            return live(request, fds, self._code, self._place)
         for handle in (stdin[0], stdout[1], stderr[1], report[1]):
             os.close(handle)
-        Relay(self._host, pid, stdin[1], {stdout[0]: b"o", stderr[0]: b"e", report[0]: b"r"}).run()
-        self._tell_end(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        target = pid if self._place.namespaces else EVERYTHING
+        Relay(self._host, target, stdin[1], {stdout[0]: b"o", stderr[0]: b"e", report[0]: b"r"}).run()
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if status < 0 and not self._place.namespaces:
+            status = SIGNAL_CODES - status  # here a program can reach its supervisor, and only it would
+        self._tell_end(status)
         return None
 
     def _tell_end(self, status: int) -> None:
@@ -135,6 +142,9 @@ def main() -> CodeType | None:
         exec(compile(settings["preload"], "<preload>", "exec", dont_inherit=True), {"__name__": "preload"})
         gc.collect()
         gc.freeze()
-        return Zygote(host, bytes.fromhex(settings["filter"]), settings["covered"]).serve()
+        place = Place(settings["namespaces"], settings["covered"], settings["emptied"])
+        if not place.namespaces and os.getpid() != 1:
+            sys.exit("only the first process of a PID namespace may serve without namespaces for each run")
+        return Zygote(host, bytes.fromhex(settings["filter"]), place).serve()
     except HostGone:
         sys.exit(0)

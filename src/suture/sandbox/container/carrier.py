@@ -1,0 +1,156 @@
+"""A container that carries a zygote: its streams come through one socket of the engine's."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from suture.errors import SandboxBroken
+from suture.sandbox.container.engine import Engine, runtime_of
+from suture.sandbox.launch import WallNotBuilt
+
+__all__ = ["ContainerCarrier"]
+
+HEADER_BYTES = 8
+"""Of each piece of output: which stream, three zeros, a big-endian u32 of the bytes that follow."""
+STDOUT, STDERR = 1, 2
+KILLED = -9
+
+
+class ContainerCarrier:
+    """A container of ours; see `zygote.carrier.Carrier`. Make it with `ContainerCarrier.start`."""
+
+    def __init__(
+        self, engine: Engine, container: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.container = container
+        self.stdout, self.stderr = asyncio.StreamReader(), asyncio.StreamReader()
+        self._engine = engine
+        self._reader = reader
+        self._writer = writer
+        self._ended = False
+        self._removal: asyncio.Future[None] | None = None
+        self._sorting = asyncio.create_task(self._sort())
+
+    @classmethod
+    async def start(
+        cls, engine: Engine, config: Mapping[str, Any], runtime: str | None = None
+    ) -> ContainerCarrier:
+        """Create and start a container, holding on to its streams.
+
+        Args:
+            engine: Where.
+            config: As the SDK's `create_container_from_config` takes it.
+            runtime: The runtime it must have, where that matters.
+
+        Raises:
+            WallNotBuilt: The engine refused, or took another runtime.
+        """
+        making = asyncio.ensure_future(asyncio.to_thread(_make, engine, config, runtime))
+        try:
+            container, line = await asyncio.shield(making)
+        except asyncio.CancelledError:
+            # What the engine has begun cannot be called off; it is undone.
+            with suppress(WallNotBuilt):
+                container, line = await making
+                line.close()
+                await asyncio.to_thread(_remove, engine, container)
+            raise
+        reader, writer = await asyncio.open_connection(sock=line)
+        return cls(engine, container, reader, writer)
+
+    async def _sort(self) -> None:
+        streams = {STDOUT: self.stdout, STDERR: self.stderr}
+        try:
+            while True:
+                head = await self._reader.readexactly(HEADER_BYTES)
+                piece = await self._reader.readexactly(int.from_bytes(head[4:], "big"))
+                if head[0] in streams:
+                    streams[head[0]].feed_data(piece)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            for stream in streams.values():
+                stream.feed_eof()
+
+    def write(self, data: bytes) -> None:
+        """Take bytes for the zygote's stdin; one that is gone does not make this fail."""
+        if not self._writer.is_closing():
+            self._writer.write(data)
+
+    async def drain(self) -> None:
+        """Wait until more may be written; raises `ConnectionError` where it is gone."""
+        await self._writer.drain()
+
+    def close_stdin(self) -> None:
+        """Let the zygote see the end; safe to call twice."""
+        self._writer.close()
+
+    @property
+    def returncode(self) -> int | None:
+        """Negative once it is gone; how it ended is of no interest."""
+        return KILLED if self._ended else None
+
+    def kill(self) -> None:
+        """Remove the container with everything that runs in it; safe to call twice."""
+        if self._removal is None:
+            loop = asyncio.get_running_loop()
+            self._removal = loop.run_in_executor(None, _remove, self._engine, self.container)
+
+    async def wait(self) -> int:
+        """Wait until the container is gone."""
+        await asyncio.wait([self._sorting])
+        self.kill()
+        assert self._removal is not None
+        await asyncio.wait([self._removal])
+        self._ended = True
+        self._writer.close()
+        return KILLED
+
+
+def _make(engine: Engine, config: Mapping[str, Any], runtime: str | None) -> tuple[str, socket.socket]:
+    made: list[str] = []
+
+    def work(client: Any) -> socket.socket:
+        made.append(str(client.create_container_from_config(dict(config))["Id"]))
+        # Attached before it starts: no byte is missed, and none is buffered by the HTTP client.
+        streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        attached: Any = client.attach_socket(made[0], params=streams)
+        line = socket.socket(fileno=socket.dup(attached.fileno()))
+        attached.close()
+        try:
+            client.start(made[0])
+            if runtime is not None:
+                _check_runtime(engine, made[0], Path(runtime).name)
+        except BaseException:
+            line.close()
+            raise
+        line.setblocking(False)
+        return line
+
+    try:
+        line = engine.ask_now(work)
+        return made[0], line
+    except SandboxBroken as fault:
+        if made:
+            _remove(engine, made[0])
+        raise WallNotBuilt(str(fault)) from fault
+
+
+def _check_runtime(engine: Engine, container: str, wanted: str) -> None:
+    found = runtime_of(engine.client, container, podman=engine.podman)
+    if found != wanted:
+        # Podman's service takes no runtime from its clients, and does not say so.
+        raise SandboxBroken(
+            f"{engine.version} took the runtime {found!r}, not {wanted!r}",
+            remedy=f"start it with that one: `podman --runtime {wanted} system service`",
+        )
+
+
+def _remove(engine: Engine, container: str) -> None:
+    with suppress(SandboxBroken):  # it removes itself once it ends, and is then not there
+        engine.ask_now(lambda client: client.remove_container(container, v=True, force=True))

@@ -1,0 +1,35 @@
+"""The first words of a container: the system call filter, then the program that comes after it.
+
+Started as `python -I -S -B -c SOURCE FILTER PROGRAM...`; the filter is hexadecimal. A project's interpreter
+runs code of its packages before it runs a word of ours, and must not do so without the filter.
+"""
+
+import ctypes
+import os
+import sys
+
+SET_SECCOMP, SET_NO_NEW_PRIVILEGES, SECCOMP_MODE_FILTER = 22, 38, 2
+
+
+class Program(ctypes.Structure):
+    """`struct sock_fprog` of `linux/filter.h`."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
+
+
+def main() -> None:
+    """Install the filter for good and become the program."""
+    code = bytes.fromhex(sys.argv[1])
+    program = Program(len(code) // 8, code)
+    call = ctypes.CDLL(None, use_errno=True).prctl
+    for words in (
+        (SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0),
+        (SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0),
+    ):
+        if call(*words) != 0:
+            sys.exit(f"no system call filter: {os.strerror(ctypes.get_errno())}")
+    os.execv(sys.argv[2], sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""What a container is made of, in the engine's words."""
+
+from __future__ import annotations
+
+import importlib
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from suture.languages import Interpreter
+from suture.sandbox.contract import BOX, Mount, ProgramLimits
+from suture.sandbox.seccomp import own_filter
+from suture.sandbox.staging import UIDS
+from suture.sandbox.zygote.bundle import boot_source
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+__all__ = ["EMPTIED", "Recipe"]
+
+MIB = 1 << 20
+SHM = "16m"
+MOST_PROCESSES = 4096
+MOST_FILES = 1024
+"""Of each process; an engine that runs as a limited root can give no more."""
+BASE_MB = 64
+"""Memory that a zygote itself may hold."""
+EMPTIED = ("/sys", "/run", "/var/tmp", "/dev/mqueue")
+"""Folders that an engine makes and that each run would share with the next, or that tell about the host."""
+
+
+@cache
+def _gate_source() -> str:
+    return resources.files("suture.sandbox.container").joinpath("gate.py").read_text("utf-8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A container, before it is made.
+
+    Attributes:
+        image: Its root.
+        mounts: What it shows of the host, read-only.
+        own: The interpreter for our own programs.
+        start: The zygote's first words.
+        limits: Of the run, or of the runs.
+        labels: What it is known by.
+        runtime: The engine's runtime, where not its default.
+        namespaces: Whether its zygote makes new namespaces for each run; else it serves one.
+        podman: Whether the engine is Podman.
+    """
+
+    image: str
+    mounts: Sequence[Mount]
+    own: Interpreter
+    start: Sequence[str]
+    limits: ProgramLimits
+    labels: Mapping[str, str]
+    runtime: str | None
+    namespaces: bool
+    podman: bool
+
+    def config(self, client: APIClient) -> dict[str, Any]:
+        """As the SDK's `create_container_from_config` takes it."""
+        uid = secrets.choice(UIDS)
+        command = (
+            *(self.own.executable, "-I", "-S", "-B", "-c", _gate_source()),
+            *(own_filter(namespaces=self.namespaces).hex(), *self.start, boot_source()),
+        )
+        host = self._host_config(client)
+        if self.namespaces and not self.podman:
+            # Docker's own command line does the same for `--security-opt systempaths=unconfined`.
+            host.update({"MaskedPaths": [], "ReadonlyPaths": []})
+        config: dict[str, Any] = client.create_container_config(
+            self.image,
+            list(command[1:]),
+            entrypoint=[command[0]],
+            user=f"{uid}:{uid}",
+            hostname="box",
+            stdin_open=True,
+            tty=False,
+            working_dir="/",
+            environment={"LANG": "C.UTF-8", "LD_BIND_NOW": "1"},
+            labels=dict(self.labels),
+            network_disabled=True,
+            host_config=host,
+        )
+        return config
+
+    def _host_config(self, client: APIClient) -> Any:
+        types = importlib.import_module("docker.types")
+        total = (self.limits.total_memory_mb + BASE_MB) * MIB
+        return client.create_host_config(
+            mounts=[
+                types.Mount(mount.target, mount.source, type="bind", read_only=True) for mount in self.mounts
+            ],
+            tmpfs=self._folders(),
+            shm_size=SHM,
+            read_only=True,
+            network_mode="none",
+            ipc_mode="private",
+            cap_drop=["ALL"],
+            security_opt=self._security(),
+            mem_limit=total,
+            memswap_limit=total,
+            pids_limit=MOST_PROCESSES,
+            ulimits=[
+                types.Ulimit(name="nofile", soft=MOST_FILES, hard=MOST_FILES),
+                types.Ulimit(name="nproc", soft=MOST_PROCESSES, hard=MOST_PROCESSES),
+                types.Ulimit(name="core", soft=0, hard=0),
+            ],
+            # Its stdout is a conversation, which an engine would otherwise keep on disk.
+            log_config=types.LogConfig(type="none"),
+            auto_remove=True,
+            runtime=self.runtime,
+        )
+
+    def _folders(self) -> dict[str, str]:
+        """Folders in memory; the small ones stand where Podman would put large ones."""
+        small = {folder: "size=64k,mode=0555" for folder in ("/run", "/var/tmp")}
+        if self.namespaces:
+            return {**small, "/tmp": "size=64k,mode=0555"}
+        size = f"size={self.limits.disk_mb}m,exec,mode=1777"
+        return {**small, "/tmp": size, BOX: size}
+
+    def _security(self) -> list[str]:
+        """New namespaces and mounts need what engines forbid by default; our filter stands in for it."""
+        opened = ["seccomp=unconfined", "apparmor=unconfined"] if self.namespaces else []
+        if self.namespaces and self.podman:
+            opened.append("systempaths=unconfined")
+        return ["no-new-privileges", "label=disable", *opened]

@@ -1,0 +1,108 @@
+"""What all backends do alike: a request becomes a program that runs, is talked with, and is ended."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from suture.errors import SandboxBroken
+from suture.sandbox.channel import FrameChannel
+from suture.sandbox.contract import Capabilities, RunRequest, RunResult
+from suture.sandbox.copying import plain_request
+from suture.sandbox.launch import Program, WallNotBuilt
+from suture.sandbox.running import Running
+
+__all__ = ["ProgramSandbox", "trial"]
+
+
+class ProgramSandbox(ABC):
+    """A `contract.Sandbox`, but for what it is made of: a backend says how a request's `Running` is begun."""
+
+    name: str
+
+    def __init__(self) -> None:
+        self._programs: set[Program] = set()
+
+    @abstractmethod
+    def begin(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
+        """Begin to run a request that has been checked; on leaving, all of it is let go.
+
+        Raises:
+            WallNotBuilt: What builds the wall gave up.
+        """
+        ...
+
+    @abstractmethod
+    async def capabilities(self) -> Capabilities:
+        """What this wall means to do here; see `contract.Sandbox`."""
+        ...
+
+    async def run(self, request: RunRequest) -> RunResult:
+        """Run a program to its end.
+
+        Raises:
+            UsageError: The request is not acceptable.
+            SandboxUnavailable: No wall can be built here.
+            SandboxBroken: The wall failed.
+        """
+        async with self._started(request) as program:
+            feeding = asyncio.create_task(program.feed())
+            try:
+                return await program.result()
+            finally:
+                feeding.cancel()
+
+    @asynccontextmanager
+    async def open(self, request: RunRequest) -> AsyncIterator[FrameChannel]:
+        """Start a program to talk with; leaving the context kills its whole tree.
+
+        Raises:
+            UsageError: The request is not acceptable.
+            SandboxUnavailable: No wall can be built here.
+            SandboxBroken: The wall failed.
+        """
+        async with self._started(request) as program:
+            yield FrameChannel(program)
+
+    async def close(self) -> None:
+        """Kill everything that still runs; safe to call twice."""
+        for program in tuple(self._programs):
+            await program.end()
+
+    @asynccontextmanager
+    async def _started(self, request: RunRequest) -> AsyncIterator[Program]:
+        plain_request(request)
+        try:
+            async with self.begin(request) as running:
+                program = await Program.start(request, running)
+                self._programs.add(program)
+                try:
+                    yield program
+                finally:
+                    self._programs.discard(program)
+                    await program.end()
+        except WallNotBuilt as fault:
+            raise SandboxBroken(f"{self.name} could not build the wall: {fault}") from fault
+
+
+async def trial(started: AbstractAsyncContextManager[Running], request: RunRequest) -> str:
+    """What goes wrong with a wall; empty where nothing does.
+
+    Args:
+        started: The wall, about to be built.
+        request: What to try it with.
+    """
+    try:
+        async with started as running:
+            program = await Program.start(request, running)
+            try:
+                result = await program.result()
+            finally:
+                await program.end()
+    except (WallNotBuilt, SandboxBroken, OSError) as fault:
+        return str(fault) or "it ended without a word"
+    if result.status == "ok":
+        return ""
+    return result.stderr.decode("utf-8", "replace").strip() or f"a trial {result.status}"

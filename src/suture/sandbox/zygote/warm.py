@@ -1,0 +1,120 @@
+"""Which zygote a request needs, and runs in such zygotes; how one is started is the backend's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from suture.errors import SandboxBroken
+from suture.languages import Interpreter
+from suture.sandbox.contract import Mount, RunRequest
+from suture.sandbox.copying import pack_for_zygote
+from suture.sandbox.launch import WallNotBuilt
+from suture.sandbox.running import Running
+from suture.sandbox.zygote.keeper import ZygoteKeeper
+from suture.sandbox.zygote.process import Zygote
+
+__all__ = ["WarmRuns", "ZygoteKind", "bare_kind"]
+
+FORKED_VARIABLES = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+"""Settings of an interpreter that can still be made after it has started."""
+PRELOAD_LIMITS = ("/usr/bin/prlimit", f"--as={8 << 30}", "--nproc=4096", "--cpu=300", "--core=0", "--")
+"""A project's environment may hold code that nobody has read, and it runs before any run's own limits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZygoteKind:
+    """What a zygote has been made ready for.
+
+    Attributes:
+        start: The interpreter and its options; the boot program is its last word.
+        modules: Modules that it has imported, as a request brings them.
+        preload: Code that it has run.
+    """
+
+    start: tuple[str, ...]
+    modules: tuple[tuple[str, bytes], ...] = ()
+    preload: str = ""
+
+
+def bare_kind(own: Interpreter, request: RunRequest) -> ZygoteKind:
+    """The kind that can serve any request."""
+    start = (own.executable, "-I", "-S", "-B", "-c")
+    return ZygoteKind(start=start, modules=tuple(request.modules.items()))
+
+
+class WarmRuns:
+    """Runs requests in zygotes that wait behind walls.
+
+    Args:
+        own: The interpreter for our own programs.
+    """
+
+    def __init__(self, own: Interpreter) -> None:
+        self._own = own
+        self._zygotes = ZygoteKeeper()
+        self._not_preloaded: set[ZygoteKind] = set()
+
+    async def close(self) -> None:
+        """End what waits; safe to call twice."""
+        await self._zygotes.close()
+
+    @asynccontextmanager
+    async def begin(
+        self,
+        request: RunRequest,
+        mounts: Sequence[Mount],
+        start: Callable[[Sequence[Mount], ZygoteKind], Awaitable[Zygote]],
+        *,
+        place: Hashable = None,
+    ) -> AsyncIterator[Running]:
+        """A fork of a process that waits behind a wall.
+
+        Args:
+            request: What to run.
+            mounts: What to show, as planned.
+            start: Starts a zygote with these mounts, of this kind.
+            place: What else a zygote must have been started for.
+
+        Raises:
+            WallNotBuilt: The wall's builder gave up.
+            SandboxBroken: What should stand did neither stand nor end.
+        """
+        # With inodes in the key, an environment that was made anew is not taken for the old one.
+        facts = ((mount, os.stat(mount.source)) for mount in mounts)  # noqa: PTH116 - no disk is waited for
+        try:
+            key = tuple((mount, status.st_dev, status.st_ino) for mount, status in facts)
+        except OSError as fault:
+            raise WallNotBuilt(str(fault)) from fault
+        for kind in self._kinds(request):
+            packed = pack_for_zygote(request, forked=bool(kind.preload))
+            async with AsyncExitStack() as held:
+                fresh = partial(start, mounts, kind)
+                try:
+                    zygote = await held.enter_async_context(
+                        self._zygotes.lease((place, key, kind), fresh, dear=bool(kind.preload))
+                    )
+                except (WallNotBuilt, SandboxBroken):
+                    if not kind.preload:
+                        raise
+                    self._not_preloaded.add(kind)
+                    continue
+                yield zygote.begin(packed)
+                return
+
+    def _kinds(self, request: RunRequest) -> Iterator[ZygoteKind]:
+        """What may serve a request, best first."""
+        preloaded = ZygoteKind(start=(*PRELOAD_LIMITS, *request.argv[:1], "-c"), preload=request.preload)
+        variables = {name for name in request.env if name.startswith("PYTHON")}
+        if (
+            request.preload
+            and request.argv[1:2] == ("-m",)
+            and len(request.argv) > 2
+            and variables <= FORKED_VARIABLES
+            and preloaded not in self._not_preloaded
+        ):
+            yield preloaded
+        yield bare_kind(self._own, request)
