@@ -2,3 +2,19 @@
 
 Hidden checks are opened here and nowhere else, and only after a run has ended.
 """
+
+from suture.evals.datasets import DATASETS, load_problems
+from suture.evals.grading import Grade, grade_code, validate_reference
+from suture.evals.problem import REGIMES, Problem, Regime, task_of
+
+__all__ = [
+    "DATASETS",
+    "REGIMES",
+    "Grade",
+    "Problem",
+    "Regime",
+    "grade_code",
+    "load_problems",
+    "task_of",
+    "validate_reference",
+]

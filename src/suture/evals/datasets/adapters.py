@@ -1,0 +1,146 @@
+"""From one record of a set to a problem.
+
+Two shapes are read: the one that a set is published in, and the common one (`id`, `prompt`, `reference`,
+`buggy`, `visible_tests`, `hidden_tests`) that local collections are kept in.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from suture.evals.problem import Problem
+from suture.roles.python_code import parsed
+
+__all__ = ["Adapter", "evalplus", "humaneval", "humanevalfix", "mbpp", "quixbugs"]
+
+Record = Mapping[str, Any]
+Make = Callable[..., Problem]
+"""`Problem` with what is the same for the whole set filled in."""
+Adapter = Callable[[Record, Make], Problem]
+
+
+def humaneval(record: Record, make: Make) -> Problem:
+    """HumanEval. Visible are the examples in the docstring."""
+    if "task_id" not in record:
+        return _common(record, make, statement=record["prompt"])
+    prompt, name = record["prompt"], record["entry_point"]
+    return make(
+        id=record["task_id"],
+        kind="write",
+        statement=prompt,
+        entry_point=name,
+        hidden=f"{record['test']}\n\ncheck({name})\n",
+        reference=prompt + record["canonical_solution"],
+    )
+
+
+def mbpp(record: Record, make: Make) -> Problem:
+    """MBPP. Visible is the first of the tests, which stands in the statement and is graded too."""
+    if "test_list" not in record:
+        return _common(record, make, statement=record["prompt"], visible=record["visible_tests"])
+    imports = list(record.get("test_imports", ()))
+    first, *_ = record["test_list"]
+    return make(
+        id=f"MBPP/{record['task_id']}",
+        kind="write",
+        statement=f"{record['prompt']}\n{first}",
+        entry_point=_defined_and_called(record["code"], first),
+        visible="\n".join([*imports, first]),
+        hidden="\n".join([*imports, *record["test_list"]]),
+        reference=record["code"],
+    )
+
+
+def quixbugs(record: Record, make: Make) -> Problem:
+    """QuixBugs: a program with a one-line bug, and its failing suite, which a user would have too."""
+    return _common(record, make, kind="heal", given=record["buggy"], visible=record["hidden_tests"])
+
+
+def humanevalfix(record: Record, make: Make) -> Problem:
+    """HumanEvalFix with docstrings: a HumanEval function with a bug planted in it.
+
+    One record's example tests are no Python; there the examples in the statement are visible.
+    """
+    visible = record["visible_tests"] if parsed(record["visible_tests"]) else ""
+    return _common(record, make, kind="heal", given=record["buggy"], visible=visible)
+
+
+def evalplus(record: Record, make: Make) -> Problem:
+    """HumanEval+ and MBPP+ as EvalPlus publishes them: inputs, and a reference that says what is right.
+
+    Visible is what is visible in the set they extend: the docstring's examples, or the assert in the
+    statement. A result within the record's `atol` (at least 1e-6 for floats) of the reference's is right.
+    """
+    prompt, name = record["prompt"], record["entry_point"]
+    reference = f"{prompt}\n{record['canonical_solution']}"
+    inputs = [*record["base_input"], *record["plus_input"]]
+    return make(
+        id=record["task_id"],
+        kind="write",
+        statement=prompt,
+        entry_point=name,
+        visible="\n".join(line.strip() for line in prompt.splitlines() if line.strip().startswith("assert ")),
+        hidden=AGREE.format(
+            reference=reference, name=name, inputs=repr(inputs), atol=repr(float(record.get("atol") or 0))
+        ),
+        reference=reference,
+    )
+
+
+AGREE = """
+def _agree(got, wanted, atol):
+    if isinstance(wanted, float) or isinstance(got, float):
+        if wanted != wanted or got != got:
+            return wanted != wanted and got != got
+        return wanted == got or abs(got - wanted) <= max(atol, 1e-6 * abs(wanted) if atol == 0 else atol)
+    if isinstance(wanted, (list, tuple)) and isinstance(got, (list, tuple)):
+        return len(got) == len(wanted) and all(map(lambda pair: _agree(*pair, atol), zip(got, wanted)))
+    if isinstance(wanted, dict) and isinstance(got, dict):
+        return got.keys() == wanted.keys() and all(_agree(got[k], wanted[k], atol) for k in wanted)
+    return got == wanted
+
+def _reference():
+    scope = {{}}
+    exec({reference!r}, scope)
+    return scope[{name!r}]
+
+def _check(candidate):
+    import copy
+    right = _reference()
+    for arguments in {inputs}:
+        wanted = right(*copy.deepcopy(arguments))
+        assert _agree(candidate(*copy.deepcopy(arguments)), wanted, {atol})
+
+_check({name})
+"""
+"""The reference is computed where the tests run, never where the candidate does."""
+
+
+def _common(
+    record: Record,
+    make: Make,
+    *,
+    kind: str = "write",
+    statement: str = "",
+    given: str = "",
+    visible: str = "",
+) -> Problem:
+    return make(
+        id=record["id"],
+        kind=kind,
+        statement=statement or record["instruction"],
+        entry_point=record["entry_point"],
+        given=given,
+        visible=visible,
+        hidden=record["hidden_tests"],
+        reference=record["reference"],
+    )
+
+
+def _defined_and_called(code: str, test: str) -> str:
+    """The function of the code that a test calls."""
+    called = {node.id for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Name)}
+    defined = [node.name for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)]
+    return next((name for name in reversed(defined) if name in called), defined[-1])

@@ -1,0 +1,101 @@
+"""Grading, after a run has ended: hidden checks, in a sandbox that no run has used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from suture.checks import grade
+from suture.errors import SandboxError
+from suture.evals.problem import Problem
+from suture.records import CheckOutcome, Evidence
+from suture.sandbox import Sandbox
+from suture.settings import SandboxSettings
+
+__all__ = ["Grade", "grade_code", "validate_reference"]
+
+Standing = Literal["right", "wrong", "timeout", "infra"]
+"""`infra` is the wall's fault, never the candidate's: such a task is left out and listed."""
+
+LEAST_WALL_S = 5.0
+SLOWER = 10
+"""A candidate may take this many times as long as the reference did."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grade:
+    """What the hidden checks say of one piece of code.
+
+    Attributes:
+        standing: How it stands.
+        evidence: How strong the verdict is; `split` unless the checks need live objects.
+        why: What went wrong, in one line.
+        wall_s: Seconds it took.
+    """
+
+    standing: Standing
+    evidence: Evidence = "split"
+    why: str = ""
+    wall_s: float = 0.0
+
+    @property
+    def right(self) -> bool:
+        """Whether every hidden check passed."""
+        return self.standing == "right"
+
+
+async def grade_code(
+    problem: Problem,
+    source: str,
+    sandbox: Sandbox,
+    settings: SandboxSettings,
+    *,
+    reference_s: float | None = None,
+) -> Grade:
+    """Run the hidden checks on a module.
+
+    Args:
+        problem: What it should solve.
+        source: The module; empty code is wrong, not an error.
+        sandbox: A wall that the run did not use.
+        settings: Its limits.
+        reference_s: How long the reference took here; the candidate may take ten times that, at least 5 s.
+    """
+    limit_s = settings.check_wall_s if reference_s is None else max(LEAST_WALL_S, SLOWER * reference_s)
+    started_s = time.monotonic()
+    try:
+        outcome = await grade(
+            source, problem.hidden, sandbox, settings, entry_point=problem.entry_point, wall_s=limit_s
+        )
+    except SandboxError as fault:
+        return Grade(standing="infra", why=str(fault))
+    return Grade(
+        standing=_standing(outcome),
+        evidence=outcome.evidence,
+        why=_why(outcome),
+        wall_s=time.monotonic() - started_s,
+    )
+
+
+async def validate_reference(
+    problems: Sequence[Problem], sandbox: Sandbox, settings: SandboxSettings
+) -> dict[str, Grade]:
+    """Grade each problem's own reference: one that fails makes its problem unfit to measure with."""
+    return {
+        problem.id: await grade_code(problem, problem.reference, sandbox, settings) for problem in problems
+    }
+
+
+def _standing(outcome: CheckOutcome) -> Standing:
+    if outcome.passed:
+        return "right"
+    return "timeout" if outcome.status == "timeout" else "wrong"
+
+
+def _why(outcome: CheckOutcome) -> str:
+    fact = outcome.counterexample
+    if outcome.passed or fact is None:
+        return ""
+    return (fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.got}")[:200]

