@@ -14,6 +14,7 @@ from suture.records import (
     Check,
     CheckOutcome,
     Counterexample,
+    Diagnosis,
     Event,
     Move,
     Result,
@@ -33,6 +34,7 @@ OUTCOME = CheckOutcome(
 VERDICT = Verdict(candidate="c", outcomes=(OUTCOME,), evidence="nonce", output="E", wall_s=1.5, notes=("n",))
 
 EXAMPLES: tuple[Any, ...] = (
+    Diagnosis(category="boundary", root_cause="stops one early", strategy="minimal", confidence=0.5),
     Task(
         statement="s",
         kind="heal",

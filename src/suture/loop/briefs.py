@@ -6,37 +6,27 @@ from suture.checks import Suite, refused_files
 from suture.loop.context import RunContext
 from suture.loop.focus import suspect_files
 from suture.loop.state import LoopState, TriedEntry
-from suture.models import Message
 from suture.records import Counterexample, Move, Verdict
-from suture.roles import Attempt, RepairBrief, WriteBrief, describe_fact, repair_messages, write_messages
+from suture.roles import Attempt, Brief, RepairBrief, WriteBrief, describe_fact
 from suture.workspace import overlay
 
-__all__ = ["Brief", "brief_for", "messages_for"]
-
-Brief = WriteBrief | RepairBrief
+__all__ = ["brief_for"]
 
 DIGEST = 3
 """Earlier attempts that a repair prompt lists."""
-MAX_TEST_CHARS = 4000
 
 
 def brief_for(
     move: Move, parent: TriedEntry | None, state: LoopState, context: RunContext, suite: Suite
-) -> tuple[Brief, tuple[str, ...]]:
-    """The brief of a move, and the files it shows."""
+) -> Brief:
+    """The brief of a move."""
     if move.kind == "sample" or parent is None:
         task = context.task
         tests = _visible_tests(context)
-        brief = WriteBrief(
+        return WriteBrief(
             statement=task.statement, module=task.module, entry_point=task.entry_point, tests=tests
         )
-        return brief, ()
     return _repair_brief(move, parent, state, context, suite)
-
-
-def messages_for(brief: Brief) -> tuple[Message, ...]:
-    """The prompt of a brief."""
-    return write_messages(brief) if isinstance(brief, WriteBrief) else repair_messages(brief)
 
 
 def _visible_tests(context: RunContext) -> str:
@@ -48,20 +38,12 @@ def _visible_tests(context: RunContext) -> str:
         for path, content in task.files.items()
         if path in task.test_command and path.endswith(".py")
     ]
-    return _first_lines("\n".join([*asserts, *files]))
-
-
-def _first_lines(text: str) -> str:
-    """As many whole lines as a prompt has room for, and how many were cut."""
-    if len(text) <= MAX_TEST_CHARS:
-        return text
-    kept = text[:MAX_TEST_CHARS].rpartition("\n")[0]
-    return f"{kept}\n# ... {text.count(chr(10)) - kept.count(chr(10))} more lines are not shown"
+    return "\n".join([*asserts, *files])
 
 
 def _repair_brief(
     move: Move, parent: TriedEntry, state: LoopState, context: RunContext, suite: Suite
-) -> tuple[RepairBrief, tuple[str, ...]]:
+) -> RepairBrief:
     task = context.task
     candidate = context.candidate(parent["blob"])
     verdict = context.verdict(parent["verdict"])
@@ -71,7 +53,7 @@ def _repair_brief(
     else:
         files = overlay(task.files, candidate.files)
         shown = suspect_files(files, facts, refused_files(dict.fromkeys(files, ""), suite))
-    brief = RepairBrief(
+    return RepairBrief(
         statement=task.statement,
         files=shown,
         entry_point=task.entry_point,
@@ -80,7 +62,6 @@ def _repair_brief(
         history=_digest(parent, state, context),
         strategy=move.strategy,
     )
-    return brief, tuple(shown)
 
 
 def _deciding_facts(verdict: Verdict, threshold: float) -> tuple[Counterexample, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from suture.checks import Suite, prepare_suite
 from suture.languages import Interpreter
@@ -11,8 +12,9 @@ from suture.loop.progress import Progress, Tried
 from suture.loop.proving import Prover
 from suture.loop.recipe import Recipe
 from suture.loop.state import LoopState, TriedEntry
-from suture.models import Model
+from suture.models import Model, Models, open_models
 from suture.records import Candidate, Task, Verdict, from_plain, to_plain
+from suture.roles import PromptBook
 from suture.sandbox import Sandbox
 from suture.settings import Settings
 
@@ -26,6 +28,7 @@ class RunContext:
     Attributes:
         interpreter: What `python` means in the task's test command; `None` where it has none.
         prove: Proves a healed candidate before it is handed over; without it nothing is proved.
+        prompts: The prompts of this run.
     """
 
     task: Task
@@ -38,7 +41,13 @@ class RunContext:
     recipe: Recipe
     interpreter: Interpreter | None = None
     prove: Prover | None = None
+    prompts: PromptBook = field(default_factory=PromptBook)
     _suite: Suite | None = field(default=None, init=False)
+
+    @cached_property
+    def models(self) -> Models:
+        """The model of every role."""
+        return open_models(self.settings, self.model)
 
     async def load_suite(self) -> Suite:
         """The task's checks, made ready when they are first needed, and so also after a resume."""

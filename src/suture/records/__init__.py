@@ -4,6 +4,7 @@ Everything that crosses a room, a checkpoint or the ledger is one of these, or b
 `from_plain` turn a record into JSON values and back.
 """
 
+from suture.records.diagnosis import Diagnosis, FaultCategory
 from suture.records.nouns import (
     Candidate,
     Check,
@@ -34,8 +35,10 @@ __all__ = [
     "CheckOutcome",
     "CheckStatus",
     "Counterexample",
+    "Diagnosis",
     "Event",
     "Evidence",
+    "FaultCategory",
     "FaultCause",
     "Move",
     "MoveKind",

@@ -1,28 +1,38 @@
 """Roles that ask a model: typed inputs, a YAML prompt, a typed answer.
 
-This room turns a task and facts into messages, and a reply into files. It never touches the sandbox, and it
-never decides anything: a reply with nothing usable in it is a `MalformedReply`, not a success.
+This room turns a task and facts into messages that fit, and a reply into files or into a record. It never
+touches the sandbox, and it never decides anything: a reply with nothing usable in it is a `MalformedReply`,
+not a success.
 """
 
-from suture.roles.coder import (
-    Attempt,
-    RepairBrief,
-    WriteBrief,
-    describe_fact,
-    repair_messages,
-    write_messages,
-)
+from suture.roles.coder import Brief, RepairBrief, WriteBrief, as_shown, coder_draft
 from suture.roles.coder_reply import files_from_reply
-from suture.roles.prompt_files import Prompt, load_prompt
+from suture.roles.diagnosis import DiagnosisReply, diagnosis_draft
+from suture.roles.fitting import Count, Draft, Fitted, Part, fit
+from suture.roles.prompt_book import PROMPTS_FOLDER, PromptBook, packaged_names, packaged_prompt
+from suture.roles.prompt_files import Prompt, parse_prompt
+from suture.roles.showing import Attempt, describe_fact
 
 __all__ = [
+    "PROMPTS_FOLDER",
     "Attempt",
+    "Brief",
+    "Count",
+    "DiagnosisReply",
+    "Draft",
+    "Fitted",
+    "Part",
     "Prompt",
+    "PromptBook",
     "RepairBrief",
     "WriteBrief",
+    "as_shown",
+    "coder_draft",
     "describe_fact",
+    "diagnosis_draft",
     "files_from_reply",
-    "load_prompt",
-    "repair_messages",
-    "write_messages",
+    "fit",
+    "packaged_names",
+    "packaged_prompt",
+    "parse_prompt",
 ]

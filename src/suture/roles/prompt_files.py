@@ -1,17 +1,73 @@
-"""Prompts as files: one YAML per role, with a version and declared variables."""
+"""A prompt file: the templates of one role, their variables, and which of their parts may shrink."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from suture.errors import UsageError
 from suture.records import content_hash
 
-__all__ = ["Prompt", "load_prompt"]
+__all__ = ["Prompt", "PromptTemplate", "ShrinkRule", "parse_prompt"]
+
+
+class FileModel(BaseModel):
+    """What stands in a file is checked: unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ShrinkRule(FileModel):
+    """How a part of a prompt gets smaller where there is little room. A part shrinks by whole pieces.
+
+    Attributes:
+        keep: Which pieces stay: the first, the last, or both ends.
+        least: How many stay in any case.
+        most: How many are shown however much room there is.
+        most_chars: How many characters are shown however much room there is.
+        cut: The line that stands where pieces were left out; `$cut` is their number.
+    """
+
+    keep: Literal["first", "last", "ends"]
+    least: int = Field(default=0, ge=0)
+    most: int | None = Field(default=None, ge=1)
+    most_chars: int | None = Field(default=None, ge=1)
+    cut: str
+
+
+class TemplateFile(FileModel):
+    """One template as the file has it; `variables` must be those that the text uses."""
+
+    text: str
+    variables: frozenset[str]
+    shrink: dict[str, ShrinkRule] | None = None
+
+
+class PromptFile(FileModel):
+    """A whole file."""
+
+    name: str
+    version: int = Field(ge=1)
+    templates: dict[str, TemplateFile] = Field(min_length=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptTemplate:
+    """A template that is known to be sound.
+
+    Attributes:
+        text: With `$variable` places.
+        variables: What must be given to fill it.
+        shrink: Variable -> how its value shrinks, in the order in which they are to shrink.
+    """
+
+    text: str
+    variables: frozenset[str]
+    shrink: Mapping[str, ShrinkRule]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,61 +77,89 @@ class Prompt:
     Attributes:
         name: The role.
         version: Counted up with each change of meaning.
-        templates: Template name -> its text, with `$variable` places.
-        variables: Template name -> the variables it declares.
+        templates: By name.
         hash: Content hash of all of it; stands in the ledger beside each call.
+        source: Where it was read: a path, or `packaged`.
     """
 
     name: str
     version: int
-    templates: dict[str, str]
-    variables: dict[str, frozenset[str]]
+    templates: Mapping[str, PromptTemplate]
     hash: str
+    source: str = "packaged"
 
     def render(self, template: str, **values: str) -> str:
         """Fill a template.
 
         Raises:
-            UsageError: A variable is missing, or one is given that the template does not declare.
+            UsageError: A variable is missing, or one is given that the template does not have.
         """
-        declared = self.variables[template]
-        if declared != values.keys():
-            odd = sorted(declared ^ values.keys())
+        found = self.templates[template]
+        if found.variables != values.keys():
+            odd = sorted(found.variables ^ values.keys())
             raise UsageError(
                 f"prompt {self.name!r}, template {template!r}: variables {odd} are missing or unknown"
             )
-        return Template(self.templates[template]).substitute(values).strip()
+        return Template(found.text).substitute(values).strip()
 
 
-@cache
-def load_prompt(name: str) -> Prompt:
-    """The prompt file of a role.
+def parse_prompt(raw: Any, source: str, packaged: Prompt | None = None) -> Prompt:
+    """Check what a prompt file says.
+
+    Args:
+        raw: What YAML made of the file.
+        source: Where it stands, for messages.
+        packaged: Our own prompt, where the file stands in its place. What the file leaves out is taken from
+            there, and what the role fills in must have a place: a variable may be left out of a text only
+            where its rule lets it shrink to nothing.
 
     Raises:
-        UsageError: There is no such file, or it is not a prompt.
+        UsageError: It is no prompt, or does not fit the role; the message says where.
     """
-    import yaml
-
-    source = files("suture.roles") / "prompts" / f"{name}.yaml"
     try:
-        return _parse(yaml.safe_load(source.read_text("utf-8")))
-    except FileNotFoundError as fault:
-        raise UsageError(f"there is no prompt called {name!r}") from fault
-
-
-def _parse(raw: dict[str, Any]) -> Prompt:
-    templates = {key: value["text"] for key, value in raw["templates"].items()}
-    variables = {key: frozenset(value["variables"]) for key, value in raw["templates"].items()}
-    for key, text in templates.items():
-        used = frozenset(Template(text).get_identifiers())
-        if used != variables[key]:
-            raise UsageError(
-                f"prompt {raw['name']!r}, template {key!r}: it uses {sorted(used)}, and declares otherwise"
-            )
+        file = PromptFile.model_validate(raw)
+    except ValidationError as fault:
+        first = fault.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise UsageError(f"{source}: {where}: {first['msg']}") from fault
+    if packaged is not None and file.name != packaged.name:
+        raise UsageError(f"{source}: its name is {file.name!r}, and the role's {packaged.name!r}")
+    templates = dict(packaged.templates) if packaged else {}
+    for name, given in file.templates.items():
+        where = f"{source}: template {name!r}"
+        if packaged is not None and name not in packaged.templates:
+            known = ", ".join(packaged.templates)
+            raise UsageError(f"{where} is none of the role's", remedy=f"one of {known}")
+        templates[name] = _checked(given, where, packaged.templates[name] if packaged else None)
+    plain = {name: _plain(template) for name, template in templates.items()}
+    content = {"name": file.name, "version": file.version, "templates": plain}
     return Prompt(
-        name=raw["name"],
-        version=raw["version"],
-        templates=templates,
-        variables=variables,
-        hash=content_hash(raw),
+        name=file.name, version=file.version, templates=templates, hash=content_hash(content), source=source
     )
+
+
+def _checked(given: TemplateFile, where: str, base: PromptTemplate | None) -> PromptTemplate:
+    form = Template(given.text)
+    if not form.is_valid():
+        raise UsageError(f"{where}: a $ stands alone", remedy="write $$ for a dollar sign")
+    used = frozenset(form.get_identifiers())
+    if used != given.variables:
+        odd = sorted(used ^ given.variables)
+        raise UsageError(f"{where}: {odd} are declared and not used, or used and not declared")
+    shrink = dict(given.shrink) if given.shrink is not None else dict(base.shrink) if base else {}
+    filled = base.variables if base else used
+    unknown = used - filled
+    missing = {name for name in filled - used if name not in shrink or shrink[name].least > 0}
+    if unknown or missing:
+        odd = sorted(unknown | missing)
+        raise UsageError(f"{where}: its variables must be {sorted(filled)}; {odd} are unknown or missing")
+    rigid = shrink.keys() - (base.shrink.keys() if base else used)
+    if rigid:
+        raise UsageError(f"{where}: {sorted(rigid)} cannot shrink")
+    return PromptTemplate(text=given.text, variables=filled, shrink=shrink)
+
+
+def _plain(template: PromptTemplate) -> dict[str, Any]:
+    # A list, because the order of the rules is part of what they say.
+    rules = [[name, rule.model_dump()] for name, rule in template.shrink.items()]
+    return {"text": template.text, "variables": sorted(template.variables), "shrink": rules}

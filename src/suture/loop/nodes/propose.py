@@ -8,19 +8,16 @@ from typing import Any, TypedDict
 from langgraph.runtime import Runtime
 
 from suture.checks import Suite, refused_files
-from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError, ModelTimeout
+from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError, ModelUnreachable
 from suture.ledger import branch_of_round
-from suture.loop.briefs import brief_for, messages_for
+from suture.loop.answering import answered
+from suture.loop.briefs import brief_for
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState, Proposal, TriedEntry
-from suture.models import Message, Reply, Sampling, count_upper_bound
 from suture.records import Candidate, Move, from_plain
-from suture.roles import files_from_reply, load_prompt
+from suture.roles import RepairBrief, files_from_reply
 
 __all__ = ["Branch", "propose"]
-
-LEAST_REPLY_TOKENS = 64
-"""A reply that may be no longer than this is not worth asking for."""
 
 
 class Branch(TypedDict):
@@ -47,15 +44,20 @@ async def _carried_out(branch: Branch, context: RunContext) -> Proposal:
     except (ModelAuthError, asyncio.CancelledError):
         raise
     except (ModelError, BudgetExceeded) as fault:
+        if isinstance(fault, ModelUnreachable) and not _was_answered(context):
+            raise  # nobody listens and nobody ever did: that is for the user to set right
         context.ledger.append("move.failed", {"kind": type(fault).__name__, "message": str(fault)})
         return _nothing(branch["state"], fault)
+
+
+def _was_answered(context: RunContext) -> bool:
+    return any(event.kind == "model.called" for event in context.ledger.events)
 
 
 async def _proposal(move: Move, state: LoopState, context: RunContext) -> Proposal:
     parent = next((entry for entry in state["tried"] if entry["candidate"] == move.parent), None)
     suite = await context.load_suite()
-    brief, shown = brief_for(move, parent, state, context, suite)
-    reply = await _ask(messages_for(brief), move, context)
+    brief, reply = await answered(brief_for(move, parent, state, context, suite), move, context)
     written = files_from_reply(reply, brief)
     inherited = dict(context.candidate(parent["blob"]).files) if parent else {}
     candidate = Candidate(
@@ -74,7 +76,7 @@ async def _proposal(move: Move, state: LoopState, context: RunContext) -> Propos
             "parent": candidate.parent,
             "label": candidate.label,
             "call": reply.call_hash,
-            "shown": sorted(shown),
+            "shown": sorted(brief.files) if isinstance(brief, RepairBrief) else [],
             "files": sorted(written),
         },
     )
@@ -137,50 +139,3 @@ def _label(move: Move) -> str:
         f"repair {move.index + 1}, {move.strategy}" if move.kind == "repair" else f"sample {move.index + 1}"
     )
     return f"{what}, {how}"
-
-
-async def _ask(messages: tuple[Message, ...], move: Move, context: RunContext) -> Reply:
-    """One paid call: its cost is reserved first, and what it really cost is written down after."""
-    budget = context.budget
-    bound = count_upper_bound(messages)
-    most = context.settings.model.max_tokens
-    left = budget.remaining_tokens()
-    if left is not None and left - bound < most:
-        most = max(left - bound, LEAST_REPLY_TOKENS)
-    reservation = budget.reserve(f"{move.kind} {move.index}", attempts=1, tokens=bound + most)
-    sampling = Sampling(temperature=move.temperature, max_tokens=most, index=move.index)
-    try:
-        async with budget.time_limit():
-            reply = await context.model.complete(messages, sampling)
-    except MalformedReply:
-        budget.settle(reservation, model_calls=1)
-        raise
-    except (BudgetExceeded, ModelTimeout):
-        budget.write_off(reservation)
-        raise
-    except BaseException:
-        budget.release(reservation)
-        raise
-    context.ledger.append(
-        "model.called",
-        {
-            "call": reply.call_hash,
-            "model": reply.model,
-            "prompt": load_prompt("coder").hash,
-            "prompt_tokens": reply.prompt_tokens,
-            "completion_tokens": reply.completion_tokens,
-            "finish": reply.finish,
-            "seconds": round(reply.seconds, 3),
-            "replayed": reply.replayed,
-        },
-    )
-    if reply.replayed and not reply.from_run:
-        budget.settle(reservation)  # this run has paid for it before
-    else:
-        budget.settle(
-            reservation,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            model_calls=0 if reply.replayed else 1,
-        )
-    return reply
