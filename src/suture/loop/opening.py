@@ -17,6 +17,7 @@ from suture.loop.context import RunContext
 from suture.loop.recipe import load_recipe
 from suture.models import Model, RecordedModel, ReplySource
 from suture.records import Task
+from suture.roles import PROMPTS_FOLDER, PromptBook
 from suture.sandbox import Sandbox, discover_interpreter, open_sandbox
 from suture.settings import Settings
 from suture.store import open_checkpointer
@@ -31,7 +32,8 @@ class Opening:
     Attributes:
         task: What is wanted.
         settings: The knobs.
-        project: The folder it is about; decides what `python` means in its test command.
+        project: The folder it is about; decides what `python` means in its test command,
+            and may have prompts of its own.
         model: Who answers.
         sandbox: The wall; the settings' where not given.
         folder: The folder of a run that goes on; a new one where not given.
@@ -94,6 +96,7 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 settings=settings,
                 recipe=recipe,
                 interpreter=interpreter,
+                prompts=PromptBook(wanted.project / PROMPTS_FOLDER),
             )
             async with open_checkpointer(settings.paths.home / "checkpoints.db") as checkpointer:
                 yield context, checkpointer
