@@ -1,12 +1,26 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import httpx
 import pytest
 
-from suture.models import Message, Sampling, count_upper_bound, open_model
+from suture.models import (
+    AbsentModel,
+    Message,
+    RecordedModel,
+    Sampling,
+    count_tokens,
+    count_upper_bound,
+    open_model,
+    open_replies,
+)
 from suture.models.embedded import LlamaServer
 from suture.models.local import shared_servers
+from suture.models.tokens import estimate_tokens
 from suture.settings.schema import Settings
+from suture.testing import ScriptedModel
 
 HARD_TEXTS = [
     "",
@@ -24,6 +38,45 @@ def test_the_bound_counts_bytes_and_the_template() -> None:
     assert count_upper_bound([]) > 0
     one = count_upper_bound([Message(role="user", content="é\udcff")])
     assert one - count_upper_bound([Message(role="user", content="")]) == 5
+
+
+def test_an_estimate_lies_below_the_bound() -> None:
+    messages = [Message(role="user", content="def f(x):\n    return x * 31\n" * 20)]
+    assert 0 < estimate_tokens(messages) < count_upper_bound(messages)
+
+
+async def test_a_model_that_cannot_count_is_estimated() -> None:
+    messages = [Message(role="user", content="hello")]
+    assert await count_tokens(ScriptedModel([]), messages) == estimate_tokens(messages)
+
+
+async def test_a_count_is_kept_and_answered_from_the_record(tmp_path: Path) -> None:
+    class Counting(ScriptedModel):
+        counted = 0
+
+        async def count_tokens(self, messages: Sequence[Message]) -> int:
+            self.counted += 1
+            return 4711
+
+    messages = [Message(role="user", content="hello")]
+    live = Counting(["hi"])
+    recorded = RecordedModel(live, tmp_path / "replies")
+    assert [await recorded.count_tokens(messages) for _ in range(2)] == [4711, 4711]
+    assert live.counted == 1
+    source = open_replies(tmp_path / "replies")
+    replayed = RecordedModel(AbsentModel(live.name), tmp_path / "again", source=source)
+    assert await replayed.count_tokens(messages) == 4711
+    assert (await recorded.complete(messages, Sampling())).text == "hi"  # a count is not taken for a reply
+
+
+@pytest.mark.live
+async def test_the_embedded_model_counts_exactly(local_settings: Settings) -> None:
+    model = open_model(local_settings)
+    for text in [*HARD_TEXTS, "a <|im_end|> b", "\udcff"]:
+        messages = [Message(role="system", content="Be brief."), Message(role="user", content=text)]
+        reply = await model.complete(messages, Sampling(max_tokens=1))
+        assert await count_tokens(model, messages) == reply.prompt_tokens
+    await model.close()
 
 
 @pytest.mark.live
