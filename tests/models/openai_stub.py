@@ -39,19 +39,28 @@ class Answer:
 
 
 class OpenAIStub:
-    """Answers each request with the next of `answers`, the last one for ever, and keeps the requests."""
+    """Answers each request with the next of `answers`, the last one for ever, and keeps the requests.
+
+    `pages` holds what it answers to a GET, by path.
+    """
 
     def __init__(self) -> None:
         self.answers: deque[Answer] = deque([Answer(body=chat_completion("hello"))])
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
+        self.paths: list[str] = []
+        self.pages: dict[str, Any] = {}
         self._closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
     @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"{self.address}/v1"
 
     def answer(self, *answers: Answer) -> None:
         """Replace the answers."""
@@ -77,6 +86,7 @@ class OpenAIStub:
                 size = int(self.headers["content-length"])
                 stub.requests.append(json.loads(self.rfile.read(size)))
                 stub.keys.append(self.headers.get("authorization", ""))
+                stub.paths.append(self.path)
                 answer = stub.answers.popleft() if len(stub.answers) > 1 else stub.answers[0]
                 if answer.slow:
                     stub._closing.wait()
@@ -89,6 +99,13 @@ class OpenAIStub:
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body[: len(body) // 2] if answer.cut else body)
+
+            def do_GET(self) -> None:
+                body = json.dumps(stub.pages.get(self.path)).encode()
+                self.send_response(200 if self.path in stub.pages else 404)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Keep quiet."""

@@ -1,0 +1,143 @@
+"""What `auto` finds, and which model each role gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from langchain_core.language_models import FakeListChatModel
+from pydantic import SecretStr
+
+from models.openai_stub import OpenAIStub
+from suture.errors import PrerequisiteError, UsageError
+from suture.models import choose_model, detect_models, list_models, open_models
+from suture.settings.schema import KeySettings, ModelSettings, PathSettings, RoleSettings, Settings
+from suture.testing import ScriptedModel
+
+NOWHERE = "http://127.0.0.1:9"
+
+
+def here(cache: Path, **knobs: object) -> Settings:
+    return Settings(model=ModelSettings.model_validate(knobs), paths=PathSettings(cache=cache))
+
+
+def with_weights(cache: Path, name: str) -> None:
+    entry = next(cached.entry for cached in list_models(cache) if cached.entry.name == name)
+    path = cache / "models" / entry.filename
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.truncate(entry.size_bytes)
+
+
+def test_what_is_named_is_taken_without_looking(tmp_path: Path) -> None:
+    assert choose_model(here(tmp_path, name="openai:m")) == ("openai:m", "as set")
+
+
+def test_the_embedded_model_comes_first_and_the_default_before_others(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
+    with_weights(tmp_path, "qwen2.5-coder-0.5b")
+    assert choose_model(here(tmp_path, base_url=NOWHERE))[0] == "local:qwen2.5-coder-0.5b"
+    with_weights(tmp_path, "qwen2.5-coder-1.5b")
+    assert choose_model(here(tmp_path, base_url=NOWHERE))[0] == "local:qwen2.5-coder-1.5b"
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["llama3:8b", "qwen2.5-coder:7b"], "ollama:qwen2.5-coder:7b"),
+        (["llama3:8b"], "ollama:llama3:8b"),
+        ([], "local:qwen2.5-coder-1.5b"),
+    ],
+)
+def test_then_an_ollama_that_answers(tmp_path: Path, stub: OpenAIStub, names: list[str], found: str) -> None:
+    stub.pages["/api/tags"] = {"models": [{"name": name} for name in names]}
+    assert choose_model(here(tmp_path, base_url=stub.address))[0] == found
+
+
+@pytest.mark.parametrize("page", [None, [], {"models": [{}]}, {"models": 3}])
+def test_what_answers_like_no_ollama_is_none(tmp_path: Path, stub: OpenAIStub, page: object) -> None:
+    stub.pages["/api/tags"] = page
+    *_, ollama = detect_models(here(tmp_path, base_url=stub.address))
+    assert (ollama.what, ollama.model) == ("ollama", "")
+
+
+def test_a_key_alone_chooses_nobody(tmp_path: Path) -> None:
+    settings = here(tmp_path, base_url=NOWHERE).model_copy(
+        update={"keys": KeySettings(openai=SecretStr("k"), anthropic=SecretStr("k"))}
+    )
+    name, why = choose_model(settings)
+    assert (name, why) == ("local:qwen2.5-coder-1.5b", "the default; nothing else was found")
+
+
+def roles(model: dict[str, object] | None = None, **named: object) -> Settings:
+    return Settings(
+        model=ModelSettings.model_validate({"name": "ollama:common", **(model or {})}),
+        models=RoleSettings.model_validate(named),
+        keys=KeySettings(openai=SecretStr("k")),
+    )
+
+
+def test_one_model_answers_every_role_unless_a_role_has_its_own() -> None:
+    models = open_models(roles(critic="openai:gpt-4o", critic_temperature=0.1, coder_max_tokens=64))
+    assert models.for_role("coder").model.name == "ollama:common"
+    assert models.for_role("planner").model is models.for_role("coder").model
+    critic = models.for_role("critic")
+    assert (critic.model.name, critic.temperature, critic.max_tokens) == ("openai:gpt-4o", 0.1, 1024)
+    assert (models.for_role("coder").temperature, models.for_role("coder").max_tokens) == (0.8, 64)
+
+
+def test_a_temperature_of_zero_is_one() -> None:
+    assert open_models(roles(coder_temperature=0)).for_role("coder").temperature == 0
+
+
+def test_escalating_asks_the_stronger_model_as_the_coder_would() -> None:
+    models = open_models(roles(coder="openai:small", escalate="openai:big", coder_max_tokens=77))
+    escalated = models.for_role("escalate")
+    assert (escalated.model.name, escalated.max_tokens) == ("openai:big", 77)
+    assert open_models(roles(coder="openai:small")).for_role("escalate").model.name == "openai:small"
+
+
+def test_fallbacks_stand_behind_every_role_and_nobody_twice() -> None:
+    models = open_models(roles({"fallbacks": ("openai:spare", "ollama:common")}, critic="openai:spare"))
+    assert [m.name for m in models.for_role("coder").chain] == ["ollama:common", "openai:spare"]
+    assert [m.name for m in models.for_role("critic").chain] == ["openai:spare", "ollama:common"]
+    assert models.for_role("critic").chain[0] is models.for_role("coder").chain[1]
+
+
+def test_without_a_written_fallback_there_is_none() -> None:
+    assert len(open_models(roles()).for_role("coder").chain) == 1
+
+
+def test_the_address_is_for_models_of_its_provider_alone() -> None:
+    settings = roles({"name": "openai:own", "base_url": NOWHERE}, critic="qwen:qwen-plus")
+    with pytest.raises(PrerequisiteError, match="QWEN_API_KEY"):
+        open_models(settings)  # the address of another's server is no stand-in for the key
+
+
+def test_a_role_with_a_model_that_is_not_there_is_said_at_once() -> None:
+    with pytest.raises(UsageError, match="'critical' is not of the form"):
+        open_models(roles(critic="critical"))
+
+
+async def test_what_was_handed_in_is_not_closed_and_what_was_opened_is() -> None:
+    given = ScriptedModel(["one"])
+    models = open_models(roles(), given)
+    assert models.for_role("coder").model is given
+    await models.close()
+    assert (
+        open_models(roles(), FakeListChatModel(responses=["a"]))
+        .for_role("coder")
+        .model.name.endswith("FakeListChatModel")
+    )
+
+
+def test_models_of_unknown_price_are_listed_once() -> None:
+    models = open_models(roles({"fallbacks": ("openai:new", "openai:gpt-4o")}, critic="openai:new"))
+    assert models.unpriced == ("openai:new",)
+
+
+def test_wrapping_wraps_each_model_once() -> None:
+    models = open_models(roles(critic="openai:gpt-4o"))
+    wrapped = models.wrapped(lambda model: ScriptedModel(["x"], name=f"in:{model.name}"))
+    assert wrapped.for_role("coder").model is wrapped.for_role("planner").model
+    assert wrapped.for_role("critic").model.name == "in:openai:gpt-4o"

@@ -1,0 +1,214 @@
+"""The contract of each provider, over real HTTP, against a server that speaks its documented wire format."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+from pydantic import SecretStr
+
+from models.openai_stub import Answer, OpenAIStub
+from models.wire_formats import FORMATS, WireFormat
+from suture.errors import (
+    ContextTooLong,
+    MalformedReply,
+    ModelAuthError,
+    ModelError,
+    ModelRateLimited,
+    ModelTimeout,
+    ModelUnreachable,
+    PrerequisiteError,
+    ReplyLost,
+)
+from suture.models import Message, Model, Reply, Sampling, open_model
+from suture.settings.schema import KeySettings, ModelSettings, Settings
+
+PROMPT = (Message(role="user", content="hi"),)
+KEY = "sk-very-secret"
+
+
+@pytest.fixture(params=FORMATS, ids=lambda wire: wire.name.partition(":")[0])
+def wire(request: pytest.FixtureRequest, stub: OpenAIStub) -> WireFormat:
+    found: WireFormat = request.param
+    stub.answer(found.answer())
+    return found
+
+
+def opened(wire: WireFormat, address: str, **knobs: object) -> Model:
+    model = {"name": wire.name, "base_url": address + wire.base, **knobs}
+    secret = SecretStr(KEY)
+    return open_model(
+        Settings(
+            model=ModelSettings.model_validate(model),
+            keys=KeySettings(openai=secret, anthropic=secret, qwen=secret),
+        )
+    )
+
+
+async def ask(wire: WireFormat, stub: OpenAIStub, sampling: Sampling | None = None, **knobs: object) -> Reply:
+    model = opened(wire, stub.address, **knobs)
+    try:
+        return await model.complete(PROMPT, sampling or Sampling())
+    finally:
+        await model.close()
+
+
+async def test_a_reply_and_what_was_asked_for_it(wire: WireFormat, stub: OpenAIStub) -> None:
+    reply = await ask(wire, stub, Sampling(temperature=0.5, max_tokens=99))
+    assert (reply.text, reply.finish, reply.model) == ("hello", "stop", wire.name)
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.counted) == (11, 7, "provider")
+    (sent,) = stub.requests
+    assert wire.prompt_of(sent) == ([{"role": "user", "content": "hi"}], 99)
+    assert stub.paths == [wire.path]
+    assert stub.keys == [f"Bearer {KEY}" if wire.sends_key else ""]
+
+
+async def test_a_reply_cut_by_the_token_limit_keeps_its_text(wire: WireFormat, stub: OpenAIStub) -> None:
+    stub.answer(wire.answer("def f(", cut_short=True))
+    reply = await ask(wire, stub)
+    assert (reply.text, reply.finish) == ("def f(", "length")
+
+
+async def test_a_tool_call_is_its_arguments_and_never_prose(wire: WireFormat, stub: OpenAIStub) -> None:
+    stub.answer(Answer(body=wire.tool_call))
+    assert (await ask(wire, stub)).text == "{}"
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "error", "says"),
+    [
+        (401, f"bad key {KEY}", ModelAuthError, "refused the key"),
+        (403, "not for you", ModelAuthError, "refused the key"),
+        (404, "no such model", ModelError, "check model.name"),
+        (400, "prompt is too long: 9 tokens > 8 context window", ContextTooLong, "too little context"),
+        (400, "temperature is wrong", ModelError, "refused the request"),
+        (429, "slow down", ModelRateLimited, "asks to slow down"),
+        (500, "oops", ModelError, "failed .HTTP 500"),
+        (503, "loading", ModelError, "overloaded, or still starting"),
+        (529, "overloaded", ModelError, "overloaded, or still starting"),
+        (504, "gateway", ModelTimeout, "did not answer in time"),
+    ],
+)
+async def test_an_error_is_one_of_ours_and_shows_no_key(
+    wire: WireFormat, stub: OpenAIStub, status: int, message: str, error: type[ModelError], says: str
+) -> None:
+    if not wire.sends_key:
+        message = message.replace(KEY, "")  # none is sent, so none can come back
+    stub.answer(wire.fault(status, message))
+    with pytest.raises(error, match=says) as caught:
+        await ask(wire, stub, retries=0)
+    assert type(caught.value) is error
+    assert caught.value.__cause__ is not None
+    assert KEY not in str(caught.value)
+    assert message.strip().replace(KEY, "***") in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_what_passes_is_asked_again(wire: WireFormat, stub: OpenAIStub, status: int) -> None:
+    stub.answer(wire.fault(status, "later"), wire.answer())
+    reply = await ask(wire, stub)
+    assert (reply.text, reply.retries, len(stub.requests)) == ("hello", 1, 2)
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 408, 504])
+async def test_what_does_not_pass_is_asked_once(wire: WireFormat, stub: OpenAIStub, status: int) -> None:
+    stub.answer(wire.fault(status, "no"))
+    with pytest.raises(ModelError):
+        await ask(wire, stub)
+    assert len(stub.requests) == 1
+
+
+async def test_retry_after_is_waited_for(wire: WireFormat, stub: OpenAIStub) -> None:
+    if wire.name.startswith("ollama:"):
+        pytest.skip("Ollama's client drops the headers of an error")
+    slow_down = replace(wire.fault(429, "slow down"), headers={"retry-after": "1"})
+    stub.answer(slow_down, wire.answer())
+    start_s = time.monotonic()
+    assert (await ask(wire, stub)).text == "hello"
+    assert time.monotonic() - start_s >= 1
+
+
+async def test_a_retry_after_beyond_the_patience_is_not_waited_for(
+    wire: WireFormat, stub: OpenAIStub
+) -> None:
+    if wire.name.startswith("ollama:"):
+        pytest.skip("Ollama's client drops the headers of an error")
+    stub.answer(replace(wire.fault(429, "slow down"), headers={"retry-after": "3600"}))
+    with pytest.raises(ModelRateLimited) as caught:
+        await ask(wire, stub)
+    assert caught.value.retry_after_s == 3600
+    assert len(stub.requests) == 1
+
+
+async def test_a_slow_server_times_out_and_is_not_asked_again(wire: WireFormat, stub: OpenAIStub) -> None:
+    stub.answer(Answer(body=b"", slow=True))
+    with pytest.raises(ModelTimeout, match="timeout_s"):
+        await ask(wire, stub, timeout_s=0.3)
+    assert len(stub.requests) == 1
+
+
+async def test_a_reply_that_breaks_off_is_lost_and_not_asked_for_again(
+    wire: WireFormat, stub: OpenAIStub
+) -> None:
+    stub.answer(replace(wire.answer("a long reply " * 50), cut=True))
+    with pytest.raises(ReplyLost):
+        await ask(wire, stub)
+    assert len(stub.requests) == 1
+
+
+async def test_a_body_that_is_no_json_is_malformed(wire: WireFormat, stub: OpenAIStub) -> None:
+    stub.answer(Answer(body=b"<html>not json\n"))
+    with pytest.raises(MalformedReply):
+        await ask(wire, stub)
+    assert len(stub.requests) == 1
+
+
+async def test_a_reply_without_content_is_malformed_or_empty_and_never_more(
+    wire: WireFormat, stub: OpenAIStub
+) -> None:
+    stub.answer(Answer(body=wire.empty))
+    if wire.empty_is_malformed:
+        with pytest.raises(MalformedReply):
+            await ask(wire, stub)
+    else:
+        assert (await ask(wire, stub)).text == ""
+
+
+async def test_a_server_that_is_not_there_is_a_prerequisite(wire: WireFormat) -> None:
+    model = opened(wire, "http://127.0.0.1:9", retries=0)
+    with pytest.raises(ModelUnreachable, match="base_url") as caught:
+        await model.complete(PROMPT, Sampling())
+    assert isinstance(caught.value, PrerequisiteError)
+    await model.close()
+
+
+def test_each_event_loop_has_a_connection_of_its_own(wire: WireFormat, stub: OpenAIStub) -> None:
+    import asyncio
+
+    model = opened(wire, stub.address)
+
+    async def once() -> str:
+        reply = await model.complete(PROMPT, Sampling())
+        await model.close()
+        return reply.text
+
+    assert [asyncio.run(once()) for _ in range(2)] == ["hello", "hello"]
+
+
+async def test_ollama_is_given_its_context_and_a_stream_without_an_end_is_lost(stub: OpenAIStub) -> None:
+    ollama = FORMATS[-1]
+    stub.answer(ollama.answer())
+    await ask(ollama, stub, context_tokens=2048)
+    assert stub.requests[0]["options"]["num_ctx"] == 2048
+    whole = ollama.answer().body
+    assert isinstance(whole, bytes)
+    stub.answer(Answer(body=whole.splitlines(keepends=True)[0]))
+    with pytest.raises(ReplyLost, match="broke off"):
+        await ask(ollama, stub)
+
+
+async def test_a_model_that_refuses_a_temperature_is_sent_none(stub: OpenAIStub) -> None:
+    stub.answer(FORMATS[0].answer())
+    await ask(replace(FORMATS[0], name="openai:o3-mini"), stub, Sampling(temperature=0.5))
+    assert "temperature" not in stub.requests[0]

@@ -1,0 +1,204 @@
+"""Who is asked again, after how long, how often; and who is left alone for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from dataclasses import dataclass, field
+
+import pytest
+
+from suture.errors import ContextTooLong, MalformedReply, ModelError, ModelRateLimited, ReplyLost
+from suture.models.endpoints import FAULTS_TO_OPEN, OPEN_S, Endpoint, EndpointLimits, endpoint_of
+from suture.models.faults import FAULTS, FaultKind, as_model_error, classify
+from suture.models.retries import LONGEST_PAUSE_S, retried
+from suture.models.retry_after import retry_after_s
+
+
+def fault(*, passing: bool, retry_after_s: float | None = None) -> ModelError:
+    made = ModelRateLimited("slow down", retry_after_s=retry_after_s)
+    made.passing = passing
+    return made
+
+
+@dataclass
+class Script:
+    """What happens at each try, and the pauses between them."""
+
+    outcomes: list[ModelError | str]
+    tries: int = 0
+    pauses: list[float] = field(default_factory=list)
+
+    async def ask(self) -> str:
+        outcome = self.outcomes[min(self.tries, len(self.outcomes) - 1)]
+        self.tries += 1
+        if isinstance(outcome, str):
+            return outcome
+        raise outcome
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+    async def run(self, *, retries: int = 2, patience_s: float = 600) -> str:
+        return await retried(self.ask, retries=retries, patience_s=patience_s, sleep=self.sleep)
+
+
+async def test_a_passing_fault_is_asked_again_after_growing_pauses() -> None:
+    script = Script([*[fault(passing=True)] * 4, "yes"])
+    assert await script.run(retries=4) == "yes"
+    bounds = [0.5, 1, 2, 4]
+    assert all(0 <= pause <= bound for pause, bound in zip(script.pauses, bounds, strict=True))
+
+
+async def test_pauses_are_drawn_and_bounded() -> None:
+    script = Script([fault(passing=True)])
+    with pytest.raises(ModelRateLimited):
+        await script.run(retries=40, patience_s=1e9)
+    assert max(script.pauses) <= LONGEST_PAUSE_S
+    assert len(set(script.pauses)) > 30
+
+
+async def test_retry_after_takes_the_place_of_the_drawn_pause() -> None:
+    script = Script([fault(passing=True, retry_after_s=17), "yes"])
+    assert await script.run() == "yes"
+    assert script.pauses == [17]
+
+
+async def test_a_pause_longer_than_the_patience_is_not_begun() -> None:
+    script = Script([fault(passing=True, retry_after_s=61)])
+    with pytest.raises(ModelRateLimited) as caught:
+        await script.run(patience_s=60)
+    assert (caught.value.retry_after_s, script.tries, script.pauses) == (61, 1, [])
+
+
+async def test_the_last_cause_is_raised_when_tries_run_out() -> None:
+    last = fault(passing=True)
+    script = Script([fault(passing=True), fault(passing=True), last])
+    with pytest.raises(ModelRateLimited) as caught:
+        await script.run(retries=2)
+    assert caught.value is last
+    assert script.tries == 3
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_no_row_of_the_table_asks_again_for_what_may_have_been_paid(kind: FaultKind) -> None:
+    row = FAULTS[kind]
+    if issubclass(row.error, ReplyLost | MalformedReply | ContextTooLong):
+        assert not row.retry
+    assert row.sentence
+    assert not row.retry or row.error is not MalformedReply
+
+
+class Vendor(Exception):
+    def __init__(self, said: str, status: int, **headers: str) -> None:
+        super().__init__(said)
+        self.status_code = status
+        self.response = type("Response", (), {"headers": headers})
+
+
+def test_a_used_up_quota_is_no_matter_of_waiting() -> None:
+    kind = classify(Vendor("{'code': 'insufficient_quota'}", 429))
+    assert (kind, FAULTS[kind].retry) == ("quota", False)
+    error = as_model_error(Vendor("{'code': 'insufficient_quota'}", 429), "openai:m")
+    assert "has no quota left" in str(error)
+    assert not error.passing
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7.5"}, 7.5),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, 50),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0),
+        ({"retry-after": "-3"}, 0),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after_s(Vendor("slow", 429, **headers), now_s=10) == seconds
+
+
+class Steps:
+    """A clock that moves when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def now(self) -> float:
+        return self.now_s
+
+    async def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+def gate(steps: Steps, **limits: float) -> Endpoint:
+    return Endpoint("http://h", EndpointLimits(**limits), now=steps.now, sleep=steps.sleep)  # type: ignore[arg-type]  # floats stand for whole numbers here
+
+
+async def test_calls_at_once_are_limited() -> None:
+    endpoint = gate(Steps(), concurrency=2)
+    inside = most = 0
+
+    async def call() -> None:
+        nonlocal inside, most
+        async with endpoint.slot():
+            inside += 1
+            most = max(most, inside)
+            await asyncio.sleep(0)
+            inside -= 1
+
+    await asyncio.gather(*(call() for _ in range(6)))
+    assert most == 2
+
+
+async def test_calls_a_minute_are_spaced() -> None:
+    steps = Steps()
+    endpoint = gate(steps, requests_per_minute=30)
+    starts = []
+    for _ in range(4):
+        await endpoint.admit()
+        starts.append(steps.now_s)
+    assert starts == [0, 2, 4, 6]
+
+
+async def test_too_many_faults_in_a_row_open_the_circuit_until_one_try_works() -> None:
+    steps = Steps()
+    endpoint = gate(steps)
+    for _ in range(FAULTS_TO_OPEN):
+        await endpoint.admit()
+        endpoint.failed(ModelError("boom"), counts=True)
+    with pytest.raises(ModelError, match=r"left alone for 30 s more, after 6 faults in a row; .* boom"):
+        await endpoint.admit()
+    await steps.sleep(OPEN_S)
+    await endpoint.admit()  # one may try
+    with pytest.raises(ModelError, match="left alone"):
+        await endpoint.admit()  # and the others wait for what comes of it
+    endpoint.failed(ModelError("boom"), counts=True)
+    with pytest.raises(ModelError, match="left alone"):
+        await endpoint.admit()
+    await steps.sleep(OPEN_S)
+    await endpoint.admit()
+    endpoint.answered()
+    await endpoint.admit()
+    await endpoint.admit()
+
+
+async def test_a_refusal_shows_that_somebody_is_there() -> None:
+    endpoint = gate(Steps())
+    for number in range(3 * FAULTS_TO_OPEN):
+        await endpoint.admit()
+        endpoint.failed(ModelError("boom"), counts=number % 3 > 0)
+    await endpoint.admit()
+
+
+def test_models_at_one_address_share_its_gate_for_as_long_as_one_is_used() -> None:
+    limits = EndpointLimits()
+    first = endpoint_of("http://shared", limits)
+    assert endpoint_of("http://shared", limits) is first
+    assert endpoint_of("http://other", limits) is not first
+    first.failed(ModelError("boom"), counts=True)
+    del first
+    gc.collect()
+    assert endpoint_of("http://shared", limits)._faults == 0

@@ -1,0 +1,135 @@
+"""What each provider sends, as its documentation has it: replies, tool calls, errors, and the odd ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from models.openai_stub import Answer, chat_completion
+
+__all__ = ["FORMATS", "WireFormat"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WireFormat:
+    """One provider's side of the wire.
+
+    Attributes:
+        name: The model to ask, as `provider:model`.
+        path: Where it takes calls, below the stub's address.
+        base: What the stub's address is followed by in `model.base_url`.
+        reply: A body with a text and the provider's word for how it ended.
+        error: A body for a message.
+        tool_call: A body that calls a tool with no arguments.
+        empty: A body without any content.
+        ended: The provider's words for a whole and for a cut reply.
+        prompt_of: The messages of a request, and its limit of tokens.
+        sends_key: Whether the key goes along, as a bearer's token.
+    """
+
+    name: str
+    path: str
+    base: str
+    reply: Callable[[str, str], dict[str, Any] | bytes]
+    error: Callable[[str], dict[str, Any]]
+    tool_call: dict[str, Any] | bytes
+    empty: dict[str, Any] | bytes
+    empty_is_malformed: bool
+    ended: tuple[str, str]
+    prompt_of: Callable[[dict[str, Any]], tuple[Any, Any]]
+    sends_key: bool = True
+
+    def answer(self, text: str = "hello", *, cut_short: bool = False) -> Answer:
+        """A good answer."""
+        return Answer(body=self.reply(text, self.ended[cut_short]))
+
+    def fault(self, status: int, message: str, **headers: str) -> Answer:
+        """An error of this status; with `retry-after-ms` of 1, a retry does not wait."""
+        return Answer(body=self.error(message), status=status, headers={"retry-after-ms": "1", **headers})
+
+
+def _openai_error(message: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "some_error", "code": None}}
+
+
+def _openai_call() -> dict[str, Any]:
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    body = chat_completion("", finish="tool_calls")
+    body["choices"][0]["message"] |= {"content": None, "tool_calls": [call]}
+    return body
+
+
+def _anthropic_reply(*blocks: dict[str, Any], ended: str) -> dict[str, Any]:
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "stub",
+        "content": list(blocks),
+        "stop_reason": ended,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 11, "output_tokens": 7},
+    }
+
+
+def _ollama_lines(message: dict[str, Any], ended: str | None) -> bytes:
+    head = {"model": "stub", "created_at": "2026-01-01T00:00:00Z"}
+    lines = [{**head, "message": {"role": "assistant", "content": "", **message}, "done": False}]
+    if ended is not None:
+        last = {**head, "message": {"role": "assistant", "content": ""}, "done": True, "done_reason": ended}
+        lines.append({**last, "prompt_eval_count": 11, "eval_count": 7})
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def _openai(name: str) -> WireFormat:
+    return WireFormat(
+        name=name,
+        path="/v1/chat/completions",
+        base="/v1",
+        reply=lambda text, ended: chat_completion(text, finish=ended),
+        error=_openai_error,
+        tool_call=_openai_call(),
+        empty={**chat_completion(""), "choices": []},
+        empty_is_malformed=True,
+        ended=("stop", "length"),
+        prompt_of=lambda sent: (sent["messages"], sent["max_tokens"]),
+    )
+
+
+FORMATS = (
+    _openai("openai:stub"),
+    _openai("qwen:stub"),
+    WireFormat(
+        name="anthropic:stub",
+        path="/v1/messages",
+        base="",
+        reply=lambda text, ended: _anthropic_reply({"type": "text", "text": text}, ended=ended),
+        error=lambda message: {"type": "error", "error": {"type": "some_error", "message": message}},
+        tool_call=_anthropic_reply(
+            {"type": "tool_use", "id": "c", "name": "look", "input": {}}, ended="tool_use"
+        ),
+        empty=_anthropic_reply(ended="end_turn"),
+        empty_is_malformed=False,
+        ended=("end_turn", "max_tokens"),
+        prompt_of=lambda sent: (sent["messages"], sent["max_tokens"]),
+    ),
+    WireFormat(
+        name="ollama:stub",
+        path="/api/chat",
+        base="",
+        reply=lambda text, ended: _ollama_lines({"content": text}, ended),
+        error=lambda message: {"error": message},
+        tool_call=_ollama_lines({"tool_calls": [{"function": {"name": "look", "arguments": {}}}]}, "stop"),
+        empty=_ollama_lines({}, "stop"),
+        empty_is_malformed=False,
+        ended=("stop", "length"),
+        prompt_of=lambda sent: (
+            [{"role": m["role"], "content": m["content"]} for m in sent["messages"]],
+            sent["options"]["num_predict"],
+        ),
+        sends_key=False,
+    ),
+)
+"""Every provider that is reached over HTTP."""
