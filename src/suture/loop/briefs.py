@@ -38,7 +38,7 @@ def _visible_tests(context: RunContext) -> str:
         for path, content in task.files.items()
         if path in task.test_command and path.endswith(".py")
     ]
-    return "\n".join([*asserts, *files])
+    return "\n".join(text.strip("\n") for text in [*asserts, *files])
 
 
 def _repair_brief(

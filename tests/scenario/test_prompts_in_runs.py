@@ -1,0 +1,97 @@
+"""Prompts in real runs: a project's own, shrunk to the context, and shorter when a provider says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suture.api import heal, solve
+from suture.errors import ContextTooLong, UsageError
+from suture.ledger import find_run, read_ledger
+from suture.models import count_upper_bound
+from suture.roles import packaged_prompt
+from suture.settings import ModelSettings, Settings
+from suture.testing import ScriptedModel
+
+TASK = "Write a function add(a, b).\n\n>>> add(1, 2)\n3\n"
+RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
+OWN = """
+name: coder
+version: 3
+templates:
+  system:
+    variables: []
+    text: You are terse.
+"""
+MANY_TESTS = "\n".join(f"assert add({n}, 1) == {n + 1}" for n in range(100))
+
+
+def events_of(settings: Settings, kind: str) -> list[dict[str, Any]]:
+    events = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
+    return [dict(event.data) for event in events if event.kind == kind]
+
+
+async def test_a_projects_prompt_is_used_and_its_hash_is_in_every_call(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    await solve(TASK, settings=settings, model=ScriptedModel([RIGHT]))
+    ours = {call["prompt"] for call in events_of(settings, "model.called")}
+    assert ours == {packaged_prompt("coder").hash}
+    folder = tmp_path / ".suture" / "prompts"
+    folder.mkdir(parents=True)
+    (folder / "coder.yaml").write_text(OWN)
+    model = ScriptedModel([RIGHT])
+    await solve(TASK, settings=settings, model=model)
+    assert model.calls[0].messages[0].content == "You are terse."
+    theirs = {call["prompt"] for call in events_of(settings, "model.called")}
+    assert len(theirs | ours) == 2
+
+
+async def test_a_prompt_that_does_not_fit_its_role_ends_the_run_before_a_call(
+    settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / "calc.py").write_text("def add(a, b):\n    return a - b\n")
+    (tmp_path / "test_calc.py").write_text(
+        "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+    )
+    folder = tmp_path / ".suture" / "prompts"
+    folder.mkdir(parents=True)
+    (folder / "coder.yaml").write_text(OWN.replace("terse", "terse about $task"))
+    model = ScriptedModel([RIGHT])
+    with pytest.raises(UsageError, match=r"coder\.yaml: template 'system'"):
+        await heal(tmp_path, settings=settings, model=model)
+    assert model.calls == []
+
+
+async def test_a_prompt_is_cut_to_the_context_of_an_embedded_model(settings: Settings) -> None:
+    small = settings.model_copy(update={"model": ModelSettings(context_tokens=1024, max_tokens=256)})
+    model = ScriptedModel([RIGHT], name="local:tiny")
+    result = await solve(TASK, asserts=MANY_TESTS, settings=small, model=model)
+    assert result.outcome == "healed"
+    prompt = model.calls[0].messages[-1].content
+    (cut,) = [event["left_out"]["tests"] for event in events_of(settings, "prompt.shrunk")]
+    assert f"# ... {cut} more lines are not shown" in prompt
+    assert prompt.count("assert add") == 100 - cut
+    assert TASK.strip() in prompt
+
+
+async def test_a_prompt_that_a_provider_calls_too_long_is_shortened(settings: Settings) -> None:
+    model = ScriptedModel([ContextTooLong("too long"), ContextTooLong("too long"), RIGHT])
+    result = await solve(TASK, asserts=MANY_TESTS, settings=settings, model=model)
+    assert result.outcome == "healed"
+    lengths = [count_upper_bound(call.messages) for call in model.calls]
+    assert lengths == sorted(lengths, reverse=True)
+    assert len(set(lengths)) == 3
+    assert result.spend.attempts == 1
+
+
+async def test_a_prompt_that_cannot_be_shortened_is_no_success_and_says_what_to_do(
+    settings: Settings,
+) -> None:
+    model = ScriptedModel([ContextTooLong("too long")], repeat_last=True)
+    result = await solve(TASK, settings=settings, model=model)
+    assert result.outcome == "infra_error"
+    assert "model.context_tokens" in events_of(settings, "move.failed")[0]["message"]
