@@ -1,4 +1,4 @@
-"""The one door to the core: solve, heal, replay, resume, and the class that an ancestor promised its users.
+"""The one door to the core: solve, heal, replay, resume, verify, undo, and an ancestor's class.
 
 from suture import run_sync, solve
 result = run_sync(solve("Write a function add(a, b) that adds two numbers. add(1, 2) == 3"))
@@ -14,22 +14,47 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from suture.errors import UsageError
-from suture.ledger import Ledger, Limits, RunFolder, compare_runs, find_run
+from suture.ledger import Limits, RunFolder, compare_runs, find_run
 from suture.ledger.follow import Listener, listening
 from suture.loop import Opening, RecordedRun, Replay, open_recorded, opened, resume_task, run_task
 from suture.loop.tasks import example_task, heal_task, write_task
-from suture.models import AbsentModel, Model, ReplySource, open_model, open_replies
+from suture.models import Model, Models, ReplySource, open_models, open_replies
+from suture.models.providers import open_named
+from suture.models.source import absent_model
+from suture.proof import (
+    Finding,
+    Handover,
+    Undone,
+    choose_handover,
+    find_applied_run,
+    hand_over,
+    prove,
+    require_possible,
+    undo_run,
+    verify_file,
+)
 from suture.records import Result, Task
 from suture.sandbox import Sandbox
 from suture.settings import Settings, flags_from_arguments, load_settings
-from suture.workspace import apply_changes, overlay
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["Listener", "SelfHealingAgent", "example_task", "heal", "replay", "resume", "run_sync", "solve"]
+__all__ = [
+    "Listener",
+    "SelfHealingAgent",
+    "example_task",
+    "heal",
+    "replay",
+    "resume",
+    "run_sync",
+    "solve",
+    "undo",
+    "verify",
+]
 
 T = TypeVar("T")
+KEPT = Handover()
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -79,11 +104,11 @@ async def solve(
         _require_new(Path(task.module))
     settings = settings or load_settings(Path.cwd()).settings
     source = _replies(replies, settings)
-    async with _answering(settings, model, live=source is None or or_live) as answering:
+    async with _models(settings, model, live=source is None or or_live) as models:
         wanted = Opening(
-            task=task, settings=settings, project=Path.cwd(), model=answering, sandbox=sandbox
+            task=task, settings=settings, project=Path.cwd(), models=models, sandbox=sandbox
         ).answered_from(source, or_live=or_live)
-        return await _run(wanted, apply=apply, on_event=on_event)
+        return await _run(wanted, choose_handover(apply=apply), on_event=on_event)
 
 
 def _require_new(module: Path) -> None:
@@ -99,10 +124,14 @@ async def heal(
     *,
     test: str | Sequence[str] | None = None,
     protect: Iterable[str] = (),
+    only: Iterable[str] = (),
     settings: Settings | None = None,
     model: str | Model | BaseChatModel | None = None,
     sandbox: Sandbox | None = None,
     apply: bool = False,
+    commit: bool = False,
+    branch: str | None = None,
+    patch: str | Path | None = None,
     replies: str | Path | None = None,
     or_live: bool = False,
     on_event: Listener | None = None,
@@ -113,30 +142,34 @@ async def heal(
         path: A project folder.
         test: The test command; pytest where none is given and there are tests.
         protect: Globs of files that must stay as they are, besides the tests and the project's settings.
+        only: Globs of the files that may change; any that is not protected where there are none.
         settings: The knobs; from flags, environment and the project's files where not given.
         model: `provider:model`, a `Model` or a LangChain chat model; the settings' where not given.
         sandbox: The wall; the settings' where not given.
-        apply: Write the verified change into the project; without it the project stays untouched.
+        apply: Write the verified change into the project; without any of these it stays untouched.
+        commit: Write it there, and commit it beside whatever else is changed or staged.
+        branch: Commit it on a new branch of this name; nothing else changes.
+        patch: Write it into a new file as a diff.
         replies: A run (`last`, its id, its folder), or a file of replies, to answer from.
         or_live: Ask the model for what `replies` does not hold, instead of ending with an error.
         on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
             the run has ended.
 
     Raises:
-        UsageError: There is nothing to heal, or no way to test it.
+        UsageError: There is nothing to heal, no way to test it, or no way to hand it over as asked.
         PrerequisiteError: Something is missing: a sandbox, a model, a key.
         Cancelled: The user stopped it.
         StorageError: The run folder cannot be written.
     """
-    task, snapshot = heal_task(Path(path), test=test, protect=protect)
+    handover = choose_handover(apply=apply, commit=commit, branch=branch, patch=patch)
+    task, snapshot = heal_task(Path(path), test=test, protect=protect, only=only)
+    require_possible(handover, snapshot.root)
     settings = settings or load_settings(snapshot.root).settings
     source = _replies(replies, settings)
-    async with _answering(settings, model, live=source is None or or_live) as answering:
-        wanted = Opening(
-            task=task, settings=settings, project=snapshot.root, model=answering, sandbox=sandbox
-        )
+    async with _models(settings, model, live=source is None or or_live) as models:
+        wanted = Opening(task=task, settings=settings, project=snapshot.root, models=models, sandbox=sandbox)
         wanted = replace(wanted, source=source, or_live=or_live)
-        return await _run(wanted, apply=apply, on_event=on_event)
+        return await _run(wanted, handover, on_event=on_event)
 
 
 async def replay(
@@ -168,12 +201,12 @@ async def replay(
         StorageError: A run folder cannot be read or written.
     """
     recorded = _recorded(run, settings)
-    async with _answering(recorded.settings, model or recorded.model, live=or_live) as answering:
+    async with _models(recorded.settings, model or recorded.model, live=or_live) as models:
         wanted = Opening(
             task=recorded.task,
             settings=recorded.settings,
             project=recorded.project,
-            model=answering,
+            models=models,
             sandbox=sandbox,
             limits=Limits(**{**recorded.settings.budget.model_dump(), "seconds": None}),
             interpreter=recorded.interpreter,
@@ -207,17 +240,17 @@ async def resume(
     """
     recorded = _recorded(run, settings)
     recorded.require_resumable()
-    async with _answering(recorded.settings, model or recorded.model, live=True) as answering:
+    async with _models(recorded.settings, model or recorded.model, live=True) as models:
         wanted = Opening(
             task=recorded.task,
             settings=recorded.settings,
             project=recorded.project,
-            model=answering,
+            models=models,
             sandbox=sandbox,
             folder=recorded.folder,
             interpreter=recorded.interpreter,
         )
-        return await _run(wanted, apply=apply, on_event=on_event)
+        return await _run(wanted, choose_handover(apply=apply), on_event=on_event)
 
 
 def _recorded(run: str | Path, settings: Settings | None) -> RecordedRun:
@@ -238,38 +271,61 @@ def _replies(replies: str | Path | None, settings: Settings) -> ReplySource | No
 
 
 @contextlib.asynccontextmanager
-async def _answering(
+async def _models(
     settings: Settings, model: str | Model | BaseChatModel | None, *, live: bool
-) -> AsyncIterator[Model]:
-    """The model, closed at the end unless it was handed in; one that is not to be asked is not opened."""
-    if not live and (model is None or isinstance(model, str)):
-        model = AbsentModel(model or settings.model.name)
-    answering = open_model(settings, model)
+) -> AsyncIterator[Models]:
+    """The models, closed at the end unless handed in; where they are not to be asked, none is opened."""
+    models = open_models(settings, model, opener=open_named if live else absent_model)
     try:
-        yield answering
+        yield models
     finally:
-        if answering is not model:
-            await answering.close()
+        await models.close()
 
 
-async def _run(wanted: Opening, *, apply: bool = False, on_event: Listener | None) -> Result:
+async def verify(
+    certificate: str | Path,
+    *,
+    project: str | Path | None = None,
+    settings: Settings | None = None,
+    sandbox: Sandbox | None = None,
+) -> AsyncIterator[Finding]:
+    """Replay a certificate in a clean sandbox and without a model; raises as `proof.verify_file` does.
+
+    Args:
+        certificate: Its file, or a run: `last`, an id, or the unique start or end of one.
+        project: The project, with the change or without; the files in the run folder where not given.
+        settings: Whose limits hold; from environment and files where not given.
+        sandbox: The wall; the settings' where not given.
+
+    Yields:
+        What was found out; the first finding that is not `ok` is the last.
+    """
+    settings = settings or load_settings(Path.cwd()).settings
+    where = Path(project) if project is not None else None
+    async for finding in verify_file(certificate, where, settings, sandbox):
+        yield finding
+
+
+def undo(run: str | None = None, *, settings: Settings | None = None) -> Undone:
+    """Take back what a run changed; raises as `proof.undo_run` does.
+
+    Args:
+        run: An id, the unique start or end of one; the last run that changed something where not given.
+        settings: Whose runs; from environment and files where not given.
+    """
+    home = (settings or load_settings(Path.cwd()).settings).paths.home
+    return undo_run(find_applied_run(home) if run is None else find_run(home, run))
+
+
+async def _run(wanted: Opening, handover: Handover = KEPT, *, on_event: Listener | None) -> Result:
     async with opened(wanted) as (context, checkpointer):
+        context.prove = prove
         go = run_task if wanted.folder is None else resume_task
         about = {"project": str(wanted.project), **wanted.about}
         async with listening(context.ledger.path, on_event):
             result = await go(context, checkpointer, about=about)
-        if apply and result.outcome == "healed":
-            _apply(wanted.task, result, wanted.project, context.ledger, context.folder)
+        await hand_over(handover, result, wanted.project, context)
     return result
-
-
-def _apply(task: Task, result: Result, root: Path, ledger: Ledger, folder: RunFolder) -> None:
-    """Write a verified change into the user's tree, and keep the patch that takes it back."""
-    if result.candidate is None:
-        return
-    applied = apply_changes(root, task.files, overlay(task.files, result.candidate.files))
-    undo = folder.write_text("undo.diff", applied.undo)
-    ledger.append("tree.applied", {"root": str(root), "files": list(applied.paths), "undo": str(undo)})
 
 
 class SelfHealingAgent:

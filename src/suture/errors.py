@@ -83,6 +83,8 @@ class PrerequisiteError(SutureError):
 class ModelError(SutureError):
     """The model, its server or its provider failed."""
 
+    replayed = False
+    """Whether it was recorded before and nothing was asked now."""
     passing = False
     """Whether the same call may well succeed in a moment (see the table of `suture.models.faults`)."""
 

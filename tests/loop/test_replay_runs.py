@@ -64,6 +64,7 @@ async def test_a_model_that_failed_then_fails_again(settings: Settings) -> None:
     assert "ModelTimeout" in [event.data.get("kind") for event in events]
     again = await replay(first.run_id, settings=settings, model=Unasked())
     assert again.same, str(again.difference)
+    assert again.result.spend.model_calls == 0
 
 
 async def test_a_replayed_heal_run_needs_no_project(settings: Settings, tmp_path: Path) -> None:

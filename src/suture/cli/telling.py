@@ -8,7 +8,7 @@ from typing import Any
 
 from suture.records import Counterexample, Event, Evidence, Spend
 
-__all__ = ["EVIDENCE_WORDS", "describe_spend", "fact_lines", "tell"]
+__all__ = ["EVIDENCE_WORDS", "describe_share", "describe_spend", "fact_lines", "tell"]
 
 EVIDENCE_WORDS: dict[Evidence, str] = {
     "split": "judged in a process that never loads the code under test",
@@ -17,7 +17,7 @@ EVIDENCE_WORDS: dict[Evidence, str] = {
 }
 """What each kind of evidence is worth, in words (see docs/verdicts.md)."""
 
-SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("seconds", "s"))
+SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
 
 
 def tell(event: Event) -> str | None:
@@ -42,9 +42,28 @@ def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
     parts = []
     for name, unit in SPEND_WORDS:
         limit = limits.get(name)
+        if name == "money":
+            parts += _money(spend, limit)
+            continue
         of = "" if limit is None else f" of {limit:,.12g}"
         parts.append(f"{getattr(spend, name):,.0f}{of} {unit}")
     return ", ".join(parts)
+
+
+def describe_share(spend: Spend) -> str:
+    """What one role or one kind of move has used."""
+    return ", ".join(
+        [f"{spend.attempts:,} attempts", f"{spend.tokens:,} tokens", f"{spend.model_calls:,} calls"]
+        + _money(spend, None)
+    )
+
+
+def _money(spend: Spend, limit: float | None) -> list[str]:
+    """Money, where there is any to speak of."""
+    unknown = f" and {spend.unpriced_calls} calls of unknown price" if spend.unpriced_calls else ""
+    if not spend.money and limit is None and not unknown:
+        return []
+    return [f"${spend.money:,.4f}" + ("" if limit is None else f" of ${limit:,.12g}") + unknown]
 
 
 def fact_lines(fact: Counterexample) -> list[str]:
@@ -67,7 +86,10 @@ def _compact(data: Mapping[str, Any]) -> str:
 def _started(data: Mapping[str, Any]) -> str:
     parts = [f"{name} {data[name]}" for name in ("model", "recipe") if data.get(name)]
     scripted = "; scripted, not a model" if str(data.get("model", "")).startswith("scripted:") else ""
-    return f"started: {data.get('kind', 'run')}" + (f" with {', '.join(parts)}" if parts else "") + scripted
+    unpriced = ", ".join(data.get("unpriced") or ())
+    note = f"; no price is known of {unpriced}, whose money is not counted" if unpriced else ""
+    told = f" with {', '.join(parts)}" if parts else ""
+    return f"started: {data.get('kind', 'run')}{told}{scripted}{note}"
 
 
 def _prepared(data: Mapping[str, Any]) -> str:
@@ -96,9 +118,21 @@ def _decided(data: Mapping[str, Any]) -> str:
 def _called(data: Mapping[str, Any]) -> str:
     tokens = f"{data['prompt_tokens']} tokens in, {data['completion_tokens']} out"
     if data.get("replayed"):
-        return f"model: answered from the run's own record, {tokens}"
+        record = f"the record of {data['from_run']}" if data.get("from_run") else "the run's own record"
+        return f"model: answered from {record}, {tokens}"
     cut = ", cut short" if data.get("finish") == "length" else ""
-    return f"model: {tokens}, {data['seconds']:.1f} s{cut}"
+    money = f", ${data['money']:.4f}" if data.get("money") else ""
+    again = f", after {data['retries']} tries that failed" if data.get("retries") else ""
+    return f"{_asked(data)}: {tokens}, {data['seconds']:.1f} s{money}{again}{cut}"
+
+
+def _asked(data: Mapping[str, Any]) -> str:
+    role = data.get("role", "coder")
+    return "model" if role == "coder" else f"model of the {role}"
+
+
+def _stepped_down(data: Mapping[str, Any]) -> str:
+    return f"{data['from']} failed, so {data['to']} is asked: {data['message']}"
 
 
 def _failed_move(data: Mapping[str, Any]) -> str:
@@ -134,6 +168,7 @@ TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "triage.finished": _triaged,
     "decided": _decided,
     "model.called": _called,
+    "model.stepped_down": _stepped_down,
     "move.failed": _failed_move,
     "candidate.proposed": _proposed,
     "candidate.checked": _checked,

@@ -20,7 +20,12 @@ def abandoned_reservations(events: Iterable[Event]) -> tuple[Reservation, ...]:
     for event in events:
         data = event.data
         if event.kind == "budget.reserved":
-            held[event.seq] = Reservation(id=event.seq, attempts=data["attempts"], tokens=data["tokens"])
+            held[event.seq] = Reservation(
+                id=event.seq,
+                attempts=data["attempts"],
+                tokens=data["tokens"],
+                money=data.get("money", 0.0),
+            )
         elif event.kind == "budget.settled":
             held.pop(data["reservation"], None)
     return tuple(held.values())

@@ -224,13 +224,13 @@ class Budget:
             unpriced_calls=unpriced_calls,
         )
 
-    def write_off(self, reservation: Reservation, *, attempts: int = 0) -> None:
+    def write_off(self, reservation: Reservation, *, attempts: int = 0, model_calls: int = 1) -> None:
         """Book the tokens and the money of a call without a usable answer: it may have cost all of them."""
         self._close(
             reservation,
             attempts=attempts,
             prompt_tokens=reservation.tokens,
-            model_calls=1,
+            model_calls=model_calls,
             money=reservation.money,
         )
 

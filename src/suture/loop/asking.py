@@ -82,10 +82,13 @@ async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
     try:
         async with budget.time_limit():
             reply = await model.complete(question.messages, sampling)
-    except MalformedReply:
-        budget.write_off(reservation, attempts=1)
+    except MalformedReply as fault:
+        budget.write_off(reservation, attempts=1, model_calls=0 if fault.replayed else 1)
         raise
-    except (BudgetExceeded, ReplyLost):
+    except ReplyLost as fault:
+        budget.write_off(reservation, model_calls=0 if fault.replayed else 1)
+        raise
+    except BudgetExceeded:
         budget.write_off(reservation)
         raise
     except BaseException:
@@ -126,6 +129,7 @@ def _write_down(
             "seconds": round(reply.seconds, 3),
             "retries": reply.retries,
             "replayed": reply.replayed,
+            "from_run": reply.from_run,
         },
     )
     if reply.replayed and not reply.from_run:

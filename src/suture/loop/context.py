@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from suture.checks import Suite, prepare_suite
 from suture.languages import Interpreter
@@ -12,7 +11,7 @@ from suture.loop.progress import Progress, Tried
 from suture.loop.proving import Prover
 from suture.loop.recipe import Recipe
 from suture.loop.state import LoopState, TriedEntry
-from suture.models import Model, Models, open_models
+from suture.models import Model, Models
 from suture.records import Candidate, Task, Verdict, from_plain, to_plain
 from suture.roles import PromptBook
 from suture.sandbox import Sandbox
@@ -35,7 +34,7 @@ class RunContext:
     folder: RunFolder
     ledger: Ledger
     budget: Budget
-    model: Model
+    models: Models
     sandbox: Sandbox
     settings: Settings
     recipe: Recipe
@@ -44,10 +43,10 @@ class RunContext:
     prompts: PromptBook = field(default_factory=PromptBook)
     _suite: Suite | None = field(default=None, init=False)
 
-    @cached_property
-    def models(self) -> Models:
-        """The model of every role."""
-        return open_models(self.settings, self.model)
+    @property
+    def model(self) -> Model:
+        """Who writes the code."""
+        return self.models.for_role("coder").model
 
     async def load_suite(self) -> Suite:
         """The task's checks, made ready when they are first needed, and so also after a resume."""

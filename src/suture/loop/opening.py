@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from suture.languages import Interpreter
 from suture.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_run
 from suture.loop.context import RunContext
 from suture.loop.recipe import load_recipe
-from suture.models import Model, RecordedModel, ReplySource
+from suture.models import Model, Models, RecordedModel, ReplySource
 from suture.records import Task
 from suture.roles import PROMPTS_FOLDER, PromptBook
 from suture.sandbox import Sandbox, discover_interpreter, open_sandbox
@@ -34,7 +35,7 @@ class Opening:
         settings: The knobs.
         project: The folder it is about; decides what `python` means in its test command,
             and may have prompts of its own.
-        model: Who answers.
+        models: Who answers each role.
         sandbox: The wall; the settings' where not given.
         folder: The folder of a run that goes on; a new one where not given.
         limits: What it may use; the settings' where not given.
@@ -47,7 +48,7 @@ class Opening:
     task: Task
     settings: Settings
     project: Path
-    model: Model
+    models: Models
     sandbox: Sandbox | None = None
     folder: RunFolder | None = None
     limits: Limits | None = None
@@ -70,16 +71,18 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
 
     Raises:
         UsageError: There is no such recipe, or another process writes this run.
-        PrerequisiteError: There is no sandbox.
+        PrerequisiteError: There is no sandbox, or money is limited and a model's price is not known.
         StorageError: The run folder or the checkpoints cannot be written.
     """
     settings, task = wanted.settings, wanted.task
-    recipe = load_recipe(settings.loop, settings.model.temperature)
+    recipe = load_recipe(settings.loop, wanted.models.for_role("coder").temperature)
     clock = SystemClock()
+    limits = wanted.limits or Limits(**settings.budget.model_dump())
+    if limits.money is not None:
+        wanted.models.require_prices()
     wall = wanted.sandbox or open_sandbox(settings.sandbox)
     try:
         folder = wanted.folder or new_run(settings.paths.home)
-        limits = wanted.limits or Limits(**settings.budget.model_dump())
         interpreter = wanted.interpreter
         if interpreter is None and task.test_command:
             interpreter = discover_interpreter(wanted.project, os.environ)
@@ -89,9 +92,7 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 folder=folder,
                 ledger=ledger,
                 budget=Budget(ledger, limits, clock),
-                model=RecordedModel(
-                    wanted.model, folder.replies_path, source=wanted.source, or_live=wanted.or_live
-                ),
+                models=wanted.models.wrapped(partial(_recorded, wanted, folder)),
                 sandbox=wall,
                 settings=settings,
                 recipe=recipe,
@@ -103,3 +104,7 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
     finally:
         if wall is not wanted.sandbox:
             await wall.close()
+
+
+def _recorded(wanted: Opening, folder: RunFolder, model: Model) -> Model:
+    return RecordedModel(model, folder.replies_path, source=wanted.source, or_live=wanted.or_live)

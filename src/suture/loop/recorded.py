@@ -27,7 +27,7 @@ class RecordedRun:
         folder: Its folder.
         task: What was wanted, files included.
         settings: Its knobs, with the keys and the folders of whoever asks now.
-        model: Who answered, as `provider:model`.
+        model: Who answered for roles without a model of their own, as `provider:model`.
         interpreter: What `python` meant in its test command; `None` where it had none, or where that
             program is gone.
         project: The folder that it was about; it may be gone.
@@ -91,6 +91,8 @@ def started_with(context: RunContext) -> dict[str, Any]:
         "task": folder.put_json(to_plain(task)),
         "recipe": context.recipe.name,
         "model": context.model.name,
+        "unpriced": list(context.models.unpriced),
+        "common_model": context.models.common,
         "sandbox": context.sandbox.name,
         "limits": vars(context.budget.limits),
         "settings": folder.put_json(settings_as_plain(context.settings)),
@@ -122,7 +124,7 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
             folder=folder,
             task=from_plain(Task, folder.get_json(started["task"])),
             settings=settings_of_record(folder.get_json(started["settings"]), present),
-            model=started["model"],
+            model=started["common_model"],
             interpreter=program if program and Path(program.executable).exists() else None,
             project=Path(started.get("project", ".")),
             schema_version=started["schema_version"],

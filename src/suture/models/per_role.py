@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
+from suture.errors import PrerequisiteError
 from suture.models.detection import with_chosen_model
 from suture.models.prices import Price, Prices, read_prices
 from suture.models.providers import open_given, open_named
@@ -48,11 +49,18 @@ class Models:
         roles: Every role's model.
         prices: What they cost.
         opened: The models that `close` closes: not those that were handed in.
+        common: The name of the model that speaks for roles without one of their own.
     """
 
     def __init__(
-        self, roles: Mapping[Role, RoleModel], prices: Prices, opened: tuple[Model, ...] = ()
+        self,
+        roles: Mapping[Role, RoleModel],
+        prices: Prices,
+        opened: tuple[Model, ...] = (),
+        *,
+        common: str = "",
     ) -> None:
+        self.common = common
         self._roles = dict(roles)
         self._prices = prices
         self._opened = opened
@@ -71,6 +79,18 @@ class Models:
         names = {model.name: None for seat in self._roles.values() for model in seat.chain}
         return tuple(name for name in names if self.price_of(name) is None)
 
+    def require_prices(self) -> None:
+        """Refuse to work within a budget of money where a price is not known: it could not be kept.
+
+        Raises:
+            PrerequisiteError: Nobody knows the price of a model that may be asked.
+        """
+        if self.unpriced:
+            raise PrerequisiteError(
+                f"no price is known of {', '.join(map(repr, self.unpriced))}, so budget.money cannot be kept",
+                remedy="give one in a file named by model.prices, or leave out budget.money",
+            )
+
     def wrapped(self, wrap: Callable[[Model], Model]) -> Models:
         """The same with each model wrapped, once."""
         known: dict[int, Model] = {}
@@ -86,7 +106,7 @@ class Models:
             )
             for role, seat in self._roles.items()
         }
-        return Models(roles, self._prices, self._opened)
+        return Models(roles, self._prices, self._opened, common=self.common)
 
     async def close(self) -> None:
         """Close what was opened for this run; safe to call twice."""
@@ -113,12 +133,18 @@ def open_model(settings: Settings, given: str | BaseChatModel | Model | None = N
     return open_named(settings, settings.model.name)
 
 
-def open_models(settings: Settings, given: str | BaseChatModel | Model | None = None) -> Models:
+def open_models(
+    settings: Settings,
+    given: str | BaseChatModel | Model | None = None,
+    *,
+    opener: Callable[[Settings, str], Model] = open_named,
+) -> Models:
     """Open the model of every role. Nothing is loaded or called yet.
 
     Args:
         settings: `model.*` for all roles, `models.*` for each.
         given: Stands in the place of `model.name`, as for `open_model`.
+        opener: Makes a model of its name.
 
     Raises:
         PrerequisiteError: A key, an extra or the weights of a named model are missing.
@@ -127,12 +153,12 @@ def open_models(settings: Settings, given: str | BaseChatModel | Model | None = 
     if given is None or isinstance(given, str):
         settings = with_chosen_model(settings, given)
         given = None
-    common = open_model(settings, given)
+    common = opener(settings, settings.model.name) if given is None else open_model(settings, given)
     known = {settings.model.name: common} if given is None else {}
 
     def named(name: str) -> Model:
         if name not in known:
-            known[name] = open_named(settings, name)
+            known[name] = opener(settings, name)
         return known[name]
 
     fallbacks = tuple(named(name) for name in settings.model.fallbacks)
@@ -148,4 +174,4 @@ def open_models(settings: Settings, given: str | BaseChatModel | Model | None = 
             max_tokens=getattr(settings.models, f"{drawing}_max_tokens") or settings.model.max_tokens,
         )
     opened = {id(model): model for model in (*known.values(), common) if model is not given}
-    return Models(roles, read_prices(settings), tuple(opened.values()))
+    return Models(roles, read_prices(settings), tuple(opened.values()), common=common.name)

@@ -11,8 +11,9 @@ from typing import Any, NoReturn, TypeVar
 from suture.errors import ModelError, StorageError, UsageError
 from suture.models.calls import call_hash
 from suture.models.seam import Message, Reply, Sampling
+from suture.settings.schema import Settings
 
-__all__ = ["AbsentModel", "ReplyMissing", "ReplySource", "open_replies"]
+__all__ = ["AbsentModel", "ReplyMissing", "ReplySource", "absent_model", "open_replies"]
 
 T = TypeVar("T")
 
@@ -87,6 +88,11 @@ class AbsentModel:
         """Nothing to release."""
 
 
+def absent_model(_: Settings, name: str) -> AbsentModel:
+    """A stand-in for a model that is named and not to be asked; see `open_models`."""
+    return AbsentModel(name)
+
+
 def open_replies(where: Path, *, may_be_empty: bool = False) -> ReplySource:
     """The replies of a run, or of a file of them.
 
@@ -154,7 +160,9 @@ def _known(cls: type[T], plain: Mapping[str, Any]) -> T:
 def _raise_again(fault: Mapping[str, Any]) -> NoReturn:
     kinds = {kind.__name__: kind for kind in _with_subclasses(ModelError)}
     kind = kinds.get(str(fault.get("kind")), ModelError)
-    raise kind(str(fault.get("message") or "the model failed"), remedy=str(fault.get("remedy") or ""))
+    again = kind(str(fault.get("message") or "the model failed"), remedy=str(fault.get("remedy") or ""))
+    again.replayed = True
+    raise again
 
 
 def _with_subclasses(kind: type[ModelError]) -> Iterator[type[ModelError]]:
