@@ -29,6 +29,8 @@ METHODS: dict[str, Kind] = {
     **dict.fromkeys(("items", "keys", "values", "get", "setdefault"), "mapping"),
     **dict.fromkeys(("split", "strip", "lower", "upper", "startswith", "endswith", "join"), "text"),
 }
+OUTER = 0.7
+"""How likely a variable of an outer function is meant, beside one of the function itself."""
 NUMERIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 
 
@@ -40,21 +42,24 @@ class Names:
         kinds: Variable -> what it seems to hold, parameters first, then in the order of their lines.
         parameters: Those that the caller sets.
         bound_at: Variable -> the line that binds it first.
+        outer: Variables of a function around this one.
     """
 
     kinds: dict[str, Kind] = field(default_factory=dict)
     parameters: tuple[str, ...] = ()
     bound_at: dict[str, int] = field(default_factory=dict)
+    outer: frozenset[str] = frozenset()
 
     def like(self, kind: Kind, line: int) -> Iterator[tuple[str, float]]:
         """Variables that may be bound before a line, each with how well it fits a kind: 1, or less."""
         for name, other in self.kinds.items():
             if self.bound_at.get(name, 0) > line:
                 continue
+            nearness = OUTER if name in self.outer else 1.0
             if kind == "unknown" or other == "unknown":
-                yield name, 0.8
+                yield name, 0.8 * nearness
             else:
-                yield name, 1.0 if kind == other else 0.25
+                yield name, nearness * (1.0 if kind == other else 0.25)
 
     def of_kind(self, *kinds: Kind) -> list[str]:
         """Variables that seem to hold one of some kinds."""
@@ -80,6 +85,7 @@ def names_of(scope: ast.AST, view: View) -> Names:
         for name, kind in _evidence(node):
             if kinds.get(name) == "unknown":
                 kinds[name] = kind
+    own = frozenset(kinds)
     outer = view.function_of(scope) if scope is not view.tree else None
     if outer is not None:
         above = view.names(scope)
@@ -87,7 +93,7 @@ def names_of(scope: ast.AST, view: View) -> Names:
             if name not in kinds:
                 kinds[name] = kind
                 bound[name] = above.bound_at.get(name, 0)
-    return Names(kinds=kinds, parameters=tuple(parameters), bound_at=bound)
+    return Names(kinds=kinds, parameters=tuple(parameters), bound_at=bound, outer=frozenset(kinds) - own)
 
 
 def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:

@@ -155,9 +155,14 @@ class View:
         return start, stop
 
     @cached_property
+    def functions_in_order(self) -> tuple[Function, ...]:
+        """All functions and methods."""
+        return tuple(node for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS))
+
+    @cached_property
     def functions(self) -> dict[str, Function]:
         """Functions and methods by name; of two with one name the last."""
-        return {node.name: node for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS)}
+        return {node.name: node for node in self.functions_in_order}
 
     @cached_property
     def attributes(self) -> dict[str, int]:

@@ -107,10 +107,10 @@ def condition_atoms(node: ast.AST, view: View) -> Iterator[tuple[str, float]]:
             "number": (f"{name} == 0", f"{name} > 0", f"{name} < 0", f"{name} != 0", f"{name} <= 1"),
             "unknown": (f"not {name}", name, f"{name} is None", f"{name} is not None", f"{name} == 0"),
         }.get(kind, (f"not {name}", name))
-        for form in forms:
+        for number, form in enumerate(forms):
             counts += 1
             if counts <= MOST_ATOMS:
-                yield form, weight
+                yield form, weight * 0.97**number
 
 
 def _tests(node: ast.AST) -> Iterator[ast.expr]:

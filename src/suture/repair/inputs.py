@@ -1,0 +1,199 @@
+"""Inputs near those of the tests: mutated values that keep what all of those have in common."""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+__all__ = ["Arguments", "inputs_near", "read_arguments"]
+
+Arguments = tuple[Any, ...]
+Trait = Callable[[Any], bool]
+
+MOST_TRIES = 40
+"""Tries for each input that is wanted."""
+
+
+def read_arguments(texts: Sequence[str]) -> list[Arguments]:
+    """Arguments that are plain data, out of their source; the others are left out."""
+    found: list[Arguments] = []
+    for text in texts:
+        try:
+            value = ast.literal_eval(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        if isinstance(value, tuple):
+            found.append(value)
+    return found
+
+
+def inputs_near(seeds: Sequence[Arguments], count: int, draw: random.Random) -> list[Arguments]:
+    """New arguments of the same shape, none of them among the given ones.
+
+    What holds of every given value at a place (sorted, no item twice, not empty, not negative, no longer than
+    the longest by far) holds of the new ones: a precondition that nobody wrote down is guessed in this way.
+
+    Args:
+        seeds: Arguments that the tests use.
+        count: How many are wanted; fewer may be found.
+        draw: The source of chance.
+    """
+    if not seeds:
+        return []
+    traits = [[trait for trait in TRAITS if all(map(trait, column))] for column in zip(*seeds, strict=False)]
+    between = [pair for pair in PAIRS if all(pair(seed) for seed in seeds)]
+    pool = [item for seed in seeds for item in _items(seed)]
+    largest = max((abs(item) for item in pool if type(item) is int), default=1)
+    known = {repr(seed) for seed in seeds}
+    found: list[Arguments] = []
+    for _ in range(MOST_TRIES * count):
+        if len(found) >= count:
+            break
+        new = list(draw.choice(seeds))
+        for _ in range(draw.randint(1, 3)):
+            place = draw.randrange(len(new)) if new else 0
+            if new:
+                new[place] = _changed(new[place], draw, pool)
+        for place, wanted in enumerate(traits[: len(new)]):
+            if is_sorted in wanted and isinstance(new[place], (list, tuple)):
+                new[place] = _in_order(new[place])
+        candidate = tuple(new)
+        fits = all(trait(value) for value, wanted in zip(candidate, traits, strict=False) for trait in wanted)
+        small = all(abs(i) <= 2 * largest + 2 for i in _items(candidate) if type(i) is int)
+        if fits and small and all(pair(candidate) for pair in between) and repr(candidate) not in known:
+            known.add(repr(candidate))
+            found.append(candidate)
+    return found
+
+
+def _changed(value: Any, draw: random.Random, pool: Sequence[Any]) -> Any:
+    if isinstance(value, bool) or value is None:
+        return draw.choice([value, not value]) if value is not None else value
+    if isinstance(value, int):
+        return draw.choice(
+            [value + 1, value - 1, value + draw.randint(2, 9), value // 2, draw.randint(0, 20)]
+        )
+    if isinstance(value, float):
+        return draw.choice([value + 1, value / 2, value * 2, value + draw.random()])
+    if isinstance(value, str):
+        return "".join(_changed_items(list(value), draw, [c for c in _items(pool) if isinstance(c, str)]))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_changed_items(list(value), draw, pool))
+    if isinstance(value, (set, frozenset)):
+        return type(value)(_changed_items(sorted(value, key=repr), draw, pool))
+    if isinstance(value, dict) and value:
+        key = draw.choice(list(value))
+        return {**value, key: _changed(value[key], draw, pool)}
+    return value
+
+
+def _changed_items(items: list[Any], draw: random.Random, pool: Sequence[Any]) -> list[Any]:
+    alike = [item for item in pool if items and type(item) is type(items[0])]
+    how = draw.choice(("drop", "twice", "change", "insert", "swap", "short"))
+    at = draw.randrange(len(items)) if items else 0
+    if how == "drop" and items:
+        del items[at]
+    elif how == "twice" and items:
+        items.insert(at, items[draw.randrange(len(items))])
+    elif how == "insert" and alike:
+        items.insert(at, draw.choice(alike)[:1] if isinstance(items[0], str) else draw.choice(alike))
+    elif how == "swap" and len(items) > 1:
+        other = draw.randrange(len(items))
+        items[at], items[other] = items[other], items[at]
+    elif how == "short" and items:
+        items = items[: draw.randint(0, len(items))]
+    elif items:
+        one = items[at]
+        single = isinstance(one, str) and len(one) == 1
+        items[at] = draw.choice(alike)[:1] if single and alike else _changed(one, draw, pool)
+    return items
+
+
+def _items(value: Any) -> list[Any]:
+    """The parts of a value, whole texts and single signs among them."""
+    if isinstance(value, dict):
+        return [part for pair in value.items() for item in pair for part in _items(item)]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [part for item in value for part in _items(item)]
+    return [value]
+
+
+def _in_order(value: Any) -> Any:
+    try:
+        return type(value)(sorted(value))
+    except TypeError:
+        return value
+
+
+def is_sorted(value: Any) -> bool:
+    """Whether a list of more than one item is in order, or is too short to tell."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    try:
+        return all(left <= right for left, right in pairwise(value))
+    except TypeError:
+        return False
+
+
+def _is_distinct(value: Any) -> bool:
+    items = value if isinstance(value, (list, tuple)) else None
+    return items is not None and len({repr(item) for item in items}) == len(items)
+
+
+def _is_not_empty(value: Any) -> bool:
+    return hasattr(value, "__len__") and len(value) > 0
+
+
+def _has_no_negative(value: Any) -> bool:
+    return all(item >= 0 for item in _items(value) if isinstance(item, (int, float)))
+
+
+def _has_no_zero(value: Any) -> bool:
+    return all(item != 0 for item in _items(value) if isinstance(item, (int, float)))
+
+
+def _is_one_kind(value: Any) -> bool:
+    return len({type(item) for item in _items(value)}) <= 1
+
+
+def _is_permutation(value: Any) -> bool:
+    numbers = isinstance(value, (list, tuple)) and all(type(item) is int for item in value)
+    return numbers and sorted(value) == list(range(min(value, default=0), min(value, default=0) + len(value)))
+
+
+def _has_equal_rows(value: Any) -> bool:
+    rows = isinstance(value, (list, tuple)) and all(isinstance(row, (list, tuple)) for row in value)
+    return rows and len({len(row) for row in value}) <= 1
+
+
+def _is_digit(value: Any) -> bool:
+    return all(0 <= item <= 9 for item in _items(value) if type(item) is int)
+
+
+def _second_is_within(arguments: Arguments) -> bool:
+    return _compare(arguments, lambda a, b: 0 <= b < len(a) if hasattr(a, "__len__") else b <= a)
+
+
+def _first_is_within(arguments: Arguments) -> bool:
+    return _compare(arguments, lambda a, b: 0 <= a <= len(b) if hasattr(b, "__len__") else a <= b)
+
+
+def _items_below_second(arguments: Arguments) -> bool:
+    return _compare(arguments, lambda a, b: all(0 <= item < b for item in a))
+
+
+def _compare(arguments: Arguments, test: Callable[[Any, Any], bool]) -> bool:
+    try:
+        return len(arguments) == 2 and test(*arguments)
+    except TypeError:
+        return False
+
+
+TRAITS: tuple[Trait, ...] = (
+    *(is_sorted, _is_distinct, _is_not_empty, _has_no_negative, _has_no_zero, _is_one_kind),
+    *(_is_permutation, _has_equal_rows, _is_digit),
+)
+PAIRS: tuple[Callable[[Arguments], bool], ...] = (_second_is_within, _first_is_within, _items_below_second)

@@ -1,0 +1,212 @@
+"""Plausible is not correct: repairs that pass are told apart by what they do beyond the tests, and ranked."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from suture.checks.parsing import parsed
+from suture.checks.test_command import TestCommand
+from suture.repair.edits import mutated
+from suture.repair.inputs import inputs_near, read_arguments
+from suture.repair.search import Findings
+from suture.repair.trials import Proposal, compare
+from suture.repair.view import FUNCTIONS, is_docstring
+from suture.repair.warnings import literals_of, warnings_about
+
+__all__ = ["Difference", "Repair", "rank_repairs"]
+
+MOST_COMPARED = 16
+INPUTS = 60
+COMPARE_S = 6.0
+WARNED = 0.55
+"""What each warning leaves of a score."""
+EXAMPLE = 0.2
+"""What a broken example of a docstring leaves of it."""
+
+Call = tuple[str, str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repair:
+    """A change with which all tests pass.
+
+    Attributes:
+        proposal: The change.
+        text: The changed file.
+        score: For ordering.
+        warnings: What is suspicious about it.
+        alike: Other repairs that answered all inputs as it did, by their labels.
+    """
+
+    proposal: Proposal
+    text: str
+    score: float
+    warnings: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """An input that tells repairs apart.
+
+    Attributes:
+        call: The call, as source.
+        answers: Label of a repair -> what it answers.
+    """
+
+    call: str
+    answers: Mapping[str, str]
+
+
+async def rank_repairs(
+    findings: Findings, command: TestCommand, tests: Sequence[str], *, seed: int = 0
+) -> tuple[tuple[Repair, ...], Difference | None]:
+    """Plausible repairs, the likeliest first, one for each behaviour; and what tells the first two apart.
+
+    Args:
+        findings: What a search found.
+        command: The command that it was found with.
+        tests: Sources of the tests.
+        seed: Of the inputs that are tried.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    proposals = findings.plausible[:MOST_COMPARED]
+    if not proposals:
+        return (), None
+    calls = _calls(findings, proposals, random.Random(seed))
+    examples = _examples(findings.texts)
+    made = [*calls, *(call for call, _ in examples)]
+    answers: dict[int, list[str]] = {}
+    if made and len(proposals) > 1:
+        answers = await compare(command, proposals, made, findings.texts, COMPARE_S)
+    behaviour = [tuple(answers.get(number, ())) for number in range(len(proposals))]
+    literals = literals_of(tests)
+    repairs = []
+    for number, proposal in enumerate(proposals):
+        text = mutated(findings.texts[proposal.path], proposal.edits)
+        warnings = warnings_about(findings.texts[proposal.path], text, literals)
+        broken = _broken(behaviour[number], examples, len(calls))
+        score = proposal.score * WARNED ** len(warnings) * EXAMPLE ** min(1, broken)
+        score *= 0.6 + 0.4 * _agreement(number, behaviour, proposals)
+        score *= 0.85 + 0.3 * _naturalness(findings.texts[proposal.path], proposal)
+        repairs.append(
+            (Repair(proposal=proposal, text=text, score=score, warnings=warnings), behaviour[number])
+        )
+    repairs.sort(key=lambda pair: -round(pair[0].score, 6))
+    return _distinct(repairs), _difference(repairs, made)
+
+
+def _distinct(repairs: list[tuple[Repair, tuple[str, ...]]]) -> tuple[Repair, ...]:
+    """The best of each behaviour; where nothing could be compared, each stands for itself."""
+    kept: dict[object, Repair] = {}
+    for number, (repair, behaviour) in enumerate(repairs):
+        key: object = (behaviour, repair.proposal.path) if behaviour else number
+        if key in kept:
+            first = kept[key]
+            kept[key] = Repair(**{**vars(first), "alike": (*first.alike, repair.proposal.label)})
+        else:
+            kept[key] = repair
+    return tuple(kept.values())
+
+
+def _difference(repairs: list[tuple[Repair, tuple[str, ...]]], calls: Sequence[Call]) -> Difference | None:
+    first, behaviour = repairs[0]
+    for other, answers in repairs[1:]:
+        for (_, name, given), one, two in zip(calls, behaviour, answers, strict=False):
+            if one != two:
+                told = {first.proposal.label: _shown(one), other.proposal.label: _shown(two)}
+                return Difference(call=f"{name}{given.replace(',)', ')')}", answers=told)
+    return None
+
+
+def _shown(answer: str) -> str:
+    """An answer without the arguments behind it, where it can be read."""
+    try:
+        return repr(ast.literal_eval(answer)[0])
+    except (SyntaxError, ValueError, TypeError, IndexError):
+        return {"!late": "no end in time"}.get(answer, answer.replace("!", "raises "))
+
+
+def _agreement(number: int, behaviour: Sequence[tuple[str, ...]], proposals: Sequence[Proposal]) -> float:
+    """How far the others, each as likely as it is, answer alike; 1 where there is nothing to compare."""
+    own, weight, agreed = behaviour[number], 0.0, 0.0
+    for other, answers in enumerate(behaviour):
+        pairs = list(zip(own, answers, strict=False))
+        if other != number and pairs:
+            weight += proposals[other].score
+            agreed += proposals[other].score * sum(a == b for a, b in pairs) / len(pairs)
+    return agreed / weight if weight else 1.0
+
+
+def _naturalness(text: str, proposal: Proposal) -> float:
+    """The share of the new words' neighbourhoods that the file has elsewhere."""
+    pairs = {pair for edit in proposal.edits for pair in _pairs(edit.text)}
+    known = set(_pairs(text))
+    return sum(pair in known for pair in pairs) / len(pairs) if pairs else 0.5
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    words = "".join(sign if sign.isalnum() or sign == "_" else f" {sign} " for sign in text).split()
+    return list(pairwise(words))
+
+
+def _calls(findings: Findings, proposals: Sequence[Proposal], draw: random.Random) -> list[Call]:
+    """Calls of functions that the tests call in the changed files, with the tests' arguments and near ones."""
+    paths = {proposal.path for proposal in proposals}
+    by_function: dict[tuple[str, str], list[str]] = {}
+    for call in findings.spectrum.calls:
+        if call.path in paths and _is_top_level(findings.texts[call.path], call.function):
+            by_function.setdefault((call.path, call.function), []).append(call.arguments)
+    calls: list[Call] = []
+    for (path, name), texts in sorted(by_function.items())[:8]:
+        seeds = read_arguments(list(dict.fromkeys(texts)))
+        calls += [(path, name, repr(new)) for new in inputs_near(seeds, INPUTS, draw)]
+    return calls
+
+
+def _is_top_level(text: str, name: str) -> bool:
+    tree = parsed(text)
+    return tree is not None and any(isinstance(n, FUNCTIONS) and n.name == name for n in tree.body)
+
+
+def _examples(texts: Mapping[str, str]) -> list[tuple[Call, str]]:
+    """Examples of docstrings that are one call with plain arguments, and what they want."""
+    found: list[tuple[Call, str]] = []
+    for path, text in texts.items():
+        tree = parsed(text)
+        for node in ast.walk(tree) if tree is not None else ():
+            if is_docstring(node) and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                found += _examples_in(str(node.value.value), path)
+    return found
+
+
+def _examples_in(text: str, path: str) -> list[tuple[Call, str]]:
+    found: list[tuple[Call, str]] = []
+    try:
+        examples = doctest.DocTestParser().get_examples(text)
+    except ValueError:
+        return found
+    for example in examples:
+        tree = parsed(example.source)
+        node = tree.body[0] if tree is not None and tree.body else None
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            call = node.value
+            if isinstance(call.func, ast.Name) and not call.keywords:
+                given = f"({''.join(f'{ast.unparse(argument)}, ' for argument in call.args)})"
+                found.append(((path, call.func.id, given), example.want.strip()))
+    return found
+
+
+def _broken(behaviour: tuple[str, ...], examples: Sequence[tuple[Call, str]], first: int) -> int:
+    """Examples that a repair does not answer as they say."""
+    wrong = 0
+    for answer, (_, want) in zip(behaviour[first:], examples, strict=False):
+        wrong += not answer.startswith((f"({want},", f"(({want}),"))
+    return wrong

@@ -1,0 +1,283 @@
+"""The search for a repair: mutants of suspicious lines, tried in the order of how likely they are.
+
+A pass over single changes; then pairs that begin with a change which made some failing test pass. What comes
+through is plausible and no more: it is ranked elsewhere, and judged by the trusted suite.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from suture.checks.test_command import TestCommand
+from suture.repair.edits import overlap
+from suture.repair.faults import Fault, line_scores, rank_faults
+from suture.repair.mutants import mutants
+from suture.repair.trials import LEAST_S, Proposal, Spectrum, Trial, locate, screen
+
+__all__ = ["Findings", "SearchLimits", "first_order", "search", "second_order"]
+
+AT_ONCE = 2
+MOST_BATCH = 600
+LEAST_BATCH_S = 2.0
+"""Seconds of a batch; later ones may take half of the time so far. After each the search may end."""
+LOCATE_SHARE = 0.34
+"""Of the seconds, the most that localisation may take."""
+LINGER = 0.5
+"""After the first plausible repair the search goes on for this part of the time that it took, to compare."""
+LEAST_LINGER_S = 1.5
+PARTIALS = 6
+PARTNERS = 250
+PATIENT_S = 8.0
+"""CPU seconds of a test, for a candidate that did well until it was late."""
+MOST_PATIENT = 6
+"""Such candidates."""
+PATIENT_SHARE = 0.3
+"""Of the seconds: when they are over, such candidates are tried again, even if others wait."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchLimits:
+    """What a search may use.
+
+    Attributes:
+        candidates: Candidates tried.
+        seconds: Wall-clock seconds.
+        patches: Plausible repairs, after which it ends.
+        seed: Decides between candidates that are equally likely.
+    """
+
+    candidates: int = 4000
+    seconds: float = 60.0
+    patches: int = 24
+    seed: int = 0
+
+
+@dataclass
+class Findings:
+    """What a search found.
+
+    Attributes:
+        texts: Path -> text, of the files that could be changed.
+        spectrum: What the tests did on the project as it is.
+        faults: Suspicious lines, the most suspicious first.
+        plausible: Candidates that passed all tests in their trial, in the order of the search.
+        partial: Candidates that made some failing test pass and broke none, the best first.
+        tried: Candidates tried.
+        seconds: How long it took.
+        first_s: Seconds until the first plausible one, where there was one.
+        ended: Why it ended.
+    """
+
+    texts: Mapping[str, str]
+    spectrum: Spectrum = field(default_factory=Spectrum)
+    faults: tuple[Fault, ...] = ()
+    plausible: list[Proposal] = field(default_factory=list)
+    partial: list[tuple[Proposal, Trial]] = field(default_factory=list)
+    tried: int = 0
+    seconds: float = 0.0
+    first_s: float | None = None
+    ended: str = ""
+
+
+def first_order(
+    scores: Mapping[str, Mapping[int, float]],
+    texts: Mapping[str, str],
+    imported: Mapping[str, frozenset[int]],
+    *,
+    seed: int = 0,
+    most: int = 4000,
+) -> list[Proposal]:
+    """Every single change of a suspicious line, the likeliest first.
+
+    Args:
+        scores: Path -> line -> suspiciousness.
+        texts: Path -> text.
+        imported: Path -> lines that an import runs: what changes them has to be imported anew.
+        seed: Decides between equals.
+        most: How many.
+    """
+    found: list[Proposal] = []
+    for path, lines in scores.items():
+        ran = imported.get(path, frozenset())
+        for mutant in mutants(texts[path], lines):
+            found.append(
+                Proposal(
+                    path=path,
+                    edits=mutant.edits,
+                    label=mutant.label,
+                    score=mutant.prior * lines.get(mutant.line, max(lines.values()) / 2),
+                    operators=(mutant.operator,),
+                    swap=mutant.in_body and mutant.line not in ran,
+                )
+            )
+    found.sort(key=lambda proposal: (-round(proposal.score, 6), _draw(proposal, seed)))
+    return found[:most]
+
+
+def second_order(
+    partial: Sequence[tuple[Proposal, Trial]], singles: Sequence[Proposal], *, most: int
+) -> list[Proposal]:
+    """Pairs of changes in one file: a partial repair, and any other likely change that does not touch it.
+
+    Args:
+        partial: Partial repairs, the best first.
+        singles: Single changes, the likeliest first.
+        most: How many.
+    """
+    found: list[Proposal] = []
+    seen: set[frozenset[object]] = set()
+    for number, (start, _) in enumerate(partial[:PARTIALS]):
+        for other in singles[:PARTNERS]:
+            if other.path != start.path or overlap(start.edits, other.edits):
+                continue
+            key: frozenset[object] = frozenset((*start.edits, *other.edits))
+            if key in seen:
+                continue
+            seen.add(key)
+            found.append(
+                Proposal(
+                    path=start.path,
+                    edits=tuple(sorted((*start.edits, *other.edits), key=lambda e: (e.start, e.end))),
+                    label=f"{start.label}; {other.label}",
+                    score=start.score * other.score * 0.9**number,
+                    operators=(*start.operators, *other.operators),
+                    swap=start.swap and other.swap,
+                )
+            )
+    found.sort(key=lambda proposal: -round(proposal.score, 6))
+    return found[:most]
+
+
+async def search(
+    command: TestCommand, texts: Mapping[str, str], failing: Iterable[str], limits: SearchLimits
+) -> Findings:
+    """Search for changes with which all tests pass.
+
+    Args:
+        command: The project's pytest command, collected.
+        texts: Path -> text of the files that may be changed.
+        failing: Ids of the tests that fail.
+        limits: What it may use.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    return await Search(command, texts, limits).run(frozenset(failing))
+
+
+class Search:
+    """One search."""
+
+    def __init__(self, command: TestCommand, texts: Mapping[str, str], limits: SearchLimits) -> None:
+        self._command = command
+        self._limits = limits
+        self._began_s = time.monotonic()
+        self._slow: list[tuple[Proposal, Trial]] = []
+        self._again: list[Proposal] = []
+        self._was_patient = False
+        self.found = Findings(texts=texts)
+
+    async def run(self, failing: frozenset[str]) -> Findings:
+        """Locate, then try single changes, then pairs, then what was late, while there is time."""
+        found, limits = self.found, self._limits
+        found.spectrum = await locate(
+            self._command, list(found.texts), failing, limits.seconds * LOCATE_SHARE
+        )
+        if found.spectrum.failing or found.spectrum.errors:
+            found.faults = rank_faults(found.spectrum, found.texts)
+            scores = line_scores(found.faults, found.spectrum, found.texts)
+            singles = first_order(
+                scores, found.texts, found.spectrum.imported, seed=limits.seed, most=limits.candidates
+            )
+            await self._try(singles)
+            if not found.plausible:
+                await self._try(second_order(found.partial, singles, most=self._left()))
+            found.ended = self._reason() or "everything was tried"
+        else:
+            found.ended = "no test fails here"
+        found.seconds = time.monotonic() - self._began_s
+        return found
+
+    def _left(self) -> int:
+        return max(0, self._limits.candidates - self.found.tried)
+
+    def _reason(self) -> str:
+        """Why the search has to end, where it has to."""
+        now_s = time.monotonic() - self._began_s
+        if len(self.found.plausible) >= self._limits.patches:
+            return f"{len(self.found.plausible)} plausible repairs are enough"
+        if self.found.first_s is not None and now_s > self.found.first_s + max(
+            LEAST_LINGER_S, LINGER * self.found.first_s
+        ):
+            return "the likeliest changes were tried"
+        if now_s >= self._limits.seconds:
+            return f"{self._limits.seconds:g} s are over"
+        return "" if self._left() else f"{self._limits.candidates} candidates were tried"
+
+    async def _try(self, proposals: list[Proposal]) -> None:
+        waiting = proposals
+        while waiting and not self._reason():
+            batch = waiting[: min(MOST_BATCH, self._left())]
+            limit_s = max(LEAST_BATCH_S, (time.monotonic() - self._began_s) / 2)
+            tried = await self._try_batch(batch, limit_s)
+            if not tried:
+                return  # not one came to its end: there is no sense in going on
+            untried = [p for n, p in enumerate(batch) if n not in tried]
+            waiting = [*self._again, *untried, *waiting[len(batch) :]]
+            self._again = []
+            if time.monotonic() - self._began_s > PATIENT_SHARE * self._limits.seconds:
+                await self._try_slow()
+        await self._try_slow()
+
+    async def _try_slow(self) -> None:
+        """Candidates that passed what they came to, once more and with patience."""
+        if self._slow and not (self._was_patient or self.found.plausible or self._reason()):
+            self._was_patient = True
+            self._slow.sort(key=lambda pair: (-pair[1].passing, -pair[0].score))
+            slow = [proposal for proposal, _ in self._slow[:MOST_PATIENT]]
+            left_s = self._limits.seconds - (time.monotonic() - self._began_s)
+            await self._try_batch(slow, left_s / 2, PATIENT_S)
+
+    async def _try_batch(
+        self, batch: list[Proposal], limit_s: float, least_s: float = LEAST_S
+    ) -> frozenset[int]:
+        """Every second one in each of two processes, so that both see likely ones first; answers which."""
+        limit_s = min(limit_s, self._limits.seconds - (time.monotonic() - self._began_s))
+        spectrum, texts = self.found.spectrum, self.found.texts
+        shares = [batch[number::AT_ONCE] for number in range(AT_ONCE)]
+        answers = await asyncio.gather(
+            *(screen(self._command, s, spectrum, texts, limit_s, least_s=least_s) for s in shares if s)
+        )
+        tried = set()
+        for first, answer in enumerate(answers):
+            for number, trial in answer.items():
+                tried.add(first + number * AT_ONCE)
+                self._note(batch[first + number * AT_ONCE], trial)
+        self.found.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
+        self.found.partial.sort(key=lambda pair: (-pair[1].passing, pair[1].failing, -pair[0].score))
+        return frozenset(tried)
+
+    def _note(self, proposal: Proposal, trial: Trial) -> None:
+        self.found.tried += 1
+        if trial.plausible:
+            self.found.plausible.append(proposal)
+            if self.found.first_s is None:
+                self.found.first_s = time.monotonic() - self._began_s
+        elif trial.broken:
+            return
+        elif trial.late and trial.passing and not trial.failing:
+            self._slow.append((proposal, trial))
+        elif trial.unsupported and proposal.swap:
+            self._again.append(replace(proposal, swap=False))
+        elif trial.passing and trial.failing:
+            self.found.partial.append((proposal, trial))
+
+
+def _draw(proposal: Proposal, seed: int) -> str:
+    """A lot: the same for the same seed, in no order of the source."""
+    text = f"{seed} {proposal.path} {proposal.edits}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

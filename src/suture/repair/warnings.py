@@ -1,0 +1,105 @@
+"""Signs that a change games the tests: it names their literals, takes behaviour away, or hides exceptions."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable
+
+from suture.checks.parsing import parsed
+from suture.repair.view import FUNCTIONS
+
+__all__ = ["literals_of", "warnings_about"]
+
+COMMON = (0, 1, 2, -1, "", None, True, False)
+BROAD = ("Exception", "BaseException")
+
+
+def warnings_about(before: str, after: str, test_literals: frozenset[str]) -> tuple[str, ...]:
+    """What is suspicious about a change, in words; empty where nothing is.
+
+    Args:
+        before: The source as it was.
+        after: The source with the change.
+        test_literals: Literals of the tests, as `literals_of` gives them.
+    """
+    old, new = parsed(before), parsed(after)
+    if old is None or new is None:
+        return ()
+    found: list[str] = []
+    named = (_compared(new) - _compared(old)) & test_literals
+    if named:
+        found.append(f"compares with {', '.join(sorted(named))}, which the tests use")
+    lost = _own_calls(old) - _own_calls(new)
+    if lost:
+        found.append(f"no longer calls {', '.join(sorted(lost))}")
+    if _count(new, (ast.Raise,)) < _count(old, (ast.Raise,)):
+        found.append("no longer raises")
+    if _swallowing(new) > _swallowing(old):
+        found.append("hides exceptions")
+    unread = _unread(new) - _unread(old)
+    if unread:
+        found.append(f"leaves {', '.join(sorted(unread))} unused")
+    if _count(new, (ast.stmt,)) < _count(old, (ast.stmt,)):
+        found.append("takes a statement away")
+    return tuple(found)
+
+
+def literals_of(sources: Iterable[str]) -> frozenset[str]:
+    """Literals of some sources that say something: no 0, 1, or empty text."""
+    found: set[str] = set()
+    for source in sources:
+        tree = parsed(source)
+        if tree is not None:
+            found |= {repr(node.value) for node in ast.walk(tree) if _is_telling(node)}  # type: ignore[attr-defined]
+    return frozenset(found)
+
+
+def _is_telling(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value not in COMMON
+
+
+def _compared(tree: ast.AST) -> set[str]:
+    """Literals with which something is compared."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            found |= {
+                repr(side.value) for side in sides if isinstance(side, ast.Constant) and _is_telling(side)
+            }
+    return found
+
+
+def _own_calls(tree: ast.AST) -> Counter[str]:
+    """Calls of functions that the source itself defines."""
+    own = {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS)}
+    names: Counter[str] = Counter()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            names[name] += name in own
+    return +names
+
+
+def _count(tree: ast.AST, kinds: tuple[type[ast.AST], ...]) -> int:
+    return sum(isinstance(node, kinds) for node in ast.walk(tree))
+
+
+def _swallowing(tree: ast.AST) -> int:
+    """Handlers that catch everything, or do nothing."""
+    count = 0
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler):
+            named = ast.unparse(node.type) if node.type is not None else "BaseException"
+            count += named in BROAD or all(isinstance(s, (ast.Pass, ast.Continue)) for s in node.body)
+    return count
+
+
+def _unread(tree: ast.AST) -> set[str]:
+    """Variables and parameters that nothing reads."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+    set_here = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    set_here |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return {name for name in set_here - read if not name.startswith("_")}
