@@ -271,7 +271,9 @@ async def test_killing_everything_in_reach_is_only_its_own_end(sandbox: Bubblewr
 async def test_stopping_its_parent_does_not_hold_us(sandbox: BubblewrapSandbox) -> None:
     code = "import os, time; os.kill(os.getppid(), 19); print('stopped', flush=True); time.sleep(60)"
     result = await sandbox.run(python(code, limits=ProgramLimits(wall_s=1)))
-    assert (result.status, result.stdout) == ("timeout", b"stopped\n")
+    # Where its supervisor is in reach, one that stops it is ended for that.
+    assert result.status in ("timeout", "signalled")
+    assert result.stdout == b"stopped\n"
 
 
 async def test_a_forged_account_does_not_hold_us(sandbox: BubblewrapSandbox) -> None:

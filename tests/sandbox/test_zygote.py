@@ -132,7 +132,7 @@ async def test_no_more_than_so_many_runs(sandbox: BubblewrapSandbox, monkeypatch
     assert MOST_RUNS == 500
 
 
-async def test_a_wall_that_forbids_nesting_is_cold(tmp_path: Path, require: Require, wall: Finding) -> None:
+async def test_a_wall_that_forbids_nesting_is_spare(tmp_path: Path, require: Require, wall: Finding) -> None:
     real = wall.detail.split()[0]
     require("bubblewrap", wall.ok and is_reachable(real), f"{wall.detail}, for other users too")
     wrapper = tmp_path / "bwrap"
@@ -141,7 +141,7 @@ async def test_a_wall_that_forbids_nesting_is_cold(tmp_path: Path, require: Requ
     sandbox = BubblewrapSandbox(find=lambda: (str(wrapper),))
     try:
         found = await sandbox.capabilities()
-        assert found.mode == "cold"
+        assert found.mode == "spare"
         assert "no new namespaces" in found.reason
         result = await sandbox.run(RunRequest(python="import os; print(os.getuid())"))
         assert (result.status, result.stdout) == ("ok", b"65534\n")

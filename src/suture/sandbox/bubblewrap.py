@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
-from suture.errors import SandboxBroken
 from suture.languages import Interpreter
-from suture.sandbox.channel import FrameChannel
 from suture.sandbox.command_line import find_bubblewraps
-from suture.sandbox.contract import LIMITS, Capabilities, Mount, ProgramLimits, RunRequest, RunResult
-from suture.sandbox.copying import plain_request
+from suture.sandbox.contract import LIMITS, Capabilities, Mode, Mount, ProgramLimits, RunRequest
+from suture.sandbox.copying import BASE_ENVIRONMENT
 from suture.sandbox.diagnosis import PROC, unavailable
 from suture.sandbox.interpreter import own_interpreter
-from suture.sandbox.launch import Program, WallNotBuilt
+from suture.sandbox.memory import MemoryGroups
 from suture.sandbox.mounts import interpreter_mounts, plan_mounts
+from suture.sandbox.programs import ProgramSandbox, trial
+from suture.sandbox.running import Running
 from suture.sandbox.walls import WallBuilder
 
 __all__ = ["BubblewrapSandbox"]
 
-COLD_ONLY: dict[str, str] = {}
+NOT_WARM: dict[str, str] = {}
 """Bubblewraps that cannot build a warm wall here, and why; found out once in the life of this process."""
+TRIAL = RunRequest(python="", limits=ProgramLimits(wall_s=30))
+PROGRAMS = {"python3": "python", "node": "javascript", "go": "go", "sh": "shell"}
+"""What a program needs to be on the path behind the wall -> what it may then be written in."""
 
 
 @lru_cache(maxsize=64)
@@ -31,65 +37,47 @@ def _planned(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
     return plan_mounts(mounts)
 
 
-class BubblewrapSandbox:
+class BubblewrapSandbox(ProgramSandbox):
     """Runs each program behind a wall of its own; see `contract.Sandbox`.
 
-    Warm where the kernel allows namespaces within namespaces: a zygote waits behind a wall and forks each
-    program into new namespaces of its own. Cold where it does not: a wall is built for each program.
+    Warm where the kernel allows namespaces within namespaces: a process waits behind a wall and forks each
+    program into new namespaces of its own. Where it does not, spare: a wall with such a process is built
+    ahead for each program. Cold, a wall for each program and none ahead, is for those who ask for it.
 
     Args:
         find: Finds the bubblewraps of this machine, best first.
         proc: Where the kernel tells about itself; for naming what is missing.
-        cold: Build a wall for each program even where a warm one is possible.
+        mode: Where walls come from; `auto` is warm where that works, else spare.
+        groups: Makes control groups.
     """
 
     name = "bubblewrap"
 
     def __init__(
-        self, *, find: Callable[[], Sequence[str]] = find_bubblewraps, proc: Path = PROC, cold: bool = False
+        self,
+        *,
+        find: Callable[[], Sequence[str]] = find_bubblewraps,
+        proc: Path = PROC,
+        mode: Mode | Literal["auto"] = "auto",
+        groups: MemoryGroups | None = None,
     ) -> None:
+        super().__init__()
         self._find = find
         self._proc = proc
         self._own: Interpreter = own_interpreter()
         self._own_mounts = interpreter_mounts(self._own)
-        self._walls = WallBuilder(self._own)
-        self._programs: set[Program] = set()
-        self._cold = "it was asked for" if cold else ""
-        self._bubblewrap: str | None = None
+        self._groups = groups or MemoryGroups()
+        self._walls = WallBuilder(self._own, self._groups)
+        self._asked = mode
+        self._chosen: tuple[str, Mode] | None = None
+        self._reason = "" if mode == "auto" else "it was asked for"
         self._choosing = asyncio.Lock()
-
-    async def run(self, request: RunRequest) -> RunResult:
-        """Run a program to its end.
-
-        Raises:
-            UsageError: The request is not acceptable.
-            SandboxUnavailable: No wall can be built here.
-            SandboxBroken: The wall failed.
-        """
-        async with self._started(request) as program:
-            feeding = asyncio.create_task(program.feed())
-            try:
-                return await program.result()
-            finally:
-                feeding.cancel()
-
-    @asynccontextmanager
-    async def open(self, request: RunRequest) -> AsyncIterator[FrameChannel]:
-        """Start a program to talk with; leaving the context kills its whole tree.
-
-        Raises:
-            UsageError: The request is not acceptable.
-            SandboxUnavailable: No wall can be built here.
-            SandboxBroken: The wall failed.
-        """
-        async with self._started(request) as program:
-            yield FrameChannel(program)
 
     async def close(self) -> None:
         """Kill everything that still runs; safe to call twice."""
-        for program in tuple(self._programs):
-            await program.end()
+        await super().close()
         await self._walls.close()
+        await self._groups.close()
 
     async def choose(self) -> str:
         """The path of the bubblewrap that works here; tried once.
@@ -97,70 +85,70 @@ class BubblewrapSandbox:
         Raises:
             SandboxUnavailable: None does.
         """
-        async with self._choosing:
-            if self._bubblewrap is None:
-                self._bubblewrap = await self._try_each()
-            return self._bubblewrap
+        return (await self._choice())[0]
 
     async def capabilities(self) -> Capabilities:
-        """What this wall can do here; tried once.
+        """What this wall means to do here; tried once.
 
         Raises:
             SandboxUnavailable: There is none.
         """
-        await self.choose()
-        limits = set(LIMITS) - {"total_memory_mb"} - ({"inodes"} if self._cold else set())
+        path, mode = await self._choice()
+        keeper = self._groups.keeper
+        facts = os.stat(path)  # noqa: PTH116 - no disk is waited for
         return Capabilities(
             level="namespace",
-            mode="cold" if self._cold else "warm",
-            limits=frozenset(limits),
-            reason=self._cold,
+            mode=mode,
+            languages=tuple(dict.fromkeys(["python", *_languages()])),
+            # bubblewrap's own folders have a size and no number of files; a warm wall mounts its own.
+            limits=frozenset(LIMITS) if mode == "warm" else frozenset(LIMITS) - {"inodes"},
+            total_memory=keeper,
+            identity=f"{path} {facts.st_size} {facts.st_mtime_ns}",
+            reason="; ".join(
+                f"{what}: {why}" for what, why in ((mode, self._reason), (keeper, self._groups.reason)) if why
+            ),
         )
 
-    async def _try_each(self) -> str:
+    async def _choice(self) -> tuple[str, Mode]:
+        async with self._choosing:
+            if self._chosen is None:
+                self._chosen = await self._try_each()
+            return self._chosen
+
+    async def _try_each(self) -> tuple[str, Mode]:
         complaints: dict[str, str] = {}
         for path in self._find():
-            cold = self._cold or COLD_ONLY.get(path) or await self._try(path, warm=True)
-            if not cold:
-                return path
-            complaints[path] = await self._try(path, warm=False)
-            if not complaints[path]:
-                if not self._cold:
-                    self._cold = COLD_ONLY[path] = cold
-                return path
+            mode, complaint = await self._try_modes(path)
+            if not complaint:
+                return path, mode
+            complaints[path] = complaint
         raise unavailable(complaints, self._proc)
 
-    async def _try(self, path: str, *, warm: bool) -> str:
+    async def _try_modes(self, path: str) -> tuple[Mode, str]:
+        if self._asked != "auto":
+            return self._asked, await self._try(path, self._asked)
+        not_warm = NOT_WARM.get(path) or await self._try(path, "warm")
+        if not not_warm:
+            return "warm", ""
+        complaint = await self._try(path, "spare")
+        if not complaint:
+            self._reason = NOT_WARM[path] = not_warm
+        return "spare", complaint
+
+    async def _try(self, path: str, mode: Mode) -> str:
         """What goes wrong with a bubblewrap here; empty where nothing does."""
-        request = RunRequest(python="", limits=ProgramLimits(wall_s=30))
-        start = self._walls.warm if warm else self._walls.cold
-        try:
-            async with start(path, request, self._own_mounts) as running:
-                program = await Program.start(request, running)
-                try:
-                    result = await program.result()
-                finally:
-                    await program.end()
-        except (WallNotBuilt, SandboxBroken, OSError) as fault:
-            return str(fault) or "it ended without a word"
-        if result.status == "ok":
-            return ""
-        return result.stderr.decode("utf-8", "replace").strip() or f"a trial {result.status}"
+        return await trial(self._walls.begin(mode, path, TRIAL, self._own_mounts), TRIAL)
 
     @asynccontextmanager
-    async def _started(self, request: RunRequest) -> AsyncIterator[Program]:
-        plain_request(request)
+    async def begin(self, request: RunRequest) -> AsyncIterator[Running]:
+        """See `ProgramSandbox.begin`."""
         mounts = _planned((*self._own_mounts, *request.mounts))
-        path = await self.choose()
-        start = self._walls.cold if self._cold else self._walls.warm
-        try:
-            async with start(path, request, mounts) as running:
-                program = await Program.start(request, running)
-                self._programs.add(program)
-                try:
-                    yield program
-                finally:
-                    self._programs.discard(program)
-                    await program.end()
-        except WallNotBuilt as fault:
-            raise SandboxBroken(f"bubblewrap could not build the wall: {fault}") from fault
+        path, mode = await self._choice()
+        async with self._walls.begin(mode, path, request, mounts) as running:
+            yield running
+
+
+def _languages() -> list[str]:
+    # The system's folders are shown as they are, so what is on its path is on the program's.
+    path = BASE_ENVIRONMENT["PATH"]
+    return [language for program, language in PROGRAMS.items() if shutil.which(program, path=path)]

@@ -30,8 +30,12 @@ def find_bubblewraps() -> tuple[str, ...]:
     return tuple(found)
 
 
+WAITING = ("--setenv", "LD_BIND_NOW", "1", "--setenv", "LANG", "C.UTF-8")
+"""For what is forked from: else each child looks up again what libraries want of each other."""
+
+
 def wall_arguments(
-    mounts: Sequence[Mount], limits: ProgramLimits, etc: str, filter_fd: int
+    mounts: Sequence[Mount], limits: ProgramLimits, etc: str, filter_fd: int, *, waiting: bool = False
 ) -> tuple[str, ...]:
     """Bubblewrap's arguments for one program, up to the program.
 
@@ -43,10 +47,12 @@ def wall_arguments(
         limits: Sizes of the writable folders.
         etc: Where bubblewrap reaches the files of `ETC`.
         filter_fd: The descriptor that holds the system call filter.
+        waiting: Whether the program is one that waits to be forked from.
     """
     size = str(limits.disk_mb << 20)
     return (
-        *("--unshare-user", "--disable-userns"),
+        # As the first process, ours is out of reach of every signal from behind the wall.
+        *("--unshare-user", "--disable-userns", "--as-pid-1"),
         *_outer(etc),
         *("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"),
         # Without sizes each of these may grow to half of the machine's memory.
@@ -54,6 +60,7 @@ def wall_arguments(
         *("--remount-ro", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/tmp"),
         *("--size", size, "--perms", "0700", "--tmpfs", BOX),
         *_inner(mounts),
+        *(WAITING if waiting else ()),
         *("--chdir", BOX, "--seccomp", str(filter_fd), "--"),
     )
 
@@ -74,9 +81,7 @@ def zygote_wall_arguments(mounts: Sequence[Mount], etc: str, filter_fd: int) -> 
         *_outer(etc),
         *("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--dir", "/tmp", "--dir", BOX),
         *_inner(mounts),
-        # Else each child looks up again what libraries want of each other.
-        *("--setenv", "LD_BIND_NOW", "1", "--setenv", "LANG", "C.UTF-8"),
-        *("--chdir", "/", "--seccomp", str(filter_fd), "--"),
+        *(*WAITING, "--chdir", "/", "--seccomp", str(filter_fd), "--"),
     )
 
 

@@ -1,12 +1,15 @@
 """The one trusted program behind the wall: it lays the files, runs the program, brings files back.
 
 It is started as `python -I -S -B -c SOURCE REQUEST_FD REPORT_FD` and imports only what starts in no time:
-`json`, `signal` or `typing` would double its start-up. The request is a marshalled mapping: both ends are the
-same interpreter, and the host wrote it. The report goes the other way, parsed by hand (see `report.py`):
+`json`, `signal` or `typing` would double its start-up. The request is a big-endian u64 and a marshalled
+mapping of that length: both ends are the same interpreter, and the host wrote it. Its pipe stays open as long
+as the host lives, and whatever runs here ends with it. The report goes the other way, parsed by hand (see
+`report.py`):
 
     X message                     the files could not be laid
     S                             the program starts now
-    E kind number                 how it ended: `e` exit code, `s` signal, `t` time-out; big-endian u32
+    E kind number                 how it ended: `e` exit code, `s` signal, `t` time-out, `m` too much memory
+                                  of all processes and files together; big-endian u32
     F index size content          a collected file: big-endian u32 and u64
     .                             the end
 """
@@ -29,6 +32,12 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 MOST_FDS = 1 << 20
+TICK_S, QUICK_TICK_S = 0.05, 0.005
+"""Seconds between two looks at everything that runs here; the short one where no kernel tells of an end."""
+WRITABLE = ("/box", "/tmp", "/dev/shm")
+INODE_BYTES = 1024
+"""About what the kernel keeps for a file in memory, however empty."""
+PAGE_BYTES = resource.getpagesize()
 
 
 def main() -> None:
@@ -37,8 +46,7 @@ def main() -> None:
     kept = sorted((request_fd, report_fd))
     for low, high in ((3, kept[0]), (kept[0] + 1, kept[1]), (kept[1] + 1, MOST_FDS)):
         os.closerange(low, high)  # such as the namespace that our launcher came through
-    with open(request_fd, "rb") as file:
-        request = marshal.load(file)
+    request = marshal.loads(exactly(request_fd, int.from_bytes(exactly(request_fd, 8), "big")))
     try:
         for path, content in request["files"].items():
             lay(path, content)
@@ -50,7 +58,7 @@ def main() -> None:
     pid = os.fork()
     if pid == 0:
         become(request)
-    kind, number = watch(pid, deadline)
+    kind, number = watch(pid, deadline, request["limits"]["total_memory_mb"] * MIB, request_fd)
     kill_the_rest()
     with open(report_fd, "wb") as report:
         report.write(b"E" + kind + number.to_bytes(4, "big"))
@@ -61,6 +69,17 @@ def main() -> None:
                 room -= len(content)
                 report.write(b"F" + index.to_bytes(4, "big") + len(content).to_bytes(8, "big") + content)
         report.write(b".")
+
+
+def exactly(handle: int, size: int) -> bytes:
+    """Read so many bytes; ends this process where the host has gone."""
+    content = bytearray()
+    while len(content) < size:
+        chunk = os.read(handle, min(size - len(content), MIB))
+        if not chunk:
+            os._exit(1)
+        content += chunk
+    return bytes(content)
 
 
 def lay(path: str, content: bytes) -> None:
@@ -111,23 +130,86 @@ def limit(limits: dict[str, int]) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_s"], limits["cpu_s"] + 1))
 
 
-def watch(pid: int, deadline: float) -> tuple[bytes, int]:
-    """Wait for the program, at most until the deadline."""
+def watch(pid: int, deadline: float, most_bytes: int, lifeline: int | None = None) -> tuple[bytes, int]:
+    """Wait for the program, at most until the deadline, and look after what it and its children hold.
+
+    Args:
+        pid: The program.
+        deadline: On the monotonic clock.
+        most_bytes: The most memory of everything here but this process and the first one.
+        lifeline: Something to read from that ends with the host.
+    """
+    watched, tick = [] if lifeline is None else [lifeline], TICK_S
     try:
-        handle = os.pidfd_open(pid)
+        watched.append(os.pidfd_open(pid))
     except OSError:  # an older gVisor has none
-        ended, status = 0, 0
-        while not ended and time.monotonic() < deadline:
-            time.sleep(0.005)
-            ended, status = os.waitpid(pid, os.WNOHANG)
-    else:
-        ended = bool(select.select([handle], [], [], max(0.0, deadline - time.monotonic()))[0])
-        status = os.waitpid(pid, 0)[1] if ended else 0
-    if not ended:
-        return b"t", 0
-    if os.WIFSIGNALED(status):
-        return b"s", os.WTERMSIG(status)
-    return b"e", os.WEXITSTATUS(status)
+        tick = QUICK_TICK_S
+    spared = {"1", str(os.getpid())}
+    folders = None
+    while (left := deadline - time.monotonic()) > 0:
+        ready, _, _ = select.select(watched, [], [], min(left, tick))
+        if lifeline in ready:
+            os._exit(1)
+        # As the first process of its namespace, this one inherits what loses its parent.
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] == pid:
+                if os.WIFSIGNALED(ended[1]):
+                    return b"s", os.WTERMSIG(ended[1])
+                return b"e", os.WEXITSTATUS(ended[1])
+        if folders is None:
+            folders = own_folders()
+        if held_bytes(spared, folders, most_bytes) > most_bytes:
+            return b"m", 0
+    return b"t", 0
+
+
+def own_folders() -> list[str]:
+    """The writable folders that lie in memory."""
+    with open("/proc/self/mountinfo") as file:  # noqa: PTH123 - pathlib would cost us its import
+        lines = [line.split() for line in file]
+    return [words[4] for words in lines if words[4] in WRITABLE and words[words.index("-") + 1] == "tmpfs"]
+
+
+def held_bytes(spared: set[str], folders: list[str], most: int) -> int:
+    """Memory of all processes and folders; more exactly where it seems to be more than `most`.
+
+    Args:
+        spared: Processes that do not count.
+        folders: Folders that lie in memory.
+        most: Up to here a guess that is too high will do.
+    """
+    held = 0
+    for folder in folders:
+        facts = os.statvfs(folder)
+        held += (facts.f_blocks - facts.f_bfree) * facts.f_frsize
+        held += (facts.f_files - facts.f_ffree) * INODE_BYTES
+    pids = {name for name in os.listdir("/proc") if name.isdigit()} - spared  # noqa: PTH208 - as above
+    resident = {pid: resident_bytes(pid) for pid in pids}
+    if held + sum(resident.values()) <= most:
+        return held
+    # Pages that several processes share count once: a fork costs nothing until it writes.
+    return held + sum(own_bytes(pid, whole) for pid, whole in resident.items())
+
+
+def resident_bytes(pid: str) -> int:
+    """What a process has in memory, shared or not."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123 - as above
+            return int(file.read().split()[1]) * PAGE_BYTES
+    except (OSError, IndexError):
+        return 0  # it has just ended
+
+
+def own_bytes(pid: str, resident: int) -> int:
+    """A process's part of what it has in memory; all of it where it does not let itself be looked into."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123 - as above
+            lines = [line.split() for line in file]
+    except OSError:
+        return resident
+    parts = {words[0]: int(words[1]) << 10 for words in lines if len(words) == 3}
+    # What lies in files is either in the folders, which count anyway, or the host's.
+    return parts.get(b"Pss_Anon:", parts.get(b"Pss:", resident)) + parts.get(b"Pss_Shmem:", 0)
 
 
 def kill_the_rest() -> None:

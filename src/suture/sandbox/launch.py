@@ -187,10 +187,14 @@ class Program:
             raise SandboxBroken("something behind the wall still lives after SIGKILL") from fault
 
     def _judge(self, ending: Ending | None) -> tuple[RunStatus, int | None, int | None]:
+        if self._running.starved:
+            return "memory", None, None
         if self._killed_as is not None:
             return self._killed_as, None, None
         if ending is None:
             return self._judge_without_ending(self._running.returncode or 0)
+        if ending.kind == "memory":
+            return "memory", None, None
         if ending.kind == "timeout" or (ending.kind == "signal" and ending.number == Signals.SIGXCPU):
             return "timeout", None, None
         if ending.kind == "signal":

@@ -13,22 +13,25 @@ COLLECT_BYTES = 32 << 20
 """The most that one collected file may hold, and all of one run together."""
 
 
+EndingKind = Literal["exit", "signal", "timeout", "memory"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ending:
     """How the program ended, by its own side's account.
 
     Attributes:
-        kind: It exited, a signal ended it, or its time was up.
+        kind: It exited, a signal ended it, its time was up, or it held too much memory in all.
         number: The exit code or the signal.
         files: What was collected.
     """
 
-    kind: Literal["exit", "signal", "timeout"]
+    kind: EndingKind
     number: int
     files: dict[str, bytes] = field(default_factory=dict)
 
 
-KINDS: dict[bytes, Literal["exit", "signal", "timeout"]] = {b"e": "exit", b"s": "signal", b"t": "timeout"}
+KINDS: dict[bytes, EndingKind] = {b"e": "exit", b"s": "signal", b"t": "timeout", b"m": "memory"}
 
 
 async def read_start(report: asyncio.StreamReader) -> str | None:

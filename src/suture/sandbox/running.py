@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
+from suture.sandbox.memory import MemoryGroup
+
 __all__ = ["ColdProcess", "Feed", "Running", "kill_wall", "memory_file"]
 
 
@@ -49,6 +51,11 @@ class Running(Protocol):
         """How the supervisor ended, once it has."""
         ...
 
+    @property
+    def starved(self) -> bool:
+        """Whether the kernel has ended something of it for want of memory; settled once all is gone."""
+        ...
+
     def kill(self) -> None:
         """End everything of this run now."""
         ...
@@ -66,7 +73,12 @@ class ColdProcess:
     """A wall of its own for one program. Make it with `ColdProcess.start`."""
 
     def __init__(
-        self, process: Process, report: asyncio.StreamReader, report_pipe: asyncio.ReadTransport
+        self,
+        process: Process,
+        report: asyncio.StreamReader,
+        report_pipe: asyncio.ReadTransport,
+        lifeline: asyncio.WriteTransport,
+        group: MemoryGroup | None,
     ) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -76,10 +88,18 @@ class ColdProcess:
         self.stderr = process.stderr
         self.report = report
         self._report_pipe = report_pipe
+        self._lifeline = lifeline
+        self._group = group
         self._process = process
 
     @classmethod
-    async def start(cls, packed: bytes, command: Sequence[str], inherit: Sequence[int]) -> ColdProcess:
+    async def start(
+        cls,
+        packed: bytes,
+        command: Sequence[str],
+        inherit: Sequence[int],
+        group: MemoryGroup | None = None,
+    ) -> ColdProcess:
         """Start what builds the wall.
 
         Args:
@@ -87,9 +107,11 @@ class ColdProcess:
             command: What builds the wall and starts `inside.py`; its last two words, the descriptors of the
                 request and of the report, are added here.
             inherit: Descriptors that the command needs besides.
+            group: The control group that the command enters.
         """
-        request_fd = memory_file(packed)
+        request_fd, lifeline_fd = os.pipe()
         read_fd, write_fd = os.pipe()
+        lifeline = await _open_lifeline(lifeline_fd)
         report, report_pipe = await _open_report(read_fd)
         try:
             process = await asyncio.create_subprocess_exec(
@@ -97,7 +119,7 @@ class ColdProcess:
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
-                # bubblewrap stays in sight as process 1, with whatever environment it was given.
+                # What bubblewrap was given may be in sight behind the wall.
                 env={},
                 cwd="/",
                 pass_fds=(request_fd, write_fd, *inherit),
@@ -105,16 +127,26 @@ class ColdProcess:
             )
         except BaseException:
             report_pipe.close()
+            lifeline.close()
+            if group is not None:
+                group.drop()
             raise
         finally:
             os.close(request_fd)
             os.close(write_fd)
-        return cls(process, report, report_pipe)
+        lifeline.write(len(packed).to_bytes(8, "big"))
+        lifeline.write(packed)
+        return cls(process, report, report_pipe, lifeline, group)
 
     @property
     def returncode(self) -> int | None:
         """How bubblewrap ended, once it has."""
         return self._process.returncode
+
+    @property
+    def starved(self) -> bool:
+        """Whether the kernel has ended something of it for want of memory; settled once all is gone."""
+        return self._group is not None and self._group.kills() > 0
 
     def kill(self) -> None:
         """End everything of this run now."""
@@ -125,8 +157,12 @@ class ColdProcess:
         return await self._process.wait()
 
     def release(self) -> None:
-        """Let go of the report's pipe; safe to call twice."""
+        """Let go of its pipes and of its control group; safe to call twice."""
         self._report_pipe.close()
+        if self._group is not None:
+            self._group.drop()
+        if not self._lifeline.is_closing():
+            self._lifeline.abort()
 
 
 def kill_wall(process: Process) -> None:
@@ -134,6 +170,9 @@ def kill_wall(process: Process) -> None:
 
     The rest dies with it (`--die-with-parent`, and then its PID namespace); but its own child asks for that
     only some time after it was forked, and until then belongs to its group.
+
+    Where the host itself is killed nobody does this, and it may die before anyone has asked to die with it.
+    Then what runs behind the wall sees a pipe from the host end, and ends too.
     """
     # Not `process.kill`: it reaps a child that has just died, and asyncio then never learns how.
     if process.returncode is None:
@@ -158,3 +197,9 @@ async def _open_report(read_fd: int) -> tuple[asyncio.StreamReader, asyncio.Read
         lambda: asyncio.StreamReaderProtocol(reader), pipe
     )
     return reader, transport
+
+
+async def _open_lifeline(write_fd: int) -> asyncio.WriteTransport:
+    pipe = os.fdopen(write_fd, "wb", buffering=0)
+    transport, _ = await asyncio.get_running_loop().connect_write_pipe(asyncio.Protocol, pipe)
+    return transport

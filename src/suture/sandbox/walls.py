@@ -5,14 +5,16 @@ from __future__ import annotations
 import importlib.resources
 import os
 from collections.abc import AsyncIterator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from suture.languages import Interpreter
 from suture.sandbox.command_line import ETC, wall_arguments, zygote_wall_arguments
-from suture.sandbox.contract import BOX, LIBRARY, Mount, RunRequest
+from suture.sandbox.contract import BOX, LIBRARY, Mode, Mount, ProgramLimits, RunRequest
 from suture.sandbox.copying import pack_request
+from suture.sandbox.launch import WallNotBuilt
+from suture.sandbox.memory import MemoryGroup, MemoryGroups
 from suture.sandbox.running import ColdProcess, Running, memory_file
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.staging import StageKeeper
@@ -39,6 +41,7 @@ class Launch:
         etc: Where it reaches the files of `ETC`.
         filter_fd: The descriptor that holds the system call filter.
         inherit: Descriptors that it needs.
+        group: The control group that it enters.
     """
 
     prefix: tuple[str, ...]
@@ -46,6 +49,7 @@ class Launch:
     etc: str
     filter_fd: int
     inherit: tuple[int, ...]
+    group: MemoryGroup | None
 
 
 class WallBuilder:
@@ -53,10 +57,12 @@ class WallBuilder:
 
     Args:
         own: The interpreter for our own programs.
+        groups: Makes control groups.
     """
 
-    def __init__(self, own: Interpreter) -> None:
+    def __init__(self, own: Interpreter, groups: MemoryGroups) -> None:
         self._own = own
+        self._groups = groups
         self._stages = StageKeeper()
         self._warm = WarmRuns(own)
 
@@ -65,20 +71,46 @@ class WallBuilder:
         await self._warm.close()
         self._stages.close()
 
+    def begin(
+        self, mode: Mode, path: str, request: RunRequest, mounts: Sequence[Mount]
+    ) -> AbstractAsyncContextManager[Running]:
+        """Begin to run a program behind a wall.
+
+        Args:
+            mode: Where the wall comes from.
+            path: Bubblewrap.
+            request: What to run.
+            mounts: What to show, as planned.
+
+        Raises:
+            WallNotBuilt: Bubblewrap gave up.
+            SandboxBroken: What should stand did neither stand nor end.
+        """
+        if mode == "cold":
+            return self._begin_cold(path, request, mounts)
+        if mode == "warm":
+            return self._warm.begin(request, mounts, partial(self._start_zygote, path))
+        size = ProgramLimits(disk_mb=request.limits.disk_mb)
+        start = partial(self._start_spare, path, size)
+        return self._warm.begin(request, mounts, start, place=size.disk_mb, ahead=True)
+
     @asynccontextmanager
-    async def cold(self, path: str, request: RunRequest, mounts: Sequence[Mount]) -> AsyncIterator[Running]:
-        """A wall of its own for one program; arguments and faults as `warm`."""
+    async def _begin_cold(
+        self, path: str, request: RunRequest, mounts: Sequence[Mount]
+    ) -> AsyncIterator[Running]:
         if request.python is not None:
             request = self._as_program(request, request.python)
         packed = pack_request(request)
         with ExitStack() as held:
             launch = await self._prepare(path, mounts, own_filter(), held)
+            if launch.group is not None:
+                launch.group.limit(request.limits.total_memory_mb)
             command = (
                 *launch.prefix,
                 *wall_arguments(launch.mounts, request.limits, launch.etc, launch.filter_fd),
                 *(self._own.executable, "-I", "-S", "-B", "-c", _inside_source()),
             )
-            running = await ColdProcess.start(packed, command, launch.inherit)
+            running = await ColdProcess.start(packed, command, launch.inherit, launch.group)
         yield running
 
     def _as_program(self, request: RunRequest, code: str) -> RunRequest:
@@ -93,42 +125,47 @@ class WallBuilder:
             files={**request.files, **laid},
         )
 
-    @asynccontextmanager
-    async def warm(self, path: str, request: RunRequest, mounts: Sequence[Mount]) -> AsyncIterator[Running]:
-        """A fork of a process that waits behind a wall.
-
-        Args:
-            path: Bubblewrap.
-            request: What to run.
-            mounts: What to show, as planned.
-
-        Raises:
-            WallNotBuilt: Bubblewrap gave up.
-            SandboxBroken: What should stand did neither stand nor end.
-        """
-        async with self._warm.begin(request, mounts, partial(self._start_zygote, path)) as running:
-            yield running
-
     async def _start_zygote(self, path: str, mounts: Sequence[Mount], kind: ZygoteKind) -> Zygote:
         with ExitStack() as held:
             launch = await self._prepare(path, mounts, own_filter(namespaces=True), held)
-            command = (
-                *launch.prefix,
-                *zygote_wall_arguments(launch.mounts, launch.etc, launch.filter_fd),
-                *(*kind.start, boot_source()),
-            )
+            wall = zygote_wall_arguments(launch.mounts, launch.etc, launch.filter_fd)
             words = bundle(dict(kind.modules), kind.preload, [mount.target for mount in mounts])
-            carrier = await ProcessCarrier.start(command, launch.inherit)
-            return await Zygote.start(carrier, words)
+            carrier = await self._carry(launch, wall, kind)
+        return await Zygote.start(carrier, words, group=launch.group)
+
+    async def _start_spare(
+        self, path: str, size: ProgramLimits, mounts: Sequence[Mount], kind: ZygoteKind
+    ) -> Zygote:
+        with ExitStack() as held:
+            launch = await self._prepare(path, mounts, own_filter(), held)
+            wall = wall_arguments(launch.mounts, size, launch.etc, launch.filter_fd, waiting=True)
+            words = bundle(dict(kind.modules), kind.preload, [], namespaces=False)
+            carrier = await self._carry(launch, wall, kind)
+        return await Zygote.start(carrier, words, most_runs=1, group=launch.group)
+
+    async def _carry(self, launch: Launch, wall: Sequence[str], kind: ZygoteKind) -> ProcessCarrier:
+        command = (*launch.prefix, *wall, *kind.start, boot_source())
+        try:
+            return await ProcessCarrier.start(command, launch.inherit)
+        except BaseException:
+            if launch.group is not None:
+                launch.group.drop()
+            raise
 
     async def _prepare(self, path: str, mounts: Sequence[Mount], code: bytes, held: ExitStack) -> Launch:
         stage = await self._stages.stage((path, str(ETC), *(mount.source for mount in mounts)))
         filter_fd = memory_file(code)
         held.callback(os.close, filter_fd)
+        try:
+            group = self._groups.make()
+        except OSError as fault:
+            raise WallNotBuilt(f"no control group: {fault}") from fault
         return Launch(
-            prefix=(*stage.prefix, stage.reach(path)),
+            # First of all into the control group, while the launcher may still do that.
+            prefix=(*(group.entrance if group else ()), *stage.prefix, stage.reach(path)),
             mounts=tuple(Mount(source=stage.reach(mount.source), target=mount.target) for mount in mounts),
             etc=stage.reach(str(ETC)),
             filter_fd=filter_fd,
             inherit=(filter_fd,) if stage.namespace is None else (filter_fd, stage.namespace),
+            group=group,
         )

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
 
+from suture.errors import SandboxError
+from suture.sandbox.launch import WallNotBuilt
 from suture.sandbox.zygote.process import Zygote
 
 __all__ = ["ZygoteKeeper"]
@@ -25,11 +27,17 @@ class ZygoteKeeper:
         self._starting: Counter[Hashable] = Counter()
         self._start_s: dict[Hashable, float] = {}
         self._news = asyncio.Event()
+        self._adding: set[asyncio.Task[None]] = set()
         self._closed = False
 
     @asynccontextmanager
     async def lease(
-        self, key: Hashable, start: Callable[[], Awaitable[Zygote]], *, dear: bool = False
+        self,
+        key: Hashable,
+        start: Callable[[], Awaitable[Zygote]],
+        *,
+        dear: bool = False,
+        ahead: bool = False,
     ) -> AsyncIterator[Zygote]:
         """A zygote for one run.
 
@@ -37,12 +45,15 @@ class ZygoteKeeper:
             key: What it must have been started for.
             start: Starts such a one.
             dear: Whether that takes so long that it is worth waiting for one that is at work.
+            ahead: Whether to start the next one now, because this one is for one run only.
         """
         self._closed = False
-        zygote = self._take(key) or (await self._wait(key) if dear else None)
+        zygote = self._take(key) or (await self._wait(key) if dear and not ahead else None)
         if zygote is None:
             zygote = await self._start(key, start)
         self._at_work[key] += 1
+        if ahead:
+            self._start_ahead(key, start)
         try:
             yield zygote
         finally:
@@ -64,6 +75,23 @@ class ZygoteKeeper:
             self._start_s[key] = time.monotonic() - began_s
             self._starting[key] -= 1
             self._tell()
+
+    def _start_ahead(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> None:
+        """Have as many ready as are at work now, so that as many can be served at once next time."""
+        ready = self._starting[key] + sum(entry[0] == key for entry in self._idle)
+        if ready < min(self._at_work[key], MOST_IDLE):
+            task = asyncio.create_task(self._add(key, start))
+            self._adding.add(task)
+            task.add_done_callback(self._adding.discard)
+
+    async def _add(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> None:
+        try:
+            zygote = await self._start(key, start)
+        except (WallNotBuilt, SandboxError, OSError):
+            return  # whoever needs the next one tries again, and is told
+        self._idle.append((key, zygote))
+        self._tell()
+        await self._let_go(self._idle[:-MOST_IDLE])
 
     async def _wait(self, key: Hashable) -> Zygote | None:
         """One that gets free about as soon as another could be started; `None` where none does."""
@@ -100,4 +128,7 @@ class ZygoteKeeper:
     async def close(self) -> None:
         """End all that are idle; those at work end with their run. Safe to call twice."""
         self._closed = True
+        for task in tuple(self._adding):
+            task.cancel()
+            await asyncio.wait([task])
         await self._let_go(list(self._idle))

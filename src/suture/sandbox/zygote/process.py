@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from suture.errors import SandboxBroken
 from suture.sandbox.launch import WallNotBuilt
+from suture.sandbox.memory import MemoryGroup
 from suture.sandbox.zygote.carrier import Carrier
 from suture.sandbox.zygote.run import KILL_S, ZygoteRun
 
@@ -30,8 +31,12 @@ COMPLAINT_BYTES = 8192
 class Zygote:
     """A process behind the wall that forks a child for each run. Make it with `Zygote.start`."""
 
-    def __init__(self, carrier: Carrier, *, most_runs: int | None = None) -> None:
+    def __init__(
+        self, carrier: Carrier, *, most_runs: int | None = None, group: MemoryGroup | None = None
+    ) -> None:
         self._carrier = carrier
+        self._group = group
+        self._kills = 0
         self._most_runs = most_runs
         self._run: ZygoteRun | None = None
         self._ready = asyncio.Event()
@@ -43,19 +48,27 @@ class Zygote:
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._hear_complaints())]
 
     @classmethod
-    async def start(cls, carrier: Carrier, words: bytes, *, most_runs: int | None = None) -> Zygote:
+    async def start(
+        cls,
+        carrier: Carrier,
+        words: bytes,
+        *,
+        most_runs: int | None = None,
+        group: MemoryGroup | None = None,
+    ) -> Zygote:
         """Wait until a zygote is ready.
 
         Args:
             carrier: Where the boot program has been started; it is ended where this fails.
             words: What the boot program reads first (see `bundle`).
             most_runs: Runs after which it is let go, where not after the usual number.
+            group: The control group that it lives in.
 
         Raises:
             WallNotBuilt: It ended before it was ready.
             SandboxBroken: It did neither get ready nor end.
         """
-        zygote = cls(carrier, most_runs=most_runs)
+        zygote = cls(carrier, most_runs=most_runs, group=group)
         try:
             await zygote._await_ready(words)
         except BaseException:
@@ -96,13 +109,23 @@ class Zygote:
         """What was wrong with it, where something was."""
         return self._retired
 
-    def begin(self, packed: bytes) -> ZygoteRun:
+    def begin(self, packed: bytes, total_memory_mb: int | None = None) -> ZygoteRun:
         """Start a run; there must be none.
 
         Args:
             packed: The request, as `pack_for_zygote` makes it.
+            total_memory_mb: What its processes and files may hold together, in MiB; for its control group.
+
+        Raises:
+            SandboxBroken: The kernel refuses to limit its memory.
         """
         assert self._run is None
+        if self._group is not None and total_memory_mb is not None:
+            try:
+                self._group.limit(total_memory_mb)
+            except OSError as fault:
+                raise SandboxBroken(f"the memory of a run cannot be limited: {fault}") from fault
+            self._kills = self._group.kills()
         self._runs += 1
         self._run = ZygoteRun(self)
         self.send(b"q", packed)
@@ -140,7 +163,7 @@ class Zygote:
 
     def _lose_run(self, code: int) -> None:
         if self._run is not None:
-            self._run.over(code if code < 0 else -9)
+            self._run.over(code if code < 0 else -9, starved=self._starved())
             self._run = None
 
     def _take(self, kind: bytes, content: bytes) -> bool:
@@ -164,8 +187,11 @@ class Zygote:
         run, self._run = self._run, None
         self._retired = self._retired or anomaly
         self._killed_in_a_row = self._killed_in_a_row + 1 if run.killed else 0
-        run.over(status)
+        run.over(status, starved=self._starved())
         return True
+
+    def _starved(self) -> bool:
+        return self._group is not None and self._group.kills() > self._kills
 
     async def _hear_complaints(self) -> None:
         while chunk := await self._carrier.stderr.read(CHUNK):
@@ -182,6 +208,8 @@ class Zygote:
         self._carrier.close_stdin()
         await asyncio.wait(self._tasks)
         await self._carrier.wait()
+        if self._group is not None:
+            self._group.drop()
         # What it leaves behind dies a moment later than it; a loop that ends before complains in a traceback.
         for stream in (self._carrier.stdout, self._carrier.stderr):
             with suppress(TimeoutError):

@@ -39,7 +39,7 @@ class ZygoteRun:
         self._gone = asyncio.Event()
         self._code: int | None = None
         self._ultimatum: asyncio.TimerHandle | None = None
-        self.killed = False
+        self.killed = self.starved = False
         self._feed = RunFeed(zygote, self)
         self.stdin: Feed = self._feed
         self.stdout, self.stderr, self.report = (asyncio.StreamReader() for _ in range(3))
@@ -61,9 +61,15 @@ class ZygoteRun:
         streams[kind].feed_data(content)
         return True
 
-    def over(self, code: int) -> None:
-        """Be told that everything of this run is gone."""
+    def over(self, code: int, *, starved: bool = False) -> None:
+        """Be told that everything of this run is gone.
+
+        Args:
+            code: How the child ended.
+            starved: Whether the kernel has ended something of it for want of memory.
+        """
         self._code = code
+        self.starved = starved
         if self._ultimatum is not None:
             self._ultimatum.cancel()
         for stream in (self.stdout, self.stderr, self.report):

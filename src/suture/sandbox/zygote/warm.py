@@ -70,6 +70,7 @@ class WarmRuns:
         start: Callable[[Sequence[Mount], ZygoteKind], Awaitable[Zygote]],
         *,
         place: Hashable = None,
+        ahead: bool = False,
     ) -> AsyncIterator[Running]:
         """A fork of a process that waits behind a wall.
 
@@ -78,6 +79,7 @@ class WarmRuns:
             mounts: What to show, as planned.
             start: Starts a zygote with these mounts, of this kind.
             place: What else a zygote must have been started for.
+            ahead: Whether each serves one run, so that the next is started already.
 
         Raises:
             WallNotBuilt: The wall's builder gave up.
@@ -95,14 +97,14 @@ class WarmRuns:
                 fresh = partial(start, mounts, kind)
                 try:
                     zygote = await held.enter_async_context(
-                        self._zygotes.lease((place, key, kind), fresh, dear=bool(kind.preload))
+                        self._zygotes.lease((place, key, kind), fresh, dear=bool(kind.preload), ahead=ahead)
                     )
                 except (WallNotBuilt, SandboxBroken):
                     if not kind.preload:
                         raise
                     self._not_preloaded.add(kind)
                     continue
-                yield zygote.begin(packed)
+                yield zygote.begin(packed, request.limits.total_memory_mb)
                 return
 
     def _kinds(self, request: RunRequest) -> Iterator[ZygoteKind]:

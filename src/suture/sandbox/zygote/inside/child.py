@@ -62,6 +62,8 @@ def live(
         os.closerange(REPORT_FD + 1, MOST_FDS)
         if place.namespaces:
             settle(request["limits"], place)
+        else:
+            kernel.adopt()  # as the first process of namespaces does
         os.chdir("/box")
         files, wall_s = request.pop("files"), request["wall_s"]
         forked = request["forked"] and not clashes(files)
@@ -143,7 +145,7 @@ def write(path: str, text: str) -> None:
 def supervise(request: dict[str, Any], pid: int, deadline: float) -> None:
     """Wait for the program, end what it left, and tell how it ended."""
     os.closerange(0, REPORT_FD)
-    kind, number = watch(pid, deadline)
+    kind, number = watch(pid, deadline, request["limits"]["total_memory_mb"] << 20)
     kill_the_rest()
     room = request["collect_bytes"]
     tell(b"E" + kind + number.to_bytes(4, "big"))

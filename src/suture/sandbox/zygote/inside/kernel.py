@@ -12,6 +12,7 @@ __all__ = [
     "NO_SETUID",
     "READ_ONLY",
     "REMOUNT",
+    "adopt",
     "clone",
     "drop_capabilities",
     "install_filter",
@@ -30,7 +31,13 @@ NEW_NAMESPACES = 0x00020000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000
 """`CLONE_NEW{NS,UTS,IPC,USER,PID}` of `linux/sched.h`."""
 SIGCHLD = 17
 READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS, REMOUNT, BIND = 1, 2, 4, 8, 32, 4096
-SET_DUMPABLE, SET_SECCOMP, DROP_FROM_BOUNDING_SET, SET_NO_NEW_PRIVILEGES = 4, 22, 24, 38
+SET_DUMPABLE, SET_SECCOMP, DROP_FROM_BOUNDING_SET, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVILEGES = (
+    4,
+    22,
+    24,
+    36,
+    38,
+)
 SECCOMP_MODE_FILTER = 2
 CAPABILITY_VERSION_3 = 0x20080522
 LAST_CAPABILITY = 63
@@ -88,6 +95,11 @@ def protect() -> None:
 def show() -> None:
     """Take `protect` back, as every program starts out."""
     _call("prctl", SET_DUMPABLE, 1, 0, 0, 0)
+
+
+def adopt() -> None:
+    """Become the parent of all descendants that lose theirs."""
+    _call("prctl", SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def drop_capabilities() -> None:

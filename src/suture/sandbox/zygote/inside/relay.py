@@ -27,6 +27,8 @@ CHUNK = 1 << 16
 MOST_FRAME = 1 << 28
 HEADER = 5
 SIGKILL = 9
+TICK_MS = 50
+"""Milliseconds between two looks at whether a supervisor still runs."""
 FULL, ROOMY = 1 << 20, 1 << 18
 """Bytes of waiting stdin at which the host is asked to pause, and to go on."""
 
@@ -88,13 +90,22 @@ class Relay:
     Args:
         host: The host.
         pid: The child; -1 for every process in sight.
+        supervisor: The child, where its program could stop or end it. Then all of them are ended.
         stdin: Where its stdin is written.
         outputs: Descriptor -> kind of frame.
     """
 
-    def __init__(self, host: Host, pid: int, stdin: int, outputs: dict[int, bytes]) -> None:
+    def __init__(
+        self,
+        host: Host,
+        pid: int,
+        stdin: int,
+        outputs: dict[int, bytes],
+        supervisor: int | None = None,
+    ) -> None:
         self._host = host
         self._pid = pid
+        self._supervisor = supervisor
         self._stdin: int | None = stdin
         self._outputs = outputs
         self._waiting = bytearray()
@@ -111,14 +122,22 @@ class Relay:
                     poll.register(handle, select.POLLIN)
             if self._stdin is not None and self._waiting:
                 poll.register(self._stdin, select.POLLOUT)
-            for handle, _ in poll.poll():
+            for handle, _ in poll.poll(None if self._supervisor is None else TICK_MS):
                 if handle == self._host.source:
                     self._take_orders()
                 elif handle == self._stdin:
                     self._feed()
                 else:
                     self._carry(handle)
+            if self._supervisor is not None:
+                self._mind(self._supervisor)
         self._close_stdin()
+
+    def _mind(self, supervisor: int) -> None:
+        """End everything where the supervisor can no longer do it."""
+        with suppress(ChildProcessError, ProcessLookupError):
+            if os.waitid(os.P_PID, supervisor, os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                os.kill(self._pid, SIGKILL)
 
     def _carry(self, handle: int) -> None:
         if handle not in self._outputs:

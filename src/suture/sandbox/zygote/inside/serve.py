@@ -74,8 +74,11 @@ class Zygote:
             return live(request, fds, self._code, self._place)
         for handle in (stdin[0], stdout[1], stderr[1], report[1]):
             os.close(handle)
-        target = pid if self._place.namespaces else EVERYTHING
-        Relay(self._host, target, stdin[1], {stdout[0]: b"o", stderr[0]: b"e", report[0]: b"r"}).run()
+        outputs = {stdout[0]: b"o", stderr[0]: b"e", report[0]: b"r"}
+        if self._place.namespaces:
+            Relay(self._host, pid, stdin[1], outputs).run()
+        else:
+            Relay(self._host, EVERYTHING, stdin[1], outputs, supervisor=pid).run()
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status < 0 and not self._place.namespaces:
             status = SIGNAL_CODES - status  # here a program can reach its supervisor, and only it would
