@@ -21,7 +21,7 @@ def test_a_diff_applies_to_what_it_was_made_of(before: dict[str, bytes], after: 
 
 @given(before=TREES, after=TREES)
 def test_and_the_way_back(before: dict[str, bytes], after: dict[str, bytes]) -> None:
-    assert apply_diff(after, unified_diff(after, before)) == before
+    assert apply_diff(after, unified_diff(before, after), reverse=True) == before
 
 
 BEFORE = {"a.py": b"1\n2\n3\n4\n5\n6\n7\n8\n9\n"}

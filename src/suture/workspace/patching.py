@@ -17,12 +17,13 @@ class PatchRefused(ValueError):
     """The diff does not apply; the message says where."""
 
 
-def apply_diff(files: Mapping[str, bytes], diff: str) -> dict[str, bytes]:
+def apply_diff(files: Mapping[str, bytes], diff: str, *, reverse: bool = False) -> dict[str, bytes]:
     """Files with a diff applied.
 
     Args:
         files: POSIX path -> content.
         diff: As `unified_diff` writes it, with bytes that are not UTF-8 as surrogates.
+        reverse: Whether to take the diff back: the files are what it leads to.
 
     Raises:
         PatchRefused: It does not fit these files to the byte, or is no such diff.
@@ -30,24 +31,26 @@ def apply_diff(files: Mapping[str, bytes], diff: str) -> dict[str, bytes]:
     after = dict(files)
     for part in re.split(r"(?m)^(?=diff --git )", diff):
         if part:
-            _apply_part(after, part)
+            _apply_part(after, part, reverse)
     # Whatever else could be read in two ways (names, order, stray lines) shows here.
-    if unified_diff(files, after) != diff:
+    if (unified_diff(after, files) if reverse else unified_diff(files, after)) != diff:
         raise PatchRefused("the diff is not what the difference of the two states reads like")
     return after
 
 
-def _apply_part(files: dict[str, bytes], part: str) -> None:
+def _apply_part(files: dict[str, bytes], part: str, reverse: bool) -> None:
     lines = part.split("\n")
     lines = [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
     path = _path_of(lines[0])
     head, hunks = _split(lines[1:])
     is_new = any(line.startswith("new file mode ") for line in head)
     is_gone = any(line.startswith("deleted file mode ") for line in head)
+    if reverse:
+        is_new, is_gone = is_gone, is_new
     if (path in files) == is_new:
         raise PatchRefused(f"{path!r} is {'there already' if is_new else 'missing'}")
     old = files.pop(path, b"").decode("utf-8", "surrogateescape")
-    new = _apply_hunks(path, old, hunks)
+    new = _apply_hunks(path, old, hunks, reverse)
     if is_gone and new:
         raise PatchRefused(f"{path!r} is not empty once all of it is deleted")
     if not is_gone:
@@ -73,13 +76,13 @@ def _split(lines: list[str]) -> tuple[list[str], list[str]]:
     return lines[:at], lines[at:]
 
 
-def _apply_hunks(path: str, old: str, hunks: list[str]) -> str:
+def _apply_hunks(path: str, old: str, hunks: list[str], reverse: bool) -> str:
     before = [f"{line}\n" for line in old.split("\n")]
     last = before.pop()[:-1]
     before += [last] if last else []
     after: list[str] = []
     at = 0
-    for start, removed, added in _read(path, hunks):
+    for start, removed, added in _read(path, hunks, reverse):
         if start < at or before[start : start + len(removed)] != removed:
             raise PatchRefused(f"{path!r} is not as the diff expects it at line {start + 1}")
         after += [*before[at:start], *added]
@@ -87,24 +90,24 @@ def _apply_hunks(path: str, old: str, hunks: list[str]) -> str:
     return "".join([*after, *before[at:]])
 
 
-def _read(path: str, hunks: list[str]) -> list[tuple[int, list[str], list[str]]]:
+def _read(path: str, hunks: list[str], reverse: bool) -> list[tuple[int, list[str], list[str]]]:
     """Each hunk as the line (from 0) that it begins at, and what it reads like before and after."""
     found: list[tuple[int, list[str], list[str]]] = []
-    sides = ""
+    both, sides = "+-" if reverse else "-+", ""
     for line in hunks:
         head = HUNK.fullmatch(line)
         if head:
-            length = int(head[2] or 1)
-            found.append((int(head[1]) - (1 if length else 0), [], []))
+            start, length = (head[3], head[4]) if reverse else (head[1], head[2])
+            found.append((int(start) - (length != "0"), [], []))
         elif not found:
             raise PatchRefused(f"{path!r} has lines outside of any hunk")
         elif line == NO_NEWLINE:
-            for side, text in zip("-+", found[-1][1:], strict=True):
+            for side, text in zip(both, found[-1][1:], strict=True):
                 if side in sides and text:
                     text[-1] = text[-1].removesuffix("\n")
         elif line[0] in " -+":
-            sides = "-+" if line[0] == " " else line[0]
-            for side, text in zip("-+", found[-1][1:], strict=True):
+            sides = both if line[0] == " " else line[0]
+            for side, text in zip(both, found[-1][1:], strict=True):
                 if side in sides:
                     text.append(line[1:])
         else:

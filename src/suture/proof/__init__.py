@@ -1,0 +1,30 @@
+"""Proof of a healed result: its minimal diff, what was measured about it, and a certificate to replay.
+
+This room owns the certificate, how it is made and verified, and how a proven change is handed over to the
+user, and taken back. It asks no model, and what running cannot prove stands under `claims`.
+"""
+
+from suture.proof.certificate import Certificate, CertificateRefused, read_certificate
+from suture.proof.certified_file import certificate_path, verify_file
+from suture.proof.handover import Handover, choose_handover, hand_over, require_possible
+from suture.proof.proving import prove
+from suture.proof.undoing import Undone, find_applied_run, undo_run
+from suture.proof.verification import Finding, verify_certificate
+
+__all__ = [
+    "Certificate",
+    "CertificateRefused",
+    "Finding",
+    "Handover",
+    "Undone",
+    "certificate_path",
+    "choose_handover",
+    "find_applied_run",
+    "hand_over",
+    "prove",
+    "read_certificate",
+    "require_possible",
+    "undo_run",
+    "verify_certificate",
+    "verify_file",
+]

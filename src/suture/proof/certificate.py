@@ -1,0 +1,242 @@
+"""The certificate: what was proved of one change, what it takes to prove it again, and what is only said."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from suture.records import Check, Evidence, Task, TaskKind, content_hash, from_plain, to_plain
+
+__all__ = [
+    "FORMAT",
+    "Certificate",
+    "CertificateRefused",
+    "CertifiedTask",
+    "Claims",
+    "Coverage",
+    "Lint",
+    "Minimality",
+    "MutantRun",
+    "Mutation",
+    "certificate_text",
+    "digest",
+    "read_certificate",
+    "sealed",
+]
+
+FORMAT = "suture-certificate/1"
+MAX_BYTES = 32 * 2**20
+
+
+class CertificateRefused(ValueError):
+    """It is no certificate of this format, or was changed since it was sealed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertifiedTask:
+    """A task without its files: what was asked, and by what it was judged."""
+
+    kind: TaskKind
+    statement: str = ""
+    module: str = "solution.py"
+    entry_point: str | None = None
+    checks: tuple[Check, ...] = ()
+    test_command: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    source_roots: tuple[str, ...] = ()
+
+    def with_files(self, files: Mapping[str, bytes]) -> Task:
+        """The task again."""
+        return Task(
+            statement=self.statement,
+            kind=self.kind,
+            module=self.module,
+            entry_point=self.entry_point,
+            files=files,
+            checks=self.checks,
+            test_command=self.test_command,
+            protected=self.protected,
+            only=self.only,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """Which changed statements the tests run.
+
+    Attributes:
+        unmeasured: Why there is no measurement; empty where there is one.
+        changed: Path -> first lines of the changed statements, in the changed file.
+        covered: Path -> those of them that ran.
+    """
+
+    unmeasured: str = ""
+    changed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    covered: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MutantRun:
+    """One small change of a changed statement, as a diff over the result, and whether a test noticed it."""
+
+    path: str
+    line: int
+    label: str
+    diff: str
+    killed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutation:
+    """How well the tests guard the changed statements.
+
+    Attributes:
+        unmeasured: Why there is no measurement; empty where there is one.
+        generated: Mutants that there are.
+        mutants: Those that were run.
+    """
+
+    unmeasured: str = ""
+    generated: int = 0
+    mutants: tuple[MutantRun, ...] = ()
+
+    @property
+    def score(self) -> float | None:
+        """The share of the mutants run that a test noticed; `None` where none was run."""
+        return sum(run.killed for run in self.mutants) / len(self.mutants) if self.mutants else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Minimality:
+    """What delta debugging made of the change.
+
+    Attributes:
+        edits_found: Edits of the candidate as it was found.
+        edits: Edits that are left.
+        runs: Verdicts that it took.
+        is_minimal: Whether no edit that is left can be spared alone; false where the limit came first.
+    """
+
+    edits_found: int = 0
+    edits: int = 0
+    runs: int = 0
+    is_minimal: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lint:
+    """New findings of a linter on changed lines; `absent` says why it was not asked."""
+
+    tool: str = ""
+    absent: str = ""
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claims:
+    """What running does not prove: nobody can tell from code which model wrote it, or what it cost."""
+
+    run: str = ""
+    suture: str = ""
+    made_at_s: float = 0.0
+    model: str = ""
+    seed: int = 0
+    prompts: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    recipe: str = ""
+    label: str = ""
+    attempts: int = 0
+    tokens: int = 0
+    model_calls: int = 0
+    seconds: float = 0.0
+    python: str = ""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    agreement: float | None = None
+    minimal: Minimality = field(default_factory=Minimality)
+    lint: Lint = field(default_factory=Lint)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """One proven change.
+
+    Attributes:
+        format: Which shape this is.
+        task: What was asked, and by what it was judged.
+        project: Path -> SHA-256 of each file before the change.
+        project_hash: The content hash of `project`.
+        diff: The change.
+        result: Changed path -> SHA-256 after the change.
+        evidence: The kind of evidence of the verdicts.
+        before: Check -> what it said before the change; empty where there was no code yet.
+        after: Check -> what it said after the change.
+        fixed: Checks that failed before and pass after.
+        newly_failing: Checks that passed before and do not pass after; a certificate with any is false.
+        coverage: Which changed statements the tests run.
+        mutation: How well the tests guard them.
+        confidence: In [0, 1], by the heuristic of `loop/confidence.py` over all of the above.
+        claims: What running does not prove.
+        seal: The content hash of everything else; it shows accidents, while forgery is shown by replaying.
+    """
+
+    format: str = FORMAT
+    task: CertifiedTask
+    project: Mapping[str, str]
+    project_hash: str
+    diff: str
+    result: Mapping[str, str]
+    evidence: Evidence
+    before: Mapping[str, str] = field(default_factory=dict)
+    after: Mapping[str, str]
+    fixed: tuple[str, ...] = ()
+    newly_failing: tuple[str, ...] = ()
+    coverage: Coverage = field(default_factory=Coverage)
+    mutation: Mutation = field(default_factory=Mutation)
+    confidence: float = 0.0
+    claims: Claims = field(default_factory=Claims)
+    seal: str = ""
+
+
+def digest(content: bytes) -> str:
+    """The SHA-256 of a file, as 64 hex digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def sealed(certificate: Certificate) -> Certificate:
+    """A certificate with the seal that it must have."""
+    return replace(certificate, seal=_seal(to_plain(certificate)))
+
+
+def certificate_text(certificate: Certificate) -> str:
+    """A certificate as a file: ASCII, so that no transport can change it."""
+    return json.dumps(to_plain(certificate), indent=1) + "\n"
+
+
+def read_certificate(content: bytes) -> Certificate:
+    """Read a certificate.
+
+    Raises:
+        CertificateRefused: It is no certificate of this format, or was changed since it was sealed.
+    """
+    if len(content) > MAX_BYTES:
+        raise CertificateRefused("it is too large to be a certificate")
+    try:
+        plain = json.loads(content)
+        certificate = from_plain(Certificate, plain)
+    except (ValueError, TypeError, AttributeError, RecursionError) as fault:
+        raise CertificateRefused(f"it is no certificate: {fault}") from fault
+    if certificate.format != FORMAT:
+        raise CertificateRefused(f"its format is {certificate.format!r}, and this Suture reads {FORMAT!r}")
+    if to_plain(certificate) != plain:
+        raise CertificateRefused("it holds something that no certificate holds")
+    if certificate.seal != _seal(plain):
+        raise CertificateRefused("it was changed since it was sealed")
+    return certificate
+
+
+def _seal(plain: Mapping[str, Any]) -> str:
+    return content_hash({key: value for key, value in plain.items() if key != "seal"})

@@ -1,0 +1,106 @@
+"""From a certificate's file to its replay: where the project's files come from, and what runs them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+from suture.errors import StorageError, UsageError
+from suture.languages import Interpreter
+from suture.ledger import RunFolder, find_run
+from suture.loop import open_recorded
+from suture.proof.certificate import Certificate, CertificateRefused, read_certificate
+from suture.proof.proving import CERTIFICATE
+from suture.proof.verification import Finding, project_before, verify_certificate
+from suture.sandbox import Sandbox, discover_interpreter, open_sandbox
+from suture.settings import Settings
+from suture.workspace import take_snapshot
+
+__all__ = ["certificate_path", "verify_file"]
+
+
+def certificate_path(name: str | Path, home: Path) -> Path:
+    """The file that a certificate lies in.
+
+    Args:
+        name: The file, its run folder, or a run: `last`, an id, or the unique start or end of one.
+        home: Where runs are.
+
+    Raises:
+        UsageError: There is no such file and no such run, or that run has no certificate.
+    """
+    path = Path(name)
+    if path.is_file():
+        return path
+    folder = path if path.is_dir() else find_run(home, str(name)).path
+    if not (folder / CERTIFICATE).is_file():
+        raise UsageError(f"run {folder.name} has no certificate", remedy="only a healed result gets one")
+    return folder / CERTIFICATE
+
+
+async def verify_file(
+    name: str | Path, project: Path | None, settings: Settings, sandbox: Sandbox | None = None
+) -> AsyncIterator[Finding]:
+    """Replay a certificate in a clean sandbox.
+
+    Args:
+        name: The certificate, as in `certificate_path`.
+        project: The project's folder, with the change or without; the run folder's files where not given.
+        settings: Whose limits hold.
+        sandbox: The wall; the settings' where not given.
+
+    Yields:
+        What was found out; the first finding that is not `ok` is the last.
+
+    Raises:
+        UsageError: There is no such certificate, or the files are neither given nor beside it.
+        PrerequisiteError: There is no sandbox, or no Python.
+        SandboxError: The wall failed.
+    """
+    path = certificate_path(name, settings.paths.home)
+    try:
+        certificate = read_certificate(path.read_bytes())
+    except CertificateRefused as refused:
+        yield Finding(name="certificate", ok=False, detail=str(refused))
+        return
+    except OSError as fault:
+        raise UsageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault
+    files, interpreter = _surroundings(certificate, path.parent, project)
+    wall = sandbox or open_sandbox(settings.sandbox)
+    try:
+        async for finding in verify_certificate(certificate, files, wall, settings, interpreter):
+            yield finding
+    finally:
+        if wall is not sandbox:
+            await wall.close()
+
+
+def _surroundings(
+    certificate: Certificate, folder: Path, project: Path | None
+) -> tuple[Mapping[str, bytes], Interpreter | None]:
+    """The files to check against their hashes, and what `python` means."""
+    if project is not None:
+        snapshot = take_snapshot(project)
+        return project_before(certificate, snapshot.files), discover_interpreter(snapshot.root, os.environ)
+    run = RunFolder(folder)
+    if not (folder / "blobs").is_dir():
+        raise UsageError(
+            "the project's files are not beside the certificate", remedy="name the project: --project PATH"
+        )
+    files: dict[str, bytes] = {}
+    for path, hash_ in certificate.project.items():
+        try:
+            files[path] = run.get_blob(hash_)
+        except StorageError:
+            continue  # the replay says which files are missing
+    return files, _recorded_interpreter(run)
+
+
+def _recorded_interpreter(run: RunFolder) -> Interpreter:
+    """What `python` meant in the run, while that is still there; else what it means here."""
+    try:
+        found = open_recorded(run, Settings()).interpreter
+    except (UsageError, StorageError):
+        found = None
+    return found or discover_interpreter(Path.cwd(), os.environ)

@@ -1,0 +1,91 @@
+"""Which changed statements the test command runs: one more run of it, with a note of each line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import resources
+
+from suture.checks import Suite
+from suture.checks.programs import PRIVATE, program_limits, without_private
+from suture.languages import program_environment, resolve_command
+from suture.proof.certificate import Coverage
+from suture.proof.statements import touched_statements
+from suture.sandbox import BOX, RunRequest, interpreter_mounts
+from suture.workspace import text_of
+
+__all__ = ["measure_coverage", "touched"]
+
+NOTES = f"{PRIVATE}/lines"
+NO_COMMAND = "checks of functions run apart from the code, where no line can be watched"
+NO_STATEMENT = "no statement of a Python file was changed"
+NOT_LOADED = "the test command starts no Python, or one that loads nothing beside it (such as with -I)"
+
+
+def touched(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> dict[str, tuple[range, ...]]:
+    """Path -> the statements that a change touched, as lines of `after`; paths without any are left out."""
+    changed = sorted(
+        path for path, content in after.items() if path.endswith(".py") and before.get(path) != content
+    )
+    texts = {path: (text_of(before.get(path, b"")), text_of(after[path])) for path in changed}
+    found = {path: touched_statements(*pair) for path, pair in texts.items()}
+    return {path: statements for path, statements in found.items() if statements}
+
+
+async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> Coverage:
+    """Run a suite's test command on changed files, and note which of the touched statements run.
+
+    Args:
+        suite: The suite; its task holds the files before the change.
+        after: The project with the change.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    statements = touched(suite.task.files, after)
+    changed = {path: tuple(spot.start for spot in spots) for path, spots in statements.items()}
+    if not changed:
+        return Coverage(unmeasured=NO_STATEMENT)
+    if suite.command is None:
+        return Coverage(unmeasured=NO_COMMAND, changed=changed)
+    lines = {f"{BOX}/{path}": sorted(set().union(*spots)) for path, spots in statements.items()}
+    tracer = resources.files("suture.proof").joinpath("tracer.py").read_bytes()
+    interpreter = suite.command.interpreter
+    environment = program_environment(interpreter, BOX)
+    paths = (f"{BOX}/{PRIVATE}", environment.get("PYTHONPATH"))
+    result = await suite.sandbox.run(
+        RunRequest(
+            argv=resolve_command(suite.task.test_command, interpreter),
+            files={**without_private(after), f"{PRIVATE}/sitecustomize.py": tracer},
+            env={
+                **environment,
+                "PYTHONPATH": ":".join(path for path in paths if path),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTEST_ADDOPTS": "-p no:cacheprovider",
+                "SUTURE_LINES": json.dumps(lines),
+                "SUTURE_NOTES": f"{BOX}/{NOTES}",
+            },
+            mounts=interpreter_mounts(interpreter),
+            limits=program_limits(suite.settings, suite.settings.test_wall_s),
+            collect=(NOTES,),
+        )
+    )
+    if NOTES not in result.files:
+        return Coverage(unmeasured=NOT_LOADED, changed=changed)
+    ran = _noted(result.files[NOTES])
+    covered = {
+        path: tuple(spot.start for spot in spots if any((f"{BOX}/{path}", line) in ran for line in spot))
+        for path, spots in statements.items()
+    }
+    return Coverage(changed=changed, covered=covered)
+
+
+def _noted(content: bytes) -> set[tuple[str, int]]:
+    found: set[tuple[str, int]] = set()
+    for line in content.splitlines():
+        try:
+            path, number = json.loads(line)
+            found.add((str(path), int(number)))
+        except (ValueError, TypeError):
+            continue  # the first line, or what the code under test wrote
+    return found

@@ -1,0 +1,195 @@
+"""A proven change into the user's hands: the tree, a commit, a branch or a patch file, and back again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+from suture.checks import check_candidate, prepare_suite
+from suture.errors import StorageError, UsageError
+from suture.loop import RunContext
+from suture.records import Candidate, Result
+from suture.workspace import (
+    CommitPlan,
+    apply_changes,
+    land_branch,
+    land_on_head,
+    open_repository,
+    overlay,
+    plan_commit,
+)
+
+__all__ = ["Handover", "choose_handover", "hand_over", "require_possible"]
+
+MOST_NAMED = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Handover:
+    """What is to be done with a healed result.
+
+    Attributes:
+        how: `keep` it in the run folder, `apply` it, `commit` it too, make a `branch`, or write a `patch`.
+        name: The branch, or the patch's file.
+    """
+
+    how: Literal["keep", "apply", "commit", "branch", "patch"] = "keep"
+    name: str = ""
+
+
+def choose_handover(
+    *, apply: bool = False, commit: bool = False, branch: str | None = None, patch: str | Path | None = None
+) -> Handover:
+    """The one thing that a user asked for.
+
+    Raises:
+        UsageError: It is more than one.
+    """
+    asked = [
+        *([Handover(how="apply")] if apply else []),
+        *([Handover(how="commit")] if commit else []),
+        *([Handover(how="branch", name=branch)] if branch is not None else []),
+        *([Handover(how="patch", name=str(patch))] if patch is not None else []),
+    ]
+    if len(asked) > 1:
+        told = " and ".join(f"--{handover.how}" for handover in asked)
+        raise UsageError(f"{told} exclude each other", remedy="give one of them")
+    return asked[0] if asked else Handover()
+
+
+def require_possible(handover: Handover, root: Path) -> None:
+    """Refuse, before anything is spent, what could not be done in the end.
+
+    Args:
+        handover: What is wanted.
+        root: The project's folder.
+
+    Raises:
+        UsageError: There is no repository, no commit, such a branch already, or such a file.
+        PrerequisiteError: Git is not installed.
+    """
+    if handover.how == "patch":
+        target = Path(handover.name)
+        if target.exists():
+            raise UsageError(
+                f"{handover.name!r} exists already and would be overwritten", remedy="move it away"
+            )
+        if not target.absolute().parent.is_dir():
+            raise UsageError(f"there is no folder for {handover.name!r}")
+    if handover.how in ("commit", "branch"):
+        repository = open_repository(root)
+        repository.head()
+        if handover.how == "commit":
+            repository.require_quiet()
+        else:
+            repository.require_new_branch(handover.name)
+
+
+async def hand_over(handover: Handover, result: Result, root: Path, context: RunContext) -> None:
+    """Do with a healed result what the user asked for; a result that is not healed stays where it is.
+
+    Args:
+        handover: What is wanted.
+        result: The run's end.
+        root: The project's folder.
+        context: The run, whose ledger is told.
+
+    Raises:
+        UsageError: The user changed the same files or lines, or what would be committed does not pass.
+        StorageError: The tree or the repository could not be written; both are as they were.
+    """
+    if result.outcome != "healed" or result.candidate is None or handover.how == "keep":
+        return
+    before = context.task.files
+    after = overlay(before, result.candidate.files)
+    if handover.how == "patch":
+        context.ledger.append("patch.written", {"file": _write_patch(Path(handover.name), result.diff)})
+    elif handover.how == "apply":
+        _apply(before, after, root, context)
+    else:
+        repository = open_repository(root)
+        plan = plan_commit(repository, before, after)
+        await _require_green(plan, after, context)
+        message = _message(result, context)
+        if handover.how == "branch":
+            commit = land_branch(plan, message, handover.name)
+        else:
+            repository.require_quiet()
+            commit = _land(plan, message, before, after, root, context)
+        where = {"root": str(root), "commit": commit, "parent": plan.parent, "branch": handover.name}
+        context.ledger.append("commit.made", where)
+
+
+def _write_patch(target: Path, diff: str) -> str:
+    try:
+        with target.open("xb") as file:
+            file.write(diff.encode("utf-8", "surrogateescape"))
+    except OSError as fault:
+        raise StorageError(f"{str(target)!r} cannot be written: {fault.strerror}") from fault
+    return str(target.absolute())
+
+
+def _apply(before: Mapping[str, bytes], after: Mapping[str, bytes], root: Path, context: RunContext) -> None:
+    applied = apply_changes(root, before, after)
+    undo = context.folder.write_text("undo.diff", applied.undo)
+    context.ledger.append(
+        "tree.applied", {"root": str(root), "files": list(applied.paths), "undo": str(undo)}
+    )
+
+
+def _land(
+    plan: CommitPlan,
+    message: str,
+    before: Mapping[str, bytes],
+    after: Mapping[str, bytes],
+    root: Path,
+    context: RunContext,
+) -> str:
+    _apply(before, after, root, context)
+    try:
+        return land_on_head(plan, message)
+    except StorageError:
+        apply_changes(root, after, before)
+        context.ledger.append("tree.undone", {"root": str(root), "why": "the commit failed"})
+        raise
+
+
+async def _require_green(plan: CommitPlan, after: Mapping[str, bytes], context: RunContext) -> None:
+    """What is committed is not what was tested where the user has changes of their own: test that too."""
+    committed = plan.repository.files_of(plan.tree)
+    if committed == dict(after):
+        return
+    try:
+        task = replace(context.task, files=committed)
+        suite = await prepare_suite(task, context.sandbox, context.settings.sandbox, context.interpreter)
+        verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
+        failing = sorted(verdict.failed) if verdict.passed else ["none passes"]
+    except UsageError as fault:
+        failing = [fault.message]
+    context.ledger.append("commit.checked", {"tree": plan.tree, "failing": failing[:MOST_NAMED]})
+    if failing:
+        raise UsageError(
+            "nothing was committed: without your own uncommitted changes the tests do not pass"
+            f" ({'; '.join(failing[:3])})",
+            remedy="commit what they need first, or use --apply or --patch",
+        )
+
+
+def _message(result: Result, context: RunContext) -> str:
+    files = sorted(result.candidate.files) if result.candidate else []
+    named = ", ".join(files[:2]) + (" and others" if len(files) > 2 else "")
+    fixed = _fixed(context, result)
+    more = [f"and {len(fixed) - MOST_NAMED} more"] if len(fixed) > MOST_NAMED else []
+    lines = [f"- {' '.join(name.split())}" for name in fixed[:MOST_NAMED]] + more
+    body = ["Passing now:", *lines, ""] if lines else []
+    trailer = f"Healed-by: suture {version('suture')} (run {result.run_id})"
+    return "\n".join([f"Heal {named}", "", *body, trailer, ""])
+
+
+def _fixed(context: RunContext, result: Result) -> list[str]:
+    checked = next((event for event in context.ledger.events if event.kind == "candidate.checked"), None)
+    before = context.verdict(checked.data["verdict"]).passed if checked else frozenset()
+    return sorted(result.verdict.passed - before) if result.verdict else []

@@ -1,0 +1,251 @@
+"""From a healed candidate to its certificate: shrink it, measure how well it is guarded, write it all down.
+
+Only the certificate itself is a must; what there was no time to measure is marked as unmeasured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from importlib.metadata import version
+from typing import TypeVar
+
+from suture.checks import Suite, check_candidate
+from suture.errors import BudgetExceeded
+from suture.loop import RunContext
+from suture.loop.confidence import confidence_in
+from suture.loop.nodes.check import judge
+from suture.loop.progress import tally
+from suture.loop.proving import Proven
+from suture.proof.certificate import (
+    FORMAT,
+    Certificate,
+    CertifiedTask,
+    Claims,
+    Coverage,
+    Lint,
+    Minimality,
+    Mutation,
+    certificate_text,
+    digest,
+    sealed,
+)
+from suture.proof.covering import measure_coverage, touched
+from suture.proof.linting import lint_changes
+from suture.proof.minimal import minimise
+from suture.proof.mutating import measure_mutation
+from suture.proof.noticing import impatient, notices
+from suture.records import Candidate, Verdict, content_hash
+from suture.workspace import overlay, text_of, unified_diff
+
+__all__ = ["CERTIFICATE", "certified_task", "new_failures", "prove", "statuses"]
+
+CERTIFICATE = "certificate.json"
+"""The certificate's name in the run folder."""
+NO_TIME = "there was no time for it"
+MOST_TOLD = 20
+"""Findings that the ledger's event names."""
+
+MeasureT = TypeVar("MeasureT")
+
+
+async def prove(
+    context: RunContext, candidate: Candidate, verdict: Verdict, before: Verdict | None
+) -> Proven:
+    """Prove a candidate that passes every check that decides; the certificate goes into the run folder.
+
+    Args:
+        context: The run; no model is asked.
+        candidate: It.
+        verdict: Its verdict.
+        before: The verdict on the code as it was, where there was code.
+
+    Raises:
+        SandboxError: The wall failed.
+        StorageError: The run folder cannot be written.
+    """
+    suite = await context.load_suite()
+    clock = _Clock(context)
+    minimal = Minimality()
+    if before is not None and clock.left_s() > 0:
+        candidate, verdict, minimal = await _smaller(context, clock, candidate, verdict, before)
+    base = context.task.files
+    after = overlay(base, candidate.files)
+    settings = context.settings.proof
+
+    async def guard() -> Mutation:
+        noticed = notices(await impatient(suite, verdict), candidate.files, verdict)
+        spots = touched(base, after)
+        return await measure_mutation(after, spots, noticed, most=settings.mutants, seconds=clock.left_s())
+
+    coverage = await clock.within(lambda: measure_coverage(suite, after), Coverage(unmeasured=NO_TIME))
+    lint = await clock.within(
+        lambda: lint_changes(base, after, suite.sandbox, suite.settings, context.interpreter),
+        Lint(absent=NO_TIME),
+    )
+    mutation = await clock.within(guard, Mutation(unmeasured=NO_TIME))
+    threshold = context.settings.loop.trust_threshold
+    confidence = confidence_in(verdict, threshold, mutation_score=mutation.score)
+    certificate = sealed(
+        Certificate(
+            task=certified_task(suite),
+            project={path: digest(content) for path, content in base.items()},
+            project_hash=content_hash({path: digest(content) for path, content in base.items()}),
+            diff=unified_diff(base, after),
+            result={path: digest(content) for path, content in after.items() if base.get(path) != content},
+            evidence=verdict.evidence,
+            before=statuses(before),
+            after=statuses(verdict),
+            fixed=tuple(sorted(verdict.passed - (before.passed if before else frozenset()))),
+            newly_failing=new_failures(before, verdict),
+            coverage=coverage,
+            mutation=mutation,
+            confidence=confidence,
+            claims=_claims(context, candidate, minimal, lint),
+        )
+    )
+    _write(context, certificate)
+    return Proven(candidate=candidate, verdict=verdict, confidence=confidence)
+
+
+def certified_task(suite: Suite) -> CertifiedTask:
+    """A suite's task as a certificate holds it."""
+    task = suite.task
+    return CertifiedTask(
+        kind=task.kind,
+        statement=task.statement,
+        module=task.module,
+        entry_point=task.entry_point,
+        checks=task.checks,
+        test_command=task.test_command,
+        protected=task.protected,
+        only=task.only,
+        source_roots=suite.command.interpreter.source_roots if suite.command else (),
+    )
+
+
+def statuses(verdict: Verdict | None) -> dict[str, str]:
+    """What each check said."""
+    return {o.check_id: o.status for o in verdict.outcomes} if verdict else {}
+
+
+def new_failures(before: Verdict | None, after: Verdict) -> tuple[str, ...]:
+    """Checks that passed before and do not pass after; one that is gone has failed."""
+    return tuple(sorted(before.passed - after.passed)) if before else ()
+
+
+class _Clock:
+    """Proof's own share of the run's time."""
+
+    def __init__(self, context: RunContext) -> None:
+        left_s = context.budget.remaining_s()
+        most_s = context.settings.proof.seconds
+        self._end_s = time.monotonic() + (most_s if left_s is None else min(most_s, left_s))
+
+    def left_s(self) -> float:
+        return max(0.0, self._end_s - time.monotonic())
+
+    async def within(self, measure: Callable[[], Awaitable[MeasureT]], otherwise: MeasureT) -> MeasureT:
+        """What is measured, or what to say where the time is up first."""
+        if self.left_s() <= 0:
+            return otherwise
+        try:
+            async with asyncio.timeout(self.left_s()) as scope:
+                return await measure()
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            return otherwise
+
+
+async def _smaller(
+    context: RunContext, clock: _Clock, candidate: Candidate, verdict: Verdict, before: Verdict
+) -> tuple[Candidate, Verdict, Minimality]:
+    """The smallest part of a candidate that passes, judged like any other candidate."""
+    base = context.task.files
+    suite = await context.load_suite()
+    threshold = context.settings.loop.trust_threshold
+    laid = overlay(base, candidate.files)
+    changed = {path: text_of(laid[path]) for path in candidate.files if base.get(path) != laid[path]}
+
+    def passes(found: Verdict) -> bool:
+        _, failed, regressed = tally(found, before, threshold)
+        return not failed and not regressed and verdict.passed <= found.passed
+
+    async def oracle(files: Mapping[str, str]) -> bool:
+        if clock.left_s() <= 0:
+            return False
+        return passes(await check_candidate(replace(candidate, files=dict(files)), suite))
+
+    found = await minimise(base, changed, oracle, max_runs=context.settings.proof.minimising_runs)
+    minimal = Minimality(
+        edits_found=found.edits_found,
+        edits=found.edits,
+        runs=found.runs,
+        is_minimal=found.is_minimal and clock.left_s() > 0,
+    )
+    if overlay(base, found.files) == laid:
+        return candidate, verdict, minimal
+    label = f"{candidate.label}, {found.edits} of {found.edits_found} edits".lstrip(", ")
+    smaller = Candidate(files=found.files, origin=candidate.origin, parent=candidate.hash, label=label)
+    try:
+        again = await judge(smaller, context)
+    except BudgetExceeded:
+        return candidate, verdict, Minimality()
+    # A test that is not always the same may have let too small a change through.
+    return (smaller, again, minimal) if passes(again) else (candidate, verdict, Minimality())
+
+
+def _claims(context: RunContext, candidate: Candidate, minimal: Minimality, lint: Lint) -> Claims:
+    settings, spend = context.settings, context.budget.spend()
+    called = [event.data for event in context.ledger.events if event.kind == "model.called"]
+    limits = settings.sandbox.model_dump()
+    return Claims(
+        run=context.folder.id,
+        suture=version("suture"),
+        made_at_s=time.time(),
+        model=context.model.name,
+        seed=settings.model.seed,
+        prompts=tuple(sorted({str(data["prompt"]) for data in called if data.get("prompt")})),
+        calls=tuple(str(data.get("call", "")) for data in called),
+        recipe=context.recipe.name,
+        label=candidate.label,
+        attempts=spend.attempts,
+        tokens=spend.tokens,
+        model_calls=spend.model_calls,
+        seconds=round(spend.seconds, 3),
+        python=context.interpreter.version if context.interpreter else "",
+        limits={key: float(value) for key, value in limits.items() if isinstance(value, int | float)},
+        minimal=minimal,
+        lint=lint,
+    )
+
+
+def _write(context: RunContext, certificate: Certificate) -> None:
+    for content in context.task.files.values():
+        context.folder.put_blob(content)  # so that the run folder alone is enough to verify
+    path = context.folder.write_text(CERTIFICATE, certificate_text(certificate))
+    minimal, lint = certificate.claims.minimal, certificate.claims.lint
+    context.ledger.append(
+        "certificate.written",
+        {
+            "format": FORMAT,
+            "file": str(path),
+            "seal": certificate.seal,
+            "fixed": len(certificate.fixed),
+            "edits": minimal.edits,
+            "edits_found": minimal.edits_found,
+            "is_minimal": minimal.is_minimal,
+            "statements": sum(map(len, certificate.coverage.changed.values())),
+            "covered": sum(map(len, certificate.coverage.covered.values())),
+            "coverage_unmeasured": certificate.coverage.unmeasured,
+            "mutants": len(certificate.mutation.mutants),
+            "killed": sum(run.killed for run in certificate.mutation.mutants),
+            "mutation_unmeasured": certificate.mutation.unmeasured,
+            "lint": list(lint.findings[:MOST_TOLD]),
+            "lint_absent": lint.absent,
+            "confidence": certificate.confidence,
+        },
+    )

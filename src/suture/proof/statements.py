@@ -1,0 +1,55 @@
+"""The statements that a change touched: what tests should run, and what mutants are made of."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator
+
+from suture.checks.parsing import parsed
+
+__all__ = ["changed_lines", "touched_statements"]
+
+
+def changed_lines(before: str, after: str) -> frozenset[int]:
+    """Lines of `after`, from 1, that `before` does not have; where lines went, those beside the gap.
+
+    Args:
+        before: A file's text.
+        after: The same file's text later.
+    """
+    old, new = before.split("\n"), after.split("\n")
+    lines: set[int] = set()
+    for tag, _, _, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "delete":
+            lines |= {start, start + 1}
+        elif tag != "equal":
+            lines.update(range(start + 1, end + 1))
+    return frozenset(lines) - {0}
+
+
+def touched_statements(before: str, after: str) -> tuple[range, ...]:
+    """The statements of a Python file that a change touched, each as its lines; docstrings are none.
+
+    Args:
+        before: The file's text; empty for a new file.
+        after: Its text later; what is no Python has no statements.
+    """
+    tree = parsed(after)
+    if tree is None:
+        return ()
+    lines = changed_lines(before, after)
+    return tuple(spot for spot in sorted(_heads(tree), key=lambda s: s.start) if not lines.isdisjoint(spot))
+
+
+def _heads(tree: ast.Module) -> Iterator[range]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.stmt):
+            continue
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
+        inner = [child.lineno for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+        inner += [case.pattern.lineno for case in getattr(node, "cases", ())]
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+        last = min([(node.end_lineno or node.lineno) + 1, *inner])
+        yield range(first, max(last, node.lineno + 1))

@@ -1,0 +1,276 @@
+"""Replay a certificate: what it says of the code is found out anew, in a clean sandbox, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from suture.checks import Suite, check_candidate, prepare_suite, refused_files
+from suture.errors import UsageError
+from suture.languages import Interpreter
+from suture.loop.commands import files_named_in
+from suture.loop.confidence import confidence_in
+from suture.proof.certificate import Certificate, digest
+from suture.proof.covering import measure_coverage, touched
+from suture.proof.mutating import mutants_of, replay_mutants
+from suture.proof.noticing import impatient, notices
+from suture.proof.proving import new_failures, statuses
+from suture.records import Candidate, Task, Verdict, content_hash
+from suture.sandbox import Sandbox
+from suture.settings import Settings
+from suture.workspace import (
+    DEFAULT_PROTECTED,
+    PatchRefused,
+    apply_diff,
+    is_protected,
+    overlay,
+    text_of,
+)
+
+__all__ = ["Finding", "project_before", "verify_certificate"]
+
+MOST_TOLD = 5
+NOWHERE = Path("/nowhere")
+"""A certificate names files by their paths in the project; a folder of some machine means nothing in it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that a certificate says, and whether it is so.
+
+    Attributes:
+        name: What it is about.
+        ok: Whether it holds.
+        detail: What was found.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+
+
+async def verify_certificate(
+    certificate: Certificate,
+    project: Mapping[str, bytes],
+    sandbox: Sandbox,
+    settings: Settings,
+    interpreter: Interpreter | None,
+) -> AsyncIterator[Finding]:
+    """Find out anew what a certificate says; the first finding that is not ok is the last.
+
+    Args:
+        certificate: It.
+        project: The files before the change, and maybe others, path -> content; see `project_before`.
+        sandbox: A wall, in which nothing of the run that made the certificate is left.
+        settings: Whose limits and threshold hold; the certificate's own are only claims.
+        interpreter: What `python` means in the test command.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    try:
+        files = _files_of(certificate, project)
+        yield Finding(name="project", ok=True, detail=f"{len(files)} files, each by its hash")
+        after = _after(certificate, files)
+        yield Finding(name="diff", ok=True, detail=f"it leads to {', '.join(sorted(certificate.result))}")
+        task = certificate.task.with_files(files)
+        suite = await _suite(certificate, task, sandbox, settings, interpreter)
+        candidate = Candidate(
+            files={path: text_of(after[path]) for path in certificate.result}, origin="repair"
+        )
+        _require_allowed(certificate, candidate, suite, after)
+        yield Finding(name="files", ok=True, detail="no test and no protected file is changed")
+        before = await _replay_before(certificate, suite)
+        if before is not None:
+            detail = f"{len(before.failed)} failing, {len(before.passed)} passing, as certified"
+            yield Finding(name="before", ok=True, detail=detail)
+        verdict = await check_candidate(candidate, suite)
+        _require_after(certificate, before, verdict, settings.loop.trust_threshold)
+        detail = f"{len(verdict.passed)} passing, {len(certificate.fixed)} of them newly; none newly failing"
+        yield Finding(name="after", ok=True, detail=f"{detail}; evidence: {verdict.evidence}")
+        yield await _coverage(certificate, suite, after)
+        yield await _mutation(certificate, suite, candidate, after, verdict)
+        yield _confidence(certificate, verdict, settings)
+    except _Refuted as refuted:
+        yield Finding(name=refuted.name, ok=False, detail=refuted.detail)
+    except UsageError as fault:
+        yield Finding(name="checks", ok=False, detail=f"they cannot be run: {fault.message}")
+
+
+class _Refuted(Exception):
+    """What a certificate says is not so."""
+
+    def __init__(self, name: str, detail: str) -> None:
+        super().__init__(detail)
+        self.name = name
+        self.detail = detail
+
+
+def _require(holds: bool, name: str, detail: str) -> None:
+    if not holds:
+        raise _Refuted(name, detail)
+
+
+def _require_equal(name: str, said: Mapping[str, object], found: Mapping[str, object]) -> None:
+    keys = sorted(key for key in said.keys() | found.keys() if said.get(key) != found.get(key))
+    told = [f"{key} (certified {said.get(key)!r}, found {found.get(key)!r})" for key in keys[:MOST_TOLD]]
+    more = f" and {len(keys) - MOST_TOLD} more" if len(keys) > MOST_TOLD else ""
+    _require(not keys, name, "; ".join(told) + more)
+
+
+def project_before(certificate: Certificate, project: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """A project as the certificate needs it: where the change is in it already, it is taken back.
+
+    Args:
+        certificate: It.
+        project: The files, with the change or without.
+    """
+    hashes = {path: digest(project[path]) for path in certificate.result if path in project}
+    if hashes != certificate.result:
+        return project
+    try:
+        return apply_diff(project, certificate.diff, reverse=True)
+    except PatchRefused:
+        return project
+
+
+def _files_of(certificate: Certificate, project: Mapping[str, bytes]) -> dict[str, bytes]:
+    _require(
+        certificate.project_hash == content_hash(dict(certificate.project)),
+        "project",
+        "the hash of the list of files is not that of the list",
+    )
+    wrong = [
+        path
+        for path, hash_ in certificate.project.items()
+        if path not in project or digest(project[path]) != hash_
+    ]
+    told = ", ".join(sorted(wrong)[:MOST_TOLD])
+    _require(not wrong, "project", f"{len(wrong)} files are missing, or not as certified: {told}")
+    return {path: project[path] for path in certificate.project}
+
+
+def _after(certificate: Certificate, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    try:
+        after = apply_diff(files, certificate.diff)
+    except PatchRefused as fault:
+        raise _Refuted("diff", str(fault)) from fault
+    changed = {path: digest(content) for path, content in after.items() if files.get(path) != content}
+    _require(bool(changed), "diff", "it changes nothing")
+    _require(files.keys() <= after.keys(), "diff", "it deletes a file")
+    _require_equal("diff", certificate.result, changed)
+    return after
+
+
+async def _suite(
+    certificate: Certificate,
+    task: Task,
+    sandbox: Sandbox,
+    settings: Settings,
+    interpreter: Interpreter | None,
+) -> Suite:
+    _require(bool(task.checks or task.test_command), "checks", "nothing is said to have been checked")
+    _require(
+        all(check.provenance != "oracle" for check in task.checks), "checks", "a hidden check was in the run"
+    )
+    if interpreter is not None:
+        interpreter = replace(interpreter, source_roots=certificate.task.source_roots)
+    return await prepare_suite(task, sandbox, settings.sandbox, interpreter)
+
+
+def _require_allowed(
+    certificate: Certificate, candidate: Candidate, suite: Suite, after: Mapping[str, bytes]
+) -> None:
+    """A diff that changes what decides proves nothing, whatever the certificate calls protected."""
+    task = suite.task
+    paths = candidate.files.keys()
+    _require(
+        task.kind == "heal" or not paths & task.files.keys(), "files", "code that was there is no new code"
+    )
+    closed = {path for path in paths if is_protected(path, DEFAULT_PROTECTED)}
+    if task.kind == "heal":
+        closed |= paths & set(files_named_in(task.test_command, after, NOWHERE))
+    else:
+        closed -= {task.module}
+    closed |= set(refused_files(candidate.files, suite))
+    _require(not closed, "files", f"the diff changes what decides: {', '.join(sorted(closed)[:MOST_TOLD])}")
+    _require(
+        overlay(task.files, candidate.files) == dict(after), "files", "the result is not what a run can make"
+    )
+
+
+async def _replay_before(certificate: Certificate, suite: Suite) -> Verdict | None:
+    if suite.task.kind == "write":
+        _require(not certificate.before, "before", "there was no code to check yet")
+        return None
+    verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
+    _require_equal("before", certificate.before, statuses(verdict))
+    return verdict
+
+
+def _require_after(
+    certificate: Certificate, before: Verdict | None, verdict: Verdict, threshold: float
+) -> None:
+    _require_equal("after", certificate.after, statuses(verdict))
+    deciding = [o for o in verdict.outcomes if o.trust >= threshold and o.status != "skipped"]
+    _require(bool(deciding) and all(o.passed for o in deciding), "after", "not every test passes")
+    fixed = tuple(sorted(verdict.passed - (before.passed if before else frozenset())))
+    _require(bool(fixed) and certificate.fixed == fixed, "after", "other tests are fixed than it says")
+    _require(not new_failures(before, verdict), "after", "a test fails that passed before")
+    _require(not certificate.newly_failing, "after", "it says itself that a test fails that passed before")
+    _require(certificate.evidence == verdict.evidence, "after", f"the evidence is {verdict.evidence}")
+
+
+async def _coverage(certificate: Certificate, suite: Suite, after: Mapping[str, bytes]) -> Finding:
+    said = certificate.coverage
+    statements = touched(suite.task.files, after)
+    changed = {path: tuple(spot.start for spot in spots) for path, spots in statements.items()}
+    if said.unmeasured:
+        _require(not said.covered, "coverage", "it is unmeasured and measured")
+        return Finding(name="coverage", ok=True, detail=f"not measured: {said.unmeasured}")
+    _require_equal("coverage", said.changed, changed)
+    found = await measure_coverage(suite, after)
+    _require(not found.unmeasured, "coverage", f"it cannot be measured here: {found.unmeasured}")
+    _require_equal("coverage", said.covered, found.covered)
+    total, ran = (sum(map(len, part.values())) for part in (changed, found.covered))
+    return Finding(name="coverage", ok=True, detail=f"the tests run {ran} of {total} changed statements")
+
+
+async def _mutation(
+    certificate: Certificate, suite: Suite, candidate: Candidate, after: Mapping[str, bytes], verdict: Verdict
+) -> Finding:
+    said = certificate.mutation
+    if said.unmeasured:
+        _require(not said.mutants and not said.generated, "mutation", "it is unmeasured and measured")
+        return Finding(name="mutation", ok=True, detail=f"not measured: {said.unmeasured}")
+    there = mutants_of(after, touched(suite.task.files, after))
+    drawn = [replace(run, killed=False) for run in said.mutants]
+    is_drawn = bool(drawn) and (said.generated, drawn) == (len(there), there[: len(drawn)])
+    note = ""
+    if not is_drawn and certificate.claims.suture != version("suture"):
+        note = f"; that they are a fair sample is only claimed, by Suture {certificate.claims.suture}"
+    _require(is_drawn or bool(note), "mutation", "the mutants are not those that must be tried first")
+    _require(all(run.path in candidate.files for run in drawn), "mutation", "a mutant is of another file")
+    quick = await impatient(suite, verdict)
+    try:
+        found = await replay_mutants(after, drawn, notices(quick, candidate.files, verdict))
+    except PatchRefused as fault:
+        raise _Refuted("mutation", str(fault)) from fault
+    killed = [run.label for run, replayed in zip(said.mutants, found, strict=True) if run != replayed]
+    _require(not killed, "mutation", f"the tests say otherwise of: {'; '.join(killed[:MOST_TOLD])}")
+    noticed = sum(run.killed for run in found)
+    detail = f"the tests notice {noticed} of {len(found)} mutants, of {said.generated} that there are{note}"
+    return Finding(name="mutation", ok=True, detail=detail)
+
+
+def _confidence(certificate: Certificate, verdict: Verdict, settings: Settings) -> Finding:
+    found = confidence_in(
+        verdict,
+        settings.loop.trust_threshold,
+        mutation_score=certificate.mutation.score,
+        agreement=certificate.claims.agreement,
+    )
+    _require(certificate.confidence == found, "confidence", f"the evidence is worth {found:.2f}")
+    return Finding(name="confidence", ok=True, detail=f"{found:.2f}, by the heuristic, from all of the above")
