@@ -59,7 +59,11 @@ def write_task(
 
 
 def heal_task(
-    path: Path, *, test: str | Sequence[str] | None = None, protect: Iterable[str] = ()
+    path: Path,
+    *,
+    test: str | Sequence[str] | None = None,
+    protect: Iterable[str] = (),
+    only: Iterable[str] = (),
 ) -> tuple[Task, Snapshot]:
     """A task to repair code that exists, and the snapshot it was made of.
 
@@ -68,6 +72,7 @@ def heal_task(
         test: The test command; pytest where none is given and there are tests.
         protect: Globs of files that must stay as they are, besides the tests and the project's settings.
             What the test command names is protected too.
+        only: Globs of the files that may change; any that is not protected where there are none.
 
     Raises:
         UsageError: There is nothing there to heal, no way to test it, or the command needs a shell.
@@ -86,11 +91,24 @@ def heal_task(
             f"the test command names all of the code ({', '.join(named)}), which must not decide on itself",
             remedy="put the tests into a file of their own, and name that one",
         )
+    chosen = tuple(only)
+    if chosen and not [n for n in python if is_protected(n, chosen) and not is_protected(n, protected)]:
+        raise UsageError(
+            f"no file may change: {', '.join(chosen)} names no Python code that is not protected",
+            remedy="give --only globs as in a .gitignore, relative to the project",
+        )
     if not command:
         if not [name for name in python if is_protected(name, protected)]:
             raise UsageError(f"{str(path)!r} holds no tests", remedy='say how to test it: --test "COMMAND"')
         command = ("python", "-m", "pytest", "-q")
-    task = Task(statement="", kind="heal", files=snapshot.files, test_command=command, protected=protected)
+    task = Task(
+        statement="",
+        kind="heal",
+        files=snapshot.files,
+        test_command=command,
+        protected=protected,
+        only=chosen,
+    )
     return task, snapshot
 
 
