@@ -17,8 +17,10 @@ from suture.errors import UsageError
 from suture.ledger import Limits, RunFolder, compare_runs, find_run
 from suture.ledger.follow import Listener, listening
 from suture.loop import Opening, RecordedRun, Replay, open_recorded, opened, resume_task, run_task
+from suture.loop.recipe import load_recipe
 from suture.loop.tasks import example_task, heal_task, write_task
 from suture.models import Model, Models, ReplySource, open_models, open_replies
+from suture.models.deferred import open_or_defer
 from suture.models.providers import open_named
 from suture.models.source import absent_model
 from suture.proof import (
@@ -45,6 +47,7 @@ __all__ = [
     "SelfHealingAgent",
     "example_task",
     "heal",
+    "recorded_run",
     "replay",
     "resume",
     "run_sync",
@@ -166,7 +169,8 @@ async def heal(
     require_possible(handover, snapshot.root)
     settings = settings or load_settings(snapshot.root).settings
     source = _replies(replies, settings)
-    async with _models(settings, model, live=source is None or or_live) as models:
+    later = settings.repair.enabled and load_recipe(settings.loop, settings.model.temperature).mutate
+    async with _models(settings, model, live=source is None or or_live, later=later) as models:
         wanted = Opening(task=task, settings=settings, project=snapshot.root, models=models, sandbox=sandbox)
         wanted = replace(wanted, source=source, or_live=or_live)
         return await _run(wanted, handover, on_event=on_event)
@@ -200,7 +204,7 @@ async def replay(
         Cancelled: The user stopped it.
         StorageError: A run folder cannot be read or written.
     """
-    recorded = _recorded(run, settings)
+    recorded = recorded_run(run, settings)
     async with _models(recorded.settings, model or recorded.model, live=or_live) as models:
         wanted = Opening(
             task=recorded.task,
@@ -238,7 +242,7 @@ async def resume(
         apply: As in `solve` and `heal`.
         on_event: As in `solve`; it sees the run from its beginning.
     """
-    recorded = _recorded(run, settings)
+    recorded = recorded_run(run, settings)
     recorded.require_resumable()
     async with _models(recorded.settings, model or recorded.model, live=True) as models:
         wanted = Opening(
@@ -253,7 +257,17 @@ async def resume(
         return await _run(wanted, choose_handover(apply=apply), on_event=on_event)
 
 
-def _recorded(run: str | Path, settings: Settings | None) -> RecordedRun:
+def recorded_run(run: str | Path, settings: Settings | None = None) -> RecordedRun:
+    """How a run began, as its folder tells it.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or a run's folder.
+        settings: Whose keys and folders count; from environment and files where not given.
+
+    Raises:
+        UsageError: There is no such run, or it does not say how it began.
+        StorageError: Its folder is damaged.
+    """
     present = settings or load_settings(Path.cwd()).settings
     return open_recorded(_folder_of(run, present), present)
 
@@ -272,10 +286,14 @@ def _replies(replies: str | Path | None, settings: Settings) -> ReplySource | No
 
 @contextlib.asynccontextmanager
 async def _models(
-    settings: Settings, model: str | Model | BaseChatModel | None, *, live: bool
+    settings: Settings, model: str | Model | BaseChatModel | None, *, live: bool, later: bool = False
 ) -> AsyncIterator[Models]:
-    """The models, closed at the end unless handed in; where they are not to be asked, none is opened."""
-    models = open_models(settings, model, opener=open_named if live else absent_model)
+    """The models, closed at the end unless handed in; where they are not to be asked, none is opened.
+
+    Where they may not be needed (`later`), one that is missing is an error only when it is asked.
+    """
+    opener = (open_or_defer if later else open_named) if live else absent_model
+    models = open_models(settings, model, opener=opener)
     try:
         yield models
     finally:

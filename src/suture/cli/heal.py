@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suture.cli.faults import reports_faults
-from suture.cli.options import Attempts, Debug, Json, Model, Recipe, Seconds, Set, Tokens, load
+from suture.cli.options import (
+    Attempts,
+    Debug,
+    Json,
+    Model,
+    Money,
+    OrLive,
+    Recipe,
+    Replies,
+    Seconds,
+    Set,
+    Tokens,
+    load,
+)
 
 if TYPE_CHECKING:
     from suture.api import Listener
@@ -36,7 +49,10 @@ def heal(
     recipe: Recipe = None,
     attempts: Attempts = None,
     tokens: Tokens = None,
+    money: Money = None,
     seconds: Seconds = None,
+    replies: Replies = None,
+    or_live: OrLive = False,
     assignments: Set = None,
     as_json: Json = False,
     debug: Debug = False,
@@ -54,6 +70,7 @@ def heal(
         loop__recipe=recipe,
         budget__attempts=attempts,
         budget__tokens=tokens,
+        budget__money=money,
         budget__seconds=seconds,
     )
     from suture.cli.carrying_out import carry_out
@@ -62,7 +79,14 @@ def heal(
         from suture.api import heal as heal_project
 
         return heal_project(
-            path, test=test, protect=protect or (), settings=loaded.settings, apply=apply, on_event=on_event
+            path,
+            test=test,
+            protect=protect or (),
+            settings=loaded.settings,
+            apply=apply,
+            replies=replies,
+            or_live=or_live,
+            on_event=on_event,
         )
 
     carry_out(start, loaded, project=project, kind="heal", as_json=as_json)

@@ -19,7 +19,10 @@ __all__ = [
     "Debug",
     "Json",
     "Model",
+    "Money",
+    "OrLive",
     "Recipe",
+    "Replies",
     "Seconds",
     "Set",
     "Tokens",
@@ -39,11 +42,23 @@ Model = Annotated[
 Recipe = Annotated[
     str | None, typer.Option("--recipe", metavar="NAME", help="How to go about it; the setting loop.recipe.")
 ]
+Replies = Annotated[
+    str | None,
+    typer.Option(
+        "--replies", metavar="RUN|FILE", help="Answer from a run's recorded replies, or a file of them."
+    ),
+]
+OrLive = Annotated[
+    bool, typer.Option("--or-live", help="Ask the model for a reply that the record does not hold.")
+]
 Attempts = Annotated[
     int | None, typer.Option("--attempts", metavar="N", help="The most candidates; budget.attempts.")
 ]
 Tokens = Annotated[
     int | None, typer.Option("--tokens", metavar="N", help="The most tokens, in and out; budget.tokens.")
+]
+Money = Annotated[
+    float | None, typer.Option("--money", metavar="USD", help="The most US dollars; budget.money.")
 ]
 Seconds = Annotated[
     float | None, typer.Option("--seconds", metavar="S", help="The most seconds; budget.seconds.")

@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suture.cli.faults import reports_faults
-from suture.cli.options import Attempts, Debug, Json, Model, Recipe, Seconds, Set, Tokens, load
+from suture.cli.options import (
+    Attempts,
+    Debug,
+    Json,
+    Model,
+    Money,
+    OrLive,
+    Recipe,
+    Replies,
+    Seconds,
+    Set,
+    Tokens,
+    load,
+)
 from suture.cli.terminal import stdin_is_terminal
 from suture.errors import UsageError
 
@@ -45,7 +58,10 @@ def run(
     recipe: Recipe = None,
     attempts: Attempts = None,
     tokens: Tokens = None,
+    money: Money = None,
     seconds: Seconds = None,
+    replies: Replies = None,
+    or_live: OrLive = False,
     assignments: Set = None,
     as_json: Json = False,
     debug: Debug = False,
@@ -63,6 +79,7 @@ def run(
         loop__recipe=recipe,
         budget__attempts=attempts,
         budget__tokens=tokens,
+        budget__money=money,
         budget__seconds=seconds,
     )
     from suture.cli.carrying_out import carry_out
@@ -70,7 +87,15 @@ def run(
     def start(on_event: Listener) -> Coroutine[Any, Any, Result]:
         from suture.api import solve
 
-        return solve(wanted, test=test, settings=loaded.settings, apply=apply, on_event=on_event)
+        return solve(
+            wanted,
+            test=test,
+            settings=loaded.settings,
+            apply=apply,
+            replies=replies,
+            or_live=or_live,
+            on_event=on_event,
+        )
 
     carry_out(start, loaded, project=Path(), kind="write", as_json=as_json)
 
