@@ -139,7 +139,10 @@ async def _lurk(sandbox: Sandbox, words: dict[str, Any], proc: Path) -> dict[str
         result = await channel.finish()
     if answer is None:
         return {"canaries": f"none answered: {result.status} {_last_line(result.stderr)}"}
-    holes: dict[str, str] = json.loads(answer)
+    try:
+        holes = {str(name): str(seen) for name, seen in json.loads(answer).items()}
+    except (ValueError, AttributeError):
+        return {"canaries": "one answered with nonsense"}
     for folder in words["folders"]:
         if (Path(folder) / words["mark"]).exists():
             holes["writing on the host"] = folder

@@ -1,0 +1,186 @@
+"""Total memory: which control groups are ours to make, and what happens to a program that holds too much."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from sandbox.sandbox_programs import python
+from suture.sandbox import BubblewrapSandbox, Finding, Mode, ProgramLimits
+from suture.sandbox.memory import MemoryGroups, find_group_home
+
+TOO_MUCH = """
+    import os, time
+    for _ in range(6):
+        if os.fork() == 0: break
+    kept = b"x" * (30 << 20)
+    time.sleep(30)
+"""
+IN_FILES = """
+    import time
+    for folder in ("/box", "/tmp"):
+        for n in range(5):
+            with open(f"{folder}/{n}", "wb") as file: file.write(bytes(20 << 20))
+    time.sleep(30)
+"""
+TOTAL = ProgramLimits(total_memory_mb=120, wall_s=60)
+
+
+def no_groups() -> MemoryGroups:
+    return MemoryGroups(lambda: (None, "there are none in this test"))
+
+
+@pytest.fixture(params=["warm", "spare", "cold"])
+def mode(request: pytest.FixtureRequest, wall: Finding, require: Require) -> Mode:
+    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    mode: Mode = request.param
+    return mode
+
+
+@pytest.mark.parametrize("code", [TOO_MUCH, IN_FILES], ids=["processes", "files"])
+async def test_without_control_groups_the_sampler_ends_what_holds_too_much(mode: Mode, code: str) -> None:
+    sandbox = BubblewrapSandbox(mode=mode, groups=no_groups())
+    try:
+        found = await sandbox.capabilities()
+        assert found.total_memory == "sampler"
+        assert "there are none in this test" in found.reason
+        assert "total_memory_mb" in found.limits
+        assert (await sandbox.run(python(code, limits=TOTAL))).status == "memory"
+        # Its processes share most of their pages with each other and with whoever forked them.
+        shared = "import os, time\nfor _ in range(5): os.fork()\ntime.sleep(0.3)"
+        assert (await sandbox.run(python(shared, limits=TOTAL))).status == "ok"
+    finally:
+        await sandbox.close()
+
+
+async def test_hiding_from_the_sampler_does_not_help(mode: Mode) -> None:
+    hide = "import ctypes; ctypes.CDLL(None).prctl(4, 0)\n"
+    code = hide + "import time; x = b'x' * (200 << 20); time.sleep(30)"
+    sandbox = BubblewrapSandbox(mode=mode, groups=no_groups())
+    try:
+        assert (await sandbox.run(python(code, limits=TOTAL))).status == "memory"
+    finally:
+        await sandbox.close()
+
+
+async def test_a_real_control_group(mode: Mode, require: Require) -> None:
+    home, why = find_group_home()
+    require("control-groups", home is not None, why)
+    assert home is not None
+    before = set(home.folder.iterdir())
+    sandbox = BubblewrapSandbox(mode=mode)
+    try:
+        found = await sandbox.capabilities()
+        assert found.total_memory == home.version
+        for _ in range(2):
+            result = await sandbox.run(python(TOO_MUCH, limits=TOTAL))
+            assert result.status == "memory"
+        assert (await sandbox.run(python("print(1)"))).stdout == b"1\n"
+        assert set(home.folder.iterdir()) - before
+    finally:
+        await sandbox.close()
+    left = {folder.name for folder in set(home.folder.iterdir()) - before}
+    assert not left, left
+
+
+async def test_the_kernel_ends_what_grows_between_two_looks(require: Require, mode: Mode) -> None:
+    home, why = find_group_home()
+    require("control-groups", home is not None, why)
+    sandbox = BubblewrapSandbox(mode=mode)
+    limits = ProgramLimits(total_memory_mb=64, memory_mb=2048, wall_s=60)
+    try:
+        await sandbox.capabilities()
+        # Nobody sees this one: a file without a name, that no process has mapped.
+        code = """
+            import os
+            for n in range(12):
+                handle = os.memfd_create("x")
+                for _ in range(5): os.write(handle, bytes(4 << 20))
+        """
+        assert (await sandbox.run(python(code, limits=limits))).status == "memory"
+    finally:
+        await sandbox.close()
+
+
+def tree(folder: Path, own: str, **controllers: str) -> Path:
+    """A `/proc` that tells of one hierarchy of version 2, and that hierarchy."""
+    point = folder / "cgroup"
+    for path, delegated in controllers.items():
+        group = point / path.replace("__", "/") if path != "root" else point
+        group.mkdir(parents=True, exist_ok=True)
+        (group / "cgroup.subtree_control").write_text(delegated)
+        (group / "cgroup.procs").write_text("")
+    proc = folder / "proc"
+    (proc / "self").mkdir(parents=True)
+    (proc / "self/cgroup").write_text(f"0::{own}\n")
+    (proc / "self/mountinfo").write_text(
+        f"22 1 0:20 / /proc rw - proc proc rw\n31 22 0:30 / {point} rw - cgroup2 cgroup2 rw,nsdelegate\n"
+    )
+    return proc
+
+
+async def test_a_delegated_group_of_version_2(tmp_path: Path) -> None:
+    proc = tree(tmp_path, "/app/shell", root="cpu memory pids", app="cpu memory pids", app__shell="")
+    mine = tmp_path / "cgroup/app"
+    home, why = find_group_home(proc, delegated=lambda folder: folder == mine)
+    assert home is not None
+    assert (home.folder, home.version, why) == (mine, "cgroup2", "")
+
+
+async def test_limits_and_kills_of_version_2(tmp_path: Path) -> None:
+    proc = tree(tmp_path, "/app", root="memory", app="memory")
+    home, _ = find_group_home(proc, delegated=lambda folder: folder.name == "app")
+    assert home is not None
+    group = home.make([])
+    folder = next(home.folder.glob("suture-*"))
+    (folder / "memory.current").write_text(f"{10 << 20}\n")
+    (folder / "memory.swap.max").write_text("max\n")
+    group.limit(100)
+    assert int((folder / "memory.max").read_text()) == (100 + 10 + 64) << 20
+    assert (folder / "memory.swap.max").read_text() == "0"
+    assert group.kills() == 0
+    (folder / "memory.events").write_text("low 0\noom 3\noom_kill 2\noom_group_kill 0\n")
+    assert group.kills() == 2
+    assert group.entrance[-1] == str(folder / "cgroup.procs")
+
+
+@pytest.mark.parametrize(
+    ("app", "delegated"), [("cpu pids", "app"), ("memory", "nothing")], ids=["no memory", "not ours"]
+)
+async def test_no_group_where_memory_or_the_right_is_missing(
+    tmp_path: Path, app: str, delegated: str
+) -> None:
+    proc = tree(tmp_path, "/app", root="memory", app=app)
+    home, why = find_group_home(proc, delegated=lambda folder: folder.name == delegated)
+    assert home is None
+    assert "no control group" in why
+
+
+async def test_a_hierarchy_of_which_only_a_part_is_seen(tmp_path: Path) -> None:
+    proc = tree(tmp_path, "/../elsewhere", root="memory")
+    assert find_group_home(proc, delegated=lambda _: True)[0] is None
+
+
+async def test_groups_of_dead_processes_are_cleared_and_others_are_not(tmp_path: Path) -> None:
+    proc = tree(tmp_path, "/app", root="memory", app="memory")
+    home, _ = find_group_home(proc, delegated=lambda folder: folder.name == "app")
+    assert home is not None
+    for name in ("suture-4000001-0-aa", "suture-17-0-aa", "other-4000001-0"):
+        (home.folder / name).mkdir()
+    (proc / "17").mkdir()
+    home.clear(proc)
+    left = {folder.name for folder in home.folder.iterdir() if folder.is_dir()}
+    assert left == {"suture-17-0-aa", "other-4000001-0"}
+
+
+async def test_a_kernel_that_refuses_a_group_is_no_keeper(tmp_path: Path) -> None:
+    proc = tree(tmp_path, "/app", root="memory", app="memory")
+    home, _ = find_group_home(proc, delegated=lambda folder: folder.name == "app")
+    groups = MemoryGroups(lambda: (home, ""))
+    assert groups.keeper == "sampler"  # a folder that is no control group has no memory.current
+    assert "cannot be made" in groups.reason
+    assert groups.make() is None
+    await asyncio.wait_for(groups.close(), 5)

@@ -1,0 +1,294 @@
+"""A wall with a hole is denied its level, whatever it says; what was found is kept, but not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from suture.errors import SandboxUnavailable
+from suture.sandbox import (
+    LIMITS,
+    BubblewrapSandbox,
+    Capabilities,
+    Channel,
+    Finding,
+    RunRequest,
+    RunResult,
+    open_sandbox,
+)
+from suture.sandbox.probe import ProbeReport, probe
+from suture.sandbox.staging import is_reachable
+from suture.sandbox.vetting import KNOWN, VettedSandbox, fingerprint, recall, reduced, remember
+from suture.settings.schema import SandboxSettings
+
+CLAIM = Capabilities(level="namespace", mode="warm", limits=frozenset(LIMITS), identity="a wall")
+DROP = """
+skip=0
+for word do
+    shift
+    if [ "$word" = "{word}" ]; then skip={values}
+    elif [ $skip -gt 0 ]; then skip=$((skip - 1))
+    else set -- "$@" "$word"; fi
+done
+"""
+
+
+@pytest.fixture
+def holed(
+    tmp_path: Path, wall: Finding, require: Require
+) -> Callable[[str], Callable[[], BubblewrapSandbox]]:
+    """Makes walls by a bubblewrap that is told something else than what we say."""
+    real = wall.detail.split()[0]
+    require("bubblewrap", wall.ok and is_reachable(real), f"{wall.detail}, for other users too")
+
+    def make(script: str, mode: str = "cold") -> Callable[[], BubblewrapSandbox]:
+        wrapper = tmp_path / f"bwrap-{uuid.uuid4().hex}"
+        wrapper.write_text(f'#!/bin/sh\n{script}\nexec {real} "$@"\n')
+        wrapper.chmod(0o755)
+        return lambda: BubblewrapSandbox(find=lambda: (str(wrapper),), mode=mode)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def outside() -> Iterator[Path]:
+    """A folder that no wall covers by chance, as it does with the folder of temporary files."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("mode", ["warm", "spare", "cold"])
+async def test_a_sound_wall_has_no_hole(
+    holed: Callable[..., Callable[[], BubblewrapSandbox]], mode: str
+) -> None:
+    report = await probe(holed("", mode), "namespace")
+    assert report.holes == {}
+    assert report.limits >= frozenset(LIMITS) - {"inodes"}
+    assert ("inodes" in report.limits) is (mode == "warm")
+
+
+async def test_a_shared_network_is_found(holed: Callable[..., Callable[[], BubblewrapSandbox]]) -> None:
+    wall = VettedSandbox(holed(DROP.format(word="--unshare-net", values=0)))
+    found = await wall.capabilities()
+    assert found.level == "none"
+    assert "network of the host" in found.reason
+    assert "abstract sockets of the host" in found.reason
+    with pytest.raises(SandboxUnavailable, match="network of the host"):
+        await wall.run(RunRequest(python="print('ran')"))
+    with pytest.raises(SandboxUnavailable, match=r"sandbox\.minimum_level is 'namespace'"):
+        async with wall.open(RunRequest(python="print('ran')")):
+            pytest.fail("it was let in")
+    await wall.close()
+
+
+@pytest.mark.parametrize(
+    ("word", "values", "hole"),
+    [("--seccomp", 1, "vsock"), ("--size", 1, "")],
+)
+async def test_what_else_a_wall_may_lack(
+    holed: Callable[..., Callable[[], BubblewrapSandbox]], word: str, values: int, hole: str
+) -> None:
+    report = await probe(holed(DROP.format(word=word, values=values)), "namespace")
+    if hole:
+        assert hole in report.holes
+    else:
+        assert (report.holes, "disk_mb" in report.limits) == ({}, False)
+
+
+async def test_a_folder_of_the_host_that_is_shown_is_found(
+    holed: Callable[..., Callable[[], BubblewrapSandbox]], outside: Path
+) -> None:
+    report = await probe(holed(f'set -- --bind "{outside}" "{outside}" "$@"'), "namespace", folders=[outside])
+    assert {"files of the host", "writing on the host"} <= report.holes.keys()
+    assert list(outside.iterdir()) == []
+
+
+class NoWall:
+    """Runs programs on the host and says that it is a wall."""
+
+    name = "no-wall"
+
+    async def capabilities(self) -> Capabilities:
+        return CLAIM
+
+    async def _start(self, request: RunRequest) -> asyncio.subprocess.Process:
+        assert request.python is not None
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", "-c", request.python), stdin=pipe, stdout=pipe, stderr=pipe
+        )
+
+    async def run(self, request: RunRequest) -> RunResult:
+        if "swell(" in request.python[-40:] or "sleep" in request.python[:40]:  # type: ignore[index]
+            return RunResult(status="ok")
+        process = await self._start(request)
+        stdout, stderr = await process.communicate(b"")
+        return RunResult(status="ok", stdout=stdout, stderr=stderr)
+
+    @asynccontextmanager
+    async def open(self, request: RunRequest) -> AsyncIterator[Channel]:
+        process = await self._start(request)
+        yield NoChannel(process)
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class NoChannel:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def send(self, frame: bytes) -> None:
+        raise AssertionError
+
+    async def receive(self, timeout_s: float) -> bytes | None:
+        assert self._process.stdout is not None
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            size = int.from_bytes(await self._process.stdout.readexactly(4), "big")
+            return await self._process.stdout.readexactly(size)
+        return None
+
+    async def finish(self) -> RunResult:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        await self._process.wait()
+        return RunResult(status="ok")
+
+
+async def test_no_wall_at_all_is_found_out_in_every_way() -> None:
+    report = await probe(NoWall, "namespace")
+    expected = {
+        "files of the host",
+        "environment of the host",
+        "writing on the host",
+        "network of the host",
+        "abstract sockets of the host",
+        "survivors",
+    }
+    assert expected <= report.holes.keys()
+    assert ("root" in report.holes) is (os.geteuid() == 0)
+    assert not report.limits & {"wall_s", "total_memory_mb", "processes", "disk_mb", "output_bytes"}
+    assert "CANARY_OF_SUTURE" not in os.environ
+
+
+async def test_a_wall_that_cannot_run_a_canary_has_no_level() -> None:
+    class Mute(NoWall):
+        @asynccontextmanager
+        async def open(self, request: RunRequest) -> AsyncIterator[Channel]:
+            async with super().open(replace(request, python="print('nothing to tell')")) as channel:
+                yield channel
+
+    report = await probe(Mute, "namespace")
+    assert "canaries" in report.holes
+
+
+def test_another_kernel_than_the_hosts_may_have_its_own_sockets() -> None:
+    report = ProbeReport(holes={}, limits=frozenset({"wall_s"}))
+    found = reduced(CLAIM, report)
+    assert (found.level, found.limits) == ("namespace", frozenset({"wall_s"}))
+    assert "limits that did not hold" in found.reason
+    assert "memory_mb" in found.missing
+
+
+class Counting(BubblewrapSandbox):
+    made = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        Counting.made += 1
+
+
+async def test_what_was_found_is_kept_until_something_changes(
+    tmp_path: Path, require: Require, wall: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    made = []
+    for identity in ("", "", "another"):
+        KNOWN.clear()
+        before = Counting.made
+        vetted = VettedSandbox(Counting, cache=tmp_path / "cache")
+        if identity:
+            monkeypatch.setattr("suture.sandbox.vetting.SYSTEM_FACTS", ("version",))
+        assert (await vetted.capabilities()).level == "namespace"
+        assert (await vetted.run(RunRequest(python="print(1)"))).stdout == b"1\n"
+        await vetted.close()
+        made.append(Counting.made - before)
+    assert made == [2, 1, 2]  # one more where it was attacked
+    assert len(list((tmp_path / "cache/sandbox").iterdir())) == 1
+
+
+def test_a_finding_is_believed_only_where_nobody_else_could_write_it(tmp_path: Path) -> None:
+    remember(tmp_path, "bubblewrap", "key", ProbeReport(limits=frozenset({"wall_s"})))
+    (file,) = (tmp_path / "sandbox").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert recall(tmp_path, "bubblewrap", "key") == ProbeReport(limits=frozenset({"wall_s"}))
+    assert recall(tmp_path, "bubblewrap", "other") is None
+    file.chmod(0o622)
+    assert recall(tmp_path, "bubblewrap", "key") is None
+    file.chmod(0o600)
+    file.write_text("{")
+    assert recall(tmp_path, "bubblewrap", "key") is None
+
+
+def test_what_a_finding_rests_on(tmp_path: Path) -> None:
+    def key(claim: Capabilities = CLAIM, boot: str = "1", userns: str = "10") -> str:
+        for path, text in (
+            ("sys/kernel/random/boot_id", boot),
+            ("sys/user/max_user_namespaces", userns),
+            ("self/status", "Seccomp:\t0\n"),
+        ):
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        return fingerprint("wall", claim, tmp_path)
+
+    keys = [
+        key(),
+        key(boot="2"),
+        key(userns="0"),
+        key(replace(CLAIM, identity="newer")),
+        key(replace(CLAIM, mode="cold")),
+        key(replace(CLAIM, limits=frozenset())),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert key() == keys[0]
+
+
+async def test_a_hole_is_not_kept_for_the_next_process(
+    holed: Callable[..., Callable[[], BubblewrapSandbox]], tmp_path: Path
+) -> None:
+    vetted = VettedSandbox(holed(DROP.format(word="--unshare-net", values=0)), cache=tmp_path / "cache")
+    assert (await vetted.capabilities()).level == "none"
+    assert not (tmp_path / "cache/sandbox").exists()
+    await vetted.close()
+
+
+@pytest.mark.parametrize(("minimum", "ok"), [("process", True), ("namespace", True), ("container", False)])
+async def test_the_configured_minimum_is_kept(
+    minimum: str, ok: bool, wall: Finding, require: Require
+) -> None:
+    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    sandbox = open_sandbox(SandboxSettings(minimum_level=minimum))  # type: ignore[arg-type]
+    try:
+        if ok:
+            assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
+        else:
+            with pytest.raises(SandboxUnavailable, match="minimum_level is 'container'") as caught:
+                await sandbox.run(RunRequest(python="print(1)"))
+            assert caught.value.remedy
+    finally:
+        await sandbox.close()
