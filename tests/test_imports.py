@@ -67,6 +67,6 @@ def test_help_loads_nothing_heavy() -> None:
     assert loaded_by(HELP.format(arguments=["--help"])) & HEAVY == set()
 
 
-@pytest.mark.parametrize("command", ["run", "heal", "show", "doctor", "models", "config"])
+@pytest.mark.parametrize("command", ["run", "heal", "show", "doctor", "models", "prompts", "config"])
 def test_the_help_of_a_command_loads_no_graph_and_no_vendor(command: str) -> None:
     assert loaded_by(HELP.format(arguments=[command, "--help"])) & HEAVY <= {"pydantic"}

@@ -10,6 +10,7 @@ from suture.cli.config import config_app
 from suture.cli.doctor import doctor
 from suture.cli.heal import heal
 from suture.cli.models import models_app
+from suture.cli.prompts import prompts_app
 from suture.cli.replay import replay, resume
 from suture.cli.run import run
 from suture.cli.show import show
@@ -36,6 +37,7 @@ app.command()(resume)
 app.command()(show)
 app.command()(doctor)
 app.add_typer(models_app)
+app.add_typer(prompts_app)
 app.add_typer(config_app)
 
 

@@ -21,6 +21,11 @@ COMMANDS = (
     "models pull",
     "models path",
     "models rm",
+    "prompts",
+    "prompts list",
+    "prompts show",
+    "prompts diff",
+    "prompts check",
     "config",
     "config show",
 )

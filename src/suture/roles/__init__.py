@@ -9,8 +9,9 @@ from suture.roles.coder import Brief, RepairBrief, WriteBrief, as_shown, coder_d
 from suture.roles.coder_reply import files_from_reply
 from suture.roles.diagnosis import DiagnosisReply, diagnosis_draft
 from suture.roles.fitting import Count, Draft, Fitted, Part, fit
-from suture.roles.prompt_book import PROMPTS_FOLDER, PromptBook, packaged_names, packaged_prompt
+from suture.roles.prompt_book import PROMPTS_FOLDER, PromptBook, packaged_names, packaged_prompt, read_prompt
 from suture.roles.prompt_files import Prompt, parse_prompt
+from suture.roles.prompt_text import prompt_as_plain, prompt_as_yaml
 from suture.roles.showing import Attempt, describe_fact
 
 __all__ = [
@@ -35,4 +36,7 @@ __all__ = [
     "packaged_names",
     "packaged_prompt",
     "parse_prompt",
+    "prompt_as_plain",
+    "prompt_as_yaml",
+    "read_prompt",
 ]

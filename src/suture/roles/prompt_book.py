@@ -11,7 +11,7 @@ from typing import Any
 from suture.errors import UsageError
 from suture.roles.prompt_files import Prompt, parse_prompt
 
-__all__ = ["PROMPTS_FOLDER", "PromptBook", "packaged_names", "packaged_prompt"]
+__all__ = ["PROMPTS_FOLDER", "PromptBook", "packaged_names", "packaged_prompt", "read_prompt"]
 
 PROMPTS_FOLDER = Path(".suture") / "prompts"
 """Where a project keeps its own prompts, one `<role>.yaml` each."""
@@ -45,9 +45,7 @@ class PromptBook:
     def _load(self, name: str) -> Prompt:
         packaged = packaged_prompt(name)
         path = self.folder / f"{name}.yaml" if self.folder else None
-        if path is None or not path.exists():
-            return packaged
-        return parse_prompt(read_yaml(path), str(path), packaged)
+        return packaged if path is None or not path.exists() else read_prompt(path, name)
 
     def strangers(self) -> Iterator[Path]:
         """Files in the folder that are no role's prompt, and so are never read."""
@@ -81,14 +79,20 @@ def packaged_prompt(name: str) -> Prompt:
     return parse_prompt(yaml.safe_load(source.read_text("utf-8")), "packaged")
 
 
-def read_yaml(path: Path) -> Any:
-    """What a file of a user says.
+def read_prompt(path: Path, name: str) -> Prompt:
+    """A role's prompt from a file of a user.
 
     Raises:
-        UsageError: It cannot be read, is too large, or is no YAML.
+        UsageError: There is no such role, or the file cannot be read, is no YAML or does not fit the role.
     """
+    return parse_prompt(_read_yaml(path), str(path), packaged_prompt(name))
+
+
+def _read_yaml(path: Path) -> Any:
     import yaml
 
+    if not path.is_file():
+        raise UsageError(f"{path}: it is no file")
     try:
         content = path.read_bytes()
     except OSError as fault:
