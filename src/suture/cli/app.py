@@ -14,6 +14,8 @@ from suture.cli.prompts import prompts_app
 from suture.cli.replay import replay, resume
 from suture.cli.run import run
 from suture.cli.show import show
+from suture.cli.undo import undo
+from suture.cli.verify import verify
 
 __all__ = ["app"]
 
@@ -35,6 +37,8 @@ app.command()(heal)
 app.command()(replay)
 app.command()(resume)
 app.command()(show)
+app.command()(verify)
+app.command()(undo)
 app.command()(doctor)
 app.add_typer(models_app)
 app.add_typer(prompts_app)

@@ -57,7 +57,7 @@ def carry_out(
         answer_json(result_as_json(result, folder, applied))
     elif text := what_to_print(result, kind):
         answer(text, diff=kind == "heal")
-    for line in ending_lines(result, settings.budget, folder, project, applied):
+    for line in ending_lines(result, settings.budget, folder, project):
         note(line)
     if EXIT_CODES[result.outcome]:
         raise typer.Exit(EXIT_CODES[result.outcome])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from suture.cli.faults import EXIT_CODES
+from suture.cli.proof_lines import handover_lines, proof_lines
 from suture.cli.telling import EVIDENCE_WORDS, describe_spend, fact_lines
 from suture.ledger import RunFolder, read_ledger
 from suture.records import Result, TaskKind, to_plain
@@ -32,7 +33,7 @@ def what_was_applied(folder: RunFolder) -> Mapping[str, Any]:
 
 
 def ending_lines(
-    result: Result, budget: BudgetSettings, folder: RunFolder, project: Path, applied: Mapping[str, Any]
+    result: Result, budget: BudgetSettings, folder: RunFolder, project: Path
 ) -> Iterator[str]:
     """The last lines of a run, for stderr.
 
@@ -41,16 +42,15 @@ def ending_lines(
         budget: Its limits.
         folder: Its folder.
         project: The folder that its diff applies to.
-        applied: What was applied, where the user asked for it.
     """
     yield f"{result.outcome}: {result.reason}"
     yield from _changed(result)
     yield from _verified(result)
+    yield from proof_lines(folder)
     yield f"spent: {describe_spend(result.spend, budget.model_dump())}"
-    if applied:
-        yield f"applied to: {', '.join(applied['files'])} in {applied['root']}"
-        yield f"undo: {_patch(Path(applied['root']), Path(applied['undo']))}"
-    elif result.diff:
+    handed_over = list(handover_lines(folder))
+    yield from handed_over
+    if not handed_over and result.diff:
         diff = folder.path / "result.diff"
         yield f"apply: {_patch(project, diff)}" if result.ok else f"diff: {diff}"
     yield f"run: {folder.path} (suture show {folder.id})"

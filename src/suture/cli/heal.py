@@ -42,9 +42,24 @@ def heal(
         list[str] | None,
         typer.Option("--protect", metavar="GLOB", help="Files that must stay as they are; may be repeated."),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="GLOB", help="The files that may change; may be repeated."),
+    ] = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Change the files, once the fix is verified.")
     ] = False,
+    commit: Annotated[
+        bool, typer.Option("--commit", help="Change the files and commit that alone; the rest stays as it is.")
+    ] = False,
+    branch: Annotated[
+        str | None,
+        typer.Option("--branch", metavar="NAME", help="Commit on a new branch; your files stay as they are."),
+    ] = None,
+    patch: Annotated[
+        Path | None,
+        typer.Option("--patch", metavar="FILE", help="Write the diff into a file; your files stay as they are."),
+    ] = None,
     model: Model = None,
     recipe: Recipe = None,
     attempts: Attempts = None,
@@ -59,8 +74,8 @@ def heal(
 ) -> None:
     """Repair a project until its test command passes; print the diff.
 
-    The command runs in the sandbox, on a copy. The files stay as they are unless --apply is given and every
-    test passes. Test files are never changed.
+    The command runs in the sandbox, on a copy. The files stay as they are unless --apply or --commit is given
+    and every test passes. Test files are never changed.
     """
     project = path if path.is_dir() else path.parent
     loaded = load(
@@ -82,8 +97,12 @@ def heal(
             path,
             test=test,
             protect=protect or (),
+            only=only or (),
             settings=loaded.settings,
             apply=apply,
+            commit=commit,
+            branch=branch,
+            patch=patch,
             replies=replies,
             or_live=or_live,
             on_event=on_event,

@@ -15,6 +15,8 @@ COMMANDS = (
     "run",
     "heal",
     "show",
+    "verify",
+    "undo",
     "doctor",
     "models",
     "models list",
@@ -39,7 +41,8 @@ CLI_INTRODUCTION = """\
   Progress, and how it ended, go to stderr.
 - `--json` prints one JSON document instead. `-` as the task reads it from stdin.
 - Nothing is ever asked unless stdin is a terminal, and then only by `suture run` without a task.
-- Your files are changed only with `--apply`, and only by a result that passed every trusted check.
+- Your files are changed only with `--apply` or `--commit`, and only by a result that passed every trusted
+  check; `suture undo` takes it back.
 - On a terminal, control characters in anything that a model or a program wrote are shown as `\\x1b` and the
   like. A pipe gets a diff or code exactly as it is. `NO_COLOR` turns colours off.
 - Ctrl-C (or `kill`) ends any command with exit code 130; what a run did until then is in its folder.

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from suture.cli.proof_lines import PROOF_TELLERS
 from suture.records import Counterexample, Event, Evidence, Spend
 
 __all__ = ["EVIDENCE_WORDS", "describe_share", "describe_spend", "fact_lines", "tell"]
@@ -175,4 +176,5 @@ TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "candidate.regressed": _regressed,
     "run.finished": _finished,
     "run.refused": _refused,
+    **PROOF_TELLERS,
 }
