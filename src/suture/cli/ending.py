@@ -32,9 +32,7 @@ def what_was_applied(folder: RunFolder) -> Mapping[str, Any]:
     return next((event.data for event in events if event.kind == "tree.applied"), {})
 
 
-def ending_lines(
-    result: Result, budget: BudgetSettings, folder: RunFolder, project: Path
-) -> Iterator[str]:
+def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder, project: Path) -> Iterator[str]:
     """The last lines of a run, for stderr.
 
     Args:

@@ -50,7 +50,8 @@ def heal(
         bool, typer.Option("--apply", help="Change the files, once the fix is verified.")
     ] = False,
     commit: Annotated[
-        bool, typer.Option("--commit", help="Change the files and commit that alone; the rest stays as it is.")
+        bool,
+        typer.Option("--commit", help="Change the files and commit that alone; the rest stays as it is."),
     ] = False,
     branch: Annotated[
         str | None,
@@ -58,7 +59,9 @@ def heal(
     ] = None,
     patch: Annotated[
         Path | None,
-        typer.Option("--patch", metavar="FILE", help="Write the diff into a file; your files stay as they are."),
+        typer.Option(
+            "--patch", metavar="FILE", help="Write the diff into a file; your files stay as they are."
+        ),
     ] = None,
     model: Model = None,
     recipe: Recipe = None,

@@ -1,0 +1,100 @@
+"""`suture verify`: replay a certificate."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suture.cli.faults import reports_faults
+from suture.cli.options import Debug, Json, Set, load
+from suture.cli.terminal import answer, answer_json, note, printable
+
+if TYPE_CHECKING:
+    from suture.proof import Certificate, Finding
+    from suture.settings import Settings
+
+__all__ = ["verify"]
+
+REJECTED = 1
+
+
+@reports_faults
+def verify(
+    certificate: Annotated[
+        str, typer.Argument(help="Its file, or the run that made it: `last`, an id, the start or end of one.")
+    ],
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            "--project",
+            metavar="PATH",
+            help="The project, with the change or without; the run's own copy where it is not given.",
+        ),
+    ] = None,
+    assignments: Set = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Prove a certificate anew, in a clean sandbox and without a model.
+
+    The tests are run before and after the change; hashes, coverage and mutants are measured again. What
+    running cannot prove is listed as claimed. The exit code is 1 where anything is not as certified.
+    """
+    import asyncio
+
+    settings = load(project or Path(), assignments).settings
+    findings = asyncio.run(replay(certificate, project, settings, as_json=as_json))
+    ok = all(finding.ok for finding in findings)
+    said = read(certificate, settings) if ok else None
+    if as_json:
+        claims = claims_of(said) if said else {}
+        answer_json({"ok": ok, "findings": [asdict(f) for f in findings], "claims": claims})
+    elif said is not None:
+        for name, value in claims_of(said).items():
+            answer(printable(f"claimed   {name}: {value}"))
+        answer(printable(f"accepted: {' '.join(said.task.test_command) or 'the checks of the task'}"))
+    else:
+        answer("rejected")
+    if not ok:
+        raise typer.Exit(REJECTED)
+
+
+async def replay(name: str, project: Path | None, settings: Settings, *, as_json: bool) -> list[Finding]:
+    """Every finding, each told as it comes."""
+    from suture.api import verify as verify_certificate
+
+    findings: list[Finding] = []
+    async for finding in verify_certificate(name, project=project, settings=settings):
+        findings.append(finding)
+        line = f"{'proved' if finding.ok else 'FALSE':8}  {finding.name}: {finding.detail}"
+        if as_json:
+            note(line)
+        else:
+            answer(printable(line))
+    return findings
+
+
+def read(name: str, settings: Settings) -> Certificate:
+    """The certificate itself, once it was found to be one."""
+    from suture.proof import certificate_path, read_certificate
+
+    return read_certificate(certificate_path(name, settings.paths.home).read_bytes())
+
+
+def claims_of(certificate: Certificate) -> dict[str, object]:
+    """What a certificate says and nobody can prove, in words for people."""
+    said = certificate.claims
+    return {
+        "run": said.run,
+        "model": said.model,
+        "seed": said.seed,
+        "prompts": ", ".join(said.prompts) or "none",
+        "spent": f"{said.attempts} attempts, {said.tokens} tokens, {said.seconds:.0f} s",
+        "made by": f"suture {said.suture}, recipe {said.recipe}, on Python {said.python}",
+        "smallest": f"{said.minimal.edits} of {said.minimal.edits_found} edits"
+        + ("" if said.minimal.is_minimal else ", perhaps not the fewest"),
+        "lint": said.lint.absent or "; ".join(said.lint.findings) or "nothing new",
+    }
