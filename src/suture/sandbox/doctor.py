@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 
-from suture.errors import SandboxError
+from suture.errors import SandboxError, SandboxUnavailable
 from suture.sandbox.bubblewrap import BubblewrapSandbox
-from suture.sandbox.diagnosis import Finding, kernel_findings
+from suture.sandbox.command_line import find_bubblewraps
+from suture.sandbox.contract import Capabilities, IsolationLevel, Sandbox
+from suture.sandbox.diagnosis import Finding, bubblewrap_findings, kernel_findings
+from suture.sandbox.vetting import VettedSandbox
 
-__all__ = ["diagnose_sandbox"]
+__all__ = ["describe_capabilities", "diagnose_backends", "diagnose_sandbox"]
+
+KEEPERS = {
+    "cgroup2": "a control group limits memory in all",
+    "cgroup1": "a control group limits memory in all",
+    "engine": "the engine limits memory in all",
+    "sampler": "memory in all is looked at every 50 ms",
+    "none": "memory in all is not limited",
+}
 
 
 def diagnose_sandbox(sandbox: BubblewrapSandbox | None = None) -> list[Finding]:
-    """Try the sandbox for real and tell what is there and what is missing.
+    """Try bubblewrap for real and tell what is there and what is missing; it is not attacked.
 
     Not for use inside a running event loop.
 
@@ -30,5 +44,62 @@ async def _try(sandbox: BubblewrapSandbox) -> Finding:
         return Finding(name="bubblewrap", ok=False, detail=fault.message, remedy=fault.remedy)
     finally:
         await sandbox.close()
-    mode = able.mode if able.mode == "warm" else f"cold, a wall for each run: {able.reason}"
-    return Finding(name="bubblewrap", ok=True, detail=f"{path} works ({mode})")
+    return Finding(name="bubblewrap", ok=True, detail=f"{path} works ({describe_capabilities(able)})")
+
+
+def diagnose_backends(
+    makers: Mapping[str, Callable[[], Sandbox]],
+    *,
+    needed: str,
+    minimum: IsolationLevel,
+    cache: Path | None = None,
+    bubblewraps: Iterable[str] | None = None,
+) -> list[Finding]:
+    """Attack each wall and tell what it is worth, and what is missing for it; the one that is needed last.
+
+    Not for use inside a running event loop.
+
+    Args:
+        makers: Name of a backend -> what makes it.
+        needed: The backend that a run would use.
+        minimum: The weakest level that will do.
+        cache: As for `VettedSandbox`.
+        bubblewraps: Their paths, best first; by default those of this machine.
+    """
+    paths = find_bubblewraps() if bubblewraps is None else bubblewraps
+    names = sorted(makers, key=lambda name: name == needed)
+    backends = [asyncio.run(_attack(name, makers[name], name == needed, minimum, cache)) for name in names]
+    kernel = [replace(finding, needed=needed == "bubblewrap") for finding in kernel_findings()]
+    return [*kernel, *bubblewrap_findings(paths), *backends]
+
+
+async def _attack(
+    name: str, make: Callable[[], Sandbox], needed: bool, minimum: IsolationLevel, cache: Path | None
+) -> Finding:
+    try:
+        sandbox = VettedSandbox(make, minimum=minimum, cache=cache)
+    except SandboxUnavailable as fault:
+        return Finding(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
+    try:
+        found = await sandbox.capabilities()
+    except SandboxError as fault:
+        return Finding(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
+    finally:
+        await sandbox.close()
+    return Finding(
+        name=name,
+        ok=found.reaches(minimum),
+        detail=describe_capabilities(found),
+        remedy=f"sandbox.minimum_level is {minimum!r}: choose another wall with sandbox.backend",
+        needed=needed,
+    )
+
+
+def describe_capabilities(found: Capabilities) -> str:
+    """One line on what a wall is worth."""
+    parts = [f"level {found.level}, {found.mode}", ", ".join(found.languages), KEEPERS[found.total_memory]]
+    if found.missing:
+        parts.append(f"not limited: {', '.join(found.missing)}")
+    if found.reason:
+        parts.append(found.reason)
+    return "; ".join(parts)

