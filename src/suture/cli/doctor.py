@@ -33,6 +33,7 @@ class Row:
     ok: bool
     detail: str
     remedy: str = ""
+    needed: bool = True
 
 
 @reports_faults
@@ -45,28 +46,40 @@ def doctor(model: Model = None, assignments: Set = None, as_json: Json = False, 
     if as_json:
         answer_json([asdict(row) for row in rows])
     else:
-        answer(table([("ok" if row.ok else "MISSING", row.name, row.detail) for row in rows]))
+        answer(table([(_state(row), row.name, row.detail) for row in rows]))
         for row in rows:
             if not row.ok and row.remedy:
                 answer(f"to get {row.name}: {row.remedy}")
-    if not all(row.ok for row in rows):
+    if not all(row.ok for row in rows if row.needed):
         raise typer.Exit(PrerequisiteError.exit_code)
 
 
 def examine(settings: Settings) -> Iterator[Row]:
     """Everything a run needs, one after the other."""
     yield Row(name="suture", ok=True, detail=f"on Python {platform.python_version()}, {platform.machine()}")
-    yield from _sandbox()
+    yield from _sandbox(settings)
     yield _interpreter()
     yield from _model(settings)
     yield _home(settings.paths.home)
 
 
-def _sandbox() -> Iterator[Row]:
-    from suture.sandbox import diagnose_sandbox
+def _state(row: Row) -> str:
+    if row.ok:
+        return "ok"
+    return "MISSING" if row.needed else "absent"
 
-    for finding in diagnose_sandbox():
-        yield Row(name=finding.name, ok=finding.ok, detail=finding.detail, remedy=finding.remedy)
+
+def _sandbox(settings: Settings) -> Iterator[Row]:
+    from suture.sandbox import diagnose_backends, sandbox_makers
+
+    findings = diagnose_backends(
+        sandbox_makers(settings.sandbox),
+        needed=settings.sandbox.backend,
+        minimum=settings.sandbox.minimum_level,
+        cache=settings.paths.cache,
+    )
+    for finding in findings:
+        yield Row(**vars(finding))
 
 
 def _interpreter() -> Row:
@@ -86,17 +99,34 @@ def _interpreter() -> Row:
 def _model(settings: Settings) -> Iterator[Row]:
     import asyncio
 
-    from suture.models import open_model
+    from suture.models import choose_model, open_models
 
-    name = settings.model.name
+    name, why = choose_model(settings)
+    if settings.model.name == "auto":
+        yield from _looked_for(settings)
     try:
-        asyncio.run(open_model(settings).close())
+        asyncio.run(open_models(settings).close())
     except SutureError as fault:
-        yield Row(name="model", ok=False, detail=f"{name}: {fault.message}", remedy=fault.remedy)
+        yield Row(name="model", ok=False, detail=f"{name} ({why}): {fault.message}", remedy=fault.remedy)
         return
-    yield Row(name="model", ok=True, detail=f"{name}; nothing was asked of it")
+    yield Row(name="model", ok=True, detail=f"{name} ({why}); nothing was asked of it")
     if name.startswith("local:"):
         yield _threads(settings, name.removeprefix("local:"))
+
+
+def _looked_for(settings: Settings) -> Iterator[Row]:
+    """What `auto` looks for, in its order, and the providers that are used only when they are named."""
+    from suture.models import PROVIDERS, detect_models
+
+    for number, seen in enumerate(detect_models(settings), 1):
+        found = f"{seen.model}, " if seen.model else ""
+        yield Row(name=f"auto {number}", ok=True, detail=f"{seen.what}: {found}{seen.detail}")
+    keyed = [name for name in PROVIDERS if getattr(settings.keys, name, None) is not None]
+    if keyed:
+        names = ", ".join(keyed)
+        yield Row(
+            name="keys", ok=True, detail=f"{names}; used only when named, such as --model {keyed[0]}:NAME"
+        )
 
 
 def _threads(settings: Settings, name: str) -> Row:
