@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from suture.checks import Suite, prepare_suite
-from suture.languages import Interpreter
+from suture.languages import Interpreter, is_pytest_command
 from suture.ledger import Budget, Ledger, RunFolder
 from suture.loop.progress import Progress, Tried
 from suture.loop.proving import Prover
@@ -47,6 +47,12 @@ class RunContext:
     def model(self) -> Model:
         """Who writes the code."""
         return self.models.for_role("coder").model
+
+    @property
+    def may_search(self) -> bool:
+        """Whether there is code whose tests can be run many times over: a Python project with pytest."""
+        command = self.task.test_command
+        return self.settings.repair.enabled and self.task.kind == "heal" and is_pytest_command(command)
 
     async def load_suite(self) -> Suite:
         """The task's checks, made ready when they are first needed, and so also after a resume."""
@@ -90,5 +96,6 @@ class RunContext:
             checks=state["checks"],
             faults=tuple(p["fault"] for p in last) if all(p["fault"] for p in last) else (),
             last_fault=last[-1]["message"] if last else "",
+            may_search=self.may_search and not state.get("searched", True),
             not_code=state["not_code"],
         )

@@ -27,6 +27,8 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         return _stop("not_healed", "no test decides: all of them are skipped")
     if progress.not_code:
         return _stop("not_a_code_fault", progress.not_code)
+    if progress.round == 0 and progress.may_search and recipe.mutate:
+        return (Move(kind="mutate", reason="the cheapest repair first: a search without a model"),)
     if progress.round == 0:
         return _within_budget(_fresh(progress, recipe, recipe.opening, greedy=True), progress)
     if progress.faults and set(progress.faults) == {"budget"}:

@@ -56,6 +56,7 @@ class Progress:
         checks: Deciding checks there are; 0 means that nothing can be trusted.
         faults: Kinds of the faults of the last round, where it brought no candidate at all.
         last_fault: What the last of them said.
+        may_search: Whether there is code to search for a repair without a model, and that was not done yet.
         not_code: Where no change of the code could make the tests pass: the reason, for people.
     """
 
@@ -68,6 +69,7 @@ class Progress:
     checks: int = 1
     faults: tuple[str, ...] = ()
     last_fault: str = ""
+    may_search: bool = False
     not_code: str = ""
 
     @property

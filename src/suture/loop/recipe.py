@@ -25,6 +25,7 @@ class Recipe:
         repair_width: Repairs of the same candidate asked for at once.
         repair_rounds: Repairs in one lineage before a fresh start.
         max_rounds: Rounds before the run gives up; `None` leaves that to the budget.
+        mutate: Whether code that fails is first searched for a repair without a model.
         temperature: Of every reply that is not greedy.
     """
 
@@ -36,6 +37,7 @@ class Recipe:
     repair_rounds: int = 2
     max_rounds: int | None = None
     temperature: float = 0.8
+    mutate: bool = False
 
 
 def list_recipes() -> tuple[str, ...]:

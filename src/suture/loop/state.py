@@ -57,6 +57,7 @@ class LoopState(TypedDict):
     repairs_asked: int
     proposals: Annotated[list[Proposal], operator.add]
     tried: list[TriedEntry]
+    searched: bool
     cause: str
     not_code: str
     outcome: str
@@ -75,6 +76,7 @@ def first_state(run_id: str) -> LoopState:
         repairs_asked=0,
         proposals=[],
         tried=[],
+        searched=False,
         cause="",
         not_code="",
         outcome="",

@@ -33,11 +33,11 @@ __all__ = [
 
 TaskKind = Literal["write", "heal"]
 Provenance = Literal["user", "visible", "spec", "adversarial", "property", "oracle"]
-Origin = Literal["user", "sample", "repair"]
+Origin = Literal["user", "mutation", "sample", "repair"]
 Evidence = Literal["split", "nonce", "exit_status"]
 """How a verdict was obtained, strongest first (see docs/verdicts.md)."""
 CheckStatus = Literal["passed", "failed", "error", "timeout", "missing", "skipped"]
-MoveKind = Literal["sample", "repair", "stop"]
+MoveKind = Literal["mutate", "sample", "repair", "stop"]
 Strategy = Literal["minimal", "restructure", "guard"]
 Outcome = Literal[
     "healed",
@@ -214,7 +214,7 @@ class Move:
     """What decide asks for next.
 
     Attributes:
-        kind: `sample` afresh, `repair` a candidate, or `stop`.
+        kind: `mutate` the code that is there, `sample` afresh, `repair` a candidate, or `stop`.
         parent: For a repair, the hash of the candidate to mend.
         strategy: For a repair, how to mend.
         temperature: Sampling temperature of the model.

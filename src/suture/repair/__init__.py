@@ -5,6 +5,21 @@ and it does not decide: what its search lets through is judged by the trusted su
 """
 
 from suture.repair.edits import Edit, Mutant, mutated
+from suture.repair.faults import Fault
 from suture.repair.mutants import mutants
+from suture.repair.ranking import Difference, Repair, rank_repairs
+from suture.repair.search import Findings, SearchLimits, search
 
-__all__ = ["Edit", "Mutant", "mutants", "mutated"]
+__all__ = [
+    "Difference",
+    "Edit",
+    "Fault",
+    "Findings",
+    "Mutant",
+    "Repair",
+    "SearchLimits",
+    "mutants",
+    "mutated",
+    "rank_repairs",
+    "search",
+]

@@ -73,9 +73,9 @@ def _changed(value: Any, draw: random.Random, pool: Sequence[Any]) -> Any:
     if isinstance(value, bool) or value is None:
         return draw.choice([value, not value]) if value is not None else value
     if isinstance(value, int):
-        return draw.choice(
-            [value + 1, value - 1, value + draw.randint(2, 9), value // 2, draw.randint(0, 20)]
-        )
+        far = max((abs(item) for item in pool if type(item) is int), default=9)
+        near = [value + 1, value - 1, value + draw.randint(2, 9), value // 2, draw.randint(0, 20)]
+        return draw.choice([*near, draw.randint(0, 2 * far), draw.randint(-far, far)])
     if isinstance(value, float):
         return draw.choice([value + 1, value / 2, value * 2, value + draw.random()])
     if isinstance(value, str):

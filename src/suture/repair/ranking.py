@@ -158,7 +158,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 
 def _calls(findings: Findings, proposals: Sequence[Proposal], draw: random.Random) -> list[Call]:
-    """Calls of functions that the tests call in the changed files, with the tests' arguments and near ones."""
+    """Calls of functions that the tests call in the changed files, with arguments near the tests'."""
     paths = {proposal.path for proposal in proposals}
     by_function: dict[tuple[str, str], list[str]] = {}
     for call in findings.spectrum.calls:

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from suture.checks.test_command import TestCommand
-from suture.repair.edits import overlap
+from suture.repair.edits import mutated, overlap
 from suture.repair.faults import Fault, line_scores, rank_faults
 from suture.repair.mutants import mutants
 from suture.repair.trials import LEAST_S, Proposal, Spectrum, Trial, locate, screen
+from suture.repair.warnings import literals_of, warnings_about
 
 __all__ = ["Findings", "SearchLimits", "first_order", "search", "second_order"]
 
@@ -68,7 +69,7 @@ class Findings:
         partial: Candidates that made some failing test pass and broke none, the best first.
         tried: Candidates tried.
         seconds: How long it took.
-        first_s: Seconds until the first plausible one, where there was one.
+        first_s: Seconds until the first plausible one about which nothing is suspicious.
         ended: Why it ended.
     """
 
@@ -153,7 +154,11 @@ def second_order(
 
 
 async def search(
-    command: TestCommand, texts: Mapping[str, str], failing: Iterable[str], limits: SearchLimits
+    command: TestCommand,
+    texts: Mapping[str, str],
+    failing: Iterable[str],
+    limits: SearchLimits,
+    tests: Iterable[str] = (),
 ) -> Findings:
     """Search for changes with which all tests pass.
 
@@ -162,17 +167,25 @@ async def search(
         texts: Path -> text of the files that may be changed.
         failing: Ids of the tests that fail.
         limits: What it may use.
+        tests: Sources of the tests: a repair that names their literals does not end the search.
 
     Raises:
         SandboxError: The wall failed.
     """
-    return await Search(command, texts, limits).run(frozenset(failing))
+    return await Search(command, texts, limits, literals_of(tests)).run(frozenset(failing))
 
 
 class Search:
     """One search."""
 
-    def __init__(self, command: TestCommand, texts: Mapping[str, str], limits: SearchLimits) -> None:
+    def __init__(
+        self,
+        command: TestCommand,
+        texts: Mapping[str, str],
+        limits: SearchLimits,
+        literals: frozenset[str],
+    ) -> None:
+        self._literals = literals
         self._command = command
         self._limits = limits
         self._began_s = time.monotonic()
@@ -265,7 +278,7 @@ class Search:
         self.found.tried += 1
         if trial.plausible:
             self.found.plausible.append(proposal)
-            if self.found.first_s is None:
+            if self.found.first_s is None and not self._warnings(proposal):
                 self.found.first_s = time.monotonic() - self._began_s
         elif trial.broken:
             return
@@ -275,6 +288,10 @@ class Search:
             self._again.append(replace(proposal, swap=False))
         elif trial.passing and trial.failing:
             self.found.partial.append((proposal, trial))
+
+    def _warnings(self, proposal: Proposal) -> tuple[str, ...]:
+        text = self.found.texts[proposal.path]
+        return warnings_about(text, mutated(text, proposal.edits), self._literals)
 
 
 def _draw(proposal: Proposal, seed: int) -> str:

@@ -16,6 +16,7 @@ __all__ = [
     "ModelSettings",
     "PathSettings",
     "ProofSettings",
+    "RepairSettings",
     "RoleSettings",
     "SandboxSettings",
     "Settings",
@@ -66,6 +67,8 @@ class ModelSettings(Group):
     """Context of the embedded model, for each of its parallel slots, and of Ollama's."""
     threads: int | None = Field(default=None, ge=1)
     """Threads of the embedded model; measured once per machine where unset."""
+    slots: int | None = Field(default=None, ge=1)
+    """Replies that the embedded model draws at once; by its threads and the free memory where unset."""
     seed: int = 0
     """Seed of the sampler; reply `index` of a call uses `seed + index`."""
     quantization: Literal["none", "4bit"] = "none"
@@ -128,17 +131,27 @@ class KeySettings(Group):
     """Key for `qwen:` models."""
     huggingface: SecretStr | None = None
     """Token for the Hugging Face hub, where a download needs one."""
+    e2b: SecretStr | None = None
+    """Key for the sandbox `e2b`."""
 
 
 class SandboxSettings(Group):
     """The wall around untrusted code."""
 
-    backend: Literal["bubblewrap"] = "bubblewrap"
-    """Which wall."""
+    backend: str = "bubblewrap"
+    """Which wall: `bubblewrap`, `container`, `e2b`, a package's own, or none at all: `unsafe-subprocess`."""
     minimum_level: IsolationLevel = "namespace"
     """The weakest isolation that will do; below it nothing is run."""
     mode: Literal["auto", "warm", "spare", "cold"] = "auto"
     """Bubblewrap's walls: one for many programs (warm), one ready for each, one made for each (cold)."""
+    container_host: str | None = None
+    """Socket of Docker or Podman, as a URL; where unset, `DOCKER_HOST` or the first one that answers."""
+    image: str | None = None
+    """A container image of this machine, in place of its own `/usr`; nothing is ever pulled."""
+    runtime: str | None = None
+    """The container engine's runtime, where not its default; `runsc` is gVisor."""
+    e2b_template: str | None = None
+    """Template of E2B's sandboxes, where not the service's own."""
     check_wall_s: float = Field(default=10, gt=0)
     """Wall-clock seconds of one function-level check."""
     test_wall_s: float = Field(default=120, gt=0)
@@ -166,6 +179,19 @@ class BudgetSettings(Group):
     """US dollars; needs a known price for every model that may be asked."""
     seconds: float = Field(default=900, gt=0)
     """Wall-clock seconds."""
+
+
+class RepairSettings(Group):
+    """Repair without a model, tried first where there is failing code."""
+
+    enabled: bool = True
+    """Whether it is tried at all."""
+    candidates: int = Field(default=4000, ge=0)
+    """The most changes that are tried."""
+    seconds: float = Field(default=60, gt=0)
+    """The most wall-clock seconds of the search; never more than half of what is left of the run's."""
+    seed: int = 0
+    """Decides between changes that are equally likely, and which inputs tell repairs apart."""
 
 
 class LoopSettings(Group):
@@ -220,6 +246,7 @@ class Settings(Group):
     sandbox: SandboxSettings = SandboxSettings()
     budget: BudgetSettings = BudgetSettings()
     loop: LoopSettings = LoopSettings()
+    repair: RepairSettings = RepairSettings()
     proof: ProofSettings = ProofSettings()
     paths: PathSettings = Field(default_factory=PathSettings)  # not at import time: it reads HOME
 

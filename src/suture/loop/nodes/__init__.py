@@ -3,7 +3,8 @@
 from suture.loop.nodes.check import check
 from suture.loop.nodes.decide import decide_next
 from suture.loop.nodes.finish import finish
+from suture.loop.nodes.mutate import mutate
 from suture.loop.nodes.prepare import prepare
 from suture.loop.nodes.propose import Branch, propose
 
-__all__ = ["Branch", "check", "decide_next", "finish", "prepare", "propose"]
+__all__ = ["Branch", "check", "decide_next", "finish", "mutate", "prepare", "propose"]

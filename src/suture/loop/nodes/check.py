@@ -16,7 +16,7 @@ from suture.loop.progress import failure_signature, tally
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.records import Candidate, Verdict
 
-__all__ = ["check", "judge"]
+__all__ = ["check", "judge", "tried_entry"]
 
 AT_ONCE = 4
 """Candidates checked at the same time."""
@@ -37,7 +37,7 @@ async def check(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any
         with branch_of_round(state["round"], branch):
             async with gate:
                 verdict = await judge(context.candidate(proposal["blob"]), context)
-            return _entry(proposal, verdict, base, context)
+            return tried_entry(proposal, verdict, base, context)
 
     branches = itertools.starmap(one, enumerate(waiting.values()))
     answers = await asyncio.gather(*branches, return_exceptions=True)
@@ -75,7 +75,10 @@ async def judge(candidate: Candidate, context: RunContext) -> Verdict:
     return verdict
 
 
-def _entry(proposal: Proposal, verdict: Verdict, base: Verdict | None, context: RunContext) -> TriedEntry:
+def tried_entry(
+    proposal: Proposal, verdict: Verdict, base: Verdict | None, context: RunContext
+) -> TriedEntry:
+    """What the state keeps of a judged candidate; a regression is written down."""
     passed, failed, regressed = tally(verdict, base, context.settings.loop.trust_threshold)
     if regressed:
         lost = sorted((base.passed if base else frozenset()) - verdict.passed)

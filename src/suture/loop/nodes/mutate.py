@@ -1,0 +1,135 @@
+"""Mutate: search for a repair without a model, and judge the likeliest of what it finds."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from suture.checks import Suite, refused_files
+from suture.loop.context import RunContext
+from suture.loop.nodes.check import judge, tried_entry
+from suture.loop.nodes.propose import Branch
+from suture.loop.state import LoopState, Proposal, TriedEntry
+from suture.records import Candidate, to_plain
+from suture.repair import Difference, Findings, Repair, SearchLimits, rank_repairs, search
+from suture.workspace import text_of
+
+__all__ = ["mutate"]
+
+AT_ONCE = 2
+MOST_JUDGED = 8
+"""Repairs that the trusted suite judges, likeliest first; it stops at the first group in which one passes."""
+MOST_TOLD = 40
+"""Suspicious lines that the ledger names."""
+SHARE = 0.5
+"""Of the run's seconds that are left, the most that a search may take."""
+
+
+async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
+    """Search once; it costs no attempt and no token, and what it leaves undone is the model's."""
+    context, loop = runtime.context, state["state"]
+    suite = await context.load_suite()
+    texts = editable_texts(suite)
+    if suite.command is None or not texts:
+        return {"searched": True}
+    base = context.base_verdict(loop)
+    failing = base.failed if base is not None else frozenset()
+    limits = _limits(context)
+    context.ledger.append(
+        "search.started",
+        {
+            "files": sorted(texts),
+            "failing": len(failing),
+            "candidates": limits.candidates,
+            "seconds": limits.seconds,
+            "seed": limits.seed,
+        },
+    )
+    async with context.budget.time_limit():
+        tests = [text_of(suite.task.files[path]) for path in suite.test_files]
+        found = await search(suite.command, texts, failing, limits, tests)
+        repairs, difference = await rank_repairs(found, suite.command, tests, seed=limits.seed)
+    context.ledger.append("search.finished", _told(found, repairs, difference))
+    return {"searched": True, "tried": [*loop["tried"], *await _judged(repairs, loop, context)]}
+
+
+def editable_texts(suite: Suite) -> dict[str, str]:
+    """Path -> text of the Python files that a candidate may change."""
+    python = {path: text for path, text in suite.task.files.items() if path.endswith(".py")}
+    refused = refused_files(dict.fromkeys(python, ""), suite)
+    return {path: text_of(content) for path, content in python.items() if path not in refused}
+
+
+def _limits(context: RunContext) -> SearchLimits:
+    knobs, left_s = context.settings.repair, context.budget.remaining_s()
+    seconds = knobs.seconds if left_s is None else min(knobs.seconds, SHARE * left_s)
+    return SearchLimits(candidates=knobs.candidates, seconds=seconds, seed=knobs.seed)
+
+
+def _told(found: Findings, repairs: tuple[Repair, ...], difference: Difference | None) -> dict[str, Any]:
+    return {
+        "tried": found.tried,
+        "seconds": round(found.seconds, 3),
+        "ended": found.ended,
+        "plausible": len(found.plausible),
+        "repairs": [
+            {"label": r.proposal.label, "file": r.proposal.path, "score": round(r.score, 4)}
+            | {"operators": list(r.proposal.operators), "warnings": list(r.warnings), "alike": list(r.alike)}
+            for r in repairs
+        ],
+        "partial": [proposal.label for proposal, _ in found.partial[:5]],
+        "difference": to_plain(difference) if difference is not None else None,
+        "faults": [to_plain(fault) for fault in found.faults[:MOST_TOLD]],
+    }
+
+
+async def _judged(repairs: tuple[Repair, ...], state: LoopState, context: RunContext) -> list[TriedEntry]:
+    """The likeliest repairs under the trusted suite, a few at a time, until one of them passes."""
+    base = context.base_verdict(state)
+    entries: list[TriedEntry] = []
+    for first in range(0, min(MOST_JUDGED, len(repairs)), AT_ONCE):
+        group = repairs[first : min(first + AT_ONCE, MOST_JUDGED)]
+        proposals = [_propose(repair, context) for repair in group]
+        verdicts = await asyncio.gather(
+            *(judge(context.candidate(proposal["blob"]), context) for proposal in proposals)
+        )
+        for proposal, verdict in zip(proposals, verdicts, strict=True):
+            entries.append(tried_entry(proposal, verdict, base, context))
+        if any(context.tried(entry).solved for entry in entries):
+            break
+    return entries
+
+
+def _propose(repair: Repair, context: RunContext) -> Proposal:
+    candidate = Candidate(
+        files={repair.proposal.path: repair.text},
+        origin="mutation",
+        label=f"mutation, {repair.proposal.label}",
+    )
+    blob = context.keep(candidate)
+    context.ledger.append(
+        "candidate.proposed",
+        {
+            "candidate": candidate.hash,
+            "blob": blob,
+            "origin": candidate.origin,
+            "parent": None,
+            "label": candidate.label,
+            "warnings": list(repair.warnings),
+            "shown": [],
+            "files": [repair.proposal.path],
+        },
+    )
+    return Proposal(
+        candidate=candidate.hash,
+        blob=blob,
+        origin=candidate.origin,
+        round=-1,
+        start=-1,
+        depth=0,
+        label=candidate.label,
+        fault="",
+        message="",
+    )
