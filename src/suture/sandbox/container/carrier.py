@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from suture.errors import SandboxBroken
 from suture.sandbox.container.engine import Engine, runtime_of
 from suture.sandbox.launch import WallNotBuilt
+
+if TYPE_CHECKING:
+    from docker import APIClient
 
 __all__ = ["ContainerCarrier"]
 
@@ -50,17 +53,21 @@ class ContainerCarrier:
         Raises:
             WallNotBuilt: The engine refused, or took another runtime.
         """
-        making = asyncio.ensure_future(asyncio.to_thread(_make, engine, config, runtime))
+        container = await _uninterrupted(partial(_create, engine, config), partial(_remove, engine))
+        writer = None
         try:
-            container, line = await asyncio.shield(making)
-        except asyncio.CancelledError:
-            # What the engine has begun cannot be called off; it is undone.
-            with suppress(WallNotBuilt):
-                container, line = await making
-                line.close()
-                await asyncio.to_thread(_remove, engine, container)
+            # Attached before it starts, so that no byte is missed.
+            reader, writer = await _attach(engine, container)
+            await engine.ask(lambda client: client.start(container))
+            if runtime is not None:
+                await engine.ask(partial(_check_runtime, engine, container, Path(runtime).name))
+        except BaseException as fault:
+            if writer is not None:
+                writer.close()
+            await asyncio.shield(asyncio.to_thread(_remove, engine, container))
+            if isinstance(fault, SandboxBroken | OSError | asyncio.IncompleteReadError):
+                raise WallNotBuilt(str(fault)) from fault
             raise
-        reader, writer = await asyncio.open_connection(sock=line)
         return cls(engine, container, reader, writer)
 
     async def _sort(self) -> None:
@@ -112,37 +119,48 @@ class ContainerCarrier:
         return KILLED
 
 
-def _make(engine: Engine, config: Mapping[str, Any], runtime: str | None) -> tuple[str, socket.socket]:
-    made: list[str] = []
+async def _uninterrupted(begin: Callable[[], str], undo: Callable[[str], None]) -> str:
+    """What an engine has begun cannot be called off; where nobody waits for it any more, it is undone."""
+    making = asyncio.ensure_future(asyncio.to_thread(begin))
+    try:
+        return await asyncio.shield(making)
+    except asyncio.CancelledError:
+        with suppress(WallNotBuilt):
+            await asyncio.to_thread(undo, await making)
+        raise
 
-    def work(client: Any) -> socket.socket:
-        made.append(str(client.create_container_from_config(dict(config))["Id"]))
-        # Attached before it starts: no byte is missed, and none is buffered by the HTTP client.
-        streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
-        attached: Any = client.attach_socket(made[0], params=streams)
-        line = socket.socket(fileno=socket.dup(attached.fileno()))
-        attached.close()
-        try:
-            client.start(made[0])
-            if runtime is not None:
-                _check_runtime(engine, made[0], Path(runtime).name)
-        except BaseException:
-            line.close()
-            raise
-        line.setblocking(False)
-        return line
+
+def _create(engine: Engine, config: Mapping[str, Any]) -> str:
+    def work(client: Any) -> str:
+        return str(client.create_container_from_config(dict(config))["Id"])
 
     try:
-        line = engine.ask_now(work)
-        return made[0], line
+        return engine.ask_now(work)
     except SandboxBroken as fault:
-        if made:
-            _remove(engine, made[0])
         raise WallNotBuilt(str(fault)) from fault
 
 
-def _check_runtime(engine: Engine, container: str, wanted: str) -> None:
-    found = runtime_of(engine.client, container, podman=engine.podman)
+async def _attach(engine: Engine, container: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A container's streams. The SDK's own way leaves the socket to a thread and a buffer."""
+    reader, writer = await asyncio.open_unix_connection(engine.address.removeprefix("unix://"))
+    try:
+        writer.write(
+            f"POST /v{engine.client.api_version}/containers/{container}/attach"
+            "?stdin=1&stdout=1&stderr=1&stream=1 HTTP/1.1\r\n"
+            "Host: localhost\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n".encode()
+        )
+        head = await reader.readuntil(b"\r\n\r\n")
+        status = head.split(b" ", 2)[1]
+        if status not in (b"101", b"200"):
+            raise SandboxBroken(f"{engine.version} does not attach: {head.splitlines()[0].decode('latin-1')}")
+    except BaseException:
+        writer.close()
+        raise
+    return reader, writer
+
+
+def _check_runtime(engine: Engine, container: str, wanted: str, client: APIClient) -> None:
+    found = runtime_of(client, container, podman=engine.podman)
     if found != wanted:
         # Podman's service takes no runtime from its clients, and does not say so.
         raise SandboxBroken(

@@ -4,55 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from functools import lru_cache, partial
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from suture.errors import SandboxBroken, SandboxUnavailable
-from suture.languages import Interpreter
 from suture.sandbox.container.carrier import ContainerCarrier
 from suture.sandbox.container.engine import Engine, connect
 from suture.sandbox.container.image import image_name, pack_image, system_mounts
 from suture.sandbox.container.owners import OWNER, own_name, remove_orphans
 from suture.sandbox.container.recipe import EMPTIED, Recipe
-from suture.sandbox.contract import LIMITS, Capabilities, Mount, ProgramLimits, RunRequest
-from suture.sandbox.copying import pack_for_zygote
+from suture.sandbox.contract import LIMITS, Capabilities, Mount, ProgramLimits
 from suture.sandbox.interpreter import own_interpreter
-from suture.sandbox.mounts import interpreter_mounts, plan_mounts
-from suture.sandbox.programs import ProgramSandbox, trial
-from suture.sandbox.running import Running
+from suture.sandbox.mounts import interpreter_mounts
 from suture.sandbox.zygote import Zygote
+from suture.sandbox.zygote.backend import ZygoteSandbox
 from suture.sandbox.zygote.bundle import bundle
-from suture.sandbox.zygote.warm import WarmRuns, ZygoteKind, bare_kind
+from suture.sandbox.zygote.warm import ZygoteKind
 
 __all__ = ["ContainerSandbox"]
 
-TRIAL = RunRequest(python="", limits=ProgramLimits(wall_s=30))
 
-
-@lru_cache(maxsize=64)
-def _planned(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
-    return plan_mounts(mounts)
-
-
-class ContainerSandbox(ProgramSandbox):
+class ContainerSandbox(ZygoteSandbox):
     """Runs each program in a container of Docker's or Podman's; see `contract.Sandbox`.
 
     Warm where a container may make namespaces: a zygote waits in one and forks each program into new
-    namespaces of its own. Cold where it may not, as under gVisor: each program has a container of its own.
+    namespaces of its own. Where it may not, as under gVisor, each program has a container of its own.
 
     Args:
         host: The engine's socket, as a URL; by default `$DOCKER_HOST`, or the first that answers here.
         image: An image that is on this machine already, in place of the host's own `/usr`; the Python that
             runs Suture must run in it.
         runtime: The engine's runtime, such as `runsc` for gVisor; never silently another one.
-        cold: A container for each program even where a warm one is possible.
+        mode: `auto`, `warm`, `spare` or `cold`.
         environ: The user's environment variables.
     """
 
     name = "container"
+    spare_by_default = True
 
     def __init__(
         self,
@@ -60,38 +50,17 @@ class ContainerSandbox(ProgramSandbox):
         host: str | None = None,
         image: str | None = None,
         runtime: str | None = None,
-        cold: bool = False,
+        mode: str = "auto",
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__()
+        own = own_interpreter()
+        super().__init__(own, interpreter_mounts(own), mode)
         self._host = host
         self._image = image
         self._runtime = runtime
         self._environ = os.environ if environ is None else environ
-        self._own: Interpreter = own_interpreter()
-        self._own_mounts = interpreter_mounts(self._own)
-        self._warm = WarmRuns(self._own)
-        self._cold = "it was asked for" if cold else ""
         self._engine: Engine | None = None
         self._root = ""
-        self._level = ""
-        self._choosing = asyncio.Lock()
-
-    async def close(self) -> None:
-        """Remove every container of this sandbox; safe to call twice."""
-        await super().close()
-        await self._warm.close()
-
-    async def choose(self) -> Engine:
-        """The engine that works here; tried once.
-
-        Raises:
-            SandboxUnavailable: None does.
-        """
-        async with self._choosing:
-            if self._engine is None:
-                self._engine = await self._try()
-            return self._engine
 
     async def capabilities(self) -> Capabilities:
         """What this wall means to do here; tried once.
@@ -99,35 +68,38 @@ class ContainerSandbox(ProgramSandbox):
         Raises:
             SandboxUnavailable: There is none.
         """
-        engine = await self.choose()
+        await self.choose()
+        assert self._engine is not None
         user_kernel = self._runtime is not None and Path(self._runtime).name.startswith("runsc")
         # gVisor takes the limit on processes and does not keep it.
         missing = {"processes"} if user_kernel else set()
         return Capabilities(
             level="user_kernel" if user_kernel else "container",
-            mode="cold" if self._cold else "warm",
+            mode=self._mode,
             limits=frozenset(set(LIMITS) - missing),
-            total_memory="engine" if engine.limits_memory else "sampler",
-            identity=f"{engine.version}, {self._runtime or 'its own runtime'}, {self._image or 'no image'}",
-            reason=self._cold,
+            total_memory="engine" if self._engine.limits_memory else "sampler",
+            identity=f"{self._engine.version}, runtime {self._runtime}, image {self._root}",
+            reason=self._reason,
         )
 
-    async def _try(self) -> Engine:
+    async def close(self) -> None:
+        """Remove every container of this sandbox; safe to call twice."""
+        await super().close()
+        if self._engine is not None:
+            self._engine.client.close()
+
+    async def prepare(self) -> None:
+        """See `ZygoteSandbox.prepare`."""
         engine = await asyncio.to_thread(connect, self._host, self._environ)
         try:
             await remove_orphans(engine)
             self._root = await (self._import_nothing(engine) if self._image is None else self._find(engine))
-            complaint = self._cold or await trial(self._begin_warm(engine, TRIAL, self._own_mounts), TRIAL)
-            if complaint:
-                self._cold = complaint
-                complaint = await trial(self._begin_cold(engine, TRIAL, self._own_mounts), TRIAL)
         except SandboxBroken as fault:
             raise SandboxUnavailable(fault.message, remedy="see the engine's own log") from fault
-        if complaint:
-            raise SandboxUnavailable(f"no container runs here: {complaint}", remedy=self._remedy())
-        return engine
+        self._engine = engine
 
-    def _remedy(self) -> str:
+    def remedy(self) -> str:
+        """See `ZygoteSandbox.remedy`."""
         if self._image is not None:
             return f"sandbox.image must be able to run {self._own.executable!r}; or leave it unset"
         return "try sandbox.backend = 'bubblewrap', or see the engine's own log"
@@ -158,42 +130,12 @@ class ContainerSandbox(ProgramSandbox):
             )
         return image
 
-    @asynccontextmanager
-    async def begin(self, request: RunRequest) -> AsyncIterator[Running]:
-        """See `ProgramSandbox.begin`."""
-        mounts = _planned((*self._own_mounts, *request.mounts))
-        engine = await self.choose()
-        begin = self._begin_cold if self._cold else self._begin_warm
-        async with begin(engine, request, mounts) as running:
-            yield running
-
-    @asynccontextmanager
-    async def _begin_warm(
-        self, engine: Engine, request: RunRequest, mounts: Sequence[Mount]
-    ) -> AsyncIterator[Running]:
-        total = request.limits.total_memory_mb
-        start = partial(self._start, engine, ProgramLimits(total_memory_mb=total), True)
-        async with self._warm.begin(request, mounts, start, place=total) as running:
-            yield running
-
-    @asynccontextmanager
-    async def _begin_cold(
-        self, engine: Engine, request: RunRequest, mounts: Sequence[Mount]
-    ) -> AsyncIterator[Running]:
-        zygote = await self._start(engine, request.limits, False, mounts, bare_kind(self._own, request))
-        try:
-            yield zygote.begin(pack_for_zygote(request))
-        finally:
-            await zygote.end()
-
-    async def _start(
-        self,
-        engine: Engine,
-        limits: ProgramLimits,
-        namespaces: bool,
-        mounts: Sequence[Mount],
-        kind: ZygoteKind,
+    async def start(
+        self, limits: ProgramLimits, namespaces: bool, mounts: Sequence[Mount], kind: ZygoteKind
     ) -> Zygote:
+        """See `ZygoteSandbox.start`."""
+        engine = self._engine
+        assert engine is not None
         system = system_mounts() if self._image is None else ()
         recipe = Recipe(
             image=self._root,
