@@ -17,9 +17,19 @@ from suture.ledger import find_run
 if TYPE_CHECKING:
     from suture.api import Listener
     from suture.records import Result, TaskKind
-    from suture.settings import Loaded
+    from suture.settings import Loaded, Settings
 
 __all__ = ["carry_out"]
+
+
+def _chosen(settings: Settings) -> str:
+    """The model that will be asked first, and where nobody named it, why that one."""
+    if settings.models.coder:
+        return settings.models.coder
+    from suture.models import choose_model
+
+    name, why = choose_model(settings)
+    return name if name == settings.model.name else f"{name} ({why})"
 
 
 def carry_out(
@@ -43,9 +53,10 @@ def carry_out(
     for remark in loaded.notes:
         note(f"note: {remark}")
     budget = settings.budget
+    money = "" if budget.money is None else f"${budget.money:g}, "
     note(
-        f"model {settings.model.name}, recipe {settings.loop.recipe}; at most {budget.attempts} attempts, "
-        f"{budget.tokens:,} tokens, {budget.seconds:g} s"
+        f"model {_chosen(settings)}, recipe {settings.loop.recipe}; at most {budget.attempts} attempts, "
+        f"{budget.tokens:,} tokens, {money}{budget.seconds:g} s"
     )
     with Progress(budget) as progress:
         from suture.api import run_sync  # slow to import; the lines above are on the screen by then

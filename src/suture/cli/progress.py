@@ -35,7 +35,7 @@ class Progress:
     """
 
     def __init__(self, budget: BudgetSettings) -> None:
-        self._limits = {"attempts": budget.attempts, "tokens": budget.tokens, "seconds": budget.seconds}
+        self._limits = budget.model_dump()
         self._events: list[Event] = []
         self._console = console(stderr=True)
         self._status = self._console.status("starting")

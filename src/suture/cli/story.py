@@ -6,16 +6,18 @@ import difflib
 import fcntl
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
-from suture.cli.telling import EVIDENCE_WORDS, describe_spend, fact_lines, tell
+from suture.cli.telling import EVIDENCE_WORDS, describe_share, describe_spend, fact_lines, tell
 from suture.errors import StorageError
-from suture.ledger import LedgerReading, RunFolder, read_ledger, spend_of
+from suture.ledger import LedgerReading, RunFolder, read_ledger, spend_by, spend_of
 from suture.records import Candidate, Event, Task, Verdict, from_plain
 
 __all__ = ["run_as_json", "run_as_text", "state_of", "summary_row"]
 
 FACTS_SHOWN = 5
+SHARES: tuple[Literal["role", "move"], ...] = ("role", "move")
+"""By what the spend is split."""
 ENDS = ("run.finished", "run.refused")
 """The events after which nothing more happens."""
 
@@ -58,7 +60,10 @@ def run_as_json(run: RunFolder) -> dict[str, Any]:
             "attempts": spend.attempts,
             "tokens": spend.tokens,
             "model_calls": spend.model_calls,
+            "money": spend.money,
+            "unpriced_calls": spend.unpriced_calls,
             "seconds": round(spend.seconds, 3),
+            **{f"by_{what}": _shares(reading, what) for what in SHARES},
         },
         "torn_lines": list(reading.torn_lines),
         "events": [
@@ -101,6 +106,18 @@ def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
     elif state == "stopped":
         yield "the run has no end: its process was killed, or the machine went down"
     yield f"spent: {describe_spend(spend_of(reading.events), {})}"
+    for what in SHARES:
+        for name, spend in spend_by(reading.events, what).items():
+            yield f"  {what} {name}: {describe_share(spend)}"
+
+
+def _shares(reading: LedgerReading, what: Literal["role", "move"]) -> dict[str, Any]:
+    """What each role, or each kind of move, has used."""
+    left_out = ("seconds", "prompt_tokens", "completion_tokens")
+    return {
+        name: {key: value for key, value in vars(spend).items() if key not in left_out}
+        for name, spend in spend_by(reading.events, what).items()
+    }
 
 
 def _data_of(reading: LedgerReading, kind: str) -> Mapping[str, Any]:

@@ -53,10 +53,8 @@ def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
 
 def describe_share(spend: Spend) -> str:
     """What one role or one kind of move has used."""
-    return ", ".join(
-        [f"{spend.attempts:,} attempts", f"{spend.tokens:,} tokens", f"{spend.model_calls:,} calls"]
-        + _money(spend, None)
-    )
+    counts = (f"{spend.attempts:,} attempts", f"{spend.tokens:,} tokens", f"{spend.model_calls:,} calls")
+    return ", ".join([*counts, *_money(spend, None)])
 
 
 def _money(spend: Spend, limit: float | None) -> list[str]:
