@@ -77,7 +77,8 @@ def zygote_wall_arguments(mounts: Sequence[Mount], etc: str, filter_fd: int) -> 
         filter_fd: The descriptor that holds the system call filter.
     """
     return (
-        "--unshare-user",
+        # As the first process it takes with it whatever it has forked, also where its host has died.
+        *("--unshare-user", "--as-pid-1"),
         *_outer(etc),
         *("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--dir", "/tmp", "--dir", BOX),
         *_inner(mounts),
