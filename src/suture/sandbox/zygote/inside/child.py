@@ -5,6 +5,7 @@ The first process never runs a word of the program's. It reports on the run in t
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found] # as in `inside.py`
 import importlib
 import os
 import stat
@@ -197,6 +198,7 @@ def become_python(request: dict[str, Any], code: str) -> CodeType:
     """Make this process look like an interpreter that has just started; answers what is to run."""
     kernel.show()
     os.close(REPORT_FD)
+    _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     limit(request["limits"])
     os.environ.update(request["env"])
     try:

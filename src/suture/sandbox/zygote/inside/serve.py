@@ -9,6 +9,7 @@ import sys
 from types import CodeType
 from typing import Any
 
+from suture.sandbox.inside import deafen
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.child import Place, live
 from suture.sandbox.zygote.inside.modules import take_library
@@ -138,6 +139,7 @@ def main() -> CodeType | None:
         os.dup2(nothing, handle)
         os.close(nothing)
     kernel.protect()
+    deafen()
     try:
         settings = json.loads(host.wait_frame()[1])
         hide()
