@@ -3,7 +3,7 @@
     SUTURE_DATA=... python benchmarks/structured.py --first 50
 
 Wanted: `SUTURE_DATA`, a folder with `humanevalfix/tasks.jsonl.gz`. For each record the model is asked what is
-wrong with the code and sees the statement and the visible tests. Only the form of the answer is measured, never
+wrong with the code and sees the statement and the visible tests. Only the form of the answer is measured, not
 whether the diagnosis is right. Constrained means that the schema goes to the server, unconstrained that the
 prompt alone describes it. Each way a first reply counts as plain (the JSON asked for) or salvaged (read with
 tolerance); then there are those that took another question, and those that stayed malformed.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suture.cli.faults import reports_faults
-from suture.cli.options import Debug, Json
+from suture.cli.options import Debug, Json, Set, load
 from suture.cli.terminal import answer, answer_json, note, printable, table
 
 if TYPE_CHECKING:
@@ -26,20 +26,23 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A role; see `suture p
 Project = Annotated[Path, typer.Option("--project", metavar="FOLDER", help="Whose own prompts count.")]
 
 
-def book_of(project: Path) -> PromptBook:
-    """The prompts of a project."""
+def book_of(project: Path, assignments: list[str] | None) -> PromptBook:
+    """The prompts that a run in a project would use."""
     from suture.roles import PROMPTS_FOLDER, PromptBook
 
-    return PromptBook(project / PROMPTS_FOLDER)
+    folder = load(project, assignments).settings.paths.prompts
+    return PromptBook(folder or project / PROMPTS_FOLDER)
 
 
 @prompts_app.command("list")
 @reports_faults
-def list_prompts(project: Project = Path(), as_json: Json = False, debug: Debug = False) -> None:
+def list_prompts(
+    project: Project = Path(), assignments: Set = None, as_json: Json = False, debug: Debug = False
+) -> None:
     """List the roles that have a prompt: version, hash, and where it comes from."""
     from suture.roles import packaged_names
 
-    found = [book_of(project).load(name) for name in packaged_names()]
+    found = [book_of(project, assignments).load(name) for name in packaged_names()]
     if as_json:
         answer_json(
             [{"name": p.name, "version": p.version, "hash": p.hash, "source": p.source} for p in found]
@@ -56,13 +59,14 @@ def show(
         bool, typer.Option("--packaged", help="Ours, even where the project has its own.")
     ] = False,
     project: Project = Path(),
+    assignments: Set = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Print a prompt as a file that could stand in `.suture/prompts/`."""
     from suture.roles import packaged_prompt, prompt_as_plain, prompt_as_yaml
 
-    prompt = packaged_prompt(name) if packaged else book_of(project).load(name)
+    prompt = packaged_prompt(name) if packaged else book_of(project, assignments).load(name)
     if as_json:
         answer_json({**prompt_as_plain(prompt), "hash": prompt.hash, "source": prompt.source})
     else:
@@ -77,6 +81,7 @@ def diff(
         Path | None, typer.Argument(metavar="FILE", help="Another version; ours where not given.")
     ] = None,
     project: Project = Path(),
+    assignments: Set = None,
     debug: Debug = False,
 ) -> None:
     """Compare the prompt that counts in a project with ours, or with a file."""
@@ -84,7 +89,7 @@ def diff(
 
     from suture.roles import packaged_prompt, prompt_as_yaml, read_prompt
 
-    now = book_of(project).load(name)
+    now = book_of(project, assignments).load(name)
     before = read_prompt(other, name) if other else packaged_prompt(name)
     old, new = (prompt_as_yaml(prompt).splitlines(keepends=True) for prompt in (before, now))
     changes = "".join(unified_diff(old, new, fromfile=before.source, tofile=now.source))
@@ -96,12 +101,14 @@ def diff(
 
 @prompts_app.command()
 @reports_faults
-def check(project: Project = Path(), as_json: Json = False, debug: Debug = False) -> None:
+def check(
+    project: Project = Path(), assignments: Set = None, as_json: Json = False, debug: Debug = False
+) -> None:
     """Check the project's own prompts, as a run would; ends with 2 where one cannot be used."""
     from suture.errors import UsageError
     from suture.roles import packaged_names
 
-    book = book_of(project)
+    book = book_of(project, assignments)
     faults = [
         f"{path}: no role reads it; the roles are {', '.join(packaged_names())}" for path in book.strangers()
     ]

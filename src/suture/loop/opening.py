@@ -97,7 +97,7 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 settings=settings,
                 recipe=recipe,
                 interpreter=interpreter,
-                prompts=PromptBook(wanted.project / PROMPTS_FOLDER),
+                prompts=PromptBook(settings.paths.prompts or wanted.project / PROMPTS_FOLDER),
             )
             async with open_checkpointer(settings.paths.home / "checkpoints.db") as checkpointer:
                 yield context, checkpointer

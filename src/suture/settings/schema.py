@@ -227,12 +227,14 @@ class PathSettings(Group):
     """Runs and the checkpoint database."""
     cache: Path = Field(default=Path("~/.cache/suture"), validate_default=True)
     """Model weights and measurements of this machine."""
+    prompts: Path | None = None
+    """Prompts in the place of ours; a project's own `.suture/prompts` where unset."""
 
-    @field_validator("home", "cache", mode="after")
+    @field_validator("home", "cache", "prompts", mode="after")
     @classmethod
-    def _expand_home(cls, path: Path) -> Path:
+    def _expand_home(cls, path: Path | None) -> Path | None:
         try:
-            return path.expanduser()
+            return path.expanduser() if path else None
         except RuntimeError as fault:  # a user with neither HOME nor an entry in the password file
             raise ValueError(f"{str(path)!r}: no home folder is known here; set HOME") from fault
 
