@@ -1,0 +1,79 @@
+"""A structured question under a budget, and malformed replies in a run: spent, bounded, never a success."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from suture.api import solve
+from suture.errors import BudgetExceeded, MalformedReply
+from suture.ledger import Budget, Ledger, Limits
+from suture.models import Message, Reply, Sampling, count_upper_bound
+from suture.models.structured import Complete, ask
+from suture.roles import DiagnosisReply
+from suture.settings import Settings
+from suture.testing import FakeClock, ScriptedModel
+
+PROMPT = (Message(role="user", content="What is wrong?"),)
+RUBBISH = "I would say that the loop is wrong."
+GOOD = '{"root_cause": "stops early", "category": "boundary", "strategy": "minimal", "confidence": 0.5}'
+
+
+def paid(model: ScriptedModel, budget: Budget) -> Complete:
+    """One call that is reserved before and settled after, as the loop makes them."""
+
+    async def complete(messages: Sequence[Message], sampling: Sampling) -> Reply:
+        reservation = budget.reserve(
+            "diagnose", attempts=1, tokens=count_upper_bound(messages) + sampling.max_tokens
+        )
+        reply = await model.complete(messages, sampling)
+        budget.settle(
+            reservation,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            model_calls=1,
+        )
+        return reply
+
+    return complete
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "ledger.jsonl", FakeClock())
+
+
+async def test_every_repetition_is_reserved_and_spent(ledger: Ledger) -> None:
+    with ledger:
+        budget = Budget(ledger, Limits(attempts=9), FakeClock())
+        answer = await ask(
+            paid(ScriptedModel([RUBBISH, GOOD]), budget), PROMPT, DiagnosisReply, Sampling(max_tokens=64)
+        )
+        assert answer.value.record().category == "boundary"
+        assert budget.spend().attempts == 2
+        with pytest.raises(MalformedReply):
+            await ask(
+                paid(ScriptedModel([RUBBISH] * 9), budget), PROMPT, DiagnosisReply, Sampling(max_tokens=64)
+            )
+        assert budget.spend().attempts == 5
+        assert [event.kind for event in ledger.events].count("budget.reserved") == 5
+
+
+@pytest.mark.parametrize("limits", [Limits(attempts=2), Limits(tokens=500)])
+async def test_the_budget_ends_the_repetitions(ledger: Ledger, limits: Limits) -> None:
+    model = ScriptedModel([RUBBISH] * 99)
+    with ledger:
+        budget = Budget(ledger, limits, FakeClock())
+        with pytest.raises(BudgetExceeded):
+            await ask(paid(model, budget), PROMPT, DiagnosisReply, Sampling(max_tokens=150), tries=99)
+    assert 0 < len(model.calls) < 5
+
+
+async def test_replies_that_no_client_can_read_spend_the_attempts_of_a_run(settings: Settings) -> None:
+    model = ScriptedModel([MalformedReply("no choices in the answer")], repeat_last=True)
+    result = await solve("Write f(x).\n\n>>> f(1)\n2\n", settings=settings, model=model)
+    assert result.outcome in ("stuck", "budget_exhausted")
+    assert result.candidate is None
+    assert result.spend.attempts == len(model.calls) <= settings.budget.attempts
