@@ -12,16 +12,24 @@ HEAVY = frozenset(
     {
         "aiosqlite",
         "anthropic",
+        "docker",
+        "e2b",
         "httpx",
         "huggingface_hub",
         "langchain",
+        "langchain_anthropic",
         "langchain_core",
+        "langchain_ollama",
         "langchain_openai",
         "langgraph",
         "langsmith",
         "numpy",
+        "ollama",
         "openai",
         "pydantic",
+        "tenacity",
+        "torch",
+        "transformers",
         "xllamacpp",
     }
 )
@@ -57,6 +65,16 @@ def test_the_ground_costs_nothing_heavy(room: str) -> None:
 
 def test_settings_cost_pydantic_only() -> None:
     assert loaded_by("import suture.settings") & HEAVY == {"pydantic"}
+
+
+def test_the_models_load_no_vendor_until_one_is_asked() -> None:
+    code = """
+from suture.models import open_models
+from suture.settings import ModelSettings, Settings
+for name in ("openai:a", "anthropic:b", "ollama:c"):
+    open_models(Settings(model=ModelSettings(name=name, base_url="http://127.0.0.1:9/v1")))
+"""
+    assert loaded_by(code) & HEAVY == {"pydantic"}
 
 
 def test_the_store_loads_the_checkpointer_when_it_is_opened() -> None:

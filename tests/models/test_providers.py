@@ -71,7 +71,16 @@ def test_opening_a_model_calls_nobody_and_shows_no_key() -> None:
 
 
 def test_importing_the_room_imports_no_vendor() -> None:
-    vendors = ("langchain", "langchain_core", "openai", "xllamacpp", "huggingface_hub", "httpx", "psutil")
+    vendors = (
+        "langchain",
+        "langchain_core",
+        "openai",
+        "xllamacpp",
+        "huggingface_hub",
+        "httpx",
+        "psutil",
+        "tenacity",
+    )
     program = f"import sys, suture.models, suture.testing; print([v for v in {vendors} if v in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,0 +1,173 @@
+"""One call of a role's model: what is reserved, what is written down, and who is asked when one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout, PrerequisiteError
+from suture.ledger import Budget, Ledger, Limits, new_run, spend_by
+from suture.loop.asking import Question, ask
+from suture.loop.context import RunContext
+from suture.loop.recipe import load_recipe
+from suture.models import Message, Models, Reply, Role, RoleModel
+from suture.models.prices import Price, Prices
+from suture.records import Move, Task
+from suture.settings import Settings
+from suture.testing import FakeClock, ScriptedModel
+
+PROMPT = (Message(role="user", content="x" * 52),)
+BOUND = 100  # bytes of the prompt, and the allowances for a message and a chat template
+PRICES = Prices({"paid:a": Price(input=1000, output=10_000), "paid:b": Price(input=1000, output=10_000)})
+ANSWER = Reply(text="yes", prompt_tokens=20, completion_tokens=10)
+Context = RunContext
+
+
+class Setting:
+    """A run with scripted models, without anything that would run code."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = new_run(folder)
+        self.ledger = Ledger(self.folder.ledger_path, FakeClock())
+
+    def context(self, *chain: ScriptedModel, limits: Limits | None = None, max_tokens: int = 200) -> Context:
+        seat = RoleModel(chain=chain, temperature=0.8, max_tokens=max_tokens)
+        roles: Mapping[Role, RoleModel] = {"coder": seat, "critic": seat}
+        settings = Settings()
+        return RunContext(
+            task=Task(statement="anything"),
+            folder=self.folder,
+            ledger=self.ledger,
+            budget=Budget(self.ledger, limits or Limits(), FakeClock()),
+            models=Models(roles, PRICES),
+            sandbox=cast(Any, None),
+            settings=settings,
+            recipe=load_recipe(settings.loop, 0.8),
+        )
+
+    def events(self, kind: str) -> list[Mapping[str, Any]]:
+        return [event.data for event in self.ledger.events if event.kind == kind]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Setting]:
+    setting = Setting(tmp_path)
+    yield setting
+    setting.ledger.close()
+
+
+def question(role: Role = "coder", index: int = 0) -> Question:
+    move = Move(kind="sample", temperature=0.5, index=index)
+    return Question(role=role, move=move, messages=PROMPT, prompt="p" * 64)
+
+
+async def test_a_call_is_reserved_in_full_and_settled_at_what_it_cost(run: Setting) -> None:
+    context = run.context(ScriptedModel([ANSWER], name="paid:a"), limits=Limits(money=5))
+    reply = await ask(question(), context)
+    (reserved,) = run.events("budget.reserved")
+    assert (reserved["tokens"], reserved["role"], reserved["move"]) == (BOUND + 200, "coder", "sample")
+    assert reserved["money"] == pytest.approx(BOUND * 0.001 + 200 * 0.01)
+    (called,) = run.events("model.called")
+    assert (called["role"], called["move"], called["index"], called["counted"]) == (
+        "coder",
+        "sample",
+        0,
+        "provider",
+    )
+    assert called["money"] == pytest.approx(0.02 + 0.1)
+    assert context.budget.spend().money == called["money"]
+    assert reply.text == "yes"
+
+
+async def test_a_reply_is_no_longer_than_the_money_pays_for(run: Setting) -> None:
+    model = ScriptedModel([ANSWER], name="paid:a")
+    await ask(question(), run.context(model, limits=Limits(money=1.1)))
+    assert model.calls[0].sampling.max_tokens == 100
+
+
+async def test_without_the_money_for_a_useful_reply_nobody_is_asked(run: Setting) -> None:
+    model = ScriptedModel([ANSWER], name="paid:a")
+    with pytest.raises(BudgetExceeded, match=r"budget\.money"):
+        await ask(question(), run.context(model, limits=Limits(money=0.5)))
+    assert model.calls == []
+
+
+async def test_a_model_of_unknown_price_is_used_and_its_calls_are_counted(run: Setting) -> None:
+    context = run.context(ScriptedModel([ANSWER], name="new:model"))
+    await ask(question(), context)
+    spend = context.budget.spend()
+    assert (spend.money, spend.unpriced_calls) == (0, 1)
+    assert run.events("model.called")[0]["money"] is None
+    with pytest.raises(PrerequisiteError, match=r"no price is known of 'new:model'.*model\.prices"):
+        context.models.require_prices()
+
+
+async def test_each_step_down_is_an_event_before_the_next_is_asked(run: Setting) -> None:
+    first = ScriptedModel([ModelError("gone")], name="paid:a")
+    seen: list[str] = []
+
+    class Watching(ScriptedModel):
+        async def complete(self, *asked: Any) -> Reply:
+            seen.extend(event.kind for event in run.ledger.events)
+            return await super().complete(*asked)
+
+    context = run.context(first, Watching([ANSWER], name="paid:b"))
+    assert (await ask(question(), context)).model == "paid:b"
+    assert seen == ["budget.reserved", "budget.settled", "model.stepped_down", "budget.reserved"]
+    (stepped,) = run.events("model.stepped_down")
+    assert (stepped["from"], stepped["to"], stepped["kind"]) == ("paid:a", "paid:b", "ModelError")
+    assert stepped["message"] == "gone"
+    spend = context.budget.spend()
+    assert (spend.attempts, spend.model_calls, spend.tokens) == (1, 1, 30)
+
+
+async def test_the_last_of_the_chain_has_the_last_word(run: Setting) -> None:
+    chain = [ScriptedModel([ModelError(name)], name=name) for name in ("paid:a", "paid:b")]
+    with pytest.raises(ModelError, match="paid:b"):
+        await ask(question(), run.context(*chain))
+    assert len(run.events("model.stepped_down")) == 1
+    assert run.events("model.called") == []
+
+
+async def test_a_lost_reply_is_booked_in_full_and_takes_no_attempt(run: Setting) -> None:
+    context = run.context(ScriptedModel([ModelTimeout("late")], name="paid:a"))
+    with pytest.raises(ModelTimeout):
+        await ask(question(), context)
+    spend = context.budget.spend()
+    assert (spend.attempts, spend.tokens) == (0, BOUND + 200)
+    assert spend.money == run.events("budget.reserved")[0]["money"]
+
+
+async def test_an_unreadable_reply_is_a_spent_attempt_and_nobody_else_is_asked(run: Setting) -> None:
+    second = ScriptedModel([ANSWER], name="paid:b")
+    context = run.context(ScriptedModel([MalformedReply("<html>")], name="paid:a"), second)
+    with pytest.raises(MalformedReply):
+        await ask(question(), context)
+    spend = context.budget.spend()
+    assert (spend.attempts, spend.tokens, second.calls) == (1, BOUND + 200, [])
+
+
+async def test_a_refused_call_costs_nothing(run: Setting) -> None:
+    context = run.context(ScriptedModel([ModelError("no")], name="paid:a"))
+    with pytest.raises(ModelError):
+        await ask(question(), context)
+    spend = context.budget.spend()
+    assert (spend.attempts, spend.tokens, spend.money) == (0, 0, 0)
+
+
+async def test_spend_is_told_by_role_and_by_move_and_adds_up(run: Setting) -> None:
+    context = run.context(ScriptedModel([ANSWER, ANSWER, ModelTimeout("late")], name="paid:a"))
+    await ask(question("coder"), context)
+    await ask(question("critic"), context)
+    with pytest.raises(ModelTimeout):
+        await ask(question("critic", index=1), context)
+    by_role = spend_by(run.ledger.events, "role")
+    assert list(by_role) == ["coder", "critic"]
+    assert by_role["coder"].tokens == 30
+    assert by_role["critic"].tokens == 30 + BOUND + 200
+    assert sum(spend.money for spend in by_role.values()) == pytest.approx(context.budget.spend().money)
+    (sampled,) = spend_by(run.ledger.events, "move").values()
+    assert sampled.tokens == context.budget.spend().tokens
