@@ -4,13 +4,14 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from suture.errors import BudgetExceeded
-from suture.ledger import Budget, Ledger, Limits, Reservation, read_ledger, spend_of
+from suture.ledger import Budget, Ledger, Limits, Reservation, read_ledger, spend_by, spend_of
 from suture.records import Spend
 from suture.testing import FakeClock
 
@@ -44,6 +45,35 @@ def test_what_is_released_was_never_spent(ledger: Ledger, clock: FakeClock) -> N
     assert budget.spend() == Spend()
 
 
+def test_money_counts_in_full_until_it_is_settled(ledger: Ledger, clock: FakeClock) -> None:
+    budget = Budget(ledger, Limits(money=1), clock)
+    first = budget.reserve("sample", attempts=1, tokens=80, money=0.75)
+    assert budget.remaining_money() == 0.25
+    with pytest.raises(BudgetExceeded, match=r"budget\.money"):
+        budget.reserve("sample", money=0.5)
+    budget.settle(first, prompt_tokens=1, model_calls=1, money=0.125)
+    lost = budget.reserve("sample", money=0.5)
+    budget.write_off(lost)
+    budget.release(budget.reserve("sample", money=0.25))
+    assert budget.remaining_money() == 0.375
+    assert spend_of(read_ledger(ledger.path).events).money == 0.625
+
+
+def test_calls_of_unknown_price_are_counted(ledger: Ledger, clock: FakeClock) -> None:
+    budget = Budget(ledger, Limits(), clock)
+    budget.settle(budget.reserve("sample"), model_calls=1, unpriced_calls=1)
+    assert (budget.spend().money, budget.spend().unpriced_calls) == (0, 1)
+
+
+def test_a_ledger_from_before_there_was_money_is_read(ledger: Ledger) -> None:
+    ledger.append("budget.reserved", {"what": "sample 0", "attempts": 1, "tokens": 80})
+    old = {"reservation": 1, "attempts": 1, "prompt_tokens": 5, "completion_tokens": 5, "model_calls": 1}
+    ledger.append("budget.settled", old)
+    spend = spend_of(ledger.events)
+    assert (spend.tokens, spend.money) == (10, 0)
+    assert spend_by(ledger.events, "role") == {}
+
+
 def test_settling_twice_counts_once(ledger: Ledger, clock: FakeClock) -> None:
     budget = Budget(ledger, Limits(), clock)
     reservation = budget.reserve("sample", attempts=1, tokens=10)
@@ -53,11 +83,14 @@ def test_settling_twice_counts_once(ledger: Ledger, clock: FakeClock) -> None:
     assert budget.spend().attempts == 1
 
 
-@pytest.mark.parametrize(("kind", "wanted"), [("attempts", {"attempts": 3}), ("tokens", {"tokens": 11})])
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [("attempts", {"attempts": 3}), ("tokens", {"tokens": 11}), ("money", {"money": 0.51})],
+)
 def test_what_could_exceed_a_limit_is_refused_and_not_reserved(
-    ledger: Ledger, clock: FakeClock, kind: str, wanted: dict[str, int]
+    ledger: Ledger, clock: FakeClock, kind: str, wanted: dict[str, Any]
 ) -> None:
-    budget = Budget(ledger, Limits(attempts=2, tokens=10), clock)
+    budget = Budget(ledger, Limits(attempts=2, tokens=10, money=0.5), clock)
     before = len(ledger.events)
     with pytest.raises(BudgetExceeded) as caught:
         budget.reserve("sample", **wanted)
@@ -118,27 +151,37 @@ def test_after_a_crash_an_open_reservation_is_spent_in_full(tmp_path: Path, cloc
         assert budget.remaining_tokens() == 90
 
 
-Act = tuple[bool, int, int, float]
+Act = tuple[bool, int, int, float, float]
 
 
 @given(
-    acts=st.lists(st.tuples(st.booleans(), st.integers(0, 4), st.integers(0, 60), st.floats(0, 1))),
-    limits=st.builds(Limits, attempts=st.integers(0, 10), tokens=st.integers(0, 200)),
+    acts=st.lists(
+        st.tuples(st.booleans(), st.integers(0, 4), st.integers(0, 60), st.floats(0, 1), st.floats(0, 2))
+    ),
+    limits=st.builds(Limits, attempts=st.integers(0, 10), tokens=st.integers(0, 200), money=st.floats(0, 3)),
 )
 def test_no_sequence_of_acts_exceeds_the_limits(acts: list[Act], limits: Limits) -> None:
     clock = FakeClock()
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "l", clock) as ledger:
         budget = Budget(ledger, limits, clock)
         open_reservations: list[Reservation] = []
-        for settles, attempts, tokens, share in acts:
+        for settles, attempts, tokens, share, money in acts:
             if settles and open_reservations:
                 reservation = open_reservations.pop(0)
                 used = int(reservation.tokens * share)
-                budget.settle(reservation, prompt_tokens=used, completion_tokens=reservation.tokens - used)
+                budget.settle(
+                    reservation,
+                    prompt_tokens=used,
+                    completion_tokens=reservation.tokens - used,
+                    money=reservation.money * share,
+                )
             else:
                 with contextlib.suppress(BudgetExceeded):
-                    open_reservations.append(budget.reserve("act", attempts=attempts, tokens=tokens))
+                    open_reservations.append(
+                        budget.reserve("act", attempts=attempts, tokens=tokens, money=money)
+                    )
             spend = budget.spend()
             assert spend.attempts <= (limits.attempts or 0)
             assert spend.tokens <= (limits.tokens or 0)
+            assert spend.money <= (limits.money or 0) + 1e-9  # sums of floats
         assert spend_of(read_ledger(ledger.path).events) == spend_of(ledger.events)
