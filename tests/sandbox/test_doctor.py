@@ -7,10 +7,19 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from suture.errors import SandboxUnavailable
-from suture.sandbox import LIMITS, BubblewrapSandbox, Capabilities, Finding, Sandbox, diagnose_backends
+from suture.errors import SandboxUnavailable, UsageError
+from suture.sandbox import (
+    LIMITS,
+    BubblewrapSandbox,
+    Capabilities,
+    Finding,
+    Sandbox,
+    diagnose_backends,
+    sandbox_makers,
+)
 from suture.sandbox.diagnosis import bubblewrap_findings, unavailable
 from suture.sandbox.doctor import describe_capabilities
+from suture.settings.schema import KeySettings, SandboxSettings
 
 
 def program(folder: Path, words: str) -> str:
@@ -96,6 +105,25 @@ def test_what_a_run_would_refuse_is_missing(wall: Finding, require: Require) -> 
     assert (rows[-1].ok, rows[-1].needed) == (False, False)
     assert "minimum_level is 'vm'" in rows[-1].remedy
     assert not any(row.needed for row in rows)
+
+
+def test_what_claims_nothing_is_not_attacked() -> None:
+    class Nothing(Absent):
+        name = "nothing"
+
+        async def capabilities(self) -> Capabilities:
+            return Capabilities(level="none", mode="cold", limits=frozenset({"wall_s"}))
+
+    rows = diagnose_backends({"nothing": Nothing}, needed="nothing", minimum="none")
+    assert rows[-1].ok
+    assert rows[-1].detail.startswith("level none, cold;")
+
+
+def test_the_settings_wall_is_examined_beside_those_of_this_machine() -> None:
+    makers = sandbox_makers(SandboxSettings(backend="nowhere"), KeySettings())
+    assert list(makers) == ["bubblewrap", "container", "nowhere"]
+    with pytest.raises(UsageError, match="nowhere"):
+        makers["nowhere"]()
 
 
 def test_capabilities_in_one_line() -> None:

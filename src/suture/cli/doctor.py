@@ -73,7 +73,7 @@ def _sandbox(settings: Settings) -> Iterator[Row]:
     from suture.sandbox import diagnose_backends, sandbox_makers
 
     findings = diagnose_backends(
-        sandbox_makers(settings.sandbox),
+        sandbox_makers(settings.sandbox, settings.keys),
         needed=settings.sandbox.backend,
         minimum=settings.sandbox.minimum_level,
         cache=settings.paths.cache,

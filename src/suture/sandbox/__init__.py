@@ -23,10 +23,11 @@ from suture.sandbox.contract import (
     Sandbox,
 )
 from suture.sandbox.diagnosis import Finding
-from suture.sandbox.doctor import diagnose_backends, diagnose_sandbox
+from suture.sandbox.doctor import diagnose_backends, diagnose_sandbox, sandbox_makers
 from suture.sandbox.interpreter import discover_interpreter, own_interpreter
 from suture.sandbox.mounts import interpreter_mounts
-from suture.sandbox.opening import open_sandbox, sandbox_makers
+from suture.sandbox.opening import open_sandbox
+from suture.sandbox.pool import SandboxPool
 
 __all__ = [
     "BOX",
@@ -46,6 +47,7 @@ __all__ = [
     "RunResult",
     "RunStatus",
     "Sandbox",
+    "SandboxPool",
     "diagnose_backends",
     "diagnose_sandbox",
     "discover_interpreter",

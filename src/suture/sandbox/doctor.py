@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from suture.errors import SandboxError, SandboxUnavailable
+from suture.errors import PrerequisiteError, SandboxError
+from suture.sandbox.backends import find_maker
 from suture.sandbox.bubblewrap import BubblewrapSandbox
 from suture.sandbox.command_line import find_bubblewraps
 from suture.sandbox.contract import Capabilities, IsolationLevel, Sandbox
 from suture.sandbox.diagnosis import Finding, bubblewrap_findings, kernel_findings
 from suture.sandbox.vetting import VettedSandbox
+from suture.settings.schema import KeySettings, SandboxSettings
 
-__all__ = ["describe_capabilities", "diagnose_backends", "diagnose_sandbox"]
+__all__ = ["describe_capabilities", "diagnose_backends", "diagnose_sandbox", "sandbox_makers"]
+
+ON_THIS_MACHINE = ("bubblewrap", "container")
+"""What may be tried without asking; others are services, or bring code of their own."""
 
 KEEPERS = {
     "cgroup2": "a control group limits memory in all",
@@ -73,12 +79,27 @@ def diagnose_backends(
     return [*kernel, *bubblewrap_findings(paths), *backends]
 
 
+def sandbox_makers(settings: SandboxSettings, keys: KeySettings) -> dict[str, Callable[[], Sandbox]]:
+    """What makes each wall that may be tried: those of this machine, and the one that the settings name.
+
+    Args:
+        settings: The group `sandbox`.
+        keys: The group `keys`.
+    """
+    names = dict.fromkeys((*ON_THIS_MACHINE, settings.backend))
+    return {name: partial(_make, name, settings, keys) for name in names}
+
+
+def _make(name: str, settings: SandboxSettings, keys: KeySettings) -> Sandbox:
+    return find_maker(name)(settings, keys)
+
+
 async def _attack(
     name: str, make: Callable[[], Sandbox], needed: bool, minimum: IsolationLevel, cache: Path | None
 ) -> Finding:
     try:
         sandbox = VettedSandbox(make, minimum=minimum, cache=cache)
-    except SandboxUnavailable as fault:
+    except PrerequisiteError as fault:
         return Finding(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
     try:
         found = await sandbox.capabilities()

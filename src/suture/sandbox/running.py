@@ -8,7 +8,7 @@ import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Protocol, Self
 
 from suture.sandbox.memory import MemoryGroup
 
@@ -99,7 +99,7 @@ class ColdProcess:
         command: Sequence[str],
         inherit: Sequence[int],
         group: MemoryGroup | None = None,
-    ) -> ColdProcess:
+    ) -> Self:
         """Start what builds the wall.
 
         Args:
@@ -161,6 +161,10 @@ class ColdProcess:
         self._report_pipe.close()
         if self._group is not None:
             self._group.drop()
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Let what supervises the program believe that its host is gone; safe to call twice."""
         if not self._lifeline.is_closing():
             self._lifeline.abort()
 

@@ -1,0 +1,75 @@
+"""The backends by name: ours, and those that installed packages bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib.metadata import EntryPoint, entry_points
+
+from suture.errors import PrerequisiteError, UsageError
+from suture.sandbox.bubblewrap import BubblewrapSandbox
+from suture.sandbox.container import ContainerSandbox
+from suture.sandbox.contract import Sandbox
+from suture.sandbox.unsafe import UnsafeSubprocess
+from suture.settings.schema import KeySettings, SandboxSettings
+
+__all__ = ["GROUP", "find_maker"]
+
+GROUP = "suture.sandboxes"
+"""The group of entry points: each loads to a function from `SandboxSettings` to a `Sandbox`."""
+
+Maker = Callable[[SandboxSettings, KeySettings], Sandbox]
+
+
+def _bubblewrap(settings: SandboxSettings, _: KeySettings) -> Sandbox:
+    return BubblewrapSandbox(mode=settings.mode)
+
+
+def _container(settings: SandboxSettings, _: KeySettings) -> Sandbox:
+    return ContainerSandbox(
+        host=settings.container_host,
+        image=settings.image,
+        runtime=settings.runtime,
+        mode=settings.mode,
+    )
+
+
+def _unsafe(settings: SandboxSettings, _: KeySettings) -> Sandbox:
+    if settings.minimum_level != "none":
+        raise UsageError(
+            "the sandbox 'unsafe-subprocess' isolates nothing",
+            remedy="set sandbox.minimum_level = 'none' too, where every program may do all that you may do",
+        )
+    return UnsafeSubprocess()
+
+
+MAKERS: dict[str, Maker] = {
+    "bubblewrap": _bubblewrap,
+    "container": _container,
+    "unsafe-subprocess": _unsafe,
+}
+
+
+def find_maker(name: str, found: Iterable[EntryPoint] | None = None) -> Maker:
+    """What makes a backend.
+
+    Args:
+        name: As `sandbox.backend` has it. A package's own cannot take the name of one of ours.
+        found: What installed packages bring, where that is known already.
+
+    Raises:
+        UsageError: There is none of this name.
+        PrerequisiteError: The package that brings it does not load.
+    """
+    if name in MAKERS:
+        return MAKERS[name]
+    brought = {point.name: point for point in (entry_points(group=GROUP) if found is None else found)}
+    if name not in brought:
+        names = ", ".join(sorted({*MAKERS, *brought}))
+        raise UsageError(f"there is no sandbox {name!r}", remedy=f"sandbox.backend is one of {names}")
+    try:
+        make = brought[name].load()
+    except (ImportError, AttributeError) as fault:
+        raise PrerequisiteError(
+            f"the sandbox {name!r} does not load: {fault}", remedy=f"install {brought[name].value!r} anew"
+        ) from fault
+    return lambda settings, _: make(settings)

@@ -1,0 +1,151 @@
+"""No wall: only by its own name, never silently, and what it can still limit it does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+import uuid
+from collections.abc import AsyncIterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from sandbox.sandbox_programs import eventually_gone, python, survivors
+from suture.errors import PrerequisiteError, UsageError
+from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, open_sandbox
+from suture.sandbox.backends import find_maker
+from suture.sandbox.unsafe import UnsafeSubprocess
+from suture.settings.schema import KeySettings, SandboxSettings
+
+
+@pytest.fixture
+async def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[UnsafeSubprocess]:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    sandbox = UnsafeSubprocess(notice=lambda: None)
+    yield sandbox
+    await sandbox.close()
+    assert list(tmp_path.glob("suture-unsafe-*")) == []
+
+
+async def test_each_sandbox_says_what_it_is_before_its_first_program(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sandbox = UnsafeSubprocess()
+    assert (await sandbox.capabilities()).level == "none"
+    assert capsys.readouterr().err == ""
+    for _ in range(2):
+        assert (await sandbox.run(python("pass"))).status == "ok"
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("no sandbox (unsafe-subprocess)") == 1
+
+
+async def test_files_paths_and_environment(bare: UnsafeSubprocess) -> None:
+    code = "import os, sys; print(open('/box/a/b').read(), os.getcwd(), sorted(os.environ), sys.stdin.read())"
+    result = await bare.run(RunRequest(python=code, files={"a/b": b"1"}, stdin=b"/box/x"))
+    assert result.stdout == b"1 /box ['HOME', 'LANG', 'PATH', 'TMPDIR'] /box/x\n", result
+    code = "import helper; open('out', 'w').write(helper.WORD)"
+    result = await bare.run(RunRequest(python=code, modules={"helper.py": b"WORD = 'w'"}, collect=("out",)))
+    assert result.files == {"out": b"w"}
+
+
+@pytest.mark.parametrize(("code", "status"), [(0, "ok"), (3, "failed")])
+async def test_exit_codes_and_signals(bare: UnsafeSubprocess, code: int, status: str) -> None:
+    assert (await bare.run(python(f"raise SystemExit({code})"))).status == status
+    assert (await bare.run(python("import os; os.kill(os.getpid(), 11)"))).signal == 11
+
+
+async def test_a_timeout_ends_also_what_has_left_the_group(bare: UnsafeSubprocess) -> None:
+    marker = f"marker-{uuid.uuid4()}"
+    code = f"""
+        import subprocess, time
+        for new in (True, False):
+            words = ["/bin/sh", "-c", "trap '' TERM INT; sleep 600 # {marker}"]
+            subprocess.Popen(words, start_new_session=new)
+        time.sleep(600)
+    """
+    result = await bare.run(python(code, limits=ProgramLimits(wall_s=1.5)))
+    assert result.status == "timeout"
+    await eventually_gone(marker)
+
+
+async def test_a_daemon_does_not_outlive_its_program(bare: UnsafeSubprocess) -> None:
+    marker = f"marker-{uuid.uuid4()}"
+    code = f"""
+        import os
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0: os.execv("/bin/sh", ["sh", "-c", "sleep 600 # {marker}"])
+            os._exit(0)
+    """
+    assert (await bare.run(python(code))).status == "ok"
+    await eventually_gone(marker)
+
+
+async def test_limits_that_hold(bare: UnsafeSubprocess) -> None:
+    limits = ProgramLimits(memory_mb=256, wall_s=30)
+    assert (await bare.run(python("x = bytearray(900 << 20)", limits=limits))).status == "memory"
+    code = "import os, time\nfor _ in range(3): os.fork()\nx = b'x' * (40 << 20); time.sleep(60)"
+    limits = ProgramLimits(total_memory_mb=150, wall_s=50)
+    assert (await bare.run(python(code, limits=limits))).status == "memory"
+    flood = "import os\nwhile True: os.write(1, b'x' * 65536)"
+    limits = ProgramLimits(output_bytes=100_000, wall_s=60)
+    assert (await bare.run(python(flood, limits=limits))).status == "output_limit"
+
+
+async def test_nothing_outlives_a_host_that_is_killed() -> None:
+    marker = f"marker-{uuid.uuid4()}"
+    code = (
+        "import asyncio\nfrom suture.sandbox import RunRequest\n"
+        "from suture.sandbox.unsafe import UnsafeSubprocess\n"
+        f"request = RunRequest(argv=('/bin/sh', '-c', 'sleep 600 # {marker}'))\n"
+        "asyncio.run(UnsafeSubprocess().run(request))"
+    )
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    host = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, env=environment, stderr=asyncio.subprocess.DEVNULL
+    )
+    while not survivors(f"sleep 600 # {marker}\0"):
+        await asyncio.sleep(0.05)
+    host.kill()
+    await host.wait()
+    await eventually_gone(marker)
+
+
+async def test_nothing_can_be_shown_elsewhere(bare: UnsafeSubprocess) -> None:
+    with pytest.raises(UsageError, match="each path is what it is"):
+        await bare.run(python("pass", mounts=(Mount(source="/usr", target="/opt/x"),)))
+
+
+def test_its_name_alone_does_not_open_it() -> None:
+    with pytest.raises(UsageError, match="isolates nothing") as caught:
+        open_sandbox(SandboxSettings(backend="unsafe-subprocess"))
+    assert "minimum_level" in caught.value.remedy
+    opened = open_sandbox(SandboxSettings(backend="unsafe-subprocess", minimum_level="none"))
+    assert opened.name == "unsafe-subprocess"
+
+
+@pytest.mark.parametrize("name", ["subprocess", "docker", ""])
+def test_an_unknown_name_is_answered_with_the_known_ones(name: str) -> None:
+    with pytest.raises(UsageError, match="there is no sandbox") as caught:
+        open_sandbox(SandboxSettings(backend=name))
+    assert "bubblewrap, container" in caught.value.remedy
+
+
+def test_a_package_may_bring_one() -> None:
+    def point(value: str) -> EntryPoint:
+        return EntryPoint(name="mine", value=value, group="suture.sandboxes")
+
+    make = find_maker("mine", [point("sandbox.test_unsafe:make_mine")])
+    assert make(SandboxSettings(), KeySettings()).name == "bubblewrap"
+    with pytest.raises(PrerequisiteError, match="does not load"):
+        find_maker("mine", [point("no_such_module:make")])
+    with pytest.raises(UsageError, match="mine, unsafe-subprocess"):
+        find_maker("other", [point("x:y")])
+
+
+def make_mine(settings: SandboxSettings) -> BubblewrapSandbox:
+    return BubblewrapSandbox(mode=settings.mode)
