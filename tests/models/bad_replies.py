@@ -63,6 +63,7 @@ def review(id: str, text: str, expected: Review | None = None) -> BadReply:
     return BadReply(id=id, text=text, expected=expected, type_=Review)
 
 
+APPROVAL = '{"approved": true, "problems": [], "line": 1}'
 REFUSED = Review(approved=False, problems=("no test",), line=3)
 
 BAD_REPLIES = (
@@ -205,6 +206,11 @@ BAD_REPLIES = (
     hopeless("code instead", "```python\ndef total(n):\n    return {'confidence': n}\n```"),
     hopeless("a text that never ends", JSON.replace("the range", "the range " * 60)),
     hopeless("the same word for ever", '{"root_cause": "' + "the " * 500),
+    hopeless("blank lines without end", JSON[:20] + "\n" * 20_000),
+    hopeless("blanks behind a text without end", JSON[:38] + '"' + " " * 20_000 + "x" + "\n " * 9_000),
+    hopeless("a number too long to be one", JSON.replace("0.8", "0" * 5000 + "1")),
+    hopeless("a number that is infinite", JSON.replace("0.8", "1e999")),
+    hopeless("an example inside a bad answer", JSON.replace("0.8", f'"high", "example": {JSON}')),
     hopeless("brackets without end", "[" * 3000),
     hopeless("braces without end", '{"a":' * 3000),
     # A critic that must not be read as approving
@@ -223,5 +229,8 @@ BAD_REPLIES = (
         "approval echoes the format", '{"approved": true or false, "problems": ["a text", ...], "line": 1}'
     ),
     review("approved and refused", '{"approved": true, "approved": false, "problems": [], "line": 1}'),
+    review("an example inside a refusal", f'{{"approved": "maybe", "e": {APPROVAL}}}'),
+    review("an example inside what cannot be read", f'{{"approved": , "e": {APPROVAL}}}'),
+    review("an infinite line number", '{"approved": true, "problems": [], "line": Infinity}'),
     review("half a line number", '{"approved": true, "problems": [], "line": 1.5}'),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -98,7 +99,7 @@ def _choice(value: Any, choices: list[Any], where: str) -> Any:
 def _number(value: Any, kind: str, where: str) -> int | float:
     if isinstance(value, str):
         value = _parsed_number(value, where)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise Unfit(f"{where} must be a number, not {value!r:.60}")
     if kind == "integer" and value != int(value):
         raise Unfit(f"{where} must be a whole number, not {value!r}")

@@ -15,21 +15,28 @@ LABEL = re.compile(
     r"^\s*(?:[-*+>]|\d+[.)]|#+)?\s*[*_`\"']*([A-Za-z][\w \-]{0,40}?)[*_`\"']*\s*[:=][*_]*\s*(.*)$"
 )
 TAG = re.compile(r"<([A-Za-z][\w-]*)>\s*([^<>]*?)\s*</\1>")
+BRACE = re.compile(r"[{}]")
 MAX_STARTS = 40
 """Braces that are tried as the start of an object; code quoted in prose has many."""
 
 
-def objects_in(text: str) -> Iterator[dict[str, Any]]:
-    """Every object in a text, and what is nested in it, outermost first.
+def objects_in(text: str, names: Collection[str]) -> Iterator[dict[str, Any]]:
+    """The objects in a text that may be what was asked for, and those inside mere wrappers.
 
-    What stands in a part marked as thinking is a draft, and not looked at.
+    What stands in a part marked as thinking is a draft, and not looked at. Nor is what stands inside an
+    object that has a member of its own: an example in a bad answer is not the answer.
+
+    Args:
+        text: The reply.
+        names: The names of the members of what was asked for.
     """
+    own = {bare_name(name) for name in names}
     text = _answer_part(text)
     found = list(_top_objects(text))
     if not found and '\\"' in text:
         found = list(_top_objects(text.replace('\\\\"', "'").replace('\\"', '"').replace("\\n", "\n")))
     for data in found:
-        yield from _nested(data)
+        yield from _unwrapped(data, own)
 
 
 def _answer_part(text: str) -> str:
@@ -49,20 +56,31 @@ def _top_objects(text: str) -> Iterator[Any]:
             data, at = read_untidy(text, at)
             yield data
         except NotData:
-            at += 1
+            at = _behind(text, at)
 
 
-def _nested(data: Any) -> Iterator[dict[str, Any]]:
+def _behind(text: str, at: int) -> int:
+    """Behind the brace that closes the one at `at`: what lies between belongs to what could not be read."""
+    depth = 0
+    for brace in BRACE.finditer(text, at):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return brace.end()
+    return len(text)
+
+
+def _unwrapped(data: Any, own: Collection[str]) -> Iterator[dict[str, Any]]:
     if isinstance(data, dict):
         yield data
-        for inner in data.values():
-            yield from _nested(inner)
+        if not any(bare_name(str(name)) in own for name in data):
+            for inner in data.values():
+                yield from _unwrapped(inner, own)
     elif isinstance(data, list):
         for inner in data:
-            yield from _nested(inner)
+            yield from _unwrapped(inner, own)
     elif isinstance(data, str) and data.lstrip().startswith("{"):
         try:
-            yield from _nested(json.loads(data))
+            yield from _unwrapped(json.loads(data), own)
         except (ValueError, RecursionError):
             return
 
@@ -85,18 +103,17 @@ def written_out(text: str, names: Collection[str]) -> dict[str, str] | None:
 
 
 def _labelled(text: str, wanted: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Each name with the text behind it, up to a blank line or the next name."""
     name, lines = "", list[str]()
-    for line in text.splitlines():
+    for line in (*text.splitlines(), ""):
         label = LABEL.match(line)
-        if label and bare_name(label[1]) in wanted:
-            if name:
-                yield name, _joined(lines)
-            name, lines = bare_name(label[1]), [label[2]]
-        elif not line.strip() and any(lines):
-            if name:
-                yield name, _joined(lines)
+        named = bare_name(label[1]) if label else ""
+        if name and (named in wanted or (not line.strip() and any(lines))):
+            yield name, _joined(lines)
             name, lines = "", []
-        else:
+        if label and named in wanted:
+            name, lines = named, [label[2]]
+        elif name and line.strip():
             lines.append(line)
     if name:
         yield name, _joined(lines)

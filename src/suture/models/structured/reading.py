@@ -69,7 +69,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _salvaged(text: str, type_: type[T], schema: dict[str, Any]) -> T:
     values: list[T] = []
     faults: list[Unfit] = []
-    for data in objects_in(text):
+    for data in objects_in(text, schema.get("properties", ())):
         try:
             value = _validated(coerced(data, schema, schema), type_)
         except Unfit as fault:

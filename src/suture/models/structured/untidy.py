@@ -14,17 +14,20 @@ __all__ = ["NotData", "read_untidy"]
 
 QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "‘": "’", "«": "»"}
 BLANK = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)+", re.DOTALL)
-NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.%])")
+NUMBER = re.compile(r"[-+]?(?:\d{1,30}(?:\.\d{1,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?(?![\w.%])")
 WORD = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_]\w*)?")
 CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
 NOTHING_SAID = frozenset({"undefined", "nan", "infinity", "inf", "todo", "tbd"})
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\"}
-ENDS_KEY = re.compile(r"\s*(?::|=)")
-ENDS_ITEM = re.compile(r"\s*(?:[,\]]|$)")
+# Bounded, so that a reply of ten thousand line ends costs no more than its length.
+ENDS_KEY = re.compile(r"\s{0,50}(?::|=)")
+ENDS_ITEM = re.compile(r"\s{0,50}(?:[,\]]|$)")
 ENDS_VALUE = re.compile(
-    r"""\s*(?:\}|$|(?:[,;][,;\s]*|\n\s*)(?:\}|$|//|\#|["'`“”‘]?[A-Za-z_][\w \-]*["'`“”’]?\s*[:=]))"""
+    r"""\s{0,50}(?:\}|$|(?:[,;][,;\s]{0,50}|\n\s{0,50})
+    (?:\}|$|//|\#|["'`“”‘]?[A-Za-z_][\w\ \-]{0,50}["'`“”’]?\s{0,50}[:=]))""",
+    re.VERBOSE,
 )
-ENDS_WORD = re.compile(r"\s*(?:[,;}\]\n]|//|#|$)")
+ENDS_WORD = re.compile(r"[^\S\n]{0,50}(?:[,;}\]\n]|//|#|$)")
 MAX_DEPTH = 20
 
 
