@@ -14,8 +14,9 @@ from pydantic import BaseModel
 
 from models.bad_replies import BAD_REPLIES, JSON, MEANT, Triage
 from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout
-from suture.models import Message, RecordedModel, Reply, Sampling, call_hash
+from suture.models import Message, RecordedModel, Reply, Sampling, call_hash, open_model
 from suture.models.structured import Unreadable, ask, describe_schema, read_reply, schema_of
+from suture.settings.schema import Settings
 from suture.testing import ScriptedModel
 
 PROMPT = (Message(role="user", content="What is wrong?"),)
@@ -164,3 +165,15 @@ def test_any_damage_to_a_reply_is_read_as_it_was_or_refused_or_said_to_be_salvag
         return
     if not reading.salvaged:
         assert json.loads(text) == reading.value.model_dump()
+
+
+@pytest.mark.live
+async def test_the_embedded_model_writes_what_the_schema_allows_and_nothing_else(
+    local_settings: Settings,
+) -> None:
+    model = open_model(local_settings)
+    asked = "def f(n): return range(1, n)\n\nf(3) should be 1, 2, 3. What is wrong?"
+    prompt = (Message(role="user", content=asked),)
+    answer = await ask(model.complete, prompt, Triage, Sampling(max_tokens=200), tries=1)
+    await model.close()
+    assert (answer.asked, answer.salvaged) == (1, False)
