@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -17,7 +18,9 @@ SMALL_MODEL = "qwen2.5-coder-0.5b"
 @pytest.fixture(scope="session")
 def local_settings(require: Callable[[str, bool, str], None]) -> Settings:
     """Settings of the real 0.5B model, fetched where it is not here; its server is shared by all tests."""
-    settings = Settings(model=ModelSettings(name=f"local:{SMALL_MODEL}", context_tokens=1024))
+    threads = int(os.environ.get("SUTURE_MODEL_THREADS", "0")) or None
+    model = ModelSettings(name=f"local:{SMALL_MODEL}", context_tokens=1024, threads=threads)
+    settings = Settings(model=model)
     pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
     try:
         pull_model(SMALL_MODEL, settings.paths.cache)

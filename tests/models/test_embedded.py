@@ -17,7 +17,13 @@ from suture.errors import ContextTooLong, ModelError, PrerequisiteError
 from suture.models import Message, Sampling, open_model
 from suture.models.catalogue import find_entry
 from suture.models.embedded import LlamaServer, ServerOptions, start_server
-from suture.models.local import affordable_slots, required_bytes, shared_servers, useful_slots
+from suture.models.serving import (
+    affordable_slots,
+    required_bytes,
+    server_options,
+    shared_servers,
+    useful_slots,
+)
 from suture.settings.schema import Settings
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
@@ -27,13 +33,21 @@ PROMPT = (Message(role="user", content="Write a Python function that adds two nu
 PARENT = """
 import asyncio, sys, time
 from suture.models import Message, Sampling, open_model
-from suture.models.local import shared_servers
+from suture.models.serving import shared_servers
 from suture.settings.schema import Settings
 
 settings = Settings.model_validate_json(sys.argv[1])
 asyncio.run(open_model(settings).complete([Message(role="user", content="hi")], Sampling(max_tokens=1)))
 print(shared_servers()[0].pid, flush=True)
 time.sleep(60)
+"""
+
+FORKED = """
+import os
+pid = os.fork()
+if pid:
+    print(pid, flush=True)
+time.sleep(100)
 """
 
 
@@ -95,15 +109,60 @@ async def test_a_server_that_stopped_starts_again(local_settings: Settings) -> N
 
 
 @live
-async def test_a_server_that_dies_while_it_answers_is_named(local_settings: Settings) -> None:
+async def test_a_server_that_dies_while_it_answers_is_started_again(local_settings: Settings) -> None:
+    model = open_model(local_settings)
+    await model.complete(PROMPT, Sampling(max_tokens=1))
+    before = shared_servers()
+    asking = asyncio.create_task(model.complete(PROMPT, Sampling(temperature=1, max_tokens=60, index=1)))
+    await asyncio.sleep(0.2)
+    for server in before:
+        os.kill(server.pid, signal.SIGKILL)
+    reply = await asking
+    assert reply.text
+    assert {server.pid for server in shared_servers()}.isdisjoint(server.pid for server in before)
+    await model.close()
+
+
+@live
+async def test_a_server_that_dies_twice_is_given_up(local_settings: Settings) -> None:
     model = open_model(local_settings)
     await model.complete(PROMPT, Sampling(max_tokens=1))
     asking = asyncio.create_task(model.complete(PROMPT, Sampling(temperature=1, max_tokens=900, index=1)))
-    await asyncio.sleep(0.2)
-    for server in shared_servers():
-        os.kill(server.pid, signal.SIGKILL)
-    with pytest.raises(ModelError, match="died while it answered"):
+    killed: set[int] = set()
+    while not asking.done():
+        await asyncio.sleep(0.1)
+        for server in shared_servers():
+            if server.pid not in killed and server.alive:
+                killed.add(server.pid)
+                os.kill(server.pid, signal.SIGKILL)
+    with pytest.raises(ModelError, match="died while it answered, and again"):
         await asking
+    assert len(killed) == 2
+    await model.close()
+
+
+@live
+async def test_the_prompt_that_samples_share_is_evaluated_once(local_settings: Settings) -> None:
+    one_slot = local_settings.model_copy(
+        update={"model": local_settings.model.model_copy(update={"slots": 1, "context_tokens": 1040})}
+    )
+    model = open_model(one_slot)
+    draw = [Sampling(temperature=0.8, max_tokens=4, index=index) for index in range(4)]
+    replies = await asyncio.gather(*(model.complete(PROMPT, sampling) for sampling in draw))
+    evaluated = [reply.prompt_tokens - reply.cached_tokens for reply in replies]
+    # One reads the prompt; the others read its last token again, to have something to go on from.
+    assert sorted(evaluated) == [1, 1, 1, replies[0].prompt_tokens]
+    await model.close()
+
+
+@live
+async def test_log_probabilities_are_told_when_asked_for(local_settings: Settings) -> None:
+    model = open_model(local_settings)
+    silent = await model.complete(PROMPT, Sampling(max_tokens=3))
+    told = await model.complete(PROMPT, Sampling(max_tokens=3, logprobs=True))
+    assert silent.logprobs == ()
+    assert len(told.logprobs) == told.completion_tokens == 3
+    assert all(logprob <= 0 for logprob in told.logprobs)
     await model.close()
 
 
@@ -143,6 +202,28 @@ def test_the_server_dies_with_its_parent(local_settings: Settings) -> None:
         time.sleep(0.05)
 
 
+@live
+def test_a_process_that_the_parent_forked_keeps_no_server_alive(local_settings: Settings) -> None:
+    settings = local_settings.model_copy(
+        update={"model": local_settings.model.model_copy(update={"threads": 1})}
+    )
+    program = PARENT.replace("time.sleep(60)", FORKED)
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", program, settings.model_dump_json()],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as parent:
+        assert parent.stdout is not None
+        server_pid, forked_pid = int(parent.stdout.readline()), int(parent.stdout.readline())
+        parent.kill()
+        try:
+            while not has_ended(server_pid):
+                time.sleep(0.05)
+            assert not has_ended(forked_pid)  # it held the pipe open all the time
+        finally:
+            os.kill(forked_pid, signal.SIGKILL)
+
+
 def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     junk = tmp_path / "junk.gguf"
     junk.write_bytes(b"GGUF" + os.urandom(1000))
@@ -165,3 +246,23 @@ def test_memory_is_checked_before_loading() -> None:
     assert affordable_slots(entry, 8192, plenty, most=1) == 1
     with pytest.raises(PrerequisiteError, match=r"context_tokens"):
         affordable_slots(entry, 8192, 1 << 30, most=4)
+
+
+def test_what_is_asked_for_and_does_not_fit_is_not_loaded() -> None:
+    entry = find_entry("qwen2.5-coder-1.5b")
+    knobs = Settings().model.model_copy(update={"threads": 2, "context_tokens": 8192})
+    free = required_bytes(entry, 8192, 2)
+
+    def options(slots: int | None, free_bytes: int) -> ServerOptions:
+        settings = Settings(model=knobs.model_copy(update={"slots": slots}))
+        return server_options(entry, Path("unread.gguf"), settings, free_bytes=free_bytes)
+
+    assert options(2, free).slots == 2
+    assert (options(None, free).slots, options(None, free).cache_mb) == (
+        1,
+        (free - required_bytes(entry, 8192, 1)) // 4 >> 20,
+    )
+    with pytest.raises(PrerequisiteError, match=r"2 replies at once.*lower model\.slots"):
+        options(2, free - 1)
+    with pytest.raises(PrerequisiteError, match="smaller model"):
+        options(None, 1 << 20)

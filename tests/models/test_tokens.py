@@ -17,7 +17,7 @@ from suture.models import (
     open_replies,
 )
 from suture.models.embedded import LlamaServer
-from suture.models.local import shared_servers
+from suture.models.serving import shared_servers
 from suture.models.tokens import estimate_tokens
 from suture.settings.schema import Settings
 from suture.testing import ScriptedModel

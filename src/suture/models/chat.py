@@ -148,6 +148,8 @@ def with_sampling(chat: BaseChatModel, sampling: Sampling, *, seed: int) -> Base
         update["extra_body"] = {**extra_body, "max_tokens": sampling.max_tokens}
     else:
         update |= {"max_tokens": sampling.max_tokens, "num_predict": sampling.max_tokens}
+    if sampling.logprobs:
+        update["logprobs"] = True
     return chat.model_copy(update={field: value for field, value in update.items() if field in fields})
 
 
@@ -165,7 +167,7 @@ def _ending(answer: AIMessage) -> str:
 def _as_reply(answer: AIMessage, messages: Sequence[Message], sampling: Sampling, name: str) -> Reply:
     text = text_of(answer)
     said: Mapping[str, Any] | None = getattr(answer, "usage_metadata", None)
-    usage = said or {
+    usage: Mapping[str, Any] = said or {
         # The provider did not count; an upper bound keeps the budget's promise.
         "input_tokens": count_upper_bound(messages),
         "output_tokens": min(text_upper_bound(text), sampling.max_tokens),
@@ -175,6 +177,13 @@ def _as_reply(answer: AIMessage, messages: Sequence[Message], sampling: Sampling
         finish=FINISHES.get((_ending(answer) or "stop").lower(), "other"),
         prompt_tokens=int(usage["input_tokens"]),
         completion_tokens=int(usage["output_tokens"]),
+        cached_tokens=int((usage.get("input_token_details") or {}).get("cache_read") or 0),
         counted="provider" if said else "bound",
+        logprobs=_logprobs(answer),
         model=name,
     )
+
+
+def _logprobs(answer: AIMessage) -> tuple[float, ...]:
+    told = answer.response_metadata.get("logprobs") or {}
+    return tuple(float(token["logprob"]) for token in told.get("content") or ())

@@ -38,6 +38,9 @@ class ServerOptions:
         slots: Replies drawn at the same time.
         threads: Threads that write replies.
         batch_threads: Threads that read prompts.
+        cache_mb: MiB for prompts that a slot has left.
+        host: The address to listen at.
+        port: The port; 0 takes a free one.
     """
 
     model_path: Path
@@ -45,6 +48,9 @@ class ServerOptions:
     slots: int
     threads: int
     batch_threads: int
+    cache_mb: int = 0
+    host: str = "127.0.0.1"
+    port: int = 0
 
 
 class LlamaServer:
@@ -71,6 +77,18 @@ class LlamaServer:
     def alive(self) -> bool:
         """Whether the child still runs."""
         return self._process.poll() is None
+
+    def dies_within(self, seconds: float) -> bool:
+        """Whether the child has ended, or ends so soon."""
+        try:
+            self._process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def last_words(self) -> str:
+        """The end of what the child said on stderr."""
+        return _last_words(self._log)
 
     def count_tokens(self, messages: Sequence[Mapping[str, str]]) -> int:
         """The tokens of a prompt, those of the model's chat template included.
@@ -102,8 +120,15 @@ class LlamaServer:
             _end(self._process, self._log)
 
 
-def start_server(options: ServerOptions, *, timeout_s: float = START_TIMEOUT_S) -> LlamaServer:
+def start_server(
+    options: ServerOptions, *, key: str | None = None, timeout_s: float = START_TIMEOUT_S
+) -> LlamaServer:
     """Load a model and serve it; answers when the server does.
+
+    Args:
+        options: How.
+        key: What callers must show; a random one where not given.
+        timeout_s: The most seconds until it answers.
 
     Raises:
         PrerequisiteError: `xllamacpp` is not installed.
@@ -113,7 +138,7 @@ def start_server(options: ServerOptions, *, timeout_s: float = START_TIMEOUT_S) 
         raise PrerequisiteError(
             "`local:` models need the package 'xllamacpp'", remedy='pip install "suture[local]"'
         )
-    key = secrets.token_urlsafe(32)
+    key = key or secrets.token_urlsafe(32)
     # Not a pipe: one that nobody reads stops the server when it is full. `_end` closes the file.
     log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the server
     # -P: the user's working directory must not shadow modules. A session of its own: Ctrl-C is for us.
@@ -137,7 +162,7 @@ def start_server(options: ServerOptions, *, timeout_s: float = START_TIMEOUT_S) 
 
 def _send_options(process: subprocess.Popen[bytes], options: ServerOptions, key: str) -> None:
     assert process.stdin is not None
-    line = {**asdict(options), "model_path": str(options.model_path), "key": key}
+    line = {**asdict(options), "model_path": str(options.model_path), "key": key, "parent": os.getpid()}
     try:
         process.stdin.write(json.dumps(line).encode() + b"\n")
         process.stdin.flush()
@@ -173,9 +198,12 @@ def _obituary(process: subprocess.Popen[bytes], log: IO[bytes], model_path: Path
     except subprocess.TimeoutExpired:
         code = None
     how = "gave no answer in time" if code is None else f"ended with {code}"
+    return f"the server of {model_path.name!r} {how}: {_last_words(log)}"
+
+
+def _last_words(log: IO[bytes]) -> str:
     log.seek(max(0, log.seek(0, os.SEEK_END) - QUOTED_STDERR_BYTES))
-    said = log.read().decode("utf-8", "replace").strip() or "it said nothing"
-    return f"the server of {model_path.name!r} {how}: {said}"
+    return log.read().decode("utf-8", "replace").strip() or "it said nothing"
 
 
 def _remedy(process: subprocess.Popen[bytes]) -> str:

@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import importlib.util
-import threading
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 
-from suture.errors import ModelError, PrerequisiteError
+from suture.errors import ContextTooLong, ModelError, PrerequisiteError
 from suture.models.cache import model_path
-from suture.models.calibrate import calibrate
-from suture.models.catalogue import CatalogueEntry, find_entry
+from suture.models.catalogue import find_entry
 from suture.models.chat import LangChainModel
 from suture.models.connections import connect_openai
-from suture.models.embedded import LlamaServer, ServerOptions, start_server
-from suture.models.machine import available_bytes
+from suture.models.embedded import LlamaServer
 from suture.models.seam import Message, Reply, Sampling
+from suture.models.serving import shared_server
 from suture.settings.schema import Settings
 
-__all__ = [
-    "EmbeddedModel",
-    "affordable_slots",
-    "required_bytes",
-    "shared_servers",
-    "stop_servers",
-    "useful_slots",
-]
+__all__ = ["EmbeddedModel"]
 
-MAX_SLOTS = 4
-"""Replies drawn at the same time; more of them wait in the server's queue."""
-THREADS_PER_SLOT = 2
-"""With fewer threads a further slot costs more than it brings: slots that read the same prompt at once each
-evaluate all of it, replies drawn one after another in one slot share it, and writing is no faster."""
-WORKING_BYTES = 300 << 20
-"""Memory for the interpreter, compute buffers and the server itself; 240 MiB were seen."""
 
-_servers: dict[tuple[str, int], LlamaServer] = {}
-_servers_lock = threading.Lock()
+DYING_S = 1.0
+"""The connection breaks a moment before the process is gone."""
+
+
+class _ServerDied(ModelError):
+    """The child went away in the middle of a reply."""
 
 
 class EmbeddedModel:
@@ -68,11 +55,26 @@ class EmbeddedModel:
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
         """Ask for one reply, starting the server where it does not run; see `Model.complete`.
 
+        A server that dies meanwhile is started again and asked once more.
+
         Raises:
             PrerequisiteError: There is too little memory.
-            ModelError: The server does not come up, or failed.
+            ModelError: The server does not come up, died twice, or failed.
         """
-        server = await asyncio.to_thread(self._shared_server)
+        try:
+            return await self._answer(messages, sampling)
+        except _ServerDied:
+            pass
+        try:
+            return await self._answer(messages, sampling)
+        except _ServerDied as fault:
+            raise ModelError(
+                f"the server of {self.name!r} died while it answered, and again when it was asked anew",
+                remedy="lower model.context_tokens or model.slots if memory is short",
+            ) from fault
+
+    async def _answer(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        server = await asyncio.to_thread(self._server)
         if self._chat is None or self._chat[0] is not server:
             stale, self._chat = self._chat, (server, self._connect(server))
             if stale is not None:
@@ -81,12 +83,9 @@ class EmbeddedModel:
         try:
             return await chat.complete(messages, sampling)
         except ModelError as fault:
-            if server.alive:
+            if isinstance(fault, ContextTooLong) or not await asyncio.to_thread(server.dies_within, DYING_S):
                 raise
-            raise ModelError(
-                f"the server of {self.name!r} died while it answered",
-                remedy="ask again: it starts anew; lower model.context_tokens if memory is short",
-            ) from fault
+            raise _ServerDied(f"the server of {self.name!r} died while it answered") from fault
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
         """The tokens of a prompt, counted by the server, which starts where it does not run.
@@ -95,7 +94,7 @@ class EmbeddedModel:
             PrerequisiteError: There is too little memory.
             ModelError: The server does not come up, or failed.
         """
-        server = await asyncio.to_thread(self._shared_server)
+        server = await asyncio.to_thread(self._server)
         return await asyncio.to_thread(server.count_tokens, [asdict(message) for message in messages])
 
     async def close(self) -> None:
@@ -113,74 +112,8 @@ class EmbeddedModel:
             timeout_s=knobs.timeout_s,
         )
         return LangChainModel(
-            self.name, connect, seed=knobs.seed, timeout_s=knobs.timeout_s, secret=server.key
+            self.name, connect, seed=knobs.seed, timeout_s=knobs.timeout_s, retries=0, secret=server.key
         )
 
-    def _shared_server(self) -> LlamaServer:
-        key = (str(self._path), self._settings.model.context_tokens)
-        with _servers_lock:
-            server = _servers.get(key)
-            if server is not None and server.alive:
-                return server
-            if server is not None:
-                server.stop()  # it is dead; this lets go of its pipes
-            _servers[key] = start_server(self._options())
-            return _servers[key]
-
-    def _options(self) -> ServerOptions:
-        knobs = self._settings.model
-        if knobs.threads is not None:
-            threads = batch_threads = knobs.threads
-        else:
-            measured = calibrate(self._path, self._settings.paths.cache)
-            threads, batch_threads = measured.threads, measured.batch_threads
-        slots = affordable_slots(
-            self._entry, knobs.context_tokens, available_bytes(), most=useful_slots(threads)
-        )
-        return ServerOptions(
-            model_path=self._path,
-            context_tokens=knobs.context_tokens,
-            slots=slots,
-            threads=threads,
-            batch_threads=batch_threads,
-        )
-
-
-def required_bytes(entry: CatalogueEntry, context_tokens: int, slots: int) -> int:
-    """Memory to serve a model: its weights, the attention cache of all slots, and working space."""
-    return entry.size_bytes + entry.kv_bytes_per_token * context_tokens * slots + WORKING_BYTES
-
-
-def useful_slots(threads: int) -> int:
-    """How many replies are worth drawing at once with so many threads."""
-    return max(1, min(MAX_SLOTS, threads // THREADS_PER_SLOT))
-
-
-def affordable_slots(entry: CatalogueEntry, context_tokens: int, available_bytes: int, *, most: int) -> int:
-    """How many replies can be drawn at once in so much memory, at most `most`.
-
-    Raises:
-        PrerequisiteError: Not even one.
-    """
-    for slots in range(most, 0, -1):
-        if required_bytes(entry, context_tokens, slots) <= available_bytes:
-            return slots
-    needed_mb = required_bytes(entry, context_tokens, 1) >> 20
-    raise PrerequisiteError(
-        f"{entry.name!r} needs {needed_mb} MiB of memory and {available_bytes >> 20} MiB are free",
-        remedy="close other programs, lower model.context_tokens, or take a smaller model",
-    )
-
-
-def shared_servers() -> tuple[LlamaServer, ...]:
-    """The servers that this process has started."""
-    with _servers_lock:
-        return tuple(_servers.values())
-
-
-@atexit.register
-def stop_servers() -> None:
-    """End every server of this process; the next question starts one again."""
-    with _servers_lock:
-        while _servers:
-            _servers.popitem()[1].stop()
+    def _server(self) -> LlamaServer:
+        return shared_server(self._entry, self._path, self._settings)

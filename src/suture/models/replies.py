@@ -13,7 +13,7 @@ from suture.errors import ModelError, StorageError
 from suture.ledger.run_folder import write_atomically
 from suture.models.calls import call_as_plain, call_hash
 from suture.models.seam import Message, Model, Reply, Sampling
-from suture.models.source import ReplyMissing, ReplySource
+from suture.models.source import ReplyMissing, ReplySource, reply_of_record
 from suture.models.tokens import count_tokens
 
 __all__ = ["RecordedModel"]
@@ -101,11 +101,11 @@ class RecordedModel:
     def _load(self, key: str) -> Reply | None:
         path = self._replies_dir / f"{key}.json"
         try:
-            stored = Reply(**json.loads(path.read_bytes())["reply"])
+            stored = reply_of_record(json.loads(path.read_bytes())["reply"])
             return replace(stored, replayed=True, from_run="")
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError, KeyError) as fault:
+        except (OSError, ValueError, TypeError, KeyError, StorageError) as fault:
             raise StorageError(
                 f"the stored reply {str(path)!r} is damaged",
                 remedy="delete that file; the model is then asked again",

@@ -27,6 +27,7 @@ class Sampling:
         temperature: 0 is greedy.
         max_tokens: The most tokens of the reply.
         index: Distinguishes replies to the same prompt; with it the call hash, and the seed, change.
+        logprobs: Whether to tell how likely each token was, where the provider can.
         schema: The JSON schema that the reply must follow, with a `title`. It is a wish: where the provider
             can constrain its output it does, and elsewhere nothing happens. So whoever asks validates, as
             `structured.ask` does.
@@ -35,6 +36,7 @@ class Sampling:
     temperature: float = 0.0
     max_tokens: int = 1024
     index: int = 0
+    logprobs: bool = False
     schema: Mapping[str, Any] | None = None
 
 
@@ -47,7 +49,9 @@ class Reply:
         finish: `length` means that it was cut short.
         prompt_tokens: Tokens of the prompt, as the provider counts.
         completion_tokens: Tokens of the reply.
+        cached_tokens: Those of the prompt that the provider had evaluated before and did not again.
         counted: Who counted them: the provider, or we, as an upper `bound`.
+        logprobs: The natural logarithm of each token's probability, where asked for and told.
         seconds: How long it took.
         model: Who answered, as `provider:model`.
         call_hash: Names the call (model, messages, sampling) in the run's reply store.
@@ -61,7 +65,9 @@ class Reply:
     finish: Finish = "stop"
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
     counted: Literal["provider", "bound"] = "provider"
+    logprobs: tuple[float, ...] = ()
     seconds: float = 0.0
     model: str = ""
     call_hash: str = ""

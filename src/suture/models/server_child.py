@@ -1,8 +1,9 @@
 """The child process around llama.cpp's server; run as a file, it needs nothing but xllamacpp.
 
 It reads one JSON line of options from stdin, writes `{"url": ...}` to stdout once the model is loaded, and
-ends when stdin does: the pipe breaks with the parent, however the parent died. The key comes in that line and
-not in the arguments, which every user of the machine can read.
+ends when stdin does: the pipe breaks with the parent, however the parent died. A process that the parent
+forked may hold the pipe's other end still, so the parent itself is watched too. The key comes in that line
+and not in the arguments, which every user of the machine can read.
 """
 
 from __future__ import annotations
@@ -10,11 +11,16 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
+import time
+
+WATCH_EVERY_S = 0.5
 
 
 def main() -> None:
     """Serve until stdin ends."""
     options = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with, args=(options["parent"],), daemon=True).start()
     # Whatever the library prints goes to stderr: stdout is for the one line that the parent waits for.
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -22,11 +28,12 @@ def main() -> None:
 
     params = xllamacpp.CommonParams()
     params.model.path = options["model_path"]
-    params.hostnames = ["127.0.0.1"]
-    params.port = 0
+    params.hostnames = [options["host"]]
+    params.port = options["port"]
     params.api_keys = [options["key"]]
     params.n_parallel = options["slots"]
     params.n_ctx = options["slots"] * options["context_tokens"]
+    params.cache_ram_mib = options["cache_mb"]
     params.fit_params = False  # take the context that was asked for, or fail
     params.cpuparams.n_threads = options["threads"]
     params.cpuparams_batch.n_threads = options["batch_threads"]
@@ -37,6 +44,12 @@ def main() -> None:
     answer.close()
     sys.stdin.buffer.read()
     os._exit(0)  # an orderly end would wait for replies that nobody reads any more
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(WATCH_EVERY_S)
+    os._exit(0)
 
 
 if __name__ == "__main__":

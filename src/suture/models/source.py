@@ -13,7 +13,7 @@ from suture.models.calls import call_hash
 from suture.models.seam import Message, Reply, Sampling
 from suture.settings.schema import Settings
 
-__all__ = ["AbsentModel", "ReplyMissing", "ReplySource", "absent_model", "open_replies"]
+__all__ = ["AbsentModel", "ReplyMissing", "ReplySource", "absent_model", "open_replies", "reply_of_record"]
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class ReplySource:
             return None
         if "reply" not in entry:
             _raise_again(entry.get("fault", {}))
-        return replace(_known(Reply, entry["reply"]), replayed=True, from_run=self.name)
+        return replace(reply_of_record(entry["reply"]), replayed=True, from_run=self.name)
 
 
 class ReplyMissing(UsageError):
@@ -145,6 +145,16 @@ def _keyed(raw: bytes, where: str) -> tuple[str, Mapping[str, Any]]:
         return call_hash(entry["model"], messages, _known(Sampling, entry["sampling"])), entry
     except (ValueError, TypeError, KeyError) as fault:
         raise StorageError(f"{where} is no recorded reply: {fault!r}") from fault
+
+
+def reply_of_record(plain: Mapping[str, Any]) -> Reply:
+    """A reply as it was recorded, by this version or another.
+
+    Raises:
+        StorageError: It is damaged.
+    """
+    reply = _known(Reply, plain)
+    return replace(reply, logprobs=tuple(reply.logprobs))
 
 
 def _known(cls: type[T], plain: Mapping[str, Any]) -> T:

@@ -1,0 +1,44 @@
+"""A run that the real embedded model answered, done again without one: no weights, no calls, one ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from suture.api import replay, solve
+from suture.errors import SutureError
+from suture.ledger import find_run, read_ledger
+from suture.models import pull_model
+from suture.settings import BudgetSettings, ModelSettings, PathSettings, Settings
+
+SMALL = "qwen2.5-coder-0.5b"
+TASK = (
+    "Write to_roman(n): a number from 1 to 3999 in Roman numerals.\n\n"
+    ">>> to_roman(4)\n'IV'\n>>> to_roman(1994)\n'MCMXCIV'\n>>> to_roman(3000)\n'MMM'\n"
+)
+"""Hard enough for the smallest model to need more than one reply."""
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("sandbox")]
+
+
+async def test_replies_of_the_embedded_model_replay(tmp_path: Path, require: Require) -> None:
+    pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
+    home, cache = tmp_path / "home", PathSettings().cache
+    try:
+        pull_model(SMALL, cache)
+    except SutureError as fault:
+        require("local-model", False, str(fault))
+    settings = Settings(
+        model=ModelSettings(name=f"local:{SMALL}", max_tokens=120, context_tokens=4096, threads=1),
+        budget=BudgetSettings(attempts=3, seconds=500),
+        paths=PathSettings(home=home, cache=cache),
+    )
+    recorded = await solve(TASK, settings=settings)
+    events = read_ledger(find_run(home, recorded.run_id).ledger_path).events
+    assert [event for event in events if event.kind == "model.called"], recorded.reason
+    elsewhere = settings.model_copy(update={"paths": PathSettings(home=home, cache=tmp_path / "no-weights")})
+    again = await replay(recorded.run_id, settings=elsewhere)
+    assert again.same, str(again.difference)
+    assert (again.result.outcome, again.result.spend.model_calls) == (recorded.outcome, 0)

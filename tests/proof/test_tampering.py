@@ -1,0 +1,209 @@
+"""A certificate that was changed is rejected, also where whoever changed it sealed it anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proof.conftest import CODE, FIXED, NOISY, TESTS, Healed
+from suture.ledger import find_run
+from suture.proof import Finding, read_certificate, verify_certificate
+from suture.proof.certificate import Certificate, CertificateRefused, sealed
+from suture.records import content_hash, from_plain, to_plain
+from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.settings import Settings
+from suture.workspace import unified_diff
+
+ADDS, CHEAPEST, DISCOUNT = (f"tests/test_prices.py::test_{name}" for name in ("adds", "cheapest", "discount"))
+FILE, TEST_FILE = "shop/prices.py", "tests/test_prices.py"
+BASE = {
+    "shop/__init__.py": b"",
+    FILE: CODE.encode(),
+    TEST_FILE: TESTS.encode(),
+    "conftest.py": b"",
+}
+
+Plain = dict[str, Any]
+Tampering = Callable[[Plain], object]
+
+
+def change_to(said: Plain, after: Mapping[str, bytes]) -> None:
+    """A diff to other files, with all the hashes that belong to it, and without measurements."""
+    import hashlib
+
+    said["diff"] = unified_diff(BASE, after)
+    said["result"] = {p: hashlib.sha256(c).hexdigest() for p, c in after.items() if BASE.get(p) != c}
+    said["coverage"] = {"unmeasured": "no", "changed": {}, "covered": {}}
+    said["mutation"] = {"unmeasured": "no", "generated": 0, "mutants": []}
+
+
+def other_project(said: Plain, path: str, hash_: str | None) -> None:
+    """Another list of files, with the hash that belongs to it."""
+    said["project"] = (
+        {**said["project"], path: hash_}
+        if hash_
+        else {key: value for key, value in said["project"].items() if key != path}
+    )
+    said["project_hash"] = content_hash(said["project"])
+
+
+def skip_the_tests(said: Plain) -> None:
+    change_to(
+        said, {**BASE, TEST_FILE: TESTS.replace("== 90", "== 100").replace("== 1\n", "== 3\n").encode()}
+    )
+    said["task"]["protected"] = []
+
+
+def flip(said: Plain) -> None:
+    run = next(run for run in said["mutation"]["mutants"])
+    run["killed"] = not run["killed"]
+
+
+TAMPERINGS: dict[str, tuple[str, Tampering]] = {
+    "another diff": ("diff", lambda s: s.update(diff=s["diff"].replace("min(", "sum("))),
+    "no diff": ("diff", lambda s: s.update(diff="", result={})),
+    "a diff that is none": ("diff", lambda s: s.update(diff="mended it")),
+    "a diff out of the project": ("diff", lambda s: s.update(diff=s["diff"].replace(FILE, "../" + FILE))),
+    "a diff with more in it": (
+        "after",
+        lambda s: (
+            change_to(s, {**BASE, FILE: FIXED.encode(), "shop/more.py": b"x = 1\n"})
+            or s.update(after={**s["after"], "x": "passed"})
+        ),
+    ),
+    "half of the diff": (
+        "after",
+        lambda s: change_to(s, {**BASE, FILE: CODE.replace("max(", "min(").encode()}),
+    ),
+    "a diff that does nothing": ("after", lambda s: change_to(s, {**BASE, FILE: (CODE + "# x\n").encode()})),
+    "a diff of the tests": ("files", skip_the_tests),
+    "a diff with a conftest.py": (
+        "files",
+        lambda s: change_to(s, {**BASE, "tests/conftest.py": b"", FILE: FIXED.encode()}),
+    ),
+    "another result": ("diff", lambda s: s["result"].update({FILE: "0" * 64})),
+    "another file in the result": ("diff", lambda s: s["result"].update({"shop/__init__.py": "0" * 64})),
+    "another hash of the code": ("project", lambda s: other_project(s, FILE, "0" * 64)),
+    "another hash of the tests": ("project", lambda s: other_project(s, TEST_FILE, "0" * 64)),
+    "a file that is not there": ("project", lambda s: other_project(s, "shop/secret.py", "0" * 64)),
+    "without the tests": ("checks", lambda s: other_project(s, TEST_FILE, None)),
+    "another hash of the project": ("project", lambda s: s.update(project_hash="0" * 64)),
+    "swapped ids before": (
+        "before",
+        lambda s: s["before"].update({ADDS: s["before"][CHEAPEST], CHEAPEST: s["before"][ADDS]}),
+    ),
+    "a failure more before": ("before", lambda s: s["before"].update({ADDS: "failed"})),
+    "a failure less before": ("before", lambda s: s["before"].update({CHEAPEST: "passed"})),
+    "a test less before": ("before", lambda s: s["before"].pop(DISCOUNT)),
+    "nothing before": ("before", lambda s: s.update(before={})),
+    "another test after": ("after", lambda s: s["after"].update({"tests/test_x.py::test_x": "passed"})),
+    "a test less after": ("after", lambda s: s["after"].pop(ADDS)),
+    "a skipped test after": ("after", lambda s: s["after"].update({ADDS: "skipped"})),
+    "swapped ids of the fixed": ("after", lambda s: s.update(fixed=[ADDS, CHEAPEST])),
+    "fewer fixed": ("after", lambda s: s["fixed"].pop()),
+    "more fixed": ("after", lambda s: s["fixed"].insert(0, ADDS)),
+    "a new failure": ("after", lambda s: s["newly_failing"].append(ADDS)),
+    "better evidence": ("after", lambda s: s.update(evidence="split")),
+    "a weaker command": ("before", lambda s: s["task"]["test_command"].extend(["-k", "cheapest"])),
+    "no command": ("checks", lambda s: s["task"].update(test_command=[])),
+    "a command that always passes": ("before", lambda s: s["task"].update(test_command=["true"])),
+    "a hidden check": (
+        "checks",
+        lambda s: s["task"]["checks"].append({"id": "x", "provenance": "oracle", "source": "", "trust": 1.0}),
+    ),
+    "new code instead of a repair": ("files", lambda s: s["task"].update(kind="write")),
+    "another place for the change": ("files", lambda s: s["task"].update(only=["tests/"])),
+    "fewer changed statements": ("coverage", lambda s: s["coverage"]["changed"].update({FILE: [9]})),
+    "fewer covered statements": ("coverage", lambda s: s["coverage"]["covered"].update({FILE: [9]})),
+    "more covered statements": ("coverage", lambda s: s["coverage"]["covered"].update({FILE: [9, 10, 15]})),
+    "coverage that is not measured": ("coverage", lambda s: s["coverage"].update(unmeasured="no")),
+    "another mutant's fate": ("mutation", flip),
+    "mutants that were not drawn": ("mutation", lambda s: s["mutation"]["mutants"].pop(0)),
+    "another number of mutants": ("mutation", lambda s: s["mutation"].update(generated=1)),
+    "another mutant": ("mutation", lambda s: s["mutation"]["mutants"][0].update(diff="")),
+    "more confidence": ("confidence", lambda s: s.update(confidence=0.99)),
+    "agreement that nobody measured": ("confidence", lambda s: s["claims"].update(agreement=1.0)),
+}
+
+
+@pytest.fixture
+async def certificate(healed: Healed, settings: Settings) -> Certificate:
+    result = await healed()
+    path = find_run(settings.paths.home, result.run_id).path / "certificate.json"
+    return read_certificate(path.read_bytes())
+
+
+async def replayed(
+    certificate: Certificate, files: Mapping[str, bytes], sandbox: BubblewrapSandbox, settings: Settings
+) -> list[Finding]:
+    interpreter = discover_interpreter(None, {"PATH": "/usr/bin"})
+    return [f async for f in verify_certificate(certificate, files, sandbox, settings, interpreter)]
+
+
+@pytest.mark.timeout(600)
+async def test_every_tampering_is_rejected_for_what_it_is(
+    certificate: Certificate, sandbox: BubblewrapSandbox, settings: Settings
+) -> None:
+    accepted = await replayed(certificate, BASE, sandbox, settings)
+    assert all(finding.ok for finding in accepted), accepted
+    assert len(TAMPERINGS) >= 20
+    for name, (where, tamper) in TAMPERINGS.items():
+        plain = deepcopy(to_plain(certificate))
+        tamper(plain)
+        assert plain != to_plain(certificate), name
+        with pytest.raises(CertificateRefused):
+            read_certificate(json.dumps(plain).encode())
+        forged = sealed(from_plain(Certificate, plain))
+        read_certificate(json.dumps(to_plain(forged)).encode())
+        last = (await replayed(forged, BASE, sandbox, settings))[-1]
+        assert (last.ok, last.name) == (False, where), (name, last)
+
+
+async def test_a_foreign_project_is_rejected(
+    certificate: Certificate, sandbox: BubblewrapSandbox, settings: Settings
+) -> None:
+    for files in (
+        {},
+        {"a.py": b"x = 1\n"},
+        {**BASE, FILE: NOISY.encode()},
+        {**BASE, "conftest.py": b"x = 1\n"},
+    ):
+        (last,) = await replayed(certificate, files, sandbox, settings)
+        assert (last.ok, last.name) == (False, "project")
+
+
+async def test_a_threshold_above_every_check_accepts_nothing(
+    certificate: Certificate, sandbox: BubblewrapSandbox, settings: Settings
+) -> None:
+    certificate = sealed(replace(certificate, task=replace(certificate.task, test_command=("true",))))
+    last = (await replayed(certificate, BASE, sandbox, settings))[-1]
+    assert not last.ok
+
+
+def files_that_are_no_certificates(plain: Plain) -> Iterator[bytes]:
+    yield from (
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"format": "suture-certificate/1"}',
+    )
+    yield json.dumps({**plain, "seal": ""}).encode()
+    for change in ({"format": "suture-certificate/2"}, {"blessed": True}, {"fixed": "all"}, {"project": []}):
+        changed = {**plain, **change}
+        seal = content_hash({key: value for key, value in changed.items() if key != "seal"})
+        yield json.dumps({**changed, "seal": seal}).encode()
+
+
+async def test_what_is_no_certificate_is_refused(certificate: Certificate, tmp_path: Path) -> None:
+    for content in files_that_are_no_certificates(to_plain(certificate)):
+        with pytest.raises(CertificateRefused):
+            read_certificate(content)
