@@ -8,6 +8,7 @@ import os
 import sys
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -56,10 +57,8 @@ class Counted:
         finally:
             self.running -= 1
 
-    @contextlib.asynccontextmanager
-    async def open(self, request: RunRequest) -> AsyncIterator[Channel]:
+    def open(self, request: RunRequest) -> AbstractAsyncContextManager[Channel]:
         raise NotImplementedError
-        yield
 
     async def close(self) -> None:
         self.closed += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from suture.errors import SandboxBroken, UsageError
@@ -95,7 +95,7 @@ class SandboxPool:
 
     async def map(
         self, requests: Iterable[RunRequest] | AsyncIterable[RunRequest]
-    ) -> AsyncIterator[RunResult]:
+    ) -> AsyncGenerator[RunResult, None]:
         """Run requests on all sandboxes at once; results come in the order of the requests.
 
         Of requests whose results nobody has taken yet there are never more than twice as many as sandboxes;
