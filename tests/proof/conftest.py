@@ -10,7 +10,7 @@ import pytest
 from suture.api import heal
 from suture.records import Result
 from suture.sandbox import BubblewrapSandbox
-from suture.settings import BudgetSettings, PathSettings, ProofSettings, Settings
+from suture.settings import BudgetSettings, PathSettings, ProofSettings, RepairSettings, Settings
 from suture.testing import ScriptedModel
 
 CODE = '''\
@@ -61,6 +61,7 @@ def settings(tmp_path: Path) -> Settings:
         paths=PathSettings(home=tmp_path / "home"),
         budget=BudgetSettings(attempts=4, seconds=100),
         proof=ProofSettings(mutants=4),
+        repair=RepairSettings(enabled=False),
     )
 
 
