@@ -50,7 +50,17 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
         ledger.append("task.prepared", {"checks": 1, "test_command": ["python", "-m", "pytest"]})
         ledger.append("candidate.checked", checked(run, failing, "the code as it is"))
         ledger.append("decided", {"moves": [{"kind": "repair", "reason": "repair from facts"}]})
-        held = ledger.append("budget.reserved", {"what": "repair 0", "attempts": 1, "tokens": 500})
+        held = ledger.append(
+            "budget.reserved",
+            {
+                "what": "repair 0",
+                "attempts": 1,
+                "tokens": 500,
+                "money": 0.1,
+                "role": "coder",
+                "move": "repair",
+            },
+        )
         clock.advance(2)
         ledger.append(
             "model.called",
@@ -70,6 +80,7 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
                 "prompt_tokens": 100,
                 "completion_tokens": 20,
                 "model_calls": 1,
+                "money": 0.0125,
             },
         )
         ledger.append(
@@ -110,7 +121,9 @@ def test_a_run_is_told_step_by_step(cli: Cli, home: Path) -> None:
     assert "call: add(1, 2)" in told
     assert "got: -1\\x1b[2J" in told
     assert "healed: every trusted check passes" in told
-    assert "1 attempts, 120 tokens, 2 s" in told
+    assert "spent: 1 attempts, 120 tokens, $0.0125, 2 s" in told
+    assert "  role coder: 1 attempts, 120 tokens, 1 calls, $0.0125" in told
+    assert "  move repair: 1 attempts, 120 tokens, 1 calls, $0.0125" in told
     assert "budget." not in told
 
 
@@ -118,7 +131,13 @@ def test_a_run_as_json(cli: Cli, home: Path) -> None:
     run = write_run(home)
     told = json.loads(cli("show", run.id, "--json").stdout)
     assert (told["run"], told["state"], told["outcome"]) == (run.id, "ended", "healed")
-    assert told["spend"] == {"attempts": 1, "tokens": 120, "model_calls": 1, "seconds": 2.0}
+    share = {"attempts": 1, "tokens": 120, "model_calls": 1, "money": 0.0125, "unpriced_calls": 0}
+    assert told["spend"] == {
+        **share,
+        "seconds": 2.0,
+        "by_role": {"coder": share},
+        "by_move": {"repair": share},
+    }
     assert told["events"][0]["kind"] == "run.started"
 
 
