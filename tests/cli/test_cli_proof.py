@@ -1,0 +1,65 @@
+"""`suture verify` and `suture undo`, and the ways to hand over, as a user types them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Suture = Callable[..., subprocess.CompletedProcess[str]]
+Script = Callable[..., str]
+FilesOf = Callable[[Path], dict[str, bytes]]
+
+pytestmark = pytest.mark.usefixtures("sandbox")
+TEST = ("--test", "python -m pytest -q", "--set", "repair.enabled=false", "--set", "proof.mutants=2")
+
+
+@pytest.mark.timeout(300)
+def test_heal_verify_and_undo(
+    suture: Suture, script: Script, broken: Path, mended: str, home: Path, files_of: FilesOf
+) -> None:
+    before = files_of(broken)
+    done = suture("heal", str(broken), *TEST, "--apply", "--model", script(mended))
+    assert done.returncode == 0, done.stderr
+    assert "proved: " in done.stderr
+    assert "confidence 0." in done.stderr
+    certificate = next((home / "runs").glob("*/certificate.json"))
+    assert f"{certificate} (suture verify " in done.stderr
+
+    accepted = suture("verify", "last")
+    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    assert accepted.stdout.splitlines()[-1] == "accepted: python -m pytest -q"
+    assert "proved    mutation: " in accepted.stdout
+    assert "claimed   model: scripted:" in accepted.stdout
+
+    forged = certificate.parent / "forged.json"
+    forged.write_text(certificate.read_text().replace('"fixed": [', '"fixed": ["x", ', 1))
+    rejected = suture("verify", str(forged), "--json")
+    assert rejected.returncode == 1
+    assert json.loads(rejected.stdout)["ok"] is False
+
+    undone = suture("undo")
+    assert undone.returncode == 0, undone.stderr
+    assert files_of(broken) == before
+    assert "taken back: cart.py" in suture("show", "last").stdout
+    again = suture("undo")
+    assert (again.returncode, "nothing to undo" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "options", [("--apply", "--commit"), ("--branch", "b", "--patch", "f"), ("--commit", "--branch", "b")]
+)
+def test_options_that_exclude_each_other(suture: Suture, broken: Path, options: tuple[str, ...]) -> None:
+    done = suture("heal", str(broken), *TEST, *options)
+    assert done.returncode == 2
+    assert "exclude each other" in done.stderr
+
+
+def test_no_certificate_no_run_no_project(suture: Suture, tmp_path: Path) -> None:
+    assert suture("verify", "last").returncode == 2
+    (tmp_path / "c.json").write_text("{}")
+    refused = suture("verify", "c.json")
+    assert (refused.returncode, "FALSE" in refused.stdout) == (1, True)
