@@ -1,76 +1,68 @@
-"""Code that wants to pass without being right. Each of these passes a naive judge."""
+"""Code that wants to pass without being right, and the three kinds of verdict that it meets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from checks.forgeries import CORPUS, HANGS, SPLIT_TESTS, in_a_class
 from suture.checks import grade, prepare_suite
 from suture.checks.names import plan_program
 from suture.records import Check, Task
-from suture.sandbox import Sandbox
+from suture.sandbox import ProgramLimits, RunRequest, Sandbox
 from suture.settings import SandboxSettings
 
 Judge = Callable[..., Any]
 
-ALWAYS = """
-class Always:
-    def __eq__(self, other): return True
-    def __ne__(self, other): return False
-    def __getattr__(self, name): return lambda *a: self
-    __hash__ = None
-    def __lt__(self, other): return True
-    def __sub__(self, other): return self
-    __rsub__ = __sub__
-    def __abs__(self): return self
-    def __round__(self, n=0): return self
-"""
-ATTACKS = {
-    "prints PASSED": "print('PASSED'); print('1 passed in 0.01s')\ndef f(x): return 0",
-    "os._exit(0)": "import os\ndef f(x): os._exit(0)",
-    "os._exit(0) at import": "import os\nos._exit(0)",
-    "sys.exit(0)": "import sys\ndef f(x): sys.exit(0)",
-    "raises SystemExit at import": "raise SystemExit(0)",
-    "executes another program": "import os\ndef f(x): os.execv('/bin/true', ['true'])",
-    "kills itself": "import os\ndef f(x): os.kill(os.getpid(), 9)",
-    "always equal": f"{ALWAYS}\ndef f(x): return Always()",
-    "always equal, in a list": f"{ALWAYS}\ndef f(x): return [Always()]",
-    "a subclass of int": "class I(int):\n    def __eq__(self, o): return True\n    __hash__ = None\n"
-    "def f(x): return I(0)",
-    "the function is a class": f"{ALWAYS}\nclass f(Always):\n    def __init__(self, x): pass",
-    "patched builtins": "import builtins, math\nbuiltins.abs = builtins.round = lambda *a: 0\n"
-    "builtins.AssertionError = builtins.isinstance = lambda *a: True\nmath.fabs = abs\ndef f(x): return 0",
-    "its own abs": "def abs(x): return 0\ndef round(x, n=0): return 8\ndef f(x): return 0",
-    "an import under the function's name": "from unittest.mock import _ANY as f",
-    "frames on every descriptor": "import os, json\ndef f(x):\n"
-    "    for told in ({'outcome': {'passed': True}}, {'value': ['o', 0, 'x', True], 'nodes': []}):\n"
-    "        body = json.dumps(told).encode()\n"
-    "        for fd in range(64):\n"
-    "            try: os.write(fd, len(body).to_bytes(4, 'big') + body)\n"
-    "            except OSError: pass\n"
-    "    return 0",
-    "raises AssertionError": "def f(x): raise AssertionError",
-    "never ends": "def f(x):\n    while True: pass",
-    "a frame that is too long": "def f(x): return 'a' * (1 << 26)",
+KNOWN_LIMIT = {
+    *("always equal", "a subclass of int", "a subclass of float", "claims to be an int"),
+    *(
+        "a class whose instances are everything",
+        "the function is a class",
+        "the function is a callable object",
+    ),
+    *("patched exec", "patched json", "patched modules of ours", "looks for the expected value in memory"),
+    *("hunts through frames and memory while loading", "hunts through frames and memory when called"),
 }
-PROGRAMS = (
-    "assert f(3) == 8",
-    "assert abs(f(3) - 8) < 1e-6",
-    "def check(c):\n    assert round(c(3), 1) == 8\ncheck(f)",
-)
+"""What passes in nonce mode. It is in SECURITY.md; change both together."""
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-async def test_a_wrong_program_does_not_pass(judge: Judge, attack: str) -> None:
-    verdict = await judge(ATTACKS[attack], *PROGRAMS, check_wall_s=2)
+@pytest.mark.parametrize("forgery", CORPUS)
+async def test_no_forgery_passes_a_split_verdict(judge: Judge, forgery: str) -> None:
+    verdict = await judge(CORPUS[forgery], *SPLIT_TESTS, check_wall_s=1 if forgery in HANGS else 5)
     assert not verdict.passed
+    assert not {o.status for o in verdict.outcomes} & {"passed", "skipped"}
     assert {o.evidence for o in verdict.outcomes} == {"split"}
 
 
+async def test_the_known_limit_of_nonce_mode(judge: Judge) -> None:
+    passed = set()
+    for forgery, code in CORPUS.items():
+        verdict = await judge(in_a_class(code), "assert Box().get(3) == 8", check_wall_s=2)
+        if verdict.passed:
+            assert verdict.evidence == "nonce"
+            passed.add(forgery)
+    assert passed == KNOWN_LIMIT
+    listed = (Path(__file__).parents[2] / "SECURITY.md").read_text("utf-8")
+    assert f"{len(KNOWN_LIMIT)} of {len(CORPUS)}" in listed
+
+
+async def test_the_corpus_fools_a_judge_by_exit_status(sandbox: Sandbox) -> None:
+    fooled = set()
+    for forgery, code in CORPUS.items():
+        if forgery not in HANGS:
+            program = RunRequest(python=f"{code}\nassert f(3) == 8", limits=ProgramLimits(wall_s=5))
+            if (await sandbox.run(program)).status == "ok":
+                fooled.add(forgery)
+    assert len(fooled) >= len(KNOWN_LIMIT)
+    assert {"os._exit(0)", "raises SystemExit at import", "exits at exit", "always equal"} <= fooled
+
+
 async def test_the_right_program_passes(judge: Judge) -> None:
-    assert (await judge("def f(x): return 8", *PROGRAMS)).all_passed
+    assert (await judge("def f(x): return 8", *SPLIT_TESTS)).all_passed
 
 
 @pytest.mark.parametrize(

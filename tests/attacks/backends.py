@@ -1,0 +1,96 @@
+"""The walls that are tried, by the names of this suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from attacks.trials import Skipped
+from sandbox.engines import gvisor_host, podman_host
+from suture.errors import SandboxUnavailable
+from suture.sandbox import BubblewrapSandbox, Capabilities, Mode, Sandbox
+from suture.sandbox.container import ContainerSandbox
+from suture.sandbox.unsafe import UnsafeSubprocess
+
+__all__ = ["BACKENDS", "NO_WALL", "Backend", "opened"]
+
+NOWHERE = "unix:///no/such/socket"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backend:
+    """A wall to be tried.
+
+    Attributes:
+        requirement: The word of `SUTURE_REQUIRE` that makes its absence a failure.
+        make: Opens one.
+        broken: Opens one that cannot work here.
+        identities: As whom it is tried.
+        mode: What its capabilities must say; where they say otherwise it is absent.
+    """
+
+    requirement: str
+    make: Callable[[], Sandbox]
+    broken: Callable[[], Sandbox]
+    identities: tuple[str, ...]
+    mode: Mode
+
+
+def bubblewrap(mode: Mode, *identities: str) -> Backend:
+    return Backend(
+        requirement="bubblewrap",
+        make=lambda: BubblewrapSandbox(mode=mode),
+        broken=lambda: BubblewrapSandbox(find=tuple, mode=mode),
+        identities=identities,
+        mode=mode,
+    )
+
+
+# For an ordinary user what runs behind the wall has the host's own user id: the harder case. An engine of
+# containers is a service, and it makes no difference to its containers who asks it.
+BACKENDS = {
+    "warm": bubblewrap("warm", "root", "ordinary"),
+    "spare": bubblewrap("spare", "ordinary"),
+    "cold": bubblewrap("cold", "ordinary"),
+    "container": Backend(
+        requirement="container",
+        make=lambda: ContainerSandbox(host=podman_host()),
+        broken=lambda: ContainerSandbox(host=NOWHERE, environ={}),
+        identities=("root",),
+        mode="warm",
+    ),
+    "gvisor": Backend(
+        requirement="gvisor",
+        make=lambda: ContainerSandbox(host=gvisor_host(), runtime="runsc"),
+        broken=lambda: ContainerSandbox(host=NOWHERE, environ={}, runtime="runsc"),
+        identities=("root",),
+        mode="spare",
+    ),
+}
+
+NO_WALL = {
+    "none": Backend(
+        requirement="",
+        make=lambda: UnsafeSubprocess(notice=lambda: None),
+        broken=lambda: UnsafeSubprocess(notice=lambda: None),
+        identities=("ordinary",),
+        mode="cold",
+    )
+}
+"""What is no wall, to see that attacks get through where there is none."""
+
+
+async def opened(backend: Backend) -> tuple[Sandbox, Capabilities]:
+    """A wall and what it says of itself, which must be what it is tried as.
+
+    Raises:
+        Skipped: It is not there, or not in this mode.
+    """
+    try:
+        sandbox = backend.make()
+        found = await sandbox.capabilities()
+    except SandboxUnavailable as fault:
+        raise Skipped(str(fault)) from fault
+    if found.mode != backend.mode:
+        raise Skipped(f"no {backend.mode} wall: {found.reason}")
+    return sandbox, found

@@ -1,0 +1,91 @@
+"""Tries rows against one wall, in a process of its own and as whatever user that process is.
+
+    python -m attacks.driver BACKEND
+
+It reads numbers of rows, one a line, and answers each with a line of JSON: `outcome` (`passed`, `failed`,
+`skipped`) and `detail`. The first answer, to no question, says whether the wall is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import shutil
+import sys
+import traceback
+from contextlib import closing
+
+from attacks.backends import BACKENDS, NO_WALL, opened
+from attacks.ground import Ground
+from attacks.identities import CANARY
+from attacks.matrix import ROWS
+from attacks.trials import Failed, Skipped, World, face
+from suture.sandbox import RunRequest
+
+
+def main(backend: str, *rest: str) -> None:
+    """Serve, or hold one run for row 49."""
+    if rest[:1] == ("--hold",):
+        asyncio.run(hold(backend, rest[1]))
+    else:
+        with closing(Ground(os.environ[CANARY])) as ground:
+            os.environ["HOME"] = ground.home
+            with (ground.folder / "canary").open() as leaked:
+                os.set_inheritable(leaked.fileno(), True)
+                asyncio.run(serve(backend, ground))
+
+
+async def serve(name: str, ground: Ground) -> None:
+    backend = {**BACKENDS, **NO_WALL}[name]
+    try:
+        sandbox, able = await opened(backend)
+    except Skipped as reason:
+        answer("skipped", str(reason))
+        return
+    answer("passed")
+    world = World(
+        backend=name,
+        sandbox=sandbox,
+        another=backend.make,
+        broken=backend.broken,
+        able=able,
+        ground=ground,
+        marker=f"sx{secrets.token_hex(6)}",
+    )
+    try:
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            answer(*await outcome(int(line), world))
+    finally:
+        await sandbox.close()
+
+
+async def outcome(number: int, world: World) -> tuple[str, str]:
+    row = ROWS[number]
+    if row.limit and row.limit not in world.able.limits:
+        return "skipped", f"this wall says that it does not enforce {row.limit}"
+    if row.needs and shutil.which(row.needs) is None:
+        return "skipped", f"{row.needs} is not installed"
+    try:
+        await face(row, world)
+    except Skipped as reason:
+        return "skipped", str(reason)
+    except Failed as fault:
+        return "failed", str(fault)
+    except Exception:  # whatever it is, it is this row's failure, and the next row must be tried
+        return "failed", traceback.format_exc()
+    return "passed", ""
+
+
+def answer(outcome: str, detail: str = "") -> None:
+    print(json.dumps({"outcome": outcome, "detail": detail}), flush=True)
+
+
+async def hold(name: str, marker: str) -> None:
+    request = RunRequest(argv=("/bin/sh", "-c", f"sleep 600 # {marker}"))
+    await BACKENDS[name].make().run(request)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

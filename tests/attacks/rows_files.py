@@ -1,0 +1,178 @@
+"""Rows 1-9: the host's files, its secrets, and room to write."""
+
+from __future__ import annotations
+
+from attacks.trials import Row, World, allowed, both, demand, each, ends, refused, request, shown
+
+__all__ = ["ROWS"]
+
+SMALL = {"disk_mb": 8}
+FILL = """
+import errno
+written = 0
+try:
+    for number in range(200):
+        with open(f"{FOLDER}/{number}", "wb") as file:
+            file.write(bytes(1 << 20))
+        written += 1
+    lost("no end", written)
+except OSError as fault:
+    print("stopped", errno.errorcode[fault.errno], written <= MOST)
+    try: file.close()
+    except OSError: pass
+    for number in range(written + 1): os.unlink(f"{FOLDER}/{number}")
+"""
+
+
+def fill(folder: str, most_mib: int) -> str:
+    return f"FOLDER, MOST = {folder!r}, {most_mib}\n{FILL}"
+
+
+async def too_many_files(world: World) -> None:
+    code = """
+        import errno
+        made = 0
+        try:
+            for number in range(200_000):
+                os.close(os.open(f"f{number}", os.O_WRONLY | os.O_CREAT))
+                made += 1
+        except OSError as fault:
+            print(errno.errorcode[fault.errno], made <= 60_000)
+        else:
+            lost("as many files as it likes", made)
+    """
+    result = await world.sandbox.run(request(world, code))
+    # A wall may count files instead of having the kernel refuse them; then that ends the program.
+    demand(result.status == "memory" or result.stdout == b"ENOSPC True\n", shown(result))
+
+
+ROWS = (
+    Row(
+        number=1,
+        attempt="read the host's files: keys, credentials, the agent's settings, /etc/shadow, all there is",
+        attack=refused("""
+            for path in (*FACTS["secrets"], "/etc/shadow", "/proc/kcore", "/dev/mem", "/dev/sda", "/dev/vda"):
+                attempt(path, read, path)
+            attempt("list", os.listdir, FACTS["folder"])
+            attempt("through /proc", os.listdir, "/proc/1/root" + FACTS["folder"])
+            for folder, folders, names in os.walk("/"):
+                if folder == "/": folders[:] = set(folders) - {"usr", "proc", "sys"}
+                if not folder.startswith(FACTS["prefix"]):
+                    for path in (os.path.join(folder, name) for name in names):
+                        try: held = os.path.isfile(path) and FACTS["token"].encode() in read(path)
+                        except OSError: continue
+                        if held and path != "/box/facts.json": lost(path)
+        """),
+        twin=allowed(
+            "print(open('given').read(), os.path.exists('/usr/bin/env'))",
+            files={"given": b"fine"},
+            says="fine True",
+        ),
+    ),
+    Row(
+        number=2,
+        attempt="find a key of the launcher's environment",
+        attack=both("""
+            import glob
+            if FACTS["token"] in str(dict(os.environ)): lost("os.environ")
+            for path in glob.glob("/proc/[0-9]*/environ") + glob.glob("/proc/[0-9]*/cmdline"):
+                tried += 1
+                try: text = open(path, "rb").read()
+                except OSError: continue
+                if FACTS["token"].encode() in text: lost(path)
+        """),
+        twin=allowed("print(os.environ['GIVEN'])", env={"GIVEN": "fine"}),
+    ),
+    Row(
+        number=3,
+        attempt="use a descriptor that the launcher had open",
+        attack=both("""
+            import stat
+            for number in range(1024):
+                tried += 1
+                try: facts = os.fstat(number)
+                except OSError: continue
+                if number > 2: lost(number, facts)
+                elif not (stat.S_ISFIFO(facts.st_mode) or stat.S_ISSOCK(facts.st_mode)): lost(number, facts)
+        """),
+        twin=allowed(
+            "files = [open(f'f{n}', 'w') for n in range(32)]; print(min(f.fileno() for f in files))", says="3"
+        ),
+    ),
+    Row(
+        number=4,
+        attempt="write outside its own folders",
+        attack=refused("""
+            name = FACTS["token"]
+            folders = ["/", "/usr", "/usr/bin", "/usr/lib", "/dev", "/etc", "/proc", "/opt", "/mnt", "/var",
+                       FACTS["folder"], FACTS["prefix"] + "/lib", os.path.dirname(os.__file__)]
+            for folder in folders:
+                attempt(folder, write, f"{folder}/{name}")
+                attempt(folder, os.mkdir, f"{folder}/{name}")
+            for path in ("/etc/passwd", "/etc/ld.so.cache", "/usr/bin/env", os.__file__, *FACTS["secrets"]):
+                attempt(path, os.open, path, os.O_WRONLY)
+                attempt(path, os.chmod, path, 0o777)
+                attempt(path, os.unlink, path)
+        """),
+        twin=allowed(
+            "for f in ('/box', '/tmp', '/dev/shm', os.environ['TMPDIR']): write(f + '/x')\nprint('fine')"
+        ),
+    ),
+    Row(
+        number=5,
+        attempt="change a setting of the kernel",
+        attack=refused("""
+            for path in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches",
+                         "/sys/kernel/uevent_helper", "/sys/power/state", "/proc/1/oom_score_adj"):
+                attempt(path, os.open, path, os.O_WRONLY)
+            for root in ("/proc/sys", "/sys"):
+                for folder, _, names in os.walk(root):
+                    for name in names:
+                        attempt(f"{folder}/{name}", os.open, f"{folder}/{name}", os.O_WRONLY)
+        """),
+        twin=allowed("print('fine' if read('/proc/self/stat').startswith(b'%d ' % os.getpid()) else 'who')"),
+    ),
+    Row(
+        number=6,
+        attempt="fill its working folder",
+        attack=ends(fill("/box", 8), "ok", says="stopped ENOSPC True", limits=SMALL),
+        twin=allowed("open('x', 'wb').write(bytes(4 << 20)); print('fine')", limits=SMALL),
+    ),
+    Row(
+        number=7,
+        attempt="fill the other writable folders",
+        attack=each(
+            ends(fill("/tmp", 8), "ok", says="stopped ENOSPC True", limits=SMALL),
+            ends(fill("/dev/shm", 16), "ok", says="stopped ENOSPC True", limits=SMALL),
+            refused("attempt('message queue', write, '/dev/mqueue/x')"),
+        ),
+        twin=allowed(
+            """
+            import tempfile
+            with tempfile.NamedTemporaryFile() as file: file.write(bytes(4 << 20))
+            open("/dev/shm/x", "wb").write(bytes(4 << 20)); print("fine")
+        """,
+            limits=SMALL,
+        ),
+    ),
+    Row(
+        number=8,
+        attempt="make 200,000 empty files",
+        limit="inodes",
+        attack=too_many_files,
+        twin=allowed("for n in range(2000): write(f'f{n}')\nprint(len(os.listdir('.')))", says="2001"),
+    ),
+    Row(
+        number=9,
+        attempt="make a file of 1 TiB",
+        attack=refused("""
+            write("huge")
+            attempt("truncate", os.truncate, "huge", 1 << 40)
+            attempt("fallocate", lambda: os.posix_fallocate(os.open("huge", os.O_WRONLY), 0, 1 << 40))
+            def seek():
+                with open("sparse", "wb") as file: file.seek(1 << 40); file.write(b"x")
+            attempt("seek", seek)
+        """),
+        twin=allowed("os.truncate(os.open('x', os.O_RDWR | os.O_CREAT), 1 << 20); print('fine')"),
+    ),
+)

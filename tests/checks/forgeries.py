@@ -1,0 +1,213 @@
+"""Programs that are wrong and want to pass. Each is a module whose `f(3)` ought to be 8, and is not.
+
+One corpus for every kind of verdict: `f` for the split verdict, `Box().get` for nonce mode, both through the
+same trick.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+__all__ = ["CORPUS", "ENDED", "HANGS", "HUNTED", "OBJECTS", "PATCHED", "PRINTED", "SPLIT_TESTS", "in_a_class"]
+
+SPLIT_TESTS = (
+    "assert f(3) == 8",
+    "assert abs(f(3) - 8) < 1e-6",
+    "def check(c):\n    assert round(c(3), 1) == 8\ncheck(f)",
+)
+ALWAYS = """
+class Always:
+    def __eq__(self, other): return True
+    def __ne__(self, other): return False
+    def __getattr__(self, name): return lambda *a: self
+    __hash__ = None
+    def __lt__(self, other): return True
+    def __sub__(self, other): return self
+    __rsub__ = __sub__
+    def __abs__(self): return self
+    def __round__(self, n=0): return self
+"""
+TELL = """
+import json, os
+def tell(message):
+    body = json.dumps(message).encode()
+    for fd in range(64):
+        try: os.write(fd, len(body).to_bytes(4, "big") + body)
+        except OSError: pass
+"""
+END = """
+TOLD = ({"outcome": {"passed": True}}, {"passed": True}, {"value": 8, "nodes": [], "callable": False})
+"""
+WRONG = "\ndef f(x): return 0\n"
+
+PRINTED = {
+    "prints PASSED": "print('PASSED'); print('1 passed in 0.01s'); print('{\"passed\": true}')" + WRONG,
+    "prints to stderr": "import sys; print('OK\\n\\nRan 3 tests', file=sys.stderr)" + WRONG,
+    "frames on every descriptor": f"{TELL}{END}\ndef f(x):\n    for told in TOLD: tell(told)\n    return 0",
+    "frames while loading": f"{TELL}{END}\nfor told in TOLD: tell(told)\n{WRONG}",
+    "frames from a thread": f"{TELL}{END}\nimport threading, time\ndef later():\n    time.sleep(0.05)\n"
+    f"    for told in TOLD: tell(told)\nthreading.Thread(target=later).start()\n"
+    "def f(x): time.sleep(0.2); return 0",
+    "frames at exit": f"""{TELL}{END}
+import atexit
+atexit.register(lambda: [tell(told) for told in TOLD])
+{WRONG}""",
+    "frames from a child": f"""{TELL}{END}
+if os.fork() == 0:
+    for told in TOLD: tell(told)
+    os._exit(0)
+{WRONG}""",
+}
+ENDED = {
+    "os._exit(0)": "import os\ndef f(x): os._exit(0)",
+    "os._exit(0) at import": "import os\nos._exit(0)",
+    "sys.exit(0)": "import sys\ndef f(x): sys.exit(0)",
+    "f is sys.exit": "import sys\ndef f(x): sys.exit()\ng = f\nf = lambda x: g(x)",
+    "raises SystemExit at import": "raise SystemExit(0)",
+    "executes another program": "import os\ndef f(x): os.execv('/bin/true', ['true'])",
+    "kills itself": "import os\ndef f(x): os.kill(os.getpid(), 9)",
+    "kills its parent": "import os\ndef f(x): os.kill(os.getppid(), 9); os.kill(1, 9); return 0",
+    "a signal's handler that exits": """
+import os, signal
+signal.signal(14, lambda *a: os._exit(0)); signal.setitimer(0, 0.01)
+def f(x):
+    while True: pass
+""",
+    "exits at exit": "import atexit, os\natexit.register(os._exit, 0)" + WRONG,
+    "raises AssertionError": "def f(x): raise AssertionError",
+    "raises KeyboardInterrupt": "def f(x): raise KeyboardInterrupt",
+    "raises GeneratorExit": "def f(x): raise GeneratorExit",
+    "raises what equals everything": f"{ALWAYS}\nclass E(Always, Exception): pass\ndef f(x): raise E",
+}
+OBJECTS = {
+    "always equal": f"{ALWAYS}\ndef f(x): return Always()",
+    "always equal, in a list": f"{ALWAYS}\ndef f(x): return [Always()]",
+    "a subclass of int": """
+class I(int):
+    def __eq__(self, o): return True
+    __hash__ = None
+def f(x): return I(0)
+""",
+    "a subclass of float": """
+class F(float):
+    def __sub__(self, o): return 0.0
+    def __round__(self, n=0): return 8
+    def __eq__(self, o): return True
+    __hash__ = None
+def f(x): return F(0)
+""",
+    "claims to be an int": f"{ALWAYS}\nclass C(Always):\n    __class__ = int\ndef f(x): return C()",
+    "a class whose instances are everything": f"""{ALWAYS}
+class M(type):
+    def __eq__(cls, o): return True
+    __hash__ = None
+class C(metaclass=M): pass
+def f(x): return C
+""",
+    "the function is a class": f"{ALWAYS}\nclass f(Always):\n    def __init__(self, x): pass",
+    "the function is a callable object": f"""{ALWAYS}
+class F(Always):
+    def __call__(self, x): return self
+f = F()
+""",
+    "an iterator that never ends": "import itertools\ndef f(x): return itertools.repeat(8)",
+    "pickles as the answer": "class P:\n    def __reduce__(self): return int, (8,)\ndef f(x): return P()",
+    "reports as the answer": "class P(list):\n    def __iter__(self): return iter([8])\ndef f(x): return P()",
+    "an import under the function's name": "from unittest.mock import _ANY as f",
+}
+PATCH_OURS = """
+import sys
+def patch(frame):
+    while frame is not None:
+        names = frame.f_globals
+        if str(names.get("__name__", "")).startswith("suture"):
+            if "FrameStream" in names:
+                true = names["FrameStream"].send
+                names["FrameStream"].send = lambda self, m, t=true: t(self, {**m, "passed": True})
+        frame = frame.f_back
+patch(sys._getframe())
+"""
+PATCHED = {
+    "patched builtins": """
+import builtins, math
+builtins.abs = builtins.round = lambda *a: 0
+builtins.AssertionError = builtins.isinstance = lambda *a: True
+math.fabs = abs
+def f(x): return 0
+""",
+    "its own abs": "def abs(x): return 0\ndef round(x, n=0): return 8\ndef f(x): return 0",
+    "patched exec": "import builtins\nbuiltins.exec = lambda *a, **k: None" + WRONG,
+    "patched json": """
+import json
+true = json.dumps
+json.dumps = lambda m, *a, **k: true({**m, "passed": True, "value": 8})
+def f(x): return 0
+""",
+    "patched modules of ours": f"{PATCH_OURS}{WRONG}",
+    "patched assert machinery": """
+import sys
+def trace(frame, event, arg):
+    if event == "exception": frame.f_trace_lines = False
+    return trace
+sys.settrace(trace)
+def f(x): return 0
+""",
+    "an import hook": """
+import sys
+class Hook:
+    def find_spec(self, name, path=None, target=None): print("asked", name)
+sys.meta_path.insert(0, Hook()); sys.modules["unittest"] = sys
+def f(x): return 0
+""",
+    "a planted conftest": "open('conftest.py', 'w').write('import os; os._exit(0)')\n"
+    "open('sitecustomize.py', 'w').write('import os; os._exit(0)')" + WRONG,
+}
+HUNT = (
+    "import gc, sys\n"
+    + TELL
+    + textwrap.dedent("""
+    def found():
+        frame = sys._getframe()
+        while frame is not None:
+            yield from list(frame.f_locals.values())
+            frame = frame.f_back
+        yield from gc.get_objects()
+    def forge():
+        for thing in found():
+            if type(thing) is dict and type(thing.get("nonce")) is str:
+                tell({"passed": True, "nonce": thing["nonce"]})
+                os._exit(0)
+""")
+)
+HUNTED = {
+    "hunts through frames and memory while loading": f"{HUNT}\nforge(){WRONG}",
+    "hunts through frames and memory when called": f"{HUNT}\ndef f(x): forge(); return 0",
+    "looks for the expected value in memory": """
+import gc, sys
+def f(x):
+    frame = sys._getframe()
+    while frame:
+        for v in list(frame.f_locals.values()):
+            if type(v) is str and "assert" in v and "== 8" in v: return 8
+        frame = frame.f_back
+    return 8 if any(type(o) is dict and o.get("source") for o in gc.get_objects()) else 0
+""",
+    "reads every file and descriptor": """
+import os
+def f(x):
+    for d, _, names in os.walk("/box"):
+        for n in names:
+            if b"f(" + b"3)" in open(os.path.join(d, n), "rb").read(): return 8
+    return 0
+""",
+}
+HANGS = {
+    "never ends": "def f(x):\n    while True: pass",
+    "a frame that is too long": "def f(x): return 'a' * (1 << 26)",
+}
+CORPUS = {**PRINTED, **ENDED, **OBJECTS, **PATCHED, **HUNTED, **HANGS}
+
+
+def in_a_class(code: str) -> str:
+    """The same trick behind a class, whose tests need live objects and so run in nonce mode."""
+    return f"{code}\nclass Box:\n    def get(self, x): return f(x)\n"
