@@ -1,0 +1,34 @@
+"""What every sandbox must do, as behaviours that any backend can be asked for.
+
+Yours, too. In a test module:
+
+    import pytest
+    from suture.sandbox.conformance import BEHAVIOURS, Conformance
+
+    @pytest.fixture(scope="module")
+    def conformance():
+        with Conformance(MySandbox) as suite:
+            yield suite
+
+    @pytest.mark.parametrize("behaviour", BEHAVIOURS, ids=str)
+    def test_conforms(conformance, behaviour):
+        conformance.check(behaviour)
+
+Without pytest: `python -m suture.sandbox.conformance my_package:MySandbox`. A behaviour about a limit is
+asked only of a sandbox that claims to enforce it. This room holds no attacks: a sandbox can conform and
+still leak.
+"""
+
+from suture.sandbox.conformance import conversations, endings, exchange, lifetimes, limits
+from suture.sandbox.conformance.behaviour import Behaviour, Conformance, NotClaimed, Subject, Violation
+
+__all__ = ["BEHAVIOURS", "Behaviour", "Conformance", "NotClaimed", "Subject", "Violation"]
+
+BEHAVIOURS: tuple[Behaviour, ...] = (
+    *endings.BEHAVIOURS,
+    *exchange.BEHAVIOURS,
+    *limits.BEHAVIOURS,
+    *conversations.BEHAVIOURS,
+    *lifetimes.BEHAVIOURS,
+)
+"""All of them."""

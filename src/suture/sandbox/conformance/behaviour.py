@@ -1,0 +1,194 @@
+"""What a behaviour is, and the small runner that tries them."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import textwrap
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from suture.errors import SutureError, UsageError
+from suture.sandbox.contract import ProgramLimits, RunRequest, RunResult, Sandbox
+from suture.sandbox.interpreter import own_interpreter
+
+__all__ = [
+    "Behaviour",
+    "Conformance",
+    "NotClaimed",
+    "Subject",
+    "Violation",
+    "as_program",
+    "code",
+    "demand",
+    "refused",
+    "shared_folder",
+    "shown",
+]
+
+PATIENCE_S = 120.0
+"""Seconds in which a behaviour must have shown itself; what hangs is a violation."""
+LONG = ProgramLimits(wall_s=60, cpu_s=60)
+
+
+class Violation(AssertionError):
+    """A sandbox does not do what the contract says."""
+
+
+class NotClaimed(Exception):
+    """A behaviour that this sandbox does not claim, so that it cannot be asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What is looked at.
+
+    Attributes:
+        sandbox: The sandbox; it has served other behaviours before.
+        another: Opens one more of the same kind, for what ends with closing it.
+    """
+
+    sandbox: Sandbox
+    another: Callable[[], Sandbox]
+
+    async def run(self, request: RunRequest) -> RunResult:
+        """Run a program in the sandbox."""
+        return await self.sandbox.run(request)
+
+
+Check = Callable[[Subject], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Behaviour:
+    """One thing that the contract says.
+
+    Attributes:
+        name: Its name.
+        about: What it says, in one sentence.
+        check: Tries it, and raises `Violation`.
+        limit: The limit that it is about, by its name in `ProgramLimits`; a sandbox that does not claim to
+            enforce that limit is not asked.
+    """
+
+    name: str
+    about: str
+    check: Check
+    limit: str = ""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def collected(checks: Iterable[Check], limits: Mapping[str, str] | None = None) -> tuple[Behaviour, ...]:
+    """Behaviours made of functions with docstrings.
+
+    Args:
+        checks: The functions.
+        limits: Name of a function -> the limit that it is about.
+    """
+    found = []
+    for check in checks:
+        name = check.__name__
+        about = (check.__doc__ or "").strip().partition("\n")[0]
+        found.append(Behaviour(name=name, about=about, check=check, limit=(limits or {}).get(name, "")))
+    return tuple(found)
+
+
+class Conformance:
+    """Tries behaviours against one kind of sandbox; a context.
+
+    One sandbox serves all of them, as it would in real use. It has an event loop of its own, so it is for use
+    where none is running, such as in a pytest test that is no coroutine.
+
+    Args:
+        open_sandbox: Opens a sandbox. It is called in a running event loop.
+    """
+
+    def __init__(self, open_sandbox: Callable[[], Sandbox]) -> None:
+        self._open = open_sandbox
+        self._runner = asyncio.Runner()
+        self._sandbox: Sandbox | None = None
+
+    def __enter__(self) -> Conformance:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._sandbox is not None:
+            self._runner.run(self._sandbox.close())
+        self._runner.close()
+
+    def check(self, behaviour: Behaviour) -> None:
+        """Try one behaviour.
+
+        Raises:
+            Violation: The sandbox does not behave so.
+            NotClaimed: It does not claim to.
+            SandboxUnavailable: It cannot be used here.
+        """
+        self._runner.run(self._check(behaviour))
+
+    async def _check(self, behaviour: Behaviour) -> None:
+        if self._sandbox is None:
+            self._sandbox = self._open()
+        able = await self._sandbox.capabilities()
+        if behaviour.limit and behaviour.limit not in able.limits:
+            raise NotClaimed(f"this sandbox does not claim to enforce {behaviour.limit}")
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await behaviour.check(Subject(sandbox=self._sandbox, another=self._open))
+        except TimeoutError as fault:
+            raise Violation(f"nothing after {PATIENCE_S:g} s") from fault
+
+
+@contextmanager
+def shared_folder() -> Iterator[Path]:
+    """A folder of the host's that all its users may change, with a file `text` that says `hello`."""
+    with tempfile.TemporaryDirectory(prefix="suture-conformance-") as folder:
+        path = Path(folder)
+        path.chmod(0o777)
+        (path / "text").write_text("hello")
+        (path / "text").chmod(0o666)
+        yield path
+
+
+def demand(condition: object, what: object) -> None:
+    """Raise a violation where a condition does not hold."""
+    if not condition:
+        raise Violation(str(what))
+
+
+async def refused(subject: Subject, request: RunRequest) -> None:
+    """A request must be refused with a `UsageError` (see `errors.py`), and nothing of it may run."""
+    try:
+        result = await subject.run(request)
+    except UsageError:
+        return
+    except SutureError as fault:
+        raise Violation(f"refused as {type(fault).__name__}, not as a UsageError: {fault}") from fault
+    raise Violation(f"it ran: {shown(result)}")
+
+
+def code(text: str, **fields: Any) -> RunRequest:
+    """A request for Python code."""
+    return RunRequest(python=textwrap.dedent(text), **{"limits": LONG, **fields})
+
+
+def as_program(text: str, **fields: Any) -> RunRequest:
+    """A request for a program: an interpreter that is started with this code."""
+    argv = (own_interpreter().executable, "-I", "-S", "-B", "-c", textwrap.dedent(text))
+    return RunRequest(argv=argv, **{"limits": LONG, **fields})
+
+
+def shown(result: RunResult) -> str:
+    """A result, short enough to read."""
+    return (
+        f"{result.status}, exit code {result.exit_code}, signal {result.signal}, "
+        f"stdout {result.stdout[-400:]!r}, stderr {result.stderr[-400:]!r}, files {sorted(result.files)}"
+    )

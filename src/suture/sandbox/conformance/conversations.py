@@ -1,0 +1,146 @@
+"""Talking with a running program, in frames."""
+
+from __future__ import annotations
+
+import asyncio
+
+from suture.errors import UsageError
+from suture.sandbox.conformance.behaviour import Subject, as_program, code, collected, demand, shown
+from suture.sandbox.contract import ProgramLimits
+
+__all__ = ["BEHAVIOURS"]
+
+ECHO = """
+    import sys
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    while head := source.read(4):
+        frame = source.read(int.from_bytes(head, "big"))
+        print("saw", len(frame), file=sys.stderr, flush=True)
+        sink.write(head + frame[::-1]); sink.flush()
+    open("out", "w").write("done")
+"""
+MOST_FRAME_BYTES = 64 << 20
+
+
+async def frames_go_both_ways(subject: Subject) -> None:
+    """Frames of any size arrive whole, both ways; at the end there are stderr and the collected files."""
+    for make in (code, as_program):
+        async with subject.sandbox.open(make(ECHO, collect=("out",))) as channel:
+            for frame in (b"abc", b"", b"x" * 3_000_000):
+                await channel.send(frame)
+                demand(await channel.receive(60) == frame[::-1], f"a frame of {len(frame)} bytes")
+            result = await channel.finish()
+        demand((result.status, result.stderr) == ("ok", b"saw 3\nsaw 0\nsaw 3000000\n"), shown(result))
+        demand(dict(result.files) == {"out": b"done"}, shown(result))
+
+
+async def two_at_once(subject: Subject) -> None:
+    """Two conversations at once do not mix."""
+    async with subject.sandbox.open(code(ECHO)) as first, subject.sandbox.open(code(ECHO)) as second:
+        for number in range(5):
+            await first.send(b"first %d" % number)
+            await second.send(b"second %d" % number)
+            demand(await second.receive(60) == (b"second %d" % number)[::-1], "the second")
+            demand(await first.receive(60) == (b"first %d" % number)[::-1], "the first")
+
+
+async def a_program_that_is_late(subject: Subject) -> None:
+    """No frame in time is `None`, and the program is dead: a `timeout`."""
+    async with subject.sandbox.open(as_program("import time; time.sleep(600)")) as channel:
+        demand(await channel.receive(0.3) is None, "a frame")
+        await channel.send(b"into the void")
+        demand(await channel.receive(1) is None, "a frame")
+        demand((await channel.finish()).status == "timeout", "the end")
+
+
+async def the_wall_clock(subject: Subject) -> None:
+    """`wall_s` covers the whole conversation."""
+    limits = ProgramLimits(wall_s=0.5)
+    async with subject.sandbox.open(as_program("import time; time.sleep(600)", limits=limits)) as channel:
+        demand(await channel.receive(60) is None, "a frame")
+        demand((await channel.finish()).status == "timeout", "the end")
+
+
+async def what_is_no_frame(subject: Subject) -> None:
+    """A length that no frame has is `None`, and the program is dead."""
+    text = "print('not a frame' * 100, flush=True); import time; time.sleep(600)"
+    async with subject.sandbox.open(code(text)) as channel:
+        demand(await channel.receive(30) is None, "a frame")
+        demand((await channel.finish()).status == "failed", "the end")
+
+
+async def half_a_frame(subject: Subject) -> None:
+    """A frame that breaks off is `None`."""
+    async with subject.sandbox.open(code("import os; os.write(1, b'\\0\\0\\0\\x09half')")) as channel:
+        demand(await channel.receive(30) is None, "a frame")
+        demand((await channel.finish()).status == "ok", "the end")
+
+
+async def a_program_that_hides(subject: Subject) -> None:
+    """A program that closes its stdout and goes on is ended."""
+    text = "import os, time; os.write(1, b'\\0\\0'); os.close(1); time.sleep(600)"
+    async with subject.sandbox.open(code(text)) as channel:
+        demand(await channel.receive(1) is None, "a frame")
+        result = await channel.finish()
+        demand(result.status in ("timeout", "failed"), shown(result))
+
+
+async def how_it_ended(subject: Subject) -> None:
+    """After `None`, `finish` tells the exit code or the signal."""
+    for text, status, number in (
+        ("raise SystemExit(7)", "failed", 7),
+        ("import os; os.kill(os.getpid(), 6)", "signalled", 6),
+    ):
+        async with subject.sandbox.open(as_program(text)) as channel:
+            demand(await channel.receive(30) is None, "a frame")
+            result = await channel.finish()
+        demand((result.status, result.exit_code or result.signal) == (status, number), shown(result))
+
+
+async def sending_to_the_dead(subject: Subject) -> None:
+    """Sending to a program that has ended does not fail."""
+    async with subject.sandbox.open(code("pass")) as channel:
+        await asyncio.sleep(0.3)
+        for _ in range(5):
+            await channel.send(b"x" * 200_000)
+        demand(await channel.receive(30) is None, "a frame")
+
+
+async def a_frame_that_is_too_long(subject: Subject) -> None:
+    """More than 64 MiB is no frame: sending it is a `UsageError`."""
+    async with subject.sandbox.open(code("pass")) as channel:
+        try:
+            await channel.send(bytes(MOST_FRAME_BYTES + 1))
+        except UsageError:
+            return
+    demand(False, "it was sent")
+
+
+async def finishing_ends_it(subject: Subject) -> None:
+    """A program that ignores the end of its stdin is ended by `finish`."""
+    async with subject.sandbox.open(as_program("import time; time.sleep(600)")) as channel:
+        demand((await channel.finish()).status == "timeout", "the end")
+
+
+async def finishing_lets_it_end(subject: Subject) -> None:
+    """`finish` lets a program end by itself when its stdin ends, and brings what it then says."""
+    text = "import sys; sys.stdin.read(); print('last words', file=sys.stderr); raise SystemExit(4)"
+    async with subject.sandbox.open(code(text)) as channel:
+        result = await channel.finish()
+    demand((result.exit_code, result.stderr) == (4, b"last words\n"), shown(result))
+
+
+async def leaving_with_unread_output(subject: Subject) -> None:
+    """Leaving a conversation whose program still prints holds nothing up."""
+    async with subject.sandbox.open(code("import os\nwhile True: os.write(1, b'x' * 65536)")):
+        await asyncio.sleep(0.2)
+    demand((await subject.run(code("pass"))).status == "ok", "the next run")
+
+
+BEHAVIOURS = collected(
+    (
+        *(frames_go_both_ways, two_at_once, a_program_that_is_late, the_wall_clock, what_is_no_frame),
+        *(half_a_frame, a_program_that_hides, how_it_ended, sending_to_the_dead, a_frame_that_is_too_long),
+        *(finishing_ends_it, finishing_lets_it_end, leaving_with_unread_output),
+    )
+)

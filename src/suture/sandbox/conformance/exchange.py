@@ -1,0 +1,249 @@
+"""Files, mounts and modules: what goes in, what comes out, what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from suture.errors import UsageError
+from suture.sandbox.conformance.behaviour import (
+    Subject,
+    as_program,
+    code,
+    collected,
+    demand,
+    refused,
+    shared_folder,
+    shown,
+)
+from suture.sandbox.contract import BOX, LIBRARY, Mount, ProgramLimits, RunRequest
+from suture.sandbox.interpreter import own_interpreter
+
+__all__ = ["BEHAVIOURS"]
+
+BAD_PATHS = (
+    *("", "/", "/etc/x", "..", "../x", "a/../x", "a/..", "./x", "a//b", "a/", "a\0b"),
+    *("n" * 256, "d/" * 2001 + "f", "\ud800"),
+)
+BAD_REQUESTS: tuple[dict[str, Any], ...] = (
+    {"argv": ()},
+    {"argv": ("",)},
+    {"argv": ("a", "b\0c")},
+    {"argv": ("a", "x" * (128 << 10))},
+    {"env": {"A": "b\0"}},
+    {"env": {"": "x"}},
+    {"env": {"A=B": "x"}},
+    {"python": "pass"},
+    {"modules": {"m.py": b""}},
+    {"files": {"a": b"", "a/b": b""}},
+    {"files": {"big": bytes(3 << 20)}, "limits": ProgramLimits(disk_mb=2)},
+)
+"""Fields beside `argv=("/bin/true",)`."""
+LIBRARY_FILES = {
+    "conforming/__init__.py": b"",
+    "conforming/first.py": b"from conforming.inner.second import VALUE\nseen = [VALUE]\n",
+    "conforming/inner/second.py": b"from __future__ import annotations\nVALUE = 42\n",
+}
+
+
+async def files_go_in(subject: Subject) -> None:
+    """A request's files lie below `BOX`, in folders that are made for them."""
+    files = {"a/b/c.txt": b"in", "empty": b"", "raw": bytes(range(256))}
+    text = """
+        import os
+        print(open("a/b/c.txt").read(), os.path.getsize("empty"), sum(open("raw", "rb").read()))
+    """
+    for make in (code, as_program):
+        result = await subject.run(make(text, files=files))
+        demand(result.stdout == b"in 0 32640\n", shown(result))
+
+
+async def odd_names(subject: Subject) -> None:
+    """Any name that Linux takes will do: other letters, line ends, no UTF-8, names that differ in case."""
+    names = ("ümläut", "a\nb", "\udcff", "-rf", "a", "A", "...", " ")
+    files = {name: str(number).encode() for number, name in enumerate(names)}
+    result = await subject.run(
+        code(
+            "import os; print(sorted(open(name).read() for name in os.listdir('.')))",
+            files=files,
+            collect=names,
+        )
+    )
+    demand(
+        result.stdout.decode().strip() == str([str(number) for number in range(len(names))]), shown(result)
+    )
+    demand(result.files == files, sorted(result.files))
+
+
+async def many_files(subject: Subject) -> None:
+    """Three thousand files are no trouble."""
+    files = {f"d{number % 40}/f{number}.py": b"x = 1\n" for number in range(3000)}
+    text = "import os; print(sum(len(names) for _, _, names in os.walk('.')))"
+    demand((await subject.run(code(text, files=files))).stdout == b"3000\n", "some are not there")
+
+
+async def scripts(subject: Subject) -> None:
+    """A file that begins with `#!` can be run."""
+    result = await subject.run(RunRequest(argv=("./script",), files={"script": b"#!/bin/sh\necho ran\n"}))
+    demand(result.stdout == b"ran\n", shown(result))
+
+
+async def files_come_out(subject: Subject) -> None:
+    """The files that were asked for come back as the program left them; what is not there does not."""
+    text = """
+        import os
+        open("given", "a").write("!")
+        os.mkdir("new"); open("new/made", "wb").write(bytes(range(256)) * 1000); open("not-asked", "w")
+    """
+    collect = ("given", "new/made", "untouched", "missing", "new", "given/below")
+    for make in (code, as_program):
+        result = await subject.run(make(text, files={"given": b"in", "untouched": b"u"}, collect=collect))
+        wanted = {"given": b"in!", "new/made": bytes(range(256)) * 1000, "untouched": b"u"}
+        demand(result.files == wanted, shown(result))
+
+
+async def only_regular_files_come_out(subject: Subject) -> None:
+    """Nothing but regular files comes back, and no link is followed on the way to one."""
+    text = """
+        import os
+        os.symlink("/etc/passwd", "link"); os.symlink("/etc", "folder"); os.mkfifo("fifo")
+        os.mkdir("real"); os.symlink("real", "alias"); open("real/file", "w").write("x")
+    """
+    collect = ("link", "folder/passwd", "fifo", "alias/file", "real/file", "real")
+    result = await subject.run(code(text, collect=collect))
+    demand((result.status, dict(result.files)) == ("ok", {"real/file": b"x"}), shown(result))
+
+
+async def files_that_are_too_large_stay(subject: Subject) -> None:
+    """More than 32 MiB does not come back."""
+    text = "open('huge', 'wb').truncate(40 << 20); open('small', 'w').write('x')"
+    result = await subject.run(code(text, collect=("huge", "small")))
+    demand(dict(result.files) == {"small": b"x"}, shown(result))
+
+
+async def files_come_out_of_a_failure(subject: Subject) -> None:
+    """Files also come back from a program that fails."""
+    result = await subject.run(code("open('x', 'w').write('x'); raise SystemExit(3)", collect=("x",)))
+    demand((result.exit_code, dict(result.files)) == (3, {"x": b"x"}), shown(result))
+
+
+async def bad_paths(subject: Subject) -> None:
+    """A path that is absolute, leads upwards, is empty or too long is a `UsageError`, in or out."""
+    for path in BAD_PATHS:
+        await refused(subject, RunRequest(argv=("/bin/true",), files={path: b""}))
+        await refused(subject, RunRequest(argv=("/bin/true",), collect=(path,)))
+
+
+async def bad_requests(subject: Subject) -> None:
+    """A request that makes no sense is a `UsageError`: no program, two at once, a NUL byte, too much."""
+    for fields in BAD_REQUESTS:
+        await refused(subject, RunRequest(**{"argv": ("/bin/true",), **fields}))
+
+
+async def bad_requests_to_talk(subject: Subject) -> None:
+    """A conversation is refused as a run is."""
+    try:
+        async with subject.sandbox.open(RunRequest(argv=("/bin/true",), files={"../x": b""})):
+            pass
+    except UsageError:
+        return
+    demand(False, "it started")
+
+
+async def mounts_are_shown(subject: Subject) -> None:
+    """A mount shows a host folder at its target; the program cannot write to it."""
+    text = """
+        print(open("/opt/shown/text").read())
+        for action in (lambda: open("/opt/shown/planted", "w"), lambda: open("/opt/shown/text", "a")):
+            try: action(); print("WROTE")
+            except OSError: print("refused")
+    """
+    with shared_folder() as folder:
+        mounts = (Mount(source=str(folder), target="/opt/shown"),)
+        for make in (code, as_program):
+            result = await subject.run(make(text, mounts=mounts))
+            demand(result.stdout == b"hello\nrefused\nrefused\n", shown(result))
+        kept = (folder / "text").read_text() == "hello"
+        demand(kept, "the host's file has changed")
+
+
+async def mounts_are_not_kept(subject: Subject) -> None:
+    """A mount of one request is not shown to the next."""
+    with shared_folder() as folder:
+        await subject.run(code("pass", mounts=(Mount(source=str(folder), target="/opt/shown"),)))
+        result = await subject.run(code("import os; print(os.path.exists('/opt/shown/text'))"))
+    demand(result.stdout == b"False\n", shown(result))
+
+
+async def bad_mounts(subject: Subject) -> None:
+    """A mount on a folder of the sandbox's own, of nothing, or below another mount is a `UsageError`."""
+    for target in ("relative", "/", BOX, f"{BOX}/x", "/tmp", "/proc/x", "/etc", "/dev/shm", "/a/../b", "/a/"):
+        await refused(subject, code("pass", mounts=(Mount(source="/usr/lib", target=target),)))
+    await refused(subject, code("pass", mounts=(Mount(source="/no/such/thing", target="/opt/x"),)))
+    with shared_folder() as folder:
+        outer = Mount(source=str(folder), target="/opt/tree")
+        inner = Mount(source="/usr/lib", target="/opt/tree/inner")
+        await refused(subject, code("pass", mounts=(outer, inner)))
+
+
+async def modules_are_there(subject: Subject) -> None:
+    """Python code imports the request's modules, and finds them fresh each time."""
+    text = "from conforming.first import seen; seen.append(len(seen)); print(seen)"
+    for _ in range(2):
+        result = await subject.run(code(text, modules=LIBRARY_FILES))
+        demand((result.stdout, result.stderr) == (b"[42, 1]\n", b""), shown(result))
+
+
+async def modules_are_not_kept(subject: Subject) -> None:
+    """One request's modules are not there for the next, and lie nowhere but under `LIBRARY`."""
+    await subject.run(code("import conforming", modules=LIBRARY_FILES))
+    result = await subject.run(code("import conforming"))
+    demand((result.status, b"ModuleNotFoundError" in result.stderr) == ("failed", True), shown(result))
+    result = await subject.run(code("import os; print(os.listdir('.'))", modules=LIBRARY_FILES))
+    demand(result.stdout in (b"[]\n", f"['{LIBRARY}']\n".encode()), shown(result))
+
+
+async def preloading_shows_nowhere(subject: Subject) -> None:
+    """A program runs the same with code that was run ahead of it as without."""
+    text = (
+        b"import os, sys; print(__name__, __file__, sys.argv, sys.path[0], sorted(os.environ), os.getcwd())"
+    )
+    plain = RunRequest(
+        argv=(own_interpreter().executable, "-m", "program", "a b"),
+        files={"program.py": text},
+        limits=ProgramLimits(wall_s=60),
+    )
+    first = await subject.run(plain)
+    demand(first.status == "ok", shown(first))
+    for _ in range(2):
+        ahead = await subject.run(replace(plain, preload="import statistics"))
+        demand((ahead.status, ahead.stdout) == (first.status, first.stdout), shown(ahead))
+
+
+async def preloading_that_fails(subject: Subject) -> None:
+    """Code that fails when it is run ahead does the program no harm."""
+    request = RunRequest(
+        argv=(own_interpreter().executable, "-m", "program"),
+        files={"program.py": b"print('ran')"},
+        preload="raise SystemExit('never ready')",
+        limits=ProgramLimits(wall_s=60),
+    )
+    for _ in range(2):
+        result = await subject.run(request)
+        demand((result.status, result.stdout) == ("ok", b"ran\n"), shown(result))
+
+
+BEHAVIOURS = collected(
+    (
+        *(files_go_in, odd_names, many_files, scripts, files_come_out, only_regular_files_come_out),
+        *(
+            files_that_are_too_large_stay,
+            files_come_out_of_a_failure,
+            bad_paths,
+            bad_requests,
+            bad_requests_to_talk,
+        ),
+        *(mounts_are_shown, mounts_are_not_kept, bad_mounts, modules_are_there, modules_are_not_kept),
+        *(preloading_shows_nowhere, preloading_that_fails),
+    )
+)

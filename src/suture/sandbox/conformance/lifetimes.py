@@ -1,0 +1,235 @@
+"""What is left of a run, runs at once, closing, and what a sandbox says of itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from suture.sandbox.conformance.behaviour import (
+    LONG,
+    Subject,
+    as_program,
+    code,
+    collected,
+    demand,
+    shared_folder,
+    shown,
+)
+from suture.sandbox.contract import LEVELS, LIMITS, RunRequest
+
+__all__ = ["BEHAVIOURS"]
+
+LEAVE = """
+    import builtins, os, socket, sys, time
+    builtins.left = True; sys.modules["left_behind"] = sys
+    os.environ["LEFT"] = "x"; os.umask(0); os.chdir("/")
+    for folder in ("/box", "/tmp", "/dev/shm"): open(folder + "/left", "w").write("x")
+    if os.fork() == 0:
+        os.setsid()
+        hidden = socket.socket(socket.AF_UNIX); hidden.bind("\\0left-behind"); hidden.listen()
+        tcp = socket.create_server(("127.0.0.1", 7011))
+        open("/tmp/listening", "w")
+        time.sleep(600)
+    while not os.path.exists("/tmp/listening"): time.sleep(0.01)
+"""
+
+
+async def nothing_is_left(subject: Subject) -> None:
+    """A run starts from nothing: no file, module, variable or setting of an earlier one is there."""
+    look = """
+        import os, sys
+        kept = [hasattr(__builtins__, "left"), "left_behind" in sys.modules, "LEFT" in os.environ]
+        print(kept, os.umask(0o22), os.getcwd(), [os.listdir(f) for f in ("/box", "/tmp", "/dev/shm")])
+    """
+    for make in (code, as_program):
+        demand((await subject.run(make(LEAVE))).status == "ok", "the run that leaves things")
+        result = await subject.run(make(look))
+        demand(result.stdout == b"[False, False, False] 18 /box [[], [], []]\n", shown(result))
+
+
+async def nobody_is_left(subject: Subject) -> None:
+    """What a program started ends with it, whatever session it is in."""
+    look = """
+        import socket
+        with socket.socket(socket.AF_UNIX) as client:
+            try: client.connect("\\0left-behind"); print("it lives")
+            except OSError: pass
+        try: socket.create_connection(("127.0.0.1", 7011), 1); print("it lives")
+        except OSError: pass
+        with socket.create_server(("127.0.0.1", 7011)): print("free")
+    """
+    for make in (code, as_program):
+        demand((await subject.run(make(LEAVE))).status == "ok", "the run that leaves somebody")
+        result = await subject.run(make(look))
+        demand(result.stdout == b"free\n", shown(result))
+
+
+async def an_ended_program_does_not_wait(subject: Subject) -> None:
+    """A program ends when it exits, though a child of its holds its output open."""
+    result = await subject.run(RunRequest(argv=("/bin/sh", "-c", "sleep 600 & echo ended"), limits=LONG))
+    demand((result.status, result.stdout) == ("ok", b"ended\n"), shown(result))
+
+
+async def many_at_once(subject: Subject) -> None:
+    """Runs at once do not mix."""
+    text = """
+        import os, sys
+        open("x", "w").write(sys.stdin.read())
+        print(open("x").read(), os.listdir("."))
+    """
+    requests = [make(text, stdin=str(number).encode()) for number in range(4) for make in (code, as_program)]
+    results = await asyncio.gather(*(subject.run(request) for request in requests))
+    wanted = [b"%d ['x']\n" % (number // 2) for number in range(8)]
+    demand([result.stdout for result in results] == wanted, [shown(result) for result in results])
+
+
+async def runs_at_once_do_not_meet(subject: Subject) -> None:
+    """Runs at once share no port, no abstract socket, no folder and no process."""
+    hold = """
+        import os, socket, sys
+        hidden = socket.socket(socket.AF_UNIX); hidden.bind("\\0meeting")
+        tcp = socket.create_server(("127.0.0.1", 7012)); open("/dev/shm/mine", "w")
+        os.write(1, b"\\0\\0\\0\\2on"); sys.stdin.read()
+    """
+    async with subject.sandbox.open(code(hold)) as first, subject.sandbox.open(code(hold)) as second:
+        demand([await first.receive(60), await second.receive(60)] == [b"on", b"on"], "one could not start")
+        result = await subject.run(
+            code("""
+                import os, signal
+                for name in os.listdir("/proc"):
+                    if name.isdigit() and int(name) not in (1, os.getpid(), os.getppid()):
+                        try: os.kill(int(name), 9); print("killed", name)
+                        except OSError: pass
+                print(os.listdir("/dev/shm"))
+            """)
+        )
+        demand(result.stdout == b"[]\n", shown(result))
+        for channel in (first, second):
+            demand((await channel.finish()).status == "ok", "one that was held has fallen")
+
+
+async def cancelling_ends_a_run(subject: Subject) -> None:
+    """A run that is cancelled ends at once, and the sandbox goes on."""
+    running = asyncio.create_task(subject.run(as_program("import time; time.sleep(600)")))
+    await asyncio.sleep(0.5)
+    running.cancel()
+    await asyncio.wait([running])
+    demand(running.cancelled(), "it was not cancelled")
+    demand((await subject.run(code("print(1)"))).stdout == b"1\n", "the next run")
+
+
+async def cancelling_a_start_does_no_harm(subject: Subject) -> None:
+    """A run may be cancelled at any moment of its start."""
+    for step in range(6):
+        running = asyncio.create_task(subject.run(code("pass")))
+        await asyncio.sleep(0.004 * step)
+        running.cancel()
+        await asyncio.wait([running])
+    demand((await subject.run(code("print(1)"))).stdout == b"1\n", "the next run")
+
+
+async def killing_everything_in_reach(subject: Subject) -> None:
+    """A program that kills all it can reach ends itself, and the sandbox goes on."""
+    result = await subject.run(as_program("import os, time; os.kill(-1, 9); os.kill(1, 9); print('alive')"))
+    demand(result.status in ("ok", "failed", "signalled"), shown(result))
+    demand((await subject.run(code("print(1)"))).stdout == b"1\n", "the next run")
+
+
+async def closing_ends_what_runs(subject: Subject) -> None:
+    """Closing a sandbox ends what runs in it, as `signalled`; it may be closed twice."""
+    another = subject.another()
+    running = asyncio.create_task(another.run(as_program("import time; time.sleep(600)")))
+    await asyncio.sleep(2)
+    await another.close()
+    await another.close()
+    demand((await running).status == "signalled", shown(await running))
+
+
+async def closing_leaves_nothing_open(subject: Subject) -> None:
+    """A sandbox that is closed holds no descriptor and no task of the host's."""
+    folder = "/proc/self/fd"
+    if not os.path.isdir(folder):  # noqa: PTH112, ASYNC240 - no disk is waited for
+        return
+    for turn in range(2):  # the first may load what stays
+        files, tasks = len(os.listdir(folder)), asyncio.all_tasks()  # noqa: PTH208
+        another = subject.another()
+        demand((await another.run(code("pass"))).status == "ok", "a run")
+        await another.close()
+        await asyncio.sleep(0.05)
+        left = {task for task in asyncio.all_tasks() - tasks if not task.done()}
+        demand(not left, f"tasks: {left}")
+        if turn:
+            more = len(os.listdir(folder)) - files  # noqa: PTH208
+            demand(more <= 0, f"{more} descriptors are left open")
+
+
+async def closing_what_was_never_used(subject: Subject) -> None:
+    """A sandbox that has done nothing can be closed."""
+    another = subject.another()
+    await another.close()
+    await another.close()
+
+
+async def it_says_what_it_can(subject: Subject) -> None:
+    """What a sandbox says of itself makes sense, and is the same each time."""
+    able = await subject.sandbox.capabilities()
+    demand(able == await subject.sandbox.capabilities(), "it changes its mind")
+    demand(able.level in LEVELS, able.level)
+    demand("python" in able.languages, able.languages)
+    demand(able.limits <= set(LIMITS), able.limits - set(LIMITS))
+    demand({*able.limits, *able.missing} == set(LIMITS), "limits and missing limits are not all limits")
+    demand((able.total_memory != "none") == ("total_memory_mb" in able.limits), f"total memory: {able}")
+    demand({"wall_s", "output_bytes"} <= able.limits, "no sandbox can do without these limits")
+    demand(subject.sandbox.name.strip() == subject.sandbox.name != "", "its name")
+
+
+async def the_host_is_not_written_to(subject: Subject) -> None:
+    """A program writes nothing to the host's folders, though all users may."""
+    with shared_folder() as folder:
+        await subject.run(code(f"try: open({str(folder / 'planted')!r}, 'w')\nexcept OSError: pass"))
+        demand([path.name for path in folder.iterdir()] == ["text"], "it wrote a file on the host")
+
+
+async def the_host_is_not_read(subject: Subject) -> None:
+    """A program reads nothing of the host's folders, though all users may."""
+    with shared_folder() as folder:
+        path = str(folder / "text")
+        result = await subject.run(
+            code(f"try: print(open({path!r}).read())\nexcept OSError: print('refused')")
+        )
+    demand(result.stdout == b"refused\n", shown(result))
+
+
+async def there_is_no_network(subject: Subject) -> None:
+    """A program reaches nothing but its own loopback."""
+    text = """
+        import socket
+        for address in (("192.0.2.1", 80), ("10.0.0.1", 80), ("169.254.169.254", 80)):
+            try: socket.create_connection(address, 1); print("reached", address)
+            except OSError: pass
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            socket.create_connection(server.getsockname()); print("own loopback")
+    """
+    result = await subject.run(code(text))
+    demand(result.stdout == b"own loopback\n", shown(result))
+
+
+BEHAVIOURS = collected(
+    (
+        *(
+            nothing_is_left,
+            nobody_is_left,
+            an_ended_program_does_not_wait,
+            many_at_once,
+            runs_at_once_do_not_meet,
+        ),
+        *(cancelling_ends_a_run, cancelling_a_start_does_no_harm, killing_everything_in_reach),
+        *(
+            closing_ends_what_runs,
+            closing_leaves_nothing_open,
+            closing_what_was_never_used,
+            it_says_what_it_can,
+        ),
+        *(the_host_is_not_written_to, the_host_is_not_read, there_is_no_network),
+    )
+)
