@@ -114,6 +114,14 @@ def test_the_address_is_for_models_of_its_provider_alone() -> None:
         open_models(settings)  # the address of another's server is no stand-in for the key
 
 
+def test_a_given_model_of_another_provider_does_not_inherit_the_address() -> None:
+    settings = Settings(model=ModelSettings(name="local:x", base_url=NOWHERE))  # perhaps the project's wish
+    with pytest.raises(PrerequisiteError, match="OPENAI_API_KEY"):
+        open_models(settings, "openai:m")
+    own = Settings(model=ModelSettings(name="openai:x", base_url=NOWHERE))
+    assert open_models(own, "openai:m").for_role("coder").model.name == "openai:m"
+
+
 def test_a_role_with_a_model_that_is_not_there_is_said_at_once() -> None:
     with pytest.raises(UsageError, match="'critical' is not of the form"):
         open_models(roles(critic="critical"))

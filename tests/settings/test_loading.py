@@ -195,6 +195,8 @@ ADDRESS = '[model]\nbase_url = "http://user:hunter2@elsewhere.test/v1"\n'
         ({**OPENAI, "SUTURE_KEYS_OPENAI": "sk-1"}, "environment SUTURE_KEYS_OPENAI"),
         ({"SUTURE_MODEL": "groq:x"}, "your key for 'groq'"),
         ({"SUTURE_MODEL": "ollama:x", "OLLAMA_API_KEY": "k"}, "your key for 'ollama'"),
+        ({"SUTURE_MODEL": "qwen:x", "QWEN_API_KEY": "k"}, "environment QWEN_API_KEY"),
+        ({"SUTURE_MODEL": "auto", "OLLAMA_API_KEY": "k"}, "your key for 'auto'"),
     ],
 )
 @pytest.mark.parametrize("file", ["suture.toml", ".env"])

@@ -53,9 +53,17 @@ def choose_model(settings: Settings) -> tuple[str, str]:
 
 
 def with_chosen_model(settings: Settings, given: str | None = None) -> Settings:
-    """The settings with a model's name in place of `auto`: the given one, else what `auto` means here."""
+    """The settings with a model's name in place of `auto`: the given one, else what `auto` means here.
+
+    `model.base_url` was said, and checked against sending a key astray, for the provider in `model.name`
+    (`auto` may become Ollama), so a given model of another provider does not inherit it.
+    """
     name = given or choose_model(settings)[0]
-    return settings.model_copy(update={"model": settings.model.model_copy(update={"name": name})})
+    before, now = (text.partition(":")[0] for text in (settings.model.name, name))
+    update: dict[str, object] = {"name": name}
+    if now != before and (before, now) != (AUTO, "ollama"):
+        update["base_url"] = None
+    return settings.model_copy(update={"model": settings.model.model_copy(update=update)})
 
 
 def detect_models(settings: Settings) -> Iterator[Detected]:
