@@ -1,11 +1,11 @@
-"""QuixBugs healed by search alone: plausible and correct apart, seconds, candidates, and no token.
+"""QuixBugs healed by search alone: plausible and correct apart, seconds, candidates, no token.
 
     SUTURE_DATA=... python benchmarks/quixbugs.py [PROGRAM ...] [--json FILE]
 
 Wanted: `SUTURE_DATA`, a folder with `quixbugs/tasks.jsonl.gz`. A record's tests play the user's failing suite,
-as a pytest file that may run for 10 s. After a run has ended, its repair is compared with the reference on inputs that the run never
-saw: values near those of the tests, and random graphs where the tests make objects. Inputs on which the
-reference raises or does not end in time are outside its domain and do not count.
+as a pytest file that may run for 10 s. After a run has ended, its repair is compared with the reference on
+inputs that the run never saw: values near those of the tests, and random graphs where the tests make objects.
+Inputs on which the reference raises or does not end in time are outside its domain and do not count.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ WANTED = 500
 """Inputs asked for; at least `ENOUGH` must be in the domain."""
 ENOUGH = 200
 GRADER_SEED = 20261
+REACH = 400
 COMMAND = ("python", "-m", "pytest", "-q")
 SHIM = ("_approx", "pytest")
 
@@ -123,7 +124,7 @@ async def _healed(folder: Path, settings: Settings, sandbox: Sandbox) -> Result 
 
 
 def _times(settings: Settings) -> tuple[dict[str, Any], float, float]:
-    """What the search said; seconds from the start of a run to its last decision, and from there to its end."""
+    """What the search said; seconds of a run to its last decision, and from there to its end."""
     ledger = max((settings.paths.home / "runs").glob("*/ledger.jsonl"), key=lambda path: path.stat().st_mtime)
     events = read_ledger(ledger).events
     search = next((dict(event.data) for event in events if event.kind == "search.finished"), {})
@@ -159,7 +160,9 @@ async def _calls(command: TestCommand, path: str, name: str, text: str) -> list[
     seen = (await locate(command, [path], (), 60)).calls
     texts = [call.arguments for call in seen if call.function == name]
     seeds = read_arguments(list(dict.fromkeys(texts)))
-    return [(path, name, repr(new)) for new in inputs_near(seeds, WANTED, random.Random(GRADER_SEED))]
+    return [
+        (path, name, repr(new)) for new in inputs_near(seeds, WANTED, random.Random(GRADER_SEED), reach=REACH)
+    ]
 
 
 def _instead(path: str, old: str, new: str) -> Proposal:

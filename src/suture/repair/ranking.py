@@ -23,7 +23,7 @@ __all__ = ["Difference", "Repair", "rank_repairs"]
 MOST_COMPARED = 16
 INPUTS = 60
 COMPARE_S = 6.0
-WARNED = 0.55
+WARNED = 0.4
 """What each warning leaves of a score."""
 EXAMPLE = 0.2
 """What a broken example of a docstring leaves of it."""

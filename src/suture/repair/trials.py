@@ -73,6 +73,8 @@ class Spectrum:
         collect_s: CPU seconds until then.
         errors: Files that could not be collected.
         calls: Calls out of the tests.
+        collected: Ids of all tests, in their order.
+        known: Ids of tests that fail when all are run in their order; empty where that is not known.
     """
 
     tests: tuple[TestRun, ...] = ()
@@ -80,11 +82,14 @@ class Spectrum:
     collect_s: float = 0.0
     errors: int = 0
     calls: tuple[Call, ...] = ()
+    collected: tuple[str, ...] = ()
+    known: frozenset[str] = frozenset()
 
     @property
     def failing(self) -> tuple[TestRun, ...]:
-        """Tests that fail."""
-        return tuple(test for test in self.tests if test.failed)
+        """Tests that fail; of those that fail only when they are run alone, none."""
+        failed = tuple(test for test in self.tests if test.failed)
+        return tuple(test for test in failed if test.id in self.known) or failed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +154,7 @@ async def locate(
         lines = {path: frozenset(numbers) for path, numbers in entry["lines"].items()}
         if "test" not in entry:
             spectrum = {"imported": lines, "collect_s": entry["seconds"], "errors": entry["errors"]}
+            spectrum["collected"] = tuple(entry["collected"])
             continue
         tests.append(
             TestRun(
@@ -159,7 +165,7 @@ async def locate(
                 frames=tuple((path, line) for path, line in entry["frames"]),
             )
         )
-    return Spectrum(tests=tuple(tests), calls=tuple(calls), **spectrum)
+    return Spectrum(tests=tuple(tests), calls=tuple(calls), known=frozenset(failing), **spectrum)
 
 
 async def screen(
@@ -187,15 +193,17 @@ async def screen(
     Raises:
         SandboxError: The wall failed.
     """
-    limits = {t.id: least_s if t.outcome == "timeout" else least_s + t.seconds for t in spectrum.tests}
-    by_time = sorted(spectrum.tests, key=lambda test: test.seconds)
+    ran = [test for test in spectrum.tests if test.outcome != "skipped"]
+    limits = {t.id: least_s if t.outcome == "timeout" else least_s + t.seconds for t in ran}
+    by_time = sorted(spectrum.failing, key=lambda test: test.seconds)
     job = {
         "mode": "screen",
         "files": list(texts),
         "texts": dict(texts),
-        "failing": [test.id for test in by_time if test.failed],
-        "passing": [test.id for test in by_time if test.outcome == "passed"],
+        "failing": [test.id for test in by_time],
+        "all": [test for test in spectrum.collected if test in limits],
         "limits": limits,
+        "least_s": least_s,
         "collect_s": spectrum.collect_s,
         "mutants": [
             {"path": p.path, "edits": [[e.start, e.end, e.text] for e in p.edits], "swap": p.swap}
@@ -233,7 +241,14 @@ async def compare(
         SandboxError: The wall failed.
     """
     job = {
-        **{"mode": "compare", "files": list(texts), "texts": dict(texts), "limits": {}, "call_s": CALL_S},
+        **{
+            "mode": "compare",
+            "files": list(texts),
+            "texts": dict(texts),
+            "limits": {},
+            "least_s": 0.0,
+            "call_s": CALL_S,
+        },
         "calls": [list(call) for call in calls],
         "mutants": [
             {"path": p.path, "edits": [[e.start, e.end, e.text] for e in p.edits]} for p in proposals

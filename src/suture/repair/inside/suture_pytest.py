@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         mutate_file,
         quiet_of,
         restore_file,
-        try_tests,
+        try_candidate,
         verdict_line,
     )
 else:  # behind the wall these files stand alone
@@ -39,7 +39,7 @@ else:  # behind the wall these files stand alone
         mutate_file,
         quiet_of,
         restore_file,
-        try_tests,
+        try_candidate,
         verdict_line,
     )
 
@@ -85,10 +85,11 @@ class Trials:
 
         try:
             mutate_file(self.job["texts"], mutant)
-            answer = in_fork(act, quiet_of(self.job), through=Child)
+            # Its own forks watch the tests; here nothing may be said until they are done.
+            answer = in_fork(act, 60 + 10 * quiet_of(self.job), through=Child)
         except Child:
             self._write = became_child[0]
-            limit_cpu(max(2.0, 10 * self.job["collect_s"]))
+            limit_cpu(max(2.0, 10 * self.job["collect_s"]))  # for the collection; forks set their own
             for name, module in list(sys.modules.items()):
                 if self.tracer.path_of(getattr(module, "__file__", None) or "") is not None:
                     del sys.modules[name]
@@ -144,38 +145,41 @@ class Trials:
                 trace = trace.tb_next
 
     def _try_here(self, items: dict[str, Any]) -> None:
-        if self.errors:
-            self._write(b"f")
-            os._exit(0)
-        if not self.job["failing"]:  # the project could not be collected before
-            self.job["failing"] = list(items)
-        try_tests(self.job, lambda test: self._run(items[test]) if test in items else False, self._write)
-        os._exit(0)
+        """Try the candidate that this process has collected."""
+        words, ended = b"f", True
+        if not self.errors:
+            if not self.job["failing"]:  # the project could not be collected before
+                self.job["failing"] = self.job["all"] = list(items)
+            words, ended = try_candidate(self.job, lambda write: True, partial(self._run_named, items))
+        self._write(words if ended else words + b"L")
+
+    def _run_named(self, items: dict[str, Any], test: str) -> bool | None:
+        return self._run(items[test]) if test in items else False
 
     def _screen(self, items: dict[str, Any]) -> None:
         texts = self.job["texts"]
         swapper = Swapper(texts)
         gc.collect()
         gc.freeze()
+
+        def prepare(path: str, text: str, write: Any) -> bool:
+            try:
+                swapped = swapper.swap(path, text)
+            except (SyntaxError, ValueError):
+                return False
+            if not swapped:
+                write(b"u")
+            return swapped
+
         for number, mutant in enumerate(self.job["mutants"]):
             if not mutant["swap"]:
                 continue
             if self._is_late():
                 return
             text = mutate_file(texts, mutant)
-
-            def act(write: Any, mutant: dict[str, Any] = mutant, text: str = text) -> None:
-                try:
-                    supported = swapper.swap(mutant["path"], text)
-                except (SyntaxError, ValueError):
-                    return
-                if not supported:
-                    write(b"u")
-                    return
-                try_tests(self.job, lambda test: self._run(items[test]) if test in items else False, write)
-
-            words, ended = in_fork(act, quiet_of(self.job))
-            self.report.write(verdict_line(number, words, ended))
+            ready = partial(prepare, mutant["path"], text)
+            result = try_candidate(self.job, ready, partial(self._run_named, items))
+            self.report.write(verdict_line(number, *result))
             restore_file(texts, mutant["path"])
 
     def _compare(self) -> None:

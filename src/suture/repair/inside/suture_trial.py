@@ -19,8 +19,6 @@ from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-LEAST_S = 0.08
-"""CPU seconds that each test may use at least."""
 SLACK_S = 4.0
 """Wall-clock seconds without a word, beyond a test's own, after which a trial is killed."""
 MOST_INPUTS = 60
@@ -182,25 +180,56 @@ def restore_file(texts: dict[str, str], path: str) -> None:
         file.write(texts[path].encode("utf-8", "surrogatepass"))
 
 
-def try_tests(job: dict[str, Any], run: Callable[[str], bool | None], write: Callable[[bytes], None]) -> None:
-    """Run the tests on a candidate: those that fail first, one byte each.
+def try_candidate(
+    job: dict[str, Any],
+    prepare: Callable[[Callable[[bytes], None]], bool],
+    run: Callable[[str], bool | None],
+) -> tuple[bytes, bool]:
+    """Run the tests on a candidate: in one fork those that fail, in another all of them in their own order.
 
-    Writes `P` for a failing test that passes now and `f` for one that does not, `|` when all of them pass,
-    then `b` for a test that passed and does not, and `.` when all of those pass too.
+    Args:
+        job: Names the tests.
+        prepare: Puts the candidate into the fork; false where that cannot be done.
+        run: Runs a test.
+
+    Returns:
+        `P` for a failing test that passes now, `f` for one that does not, `|` when all of those pass, then
+        `b` for a test that fails among all of them, and `.` when none does; and whether the end was reached.
     """
+
+    def failing(write: Callable[[bytes], None]) -> None:
+        if prepare(write):
+            _try_failing(job, run, write)
+
+    def every(write: Callable[[bytes], None]) -> None:
+        if prepare(write):
+            _try_all(job, run, write)
+
+    words, ended = in_fork(failing, quiet_of(job))
+    if ended and words.endswith(b"|"):
+        more, ended = in_fork(every, quiet_of(job))
+        words += more
+    return words, ended
+
+
+def _try_failing(
+    job: dict[str, Any], run: Callable[[str], bool | None], write: Callable[[bytes], None]
+) -> None:
     failed = 0
     for test in job["failing"]:
-        limit_cpu(job["limits"].get(test, LEAST_S))
+        limit_cpu(job["limits"].get(test, job["least_s"]))
         fine = run(test)
         write(b"P" if fine else b"f")
         failed += not fine
         if failed >= FAILED_AT_MOST:
             return
-    if failed:
-        return
-    write(b"|")
-    for test in job["passing"]:
-        limit_cpu(job["limits"].get(test, LEAST_S))
+    if not failed:
+        write(b"|")
+
+
+def _try_all(job: dict[str, Any], run: Callable[[str], bool | None], write: Callable[[bytes], None]) -> None:
+    for test in job["all"]:
+        limit_cpu(job["limits"].get(test, job["least_s"]))
         if run(test) is False:
             write(b"b")
             return
@@ -209,7 +238,7 @@ def try_tests(job: dict[str, Any], run: Callable[[str], bool | None], write: Cal
 
 def quiet_of(job: dict[str, Any]) -> float:
     """Seconds of silence that are too long for any test of a job."""
-    longest: float = max([LEAST_S, *job["limits"].values()])
+    longest: float = max([0.0, *job["limits"].values()])
     return SLACK_S + 4 * longest
 
 
@@ -222,7 +251,7 @@ def verdict_line(number: int, words: bytes, ended: bool) -> dict[str, Any]:
         "broken": words.count(b"b"),
         "plausible": words.endswith(b"."),
         "unsupported": b"u" in words,
-        "late": not ended,
+        "late": not ended or b"L" in words,
     }
 
 

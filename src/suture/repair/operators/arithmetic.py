@@ -152,6 +152,20 @@ def _missing_term(node: ast.AST, view: View) -> Iterator[Change]:
             yield instead(view, node, f"{text} * {other}", 0.6 * weight)
 
 
+def _missing_part(node: ast.AST, view: View) -> Iterator[Change]:
+    """A list that lacks another list in front of it or behind it."""
+    names, parent = view.names(node), view.parent(node)
+    if not isinstance(node, ast.expr) or not isinstance(parent, (ast.Return, ast.Assign, ast.Call)):
+        return
+    if kind_of(node, names) != "sequence" or isinstance(getattr(node, "ctx", ast.Load()), ast.Store):
+        return
+    text = view.text(node)
+    for other, fit in names.like("sequence", view.statement_of(node).lineno):
+        if other != text:
+            yield instead(view, node, f"{other} + {text}", fit)
+            yield instead(view, node, f"{text} + {other}", fit)
+
+
 def _may_be_number(node: ast.expr, view: View) -> bool:
     if isinstance(node, ast.Constant):
         return type(node.value) is int and not isinstance(view.parent(node), ast.UnaryOp)
@@ -169,6 +183,7 @@ def _tight(view: View, node: ast.expr, *, sums: bool = False) -> str:
 
 
 COUNTED = (ast.Name, ast.Constant, ast.BinOp, ast.Call, ast.Attribute, ast.Subscript)
+LISTS = (ast.Name, ast.List, ast.ListComp)
 OPERATORS = (
     Operator(name="arithmetic sign", prior=0.7, nodes=(ast.BinOp, ast.AugAssign), changes=_sign),
     Operator(name="operand", prior=0.5, nodes=(ast.BinOp,), changes=_operand),
@@ -176,4 +191,5 @@ OPERATORS = (
     Operator(name="off by one", prior=0.7, nodes=COUNTED, changes=_off_by_one),
     Operator(name="constant", prior=0.6, nodes=(ast.Constant,), changes=_constant),
     Operator(name="missing term", prior=0.35, nodes=OPERANDS, changes=_missing_term),
+    Operator(name="missing part", prior=0.35, nodes=LISTS, changes=_missing_part),
 )
