@@ -94,25 +94,30 @@ def _changed(value: Any, draw: random.Random, pool: Sequence[Any]) -> Any:
 
 
 def _changed_items(items: list[Any], draw: random.Random, pool: Sequence[Any]) -> list[Any]:
-    alike = [item for item in pool if items and type(item) is type(items[0])]
-    how = draw.choice(("drop", "twice", "change", "insert", "swap", "short"))
     at = draw.randrange(len(items)) if items else 0
+    one = items[at] if items else None
+    alike = [item for item in pool if items and type(item) is type(one)]
+    how = draw.choice(("drop", "twice", "change", "insert", "swap", "short"))
     if how == "drop" and items:
         del items[at]
     elif how == "twice" and items:
         items.insert(at, items[draw.randrange(len(items))])
     elif how == "insert" and alike:
-        items.insert(at, draw.choice(alike)[:1] if isinstance(items[0], str) else draw.choice(alike))
+        items.insert(at, _fitting(draw.choice(alike), one))
     elif how == "swap" and len(items) > 1:
         other = draw.randrange(len(items))
         items[at], items[other] = items[other], items[at]
     elif how == "short" and items:
         items = items[: draw.randint(0, len(items))]
     elif items:
-        one = items[at]
         single = isinstance(one, str) and len(one) == 1
-        items[at] = draw.choice(alike)[:1] if single and alike else _changed(one, draw, pool)
+        items[at] = _fitting(draw.choice(alike), one) if single and alike else _changed(one, draw, pool)
     return items
+
+
+def _fitting(item: Any, one: Any) -> Any:
+    """An item in the place of another: of a longer text one sign, where the other is one."""
+    return item[:1] if isinstance(one, str) and len(one) == 1 else item
 
 
 def _items(value: Any) -> list[Any]:

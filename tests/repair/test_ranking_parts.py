@@ -1,0 +1,129 @@
+"""Localisation formulas, inputs near the tests', and signs that a change games the tests."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from suture.repair import Edit
+from suture.repair.faults import dstar, line_scores, ochiai, rank_faults
+from suture.repair.inputs import inputs_near, read_arguments
+from suture.repair.search import first_order, second_order
+from suture.repair.trials import Proposal, Spectrum, TestRun, Trial
+from suture.repair.warnings import literals_of, warnings_about
+
+SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
+
+
+def run(name: str, outcome: str, lines: set[int]) -> TestRun:
+    return TestRun(id=name, outcome=outcome, seconds=0.01, lines={"m.py": frozenset(lines)})  # type: ignore[arg-type]
+
+
+SPECTRUM = Spectrum(
+    tests=(run("a", "failed", {1, 2, 3}), run("b", "passed", {1, 2, 4}), run("c", "passed", {1, 2, 4})),
+    collected=("a", "b", "c"),
+)
+
+
+def test_ochiai_and_dstar_as_published() -> None:
+    assert ochiai(2, 1, 4) == pytest.approx(2 / math.sqrt(4 * 3))
+    assert ochiai(0, 5, 1) == 0
+    assert dstar(3, 1, 4) == pytest.approx(9 / 2)
+    assert dstar(2, 0, 2) == math.inf
+    assert dstar(0, 0, 2) == 0
+
+
+def test_the_line_of_failing_tests_alone_comes_first() -> None:
+    faults = rank_faults(SPECTRUM, {"m.py": SOURCE})
+    assert (faults[0].line, faults[0].function) == (3, "f")
+    assert all(0 <= fault.score <= 1 for fault in faults)
+    assert 4 not in {fault.line for fault in faults}
+
+
+def test_a_frame_of_a_traceback_counts() -> None:
+    plain = run("a", "failed", {2, 3})
+    framed = TestRun(id="a", outcome="failed", seconds=0, lines=plain.lines, frames=(("m.py", 2),))
+    assert rank_faults(Spectrum(tests=(framed,)), {"m.py": SOURCE})[0].line == 2
+
+
+def test_a_test_that_fails_only_alone_is_not_what_is_mended() -> None:
+    tests = (run("a", "failed", {3}), run("b", "failed", {4}))
+    assert [t.id for t in Spectrum(tests=tests, known=frozenset({"b"})).failing] == ["b"]
+    assert len(Spectrum(tests=tests, known=frozenset({"elsewhere::b"})).failing) == 2
+
+
+def test_changes_come_in_one_order_for_one_seed() -> None:
+    texts = {"m.py": SOURCE}
+    scores = line_scores(rank_faults(SPECTRUM, texts), SPECTRUM, texts)
+    singles = first_order(scores, texts, {}, seed=3)
+    assert singles == first_order(scores, texts, {}, seed=3)
+    assert singles != first_order(scores, texts, {}, seed=4)
+    assert sorted((s.score for s in singles), reverse=True) == [s.score for s in singles]
+
+
+def test_what_runs_on_import_is_imported_anew() -> None:
+    texts = {"m.py": SOURCE}
+    scores = {"m.py": {2: 1.0, 4: 1.0}}
+    placed = {s.label: s.swap for s in first_order(scores, texts, {"m.py": frozenset({2})})}
+    assert not any(swap for label, swap in placed.items() if label.startswith("line 2"))
+    assert all(swap for label, swap in placed.items() if label.startswith("line 4:"))
+
+
+def test_pairs_do_not_touch_each_other() -> None:
+    def change(start: int, path: str = "m.py") -> Proposal:
+        edits = (Edit(start=start, end=start + 2, text="xx"),)
+        return Proposal(path=path, edits=edits, label=str(start), score=0.5, operators=("o",))
+
+    trial = Trial(passing=1, failing=1, broken=0, plausible=False, unsupported=False, late=False)
+    pairs = second_order([(change(4), trial)], [change(4), change(5), change(9), change(9, "n.py")], most=9)
+    assert [pair.label for pair in pairs] == ["4; 9"]
+
+
+def test_inputs_keep_what_all_tests_have_in_common() -> None:
+    seeds = read_arguments(["([1, 3, 8], 3)", "([2, 5, 9, 11], 5)", "(object(), 1)", "not source"])
+    assert len(seeds) == 2
+    new = inputs_near(seeds, 50, random.Random(1))
+    assert len(new) == 50
+    assert new == inputs_near(seeds, 50, random.Random(1))
+    assert all(items == sorted(items) and items for items, _ in new)
+    assert not {repr(one) for one in new} & {repr(seed) for seed in seeds}
+
+
+def test_items_of_many_kinds_are_mixed() -> None:
+    seeds = read_arguments(["([1.5, 'ab', '+', None, (2, 'x'), {'k': [1]}, {3}, True],)", "([],)"])
+    assert len(inputs_near(seeds, 80, random.Random(2))) == 80
+
+
+def test_no_inputs_without_seeds() -> None:
+    assert inputs_near([], 5, random.Random(0)) == []
+    assert inputs_near([()], 5, random.Random(0)) == []
+
+
+@pytest.mark.parametrize(
+    ("after", "says"),
+    [
+        (SOURCE.replace("n > 2", "n == 77"), "77"),
+        ("def f(n):\n    return n\n", "takes a statement away"),
+        (
+            "def f(n):\n    try:\n        return g(n)\n    except Exception:\n        pass\n",
+            "hides exceptions",
+        ),
+        ("def f(n, m):\n    return n\n", "unused"),
+    ],
+)
+def test_gaming_is_seen(after: str, says: str) -> None:
+    assert any(
+        says in warning for warning in warnings_about(SOURCE, after, literals_of(["assert f(77) == 1"]))
+    )
+
+
+def test_a_lost_call_and_a_lost_raise_are_seen() -> None:
+    before = "def f(n):\n    if n:\n        raise ValueError\n    return f(n)\n"
+    after = "def f(n):\n    if n:\n        return 1\n    return n\n"
+    assert {"no longer calls f", "no longer raises"} <= set(warnings_about(before, after, frozenset()))
+
+
+def test_an_honest_change_raises_no_warning() -> None:
+    assert warnings_about(SOURCE, SOURCE.replace("n > 2", "n >= 2"), literals_of(["assert f(77) == 1"])) == ()
