@@ -27,6 +27,7 @@ class HubStub(ThreadingHTTPServer):
         self.obeys_ranges = True
         self.cut_at: int | None = None
         self.asked: list[tuple[str, int]] = []
+        self.keys: list[str | None] = []
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hung up is no news."""
@@ -44,6 +45,7 @@ class HubHandler(BaseHTTPRequestHandler):
         hub = self.server
         offset = int(self.headers["range"].removeprefix("bytes=").removesuffix("-"))
         hub.asked.append((self.path, offset))
+        hub.keys.append(self.headers["authorization"])
         body = hub.content[offset if hub.obeys_ranges else 0 :]
         self.send_response(hub.status or (206 if hub.obeys_ranges else 200))
         self.send_header("content-length", str(len(body)))
@@ -74,6 +76,11 @@ def leave_partial(cache: Path, content: bytes) -> None:
 def test_the_file_comes_from_the_hub(hub: HubStub, tmp_path: Path) -> None:
     assert pull_entry(entry(hub.file), tmp_path).read_bytes() == CONTENT
     assert hub.asked == [("/us/tiny/resolve/main/tiny.gguf", 0)]
+
+
+def test_the_hub_is_shown_the_token_of_the_settings(hub: HubStub, tmp_path: Path) -> None:
+    pull_entry(entry(hub.file), tmp_path, token="hf_hush")
+    assert hub.keys == ["Bearer hf_hush"]
 
 
 @pytest.mark.parametrize("obeys_ranges", [True, False])

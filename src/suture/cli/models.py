@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +13,13 @@ from suture.cli.faults import reports_faults
 from suture.cli.options import Debug, Json, Set, load
 from suture.cli.terminal import answer, answer_json, console, note, printable, table
 
+if TYPE_CHECKING:
+    from suture.models.embedded import LlamaServer, ServerOptions
+
 __all__ = ["megabytes", "models_app"]
 
 models_app = typer.Typer(
-    name="models", help="The embedded models: list, pull, path, rm.", no_args_is_help=True
+    name="models", help="The embedded models: list, pull, serve, path, rm.", no_args_is_help=True
 )
 
 Name = Annotated[str, typer.Argument(help="As `suture models list` shows it.")]
@@ -24,7 +27,7 @@ Name = Annotated[str, typer.Argument(help="As `suture models list` shows it.")]
 
 @models_app.callback()
 def models() -> None:
-    """The embedded models: list, pull, path, rm."""
+    """The embedded models: list, pull, serve, path, rm."""
 
 
 @models_app.command("list")
@@ -62,12 +65,62 @@ def pull_command(name: Name, assignments: Set = None, as_json: Json = False, deb
     """Fetch a model's weights once, and verify them; print where they lie."""
     from suture.models import pull_model
 
+    settings = load(Path(), assignments).settings
+    token = settings.keys.huggingface
     with download_shown() as (progress, say):
-        path = pull_model(bare(name), cache_folder(assignments), progress, say)
+        path = pull_model(
+            bare(name),
+            settings.paths.cache,
+            progress,
+            say,
+            token=token.get_secret_value() if token is not None else "",
+        )
     if as_json:
         answer_json({"name": bare(name), "path": str(path)})
     else:
         answer(str(path))
+
+
+@models_app.command("serve")
+@reports_faults
+def serve_command(
+    name: Annotated[
+        str | None, typer.Argument(help="As `suture models list` shows it; that of model.name otherwise.")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="The port; 0 takes a free one.")] = 8080,
+    assignments: Set = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Serve a model at an OpenAI-compatible address until Ctrl-C; print address and key.
+
+    The key is the setting keys.serve, and random where that is unset.
+    """
+    from suture.models import choose_model
+    from suture.models.standalone import serve_model
+
+    settings = load(Path(), assignments).settings
+    model = bare(name or choose_model(settings)[0])
+
+    def told(server: LlamaServer, options: ServerOptions) -> None:
+        url = f"{server.url}/v1"
+        if as_json:
+            answer_json({"model": model, "url": url, "key": server.key, "slots": options.slots})
+        else:
+            answer(f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY={server.key}")
+        note(f"serving {model}, {options.slots} at once, on {options.threads} threads; Ctrl-C ends it")
+
+    key = settings.keys.serve
+    serve_model(
+        model,
+        settings,
+        host=host,
+        port=port,
+        key=key.get_secret_value() if key is not None else None,
+        told=told,
+        died=note,
+    )
 
 
 @models_app.command("path")

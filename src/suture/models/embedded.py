@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
 from suture.errors import ModelError, PrerequisiteError
 
@@ -77,6 +78,15 @@ class LlamaServer:
     def alive(self) -> bool:
         """Whether the child still runs."""
         return self._process.poll() is None
+
+    @property
+    def port(self) -> int:
+        """The port that it listens at."""
+        return urlsplit(self.url).port or 80
+
+    def wait(self) -> int:
+        """Wait for the child to end; answers its exit status."""
+        return self._process.wait()
 
     def dies_within(self, seconds: float) -> bool:
         """Whether the child has ended, or ends so soon."""

@@ -58,7 +58,9 @@ def scratch_bytes(source: Source) -> int:
     return 0 if isinstance(source, HubFile) else source.part_bytes * (WHEELS_AT_ONCE + 1)
 
 
-def read_source(source: Source, *, offset: int, size_bytes: int, work_dir: Path) -> Iterator[bytes]:
+def read_source(
+    source: Source, *, offset: int, size_bytes: int, work_dir: Path, token: str = ""
+) -> Iterator[bytes]:
     """Stream a file from `offset` to its end.
 
     Args:
@@ -66,17 +68,18 @@ def read_source(source: Source, *, offset: int, size_bytes: int, work_dir: Path)
         offset: Bytes that are here already.
         size_bytes: Size of the whole file.
         work_dir: Scratch; the caller deletes it.
+        token: For the hub; the one that its own tools have stored where not given.
 
     Raises:
         SourceFailed: It cannot be had, or is another file, or broke off.
         StorageError: The disk is full.
     """
     if isinstance(source, HubFile):
-        return _read_hub(source, offset, size_bytes)
+        return _read_hub(source, offset, size_bytes, token)
     return _read_parts(source, offset, work_dir)
 
 
-def _read_hub(source: HubFile, offset: int, size_bytes: int) -> Iterator[bytes]:
+def _read_hub(source: HubFile, offset: int, size_bytes: int, token: str) -> Iterator[bytes]:
     import httpx
     from huggingface_hub import constants, get_token, hf_hub_url
 
@@ -84,7 +87,7 @@ def _read_hub(source: HubFile, offset: int, size_bytes: int) -> Iterator[bytes]:
         raise SourceFailed("HF_HUB_OFFLINE is set")
     url = hf_hub_url(source.repo, source.filename, endpoint=source.endpoint)
     headers = {"Range": f"bytes={offset}-", "Accept-Encoding": "identity"}
-    if token := get_token():
+    if token := token or get_token() or "":
         headers["Authorization"] = f"Bearer {token}"
     timeout = httpx.Timeout(STALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
     try:

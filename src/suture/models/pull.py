@@ -41,7 +41,9 @@ def _silent(*_: object) -> None:
     return None
 
 
-def pull_model(name: str, cache: Path, progress: Progress = _silent, say: Say = _silent) -> Path:
+def pull_model(
+    name: str, cache: Path, progress: Progress = _silent, say: Say = _silent, *, token: str = ""
+) -> Path:
     """Fetch a model of the catalogue where it is not here yet; a broken download goes on where it broke.
 
     Args:
@@ -49,6 +51,7 @@ def pull_model(name: str, cache: Path, progress: Progress = _silent, say: Say = 
         cache: The cache folder.
         progress: Told how far it is.
         say: Told which source is asked, and why.
+        token: For the Hugging Face hub; the one that its own tools have stored where not given.
 
     Returns:
         The verified file.
@@ -58,7 +61,7 @@ def pull_model(name: str, cache: Path, progress: Progress = _silent, say: Say = 
         PrerequisiteError: No source can give it, or what came is not the published file.
         StorageError: The disk is full or cannot be written.
     """
-    return pull_entry(find_entry(name), cache, progress=progress, say=say)
+    return pull_entry(find_entry(name), cache, progress=progress, say=say, token=token)
 
 
 def pull_entry(
@@ -67,6 +70,7 @@ def pull_entry(
     *,
     progress: Progress = _silent,
     say: Say = _silent,
+    token: str = "",
     free_bytes: Callable[[Path], int] = free_bytes,
 ) -> Path:
     """The same for an entry that need not be in the catalogue; see `pull_model`.
@@ -76,6 +80,7 @@ def pull_entry(
         cache: The cache folder.
         progress: Told how far it is.
         say: Told which source is asked, and why.
+        token: For the Hugging Face hub.
         free_bytes: Tells the space left on a folder's disk.
     """
     target, unfinished = weights_path(entry, cache), partial_path(entry, cache)
@@ -84,7 +89,8 @@ def pull_entry(
         if target.is_file() and target.stat().st_size == entry.size_bytes:
             return target
         try:
-            digest = _complete(entry, unfinished, work_dir, progress, say, free_bytes)
+            read = partial(read_source, size_bytes=entry.size_bytes, work_dir=work_dir, token=token)
+            digest = _complete(entry, unfinished, read, progress, say, free_bytes)
             if digest != entry.sha256:
                 raise WrongFile(
                     f"what came for {entry.name!r} is not the published file and was deleted "
@@ -102,7 +108,7 @@ def pull_entry(
 def _complete(
     entry: CatalogueEntry,
     unfinished: Path,
-    work_dir: Path,
+    read: Callable[..., Iterator[bytes]],
     progress: Progress,
     say: Say,
     free_bytes: Callable[[Path], int],
@@ -119,9 +125,7 @@ def _complete(
             say(f"fetching {entry.name} from {describe(source)}")
             _require_space(entry, source, done_bytes, free_bytes(unfinished.parent))
             try:
-                for chunk in read_source(
-                    source, offset=done_bytes, size_bytes=entry.size_bytes, work_dir=work_dir
-                ):
+                for chunk in read(source, offset=done_bytes):
                     file.write(chunk)
                     digest.update(chunk)
                     done_bytes += len(chunk)

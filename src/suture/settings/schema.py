@@ -131,6 +131,8 @@ class KeySettings(Group):
     """Key for `qwen:` models."""
     huggingface: SecretStr | None = None
     """Token for the Hugging Face hub, where a download needs one."""
+    serve: SecretStr | None = None
+    """What callers of `suture models serve` must show; random where unset."""
     e2b: SecretStr | None = None
     """Key for the sandbox `e2b`."""
 
