@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from suture.api import heal, solve
+from suture.api import solve
 from suture.errors import ContextTooLong, UsageError
 from suture.ledger import find_run, read_ledger
 from suture.models import count_upper_bound
@@ -51,18 +51,15 @@ async def test_a_projects_prompt_is_used_and_its_hash_is_in_every_call(
 
 
 async def test_a_prompt_that_does_not_fit_its_role_ends_the_run_before_a_call(
-    settings: Settings, tmp_path: Path
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "calc.py").write_text("def add(a, b):\n    return a - b\n")
-    (tmp_path / "test_calc.py").write_text(
-        "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
-    )
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / ".suture" / "prompts"
     folder.mkdir(parents=True)
     (folder / "coder.yaml").write_text(OWN.replace("terse", "terse about $task"))
     model = ScriptedModel([RIGHT])
     with pytest.raises(UsageError, match=r"coder\.yaml: template 'system'"):
-        await heal(tmp_path, settings=settings, model=model)
+        await solve(TASK, settings=settings, model=model)
     assert model.calls == []
 
 

@@ -18,7 +18,7 @@ __all__ = ["prompts_app"]
 
 prompts_app = typer.Typer(
     name="prompts",
-    help="What the models are told; `.suture/prompts/NAME.yaml` of a project stands in the place of ours.",
+    help="What the models are told: list, show, diff, check.",
     no_args_is_help=True,
 )
 
