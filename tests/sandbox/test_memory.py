@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,8 @@ async def test_a_real_control_group(mode: Mode, require: Require) -> None:
     home, why = find_group_home()
     require("control-groups", home is not None, why)
     assert home is not None
-    before = set(home.folder.iterdir())
+    own = f"suture-{os.getpid()}-*"
+    before = set(home.folder.glob(own))
     sandbox = BubblewrapSandbox(mode=mode)
     try:
         found = await sandbox.capabilities()
@@ -79,10 +81,10 @@ async def test_a_real_control_group(mode: Mode, require: Require) -> None:
             result = await sandbox.run(python(TOO_MUCH, limits=TOTAL))
             assert result.status == "memory"
         assert (await sandbox.run(python("print(1)"))).stdout == b"1\n"
-        assert set(home.folder.iterdir()) - before
+        assert set(home.folder.glob(own)) - before
     finally:
         await sandbox.close()
-    left = {folder.name for folder in set(home.folder.iterdir()) - before}
+    left = {folder.name for folder in set(home.folder.glob(own)) - before}
     assert not left, left
 
 

@@ -51,12 +51,13 @@ class Program:
         self._started_s = 0.0
 
     @classmethod
-    async def start(cls, request: RunRequest, running: Running) -> Program:
+    async def start(cls, request: RunRequest, running: Running, among: set[Program] | None = None) -> Program:
         """Wait until the program starts.
 
         Args:
             request: What to run.
             running: What runs it.
+            among: Has it from the first moment, so that whoever ends all of them ends it too.
 
         Raises:
             UsageError: The files do not fit.
@@ -64,9 +65,13 @@ class Program:
             SandboxBroken: It did neither start nor end.
         """
         program = cls(request, running)
+        if among is not None:
+            among.add(program)
         try:
             await program._await_start()
         except BaseException:
+            if among is not None:
+                among.discard(program)
             await program.end()
             raise
         return program

@@ -76,8 +76,7 @@ class ProgramSandbox(ABC):
         plain_request(request)
         try:
             async with self.begin(request) as running:
-                program = await Program.start(request, running)
-                self._programs.add(program)
+                program = await Program.start(request, running, self._programs)
                 try:
                     yield program
                 finally:
