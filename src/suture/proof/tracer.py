@@ -76,9 +76,10 @@ def _give_way() -> None:
     """Run the environment's own `sitecustomize`, in whose place this one was found."""
     here = os.path.realpath(os.path.join(__file__, os.pardir))  # noqa: PTH118 - nothing heavy is imported here
     sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != here]
-    sys.modules.pop("sitecustomize", None)
+    own = sys.modules.pop("sitecustomize")
     with contextlib.suppress(ImportError):
         __import__("sitecustomize")
+    sys.modules.setdefault("sitecustomize", own)  # the import under way looks for it
 
 
 if WANTED in os.environ:
