@@ -38,6 +38,7 @@ def environ(home: Path, tmp_path: Path) -> dict[str, str]:
         "HOME": str(tmp_path),
         "PATH": os.environ["PATH"],
         "SUTURE_HOME": str(home),
+        "SUTURE_REPAIR_ENABLED": "false",  # the models are what is tested here
         "SUTURE_PATHS_CACHE": str(tmp_path / "cache"),
         "NO_COLOR": "1",
     }

@@ -11,7 +11,7 @@ from suture.api import replay, solve
 from suture.errors import SutureError
 from suture.ledger import find_run, read_ledger
 from suture.models import pull_model
-from suture.settings import BudgetSettings, ModelSettings, PathSettings, Settings
+from suture.settings import BudgetSettings, ModelSettings, PathSettings, RepairSettings, Settings
 
 SMALL = "qwen2.5-coder-0.5b"
 TASK = (
@@ -34,6 +34,7 @@ async def test_replies_of_the_embedded_model_replay(tmp_path: Path, require: Req
         model=ModelSettings(name=f"local:{SMALL}", max_tokens=120, context_tokens=4096, threads=1),
         budget=BudgetSettings(attempts=3, seconds=500),
         paths=PathSettings(home=home, cache=cache),
+        repair=RepairSettings(enabled=False),  # the models are what is tested here
     )
     recorded = await solve(TASK, settings=settings)
     events = read_ledger(find_run(home, recorded.run_id).ledger_path).events

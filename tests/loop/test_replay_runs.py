@@ -15,7 +15,7 @@ from suture.api import heal, replay, resume, solve
 from suture.errors import ModelTimeout, UsageError
 from suture.ledger import find_run, read_ledger
 from suture.models import Message, Reply, ReplyMissing, Sampling
-from suture.settings import BudgetSettings, KeySettings, PathSettings, Settings
+from suture.settings import BudgetSettings, KeySettings, PathSettings, RepairSettings, Settings
 from suture.testing import ScriptedModel
 
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"
@@ -29,6 +29,7 @@ PROSE = "I would rather not."
 def settings(tmp_path: Path) -> Settings:
     return Settings(
         paths=PathSettings(home=tmp_path / "home"),
+        repair=RepairSettings(enabled=False),  # the models are what is tested here
         budget=BudgetSettings(attempts=8, seconds=100),
         keys=KeySettings(openai=SecretStr("sk-hush")),
     )

@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 from scenario.projects import EXAMPLES, FIXES
-from suture.settings import BudgetSettings, PathSettings, Settings
+from suture.settings import BudgetSettings, PathSettings, RepairSettings, Settings
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """Settings whose runs lie in the test's own folder."""
     return Settings(
-        paths=PathSettings(home=tmp_path / "home"), budget=BudgetSettings(attempts=8, seconds=100)
+        paths=PathSettings(home=tmp_path / "home"),
+        repair=RepairSettings(enabled=False),  # the models are what is tested here
+        budget=BudgetSettings(attempts=8, seconds=100),
     )
 
 

@@ -12,7 +12,7 @@ from scenario.projects import EXAMPLES
 from suture.api import heal, solve
 from suture.errors import PrerequisiteError, SutureError
 from suture.models import pull_model
-from suture.settings import BudgetSettings, PathSettings, Settings
+from suture.settings import BudgetSettings, PathSettings, RepairSettings, Settings
 
 SMALL = "local:qwen2.5-coder-0.5b"
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
@@ -28,6 +28,7 @@ def live(tmp_path: Path, require: Require) -> Settings:
         require("local-model", False, str(fault))
     return Settings(
         paths=PathSettings(home=tmp_path / "home", cache=cache),
+        repair=RepairSettings(enabled=False),  # the models are what is tested here
         budget=BudgetSettings(attempts=12, seconds=400),
     ).model_copy(update={"model": Settings().model.model_copy(update={"name": SMALL, "max_tokens": 512})})
 

@@ -22,12 +22,16 @@ def show(
     ] = "last",
     as_list: Annotated[bool, typer.Option("--list", help="List all runs, oldest first.")] = False,
     as_diff: Annotated[bool, typer.Option("--diff", help="Print the run's diff alone.")] = False,
+    as_faults: Annotated[
+        bool, typer.Option("--faults", help="Print the lines that may be at fault, the likeliest first.")
+    ] = False,
     as_json: Json = False,
     assignments: Set = None,
     debug: Debug = False,
 ) -> None:
     """Tell a run step by step: moves, candidates, verdicts, spend."""
     from suture.cli.story import run_as_json, run_as_text, summary_row
+    from suture.cli.suspects import show_suspects
     from suture.ledger import find_run, list_runs
 
     home = load(Path(), assignments).settings.paths.home.expanduser()
@@ -46,6 +50,8 @@ def show(
         if not diff.is_file():
             raise UsageError(f"run {found.id} has no diff", remedy=f"see what it did: suture show {found.id}")
         answer(diff.read_text("utf-8", "surrogateescape"), diff=True)
+    elif as_faults:
+        show_suspects(found, as_json=as_json)
     elif as_json:
         answer_json(run_as_json(found))
     else:

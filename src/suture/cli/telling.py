@@ -105,6 +105,23 @@ def _triaged(data: Mapping[str, Any]) -> str:
     return f"triage: {data['code_faults']} failing test(s) to mend{told}"
 
 
+def _search_began(data: Mapping[str, Any]) -> str:
+    return (
+        f"search without a model: {data['failing']} failing, {len(data['files'])} file(s), "
+        f"at most {data['candidates']} changes and {data['seconds']:.0f} s"
+    )
+
+
+def _search_ended(data: Mapping[str, Any]) -> str:
+    found = f"{data['plausible']} with which all tests pass" if data["plausible"] else "none that suffices"
+    told = f"search: {data['tried']} changes tried in {data['seconds']:.1f} s, {found} ({data['ended']})"
+    apart = data.get("difference")
+    if apart:
+        answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart["answers"].items())
+        told += f"; {apart['call']} tells the likeliest apart: {answers}"
+    return told
+
+
 def _decided(data: Mapping[str, Any]) -> str:
     moves = data["moves"]
     first = moves[0]
@@ -165,6 +182,8 @@ TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "run.started": _started,
     "task.prepared": _prepared,
     "triage.finished": _triaged,
+    "search.started": _search_began,
+    "search.finished": _search_ended,
     "decided": _decided,
     "model.called": _called,
     "model.stepped_down": _stepped_down,

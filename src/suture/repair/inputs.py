@@ -177,8 +177,10 @@ def _has_equal_rows(value: Any) -> bool:
     return rows and len({len(row) for row in value}) <= 1
 
 
-def _is_digit(value: Any) -> bool:
-    return all(0 <= item <= 9 for item in _items(value) if type(item) is int)
+def _is_digits(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(
+        0 <= item <= 9 for item in _items(value) if type(item) is int
+    )
 
 
 def _second_is_within(arguments: Arguments) -> bool:
@@ -202,6 +204,6 @@ def _compare(arguments: Arguments, test: Callable[[Any, Any], bool]) -> bool:
 
 TRAITS: tuple[Trait, ...] = (
     *(is_sorted, _is_distinct, _is_not_empty, _has_no_negative, _has_no_zero, _is_one_kind),
-    *(_is_permutation, _has_equal_rows, _is_digit),
+    *(_is_permutation, _has_equal_rows, _is_digits),
 )
 PAIRS: tuple[Callable[[Arguments], bool], ...] = (_second_is_within, _first_is_within, _items_below_second)

@@ -1,0 +1,164 @@
+"""The search behind a real wall, and whole runs that it heals without any model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from suture.api import heal
+from suture.checks import Suite, prepare_suite
+from suture.errors import PrerequisiteError
+from suture.ledger import read_ledger
+from suture.loop.nodes.mutate import editable_texts
+from suture.loop.tasks import heal_task
+from suture.repair import SearchLimits, rank_repairs, search
+from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.settings import PathSettings, ProofSettings, RepairSettings, SandboxSettings, Settings
+
+COMMAND = "python -m pytest -q"
+CART = """\
+LIMIT = 3
+
+
+def total(prices):
+    result = 0
+    for price in prices:
+        result -= price  # each one
+    return result
+
+
+class Cart:
+    def __init__(self):
+        self.prices = []
+
+    def add(self, price):
+        self.prices.append(price)
+        return len(self.prices) <= LIMIT
+
+    def total(self):
+        return total(self.prices)
+"""
+TESTS = """\
+import unittest
+
+import pytest
+from shop.cart import Cart
+
+
+@pytest.mark.parametrize("prices, wanted", [([], 0), ([2, 3], 5), ([4], 4)])
+def test_total(prices, wanted):
+    cart = Cart()
+    for price in prices:
+        assert cart.add(price)
+    assert cart.total() == wanted
+
+
+class TestCart(unittest.TestCase):
+    def test_empty(self):
+        self.assertEqual(Cart().total(), 0)
+
+    def test_one(self):
+        cart = Cart()
+        cart.add(7)
+        self.assertEqual(cart.total(), 7)
+"""
+SECOND = TESTS.replace(
+    "self.assertEqual(cart.total(), 7)", "self.assertFalse(all(cart.add(1) for _ in range(3)))"
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A small package whose fault lies below what the tests call."""
+    folder = tmp_path / "project"
+    (folder / "shop").mkdir(parents=True)
+    (folder / "tests").mkdir()
+    (folder / "shop" / "__init__.py").write_text("")
+    (folder / "shop" / "cart.py").write_text(CART)
+    (folder / "tests" / "test_cart.py").write_text(TESTS)
+    return folder
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """No weights anywhere; nothing is proved, to be quick."""
+    return Settings(
+        paths=PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
+        sandbox=SandboxSettings(test_wall_s=20),
+        proof=ProofSettings(seconds=0),
+    )
+
+
+async def suite_of(project: Path, sandbox: BubblewrapSandbox) -> Suite:
+    task, _ = heal_task(project, test=COMMAND)
+    return await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(project, {}))
+
+
+async def test_a_package_is_searched_and_the_fault_located(project: Path, sandbox: BubblewrapSandbox) -> None:
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=40))
+    assert {test.id.partition("::")[2] for test in found.spectrum.failing} == {
+        *("test_total[prices1-5]", "test_total[prices2-4]", "TestCart::test_one")
+    }
+    assert (found.faults[0].path, found.faults[0].function) == ("shop/cart.py", "total")
+    repairs, _ = await rank_repairs(found, suite.command, [TESTS])
+    assert repairs[0].text == CART.replace("result -= price", "result += price")
+    assert repairs[0].warnings == ()
+
+
+async def test_text_outside_functions_is_mended_too(project: Path, sandbox: BubblewrapSandbox) -> None:
+    (project / "shop" / "cart.py").write_text(CART.replace("-=", "+="))
+    (project / "tests" / "test_cart.py").write_text(SECOND)
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=40, candidates=400))
+    assert any("LIMIT" not in p.label and not p.swap for p in found.plausible)
+
+
+async def test_endless_loops_do_not_end_the_search(project: Path, sandbox: BubblewrapSandbox) -> None:
+    source = (
+        "def count(n):\n    found = 0\n    while n:\n        n //= 1\n        found += 1\n    return found\n"
+    )
+    (project / "shop" / "cart.py").write_text(source)
+    tests = "from shop.cart import count\n\ndef test_count():\n    assert count(9) == 4\n"
+    (project / "tests" / "test_cart.py").write_text(tests)
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=40))
+    assert found.spectrum.tests[0].outcome == "timeout"
+    assert any("1 becomes 2" in proposal.label for proposal in found.plausible)
+
+
+async def test_a_run_is_healed_without_any_model(
+    project: Path, settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    result = await heal(project, test=COMMAND, settings=settings, sandbox=sandbox)
+    assert result.outcome == "healed"
+    assert result.candidate is not None
+    assert result.candidate.origin == "mutation"
+    assert (result.spend.tokens, result.spend.attempts, result.spend.model_calls) == (0, 0, 0)
+    assert "+        result += price  # each one" in result.diff
+    (ledger,) = (settings.paths.home / "runs").glob("*/ledger.jsonl")
+    kinds = [event.kind for event in read_ledger(ledger).events]
+    assert kinds.index("search.started") < kinds.index("search.finished") < kinds.index("candidate.proposed")
+
+
+async def test_a_missing_model_is_an_error_only_once_it_is_asked(
+    project: Path, settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    settings = settings.model_copy(update={"repair": RepairSettings(candidates=0)})
+    with pytest.raises(PrerequisiteError, match="qwen"):
+        await heal(project, test=COMMAND, settings=settings, sandbox=sandbox)
+    (ledger,) = (settings.paths.home / "runs").glob("*/ledger.jsonl")
+    assert read_ledger(ledger).events[-1].kind == "run.refused"
+
+
+async def test_without_the_search_a_missing_model_is_told_at_once(
+    project: Path, settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    settings = settings.model_copy(update={"repair": RepairSettings(enabled=False)})
+    with pytest.raises(PrerequisiteError, match="qwen"):
+        await heal(project, test=COMMAND, settings=settings, sandbox=sandbox)
+    assert not (settings.paths.home / "runs").exists()
