@@ -9,6 +9,7 @@ from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox.bubblewrap import BubblewrapSandbox
 from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.contract import Sandbox
+from suture.sandbox.e2b import E2bSandbox
 from suture.sandbox.unsafe import UnsafeSubprocess
 from suture.settings.schema import KeySettings, SandboxSettings
 
@@ -33,6 +34,11 @@ def _container(settings: SandboxSettings, _: KeySettings) -> Sandbox:
     )
 
 
+def _e2b(settings: SandboxSettings, keys: KeySettings) -> Sandbox:
+    key = keys.e2b.get_secret_value() if keys.e2b is not None else ""
+    return E2bSandbox(key=key, template=settings.e2b_template, mode=settings.mode)
+
+
 def _unsafe(settings: SandboxSettings, _: KeySettings) -> Sandbox:
     if settings.minimum_level != "none":
         raise UsageError(
@@ -45,6 +51,7 @@ def _unsafe(settings: SandboxSettings, _: KeySettings) -> Sandbox:
 MAKERS: dict[str, Maker] = {
     "bubblewrap": _bubblewrap,
     "container": _container,
+    "e2b": _e2b,
     "unsafe-subprocess": _unsafe,
 }
 

@@ -15,7 +15,9 @@ from suture.sandbox.mounts import SYSTEM_FOLDERS
 __all__ = ["image_name", "pack_image", "system_mounts"]
 
 REPOSITORY = "localhost/suture-nothing"
-FOLDERS = ("dev", "etc", "etc/ssl", "opt", "proc", "run", "sys", "tmp", "var", "var/tmp", BOX.strip("/"))
+FOLDERS = dict.fromkeys(("dev", "etc", "etc/ssl", "opt", "proc", "sys", "var"), 0o755)
+# An engine may give what it mounts there the mode of the folder below.
+FOLDERS |= {"run": 0o555, "var/tmp": 0o555, "tmp": 0o1777, BOX.strip("/"): 0o1777}
 
 
 def image_name(content: bytes) -> str:
@@ -31,8 +33,8 @@ def pack_image(system_folders: Sequence[str] = SYSTEM_FOLDERS) -> bytes:
     """
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
-        for name in FOLDERS:
-            tar.addfile(_folder(name, 0o1777 if name in ("tmp", "var/tmp") else 0o755))
+        for name, mode in FOLDERS.items():
+            tar.addfile(_folder(name, mode))
         for name in system_folders:
             path = Path(name)
             if path.is_symlink():

@@ -20,7 +20,7 @@ from suture.sandbox.zygote.warm import WarmRuns, ZygoteKind
 
 __all__ = ["ZygoteSandbox"]
 
-TRIAL = RunRequest(python="", limits=ProgramLimits(wall_s=30))
+TRIAL = RunRequest(python="", files={"trial": b""}, limits=ProgramLimits(wall_s=30))
 
 
 @lru_cache(maxsize=64)

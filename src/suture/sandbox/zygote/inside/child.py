@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 import time
+from contextlib import suppress
 from types import CodeType
 from typing import Any
 
@@ -64,7 +65,8 @@ def live(
         if place.namespaces:
             settle(request["limits"], place)
         else:
-            kernel.adopt()  # as the first process of namespaces does
+            with suppress(OSError):  # an older gVisor knows no such thing; the zygote adopts them then
+                kernel.adopt()  # as the first process of namespaces does
         os.chdir("/box")
         files, wall_s = request.pop("files"), request["wall_s"]
         forked = request["forked"] and not clashes(files)

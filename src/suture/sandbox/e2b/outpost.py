@@ -1,0 +1,103 @@
+"""Our side of a machine of E2B's: new namespaces, a user without rights, the filter, then the zygote in them.
+
+Started by root as `python3 -I -S -B -c SOURCE FILTER USER DISK_BYTES BOOT`. The service carries text, so the
+zygote's bytes go as lines of base64, both ways.
+"""
+
+import base64
+import ctypes
+import os
+import select
+import sys
+
+NEW_NAMESPACES = 0x00020000 | 0x04000000 | 0x08000000 | 0x20000000 | 0x40000000
+"""`CLONE_NEW{NS,UTS,IPC,PID,NET}` of `linux/sched.h`."""
+NO_SETUID, NO_DEVICES, NO_PROGRAMS, RECURSIVE, PRIVATE = 2, 4, 8, 1 << 14, 1 << 18
+SET_PDEATHSIG, SET_SECCOMP, SET_NO_NEW_PRIVILEGES, SECCOMP_MODE_FILTER = 1, 22, 38, 2
+CHUNK = 24 << 10
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Program(ctypes.Structure):
+    """`struct sock_fprog` of `linux/filter.h`."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
+
+
+def check(answer: int, what: str) -> None:
+    """End this process where a call failed."""
+    if answer != 0:
+        sys.exit(f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+def mount(kind: str, target: str, flags: int, options: str = "") -> None:
+    """Mount something."""
+    words = (kind.encode(), target.encode(), kind.encode())
+    check(libc.mount(*words, ctypes.c_ulong(flags), options.encode() or None), f"mount {target}")
+
+
+def enter(code: bytes, user: int, disk_bytes: int) -> None:
+    """Be the first process of the new namespaces, and give up every right."""
+    check(libc.prctl(SET_PDEATHSIG, 9, 0, 0, 0), "prctl")
+    mount("none", "/", RECURSIVE | PRIVATE)
+    mount("proc", "/proc", NO_SETUID | NO_DEVICES | NO_PROGRAMS)
+    for folder in ("/box", "/tmp", "/dev/shm"):
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - pathlib is not needed for this
+        mount("tmpfs", folder, NO_SETUID | NO_DEVICES, f"size={disk_bytes},mode=1777")
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    check(libc.prctl(SET_PDEATHSIG, 9, 0, 0, 0), "prctl")  # a change of user takes it back
+    check(libc.prctl(SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
+    program = Program(len(code) // 8, code)
+    check(libc.prctl(SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0), "seccomp")
+
+
+def carry(down: int, up: int) -> None:
+    """Carry until either side has ended."""
+    waiting = b""
+    while True:
+        ready, _, _ = select.select([0, up], [], [])
+        if up in ready:
+            piece = os.read(up, CHUNK)
+            if not piece:
+                return
+            send(1, base64.b64encode(piece) + b"\n")
+        if 0 in ready:
+            text = os.read(0, 1 << 16)
+            if not text:
+                return
+            *lines, waiting = (waiting + text).split(b"\n")
+            for line in lines:
+                send(down, base64.b64decode(line))
+
+
+def send(handle: int, data: bytes) -> None:
+    """Write all of it."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def main() -> None:
+    """Serve one zygote."""
+    code, user, disk_bytes = bytes.fromhex(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    check(libc.unshare(NEW_NAMESPACES), "unshare")
+    stdin, stdout = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        enter(code, user, disk_bytes)
+        os.dup2(stdin[0], 0)
+        os.dup2(stdout[1], 1)
+        os.execve(sys.executable, [sys.executable, "-I", "-S", "-B", "-c", sys.argv[4]], {"LANG": "C.UTF-8"})
+    os.close(stdin[0])
+    os.close(stdout[1])
+    try:
+        carry(stdin[1], stdout[0])
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""E2B, against a local server of its protocol; the SDK is the real one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+
+import pytest
+
+from requirements import Require
+from sandbox.e2b_server import E2bServer
+from suture.errors import SandboxBroken, SandboxUnavailable, UsageError
+from suture.sandbox import Mount, ProgramLimits, RunRequest
+from suture.sandbox.command_line import find_bubblewraps
+from suture.sandbox.e2b import E2bSandbox
+
+KEY = "e2b_" + "0" * 40
+LIMITS = ProgramLimits(wall_s=30)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[E2bServer]:
+    server = E2bServer()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def box(server: E2bServer, require: Require) -> AsyncIterator[E2bSandbox]:
+    able = os.geteuid() == 0 and find_bubblewraps() and shutil.which("python3", path="/usr/bin")
+    require("e2b-server", bool(able), "its machines need root, bubblewrap and /usr/bin/python3")
+    address = await server.start()
+    sandbox = E2bSandbox(key=KEY, options={"api_url": address, "sandbox_url": address, "http_version": "1.1"})
+    yield sandbox
+    await sandbox.close()
+
+
+async def test_programs_code_and_files(box: E2bSandbox, server: E2bServer) -> None:
+    code = "import os, sys; print(os.getcwd(), os.getuid() > 60000, sys.stdin.read()); "
+    code += "open('x', 'wb').write(b'\\xff')"
+    result = await box.run(RunRequest(python=code, stdin=b"in", collect=("x",), limits=LIMITS))
+    assert (result.status, result.stdout, result.files) == ("ok", b"/box True in\n", {"x": b"\xff"}), result
+    result = await box.run(RunRequest(argv=("sh", "-c", "cat a; exit 3"), files={"a": b"1"}, limits=LIMITS))
+    assert (result.exit_code, result.stdout) == (3, b"1")
+    assert all(asked["allow_internet_access"] is False for asked in server.created)
+    assert server.keys == {KEY}
+    # One for the trial and one for each program, and none is left.
+    assert len(server.created) == len(set(server.deleted)) == 3
+
+
+async def test_time_network_and_tree(box: E2bSandbox) -> None:
+    code = """
+import os, socket, time
+try: socket.create_connection(("192.0.2.1", 80), 3); print("open")
+except OSError: print("closed", flush=True)
+if os.fork() == 0: os.setsid()
+time.sleep(600)
+"""
+    result = await box.run(RunRequest(python=code, limits=ProgramLimits(wall_s=2)))
+    assert (result.status, result.stdout) == ("timeout", b"closed\n")
+
+
+async def test_a_conversation(box: E2bSandbox) -> None:
+    code = """
+import sys
+while head := sys.stdin.buffer.read(4):
+    word = sys.stdin.buffer.read(int.from_bytes(head, "big"))
+    sys.stdout.buffer.write(head + word[::-1]); sys.stdout.flush()
+"""
+    async with box.open(RunRequest(python=code, limits=LIMITS)) as channel:
+        await channel.send(bytes(range(256)) * 500)
+        assert await channel.receive(20) == (bytes(range(256)) * 500)[::-1]
+        assert (await channel.finish()).status == "ok"
+
+
+async def test_nothing_of_this_machine_can_be_shown(box: E2bSandbox) -> None:
+    with pytest.raises(UsageError, match="it is another machine"):
+        await box.run(RunRequest(python="", mounts=(Mount(source="/usr/lib", target="/opt/x"),)))
+
+
+async def test_no_key_and_no_service() -> None:
+    with pytest.raises(SandboxUnavailable, match="needs a key"):
+        await E2bSandbox(key="").capabilities()
+    nowhere = "http://127.0.0.1:9"
+    options = {"api_url": nowhere, "sandbox_url": nowhere, "http_version": "1.1", "retries": 0}
+    with pytest.raises((SandboxUnavailable, SandboxBroken), match="E2B"):
+        await E2bSandbox(key=KEY, options=options).capabilities()
