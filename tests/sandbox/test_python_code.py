@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import textwrap
 
 import pytest
 
-from suture.errors import UsageError
 from suture.sandbox import BubblewrapSandbox, ProgramLimits, RunRequest, own_interpreter
 
 PROGRAMS = {
@@ -66,69 +64,3 @@ async def test_as_an_interpreter_that_has_just_started(sandbox: BubblewrapSandbo
     )
     ended = -result.signal if result.signal is not None else result.exit_code
     assert (ended, result.stdout, result.stderr) == (bare.returncode, bare.stdout, bare.stderr)
-
-
-async def test_files_and_environment(sandbox: BubblewrapSandbox) -> None:
-    code = "import os, sys; sys.path.insert(0, '/box'); import given; print(given.x, os.environ['X'])"
-    request = RunRequest(python=code, files={"given.py": b"x = 5"}, env={"X": "y"})
-    assert (await sandbox.run(request)).stdout == b"5 y\n"
-
-
-async def test_files_come_back(sandbox: BubblewrapSandbox) -> None:
-    result = await sandbox.run(RunRequest(python="open('out', 'w').write('x' * 300_000)", collect=("out",)))
-    assert result.files == {"out": b"x" * 300_000}
-
-
-async def test_too_much_memory(sandbox: BubblewrapSandbox) -> None:
-    result = await sandbox.run(RunRequest(python="x = bytearray(9 << 30)"))
-    assert (result.status, result.exit_code) == ("memory", 1)
-
-
-async def test_late(sandbox: BubblewrapSandbox) -> None:
-    request = RunRequest(python="while True: pass", limits=ProgramLimits(wall_s=0.5))
-    assert (await sandbox.run(request)).status == "timeout"
-
-
-async def test_a_conversation(sandbox: BubblewrapSandbox) -> None:
-    code = textwrap.dedent("""
-        import sys
-        while head := sys.stdin.buffer.read(4):
-            sys.stdout.buffer.write(head + sys.stdin.buffer.read(int.from_bytes(head, "big"))[::-1])
-            sys.stdout.flush()
-    """)
-    async with (
-        sandbox.open(RunRequest(python=code)) as channel,
-        sandbox.open(RunRequest(python=code)) as other,
-    ):
-        for frame in (b"abc", b"", b"x" * 2_000_000):
-            await channel.send(frame)
-            await other.send(frame * 2)
-            assert await channel.receive(30) == frame[::-1]
-            assert await other.receive(30) == frame[::-1] * 2
-        assert (await channel.finish()).status == "ok"
-
-
-async def test_a_program_and_code_at_once_are_refused(sandbox: BubblewrapSandbox) -> None:
-    with pytest.raises(UsageError, match="at once"):
-        await sandbox.run(RunRequest(argv=("/bin/true",), python="pass"))
-
-
-LIBRARY_FILES = {
-    "ours/__init__.py": b"",
-    "ours/first.py": b"from ours.inner.second import VALUE\nseen = [VALUE]\n",
-    "ours/inner/second.py": b"from __future__ import annotations\nVALUE = 42\n",
-    "ours/third.py": b"import ours.first\n",
-}
-
-
-async def test_a_library_is_there_to_import_and_fresh_each_time(sandbox: BubblewrapSandbox) -> None:
-    code = "import ours.third; from ours.first import seen; seen.append(len(seen)); print(seen)"
-    for _ in range(2):
-        result = await sandbox.run(RunRequest(python=code, modules=LIBRARY_FILES))
-        assert (result.stdout, result.stderr) == (b"[42, 1]\n", b"")
-    assert (await sandbox.run(RunRequest(python=code))).status == "failed"  # nobody else's modules are
-
-
-async def test_a_library_without_code_is_refused(sandbox: BubblewrapSandbox) -> None:
-    with pytest.raises(UsageError, match="modules"):
-        await sandbox.run(RunRequest(argv=("/bin/true",), modules=LIBRARY_FILES))
