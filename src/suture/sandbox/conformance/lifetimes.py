@@ -138,11 +138,13 @@ async def killing_everything_in_reach(subject: Subject) -> None:
 async def closing_ends_what_runs(subject: Subject) -> None:
     """Closing a sandbox ends what runs in it, as `signalled`; it may be closed twice."""
     another = subject.another()
-    running = asyncio.create_task(another.run(as_program("import time; time.sleep(600)")))
-    await asyncio.sleep(2)
-    await another.close()
-    await another.close()
-    demand((await running).status == "signalled", shown(await running))
+    wait = "import os, time; os.write(1, b'\\0\\0\\0\\2on'); time.sleep(600)"
+    async with another.open(as_program(wait)) as channel:
+        demand(await channel.receive(60) == b"on", "it did not start")
+        await another.close()
+        await another.close()
+        result = await channel.finish()
+    demand(result.status == "signalled", shown(result))
 
 
 async def closing_leaves_nothing_open(subject: Subject) -> None:
