@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from attacks.trials import Skipped
-from sandbox.engines import gvisor_host, podman_host
+from sandbox.engines import podman_host
 from suture.errors import SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, Capabilities, Mode, Sandbox
 from suture.sandbox.container import ContainerSandbox
@@ -58,13 +58,6 @@ BACKENDS = {
         broken=lambda: ContainerSandbox(host=NOWHERE, environ={}),
         identities=("root",),
         mode="warm",
-    ),
-    "gvisor": Backend(
-        requirement="gvisor",
-        make=lambda: ContainerSandbox(host=gvisor_host(), runtime="runsc"),
-        broken=lambda: ContainerSandbox(host=NOWHERE, environ={}, runtime="runsc"),
-        identities=("root",),
-        mode="spare",
     ),
 }
 
