@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 __all__ = ["hold", "lurk", "swell"]
@@ -31,7 +32,7 @@ def lurk(words: dict[str, Any]) -> None:
     Args:
         words: What the host has laid out: `mark`, `secret`, `files`, `folders`, `addresses`, `abstract`.
     """
-    with open("/proc/self/comm", "w") as file:  # noqa: PTH123 - what the host finds us by
+    with suppress(OSError), open("/proc/self/comm", "w") as file:  # noqa: PTH123 - gVisor refuses; the host finds others by it
         file.write(words["mark"])
     tell({name: seen for name, attack in ATTACKS.items() if (seen := attempt(attack, words))})
     sys.stdin.buffer.read()

@@ -73,6 +73,7 @@ class ContainerSandbox(ZygoteSandbox):
         user_kernel = self._runtime is not None and Path(self._runtime).name.startswith("runsc")
         # gVisor takes the limit on processes and does not keep it.
         missing = {"processes"} if user_kernel else set()
+        missing |= set() if self._mode == "warm" else {"inodes"}  # engines take no such word for a folder
         return Capabilities(
             level="user_kernel" if user_kernel else "container",
             mode=self._mode,

@@ -88,8 +88,12 @@ class ZygoteSandbox(ProgramSandbox):
         """
         async with self._choosing:
             if not self._chosen:
-                await self.prepare()
-                await self._try()
+                try:
+                    await self.prepare()
+                    await self._try()
+                except BaseException:
+                    await self.close()
+                    raise
                 self._chosen = True
 
     async def _try(self) -> None:
