@@ -68,6 +68,7 @@ ONLY_IN = {
         STARTS_PROCESSES,
         ("sandbox/", "models/embedded.py", "models/fetch.py", "models/server_child.py", "workspace/git.py"),
     ),
+    "os.fork": ("sandbox/", "repair/inside/"),  # what lies in there runs behind the wall
 }
 LOOP_METHODS = ("subprocess_exec", "subprocess_shell")
 """Methods of an event loop that start a process, whatever the loop's variable is called."""
