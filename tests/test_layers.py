@@ -44,7 +44,7 @@ STARTS_PROCESSES = (
 ONLY_IN = {
     "langgraph": ("loop/",),
     "langgraph.checkpoint": ("loop/", "store/"),
-    "langchain_core.language_models": ("models/", "api.py"),  # a chat model may be handed in at the door
+    "langchain_core.language_models": ("models/", "api/"),  # a chat model may be handed in at the door
     "langchain_core.runnables": ("models/", "loop/"),  # the graph's own configuration is one of these
     **dict.fromkeys(
         (

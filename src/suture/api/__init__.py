@@ -1,0 +1,28 @@
+"""The one door to the core: solve, heal, replay, resume, verify, undo, and an ancestor's class.
+
+from suture import run_sync, solve
+result = run_sync(solve("Write a function add(a, b) that adds two numbers. add(1, 2) == 3"))
+"""
+
+from suture.api.afterwards import undo, verify
+from suture.api.again import recorded_run, replay, resume
+from suture.api.agent import SelfHealingAgent
+from suture.api.carrying_out import run_sync
+from suture.api.healing import heal
+from suture.api.solving import solve
+from suture.ledger.follow import Listener
+from suture.loop.tasks import example_task
+
+__all__ = [
+    "Listener",
+    "SelfHealingAgent",
+    "example_task",
+    "heal",
+    "recorded_run",
+    "replay",
+    "resume",
+    "run_sync",
+    "solve",
+    "undo",
+    "verify",
+]

@@ -1,0 +1,122 @@
+"""Runs that are there already: do one again, or go on with one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from suture.api.carrying_out import carry_out, models_for
+from suture.ledger import Limits, RunFolder, compare_runs, find_run
+from suture.ledger.follow import Listener
+from suture.loop import Opening, RecordedRun, Replay, open_recorded
+from suture.models import Model, open_replies
+from suture.proof import choose_handover
+from suture.records import Result
+from suture.sandbox import Sandbox
+from suture.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+__all__ = ["recorded_run", "replay", "resume"]
+
+
+async def replay(
+    run: str | Path,
+    *,
+    or_live: bool = False,
+    settings: Settings | None = None,
+    model: str | Model | BaseChatModel | None = None,
+    sandbox: Sandbox | None = None,
+    on_event: Listener | None = None,
+) -> Replay:
+    """Do a recorded run again with the model's replies of then, and say whether it went the same way.
+
+    The task, its files and the settings are those in the run folder; nothing is applied. Seconds are not
+    limited, because they are no part of the comparison.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or a run's folder.
+        or_live: Ask the model for replies that the record does not hold.
+        settings: Whose keys and folders count; from environment and files where not given.
+        model: Who is asked with `or_live`; the recorded one where not given.
+        sandbox: The wall; the recorded settings' where not given.
+        on_event: As in `solve`.
+
+    Raises:
+        UsageError: There is no such run, or it came to a call that was never recorded (`ReplyMissing`).
+        PrerequisiteError: Something is missing: a sandbox, or with `or_live` a model or a key.
+        Cancelled: The user stopped it.
+        StorageError: A run folder cannot be read or written.
+    """
+    recorded = recorded_run(run, settings)
+    async with models_for(recorded.settings, model or recorded.model, live=or_live) as models:
+        wanted = Opening(
+            task=recorded.task,
+            settings=recorded.settings,
+            project=recorded.project,
+            models=models,
+            sandbox=sandbox,
+            limits=Limits(**{**recorded.settings.budget.model_dump(), "seconds": None}),
+            interpreter=recorded.interpreter,
+            source=open_replies(recorded.folder.path, may_be_empty=True),
+            or_live=or_live,
+            about={"replays": recorded.folder.id},
+        )
+        result = await carry_out(wanted, on_event=on_event)
+    again = find_run(recorded.settings.paths.home, result.run_id)
+    return Replay(recorded=recorded.folder.id, result=result, difference=compare_runs(recorded.folder, again))
+
+
+async def resume(
+    run: str | Path,
+    *,
+    settings: Settings | None = None,
+    model: str | Model | BaseChatModel | None = None,
+    sandbox: Sandbox | None = None,
+    apply: bool = False,
+    on_event: Listener | None = None,
+) -> Result:
+    """Go on with a run whose process was killed, from its last checkpoint; raises as `solve` does.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or a run's folder.
+        settings: Whose keys and folders count; from environment and files where not given.
+        model: The run's own model, where it was handed in as an object; the recorded name where not given.
+        sandbox: The wall; the recorded settings' where not given.
+        apply: As in `solve` and `heal`.
+        on_event: As in `solve`; it sees the run from its beginning.
+    """
+    recorded = recorded_run(run, settings)
+    recorded.require_resumable()
+    async with models_for(recorded.settings, model or recorded.model, live=True) as models:
+        wanted = Opening(
+            task=recorded.task,
+            settings=recorded.settings,
+            project=recorded.project,
+            models=models,
+            sandbox=sandbox,
+            folder=recorded.folder,
+            interpreter=recorded.interpreter,
+        )
+        return await carry_out(wanted, choose_handover(apply=apply), on_event=on_event)
+
+
+def recorded_run(run: str | Path, settings: Settings | None = None) -> RecordedRun:
+    """How a run began, as its folder tells it.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or a run's folder.
+        settings: Whose keys and folders count; from environment and files where not given.
+
+    Raises:
+        UsageError: There is no such run, or it does not say how it began.
+        StorageError: Its folder is damaged.
+    """
+    present = settings or load_settings(Path.cwd()).settings
+    return open_recorded(_folder_of(run, present), present)
+
+
+def _folder_of(run: str | Path, settings: Settings) -> RunFolder:
+    folder = RunFolder(Path(run))
+    return folder if folder.ledger_path.is_file() else find_run(settings.paths.home, str(run))

@@ -1,0 +1,74 @@
+"""What all doors share: whose models answer, from which record, and a run from its start to its hand-over."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from suture.ledger import find_run
+from suture.ledger.follow import Listener, listening
+from suture.loop import Opening, opened, resume_task, run_task
+from suture.models import Model, Models, ReplySource, open_models, open_replies
+from suture.models.deferred import open_or_defer
+from suture.models.providers import open_named
+from suture.models.source import absent_model
+from suture.proof import Handover, hand_over, prove
+from suture.records import Result
+from suture.settings import Settings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+__all__ = ["carry_out", "models_for", "replies_from", "run_sync"]
+
+
+T = TypeVar("T")
+KEPT = Handover()
+
+
+def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run one of this module's coroutines to its end, where there is no event loop yet."""
+    return asyncio.run(coroutine)
+
+
+async def carry_out(wanted: Opening, handover: Handover = KEPT, *, on_event: Listener | None) -> Result:
+    """Do one run, prove what it healed, and hand that over as the user asked."""
+    async with opened(wanted) as (context, checkpointer):
+        context.prove = prove
+        go = run_task if wanted.folder is None else resume_task
+        about = {"project": str(wanted.project), **wanted.about}
+        async with listening(context.ledger.path, on_event):
+            result = await go(context, checkpointer, about=about)
+        await hand_over(handover, result, wanted.project, context)
+    return result
+
+
+def replies_from(replies: str | Path | None, settings: Settings) -> ReplySource | None:
+    """The record that `replies` names: a run, or a file; `None` where there is none.
+
+    Raises:
+        UsageError: There is no such run or file.
+    """
+    if replies is None:
+        return None
+    where = Path(replies)
+    return open_replies(where if where.exists() else find_run(settings.paths.home, str(replies)).path)
+
+
+@contextlib.asynccontextmanager
+async def models_for(
+    settings: Settings, model: str | Model | BaseChatModel | None, *, live: bool, later: bool = False
+) -> AsyncIterator[Models]:
+    """The models, closed at the end unless handed in; where they are not to be asked, none is opened.
+
+    Where they may not be needed (`later`), one that is missing is an error only when it is asked.
+    """
+    opener = (open_or_defer if later else open_named) if live else absent_model
+    models = open_models(settings, model, opener=opener)
+    try:
+        yield models
+    finally:
+        await models.close()

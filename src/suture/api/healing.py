@@ -1,0 +1,78 @@
+"""Repair code that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from suture.api.carrying_out import carry_out, models_for, replies_from
+from suture.ledger.follow import Listener
+from suture.loop import Opening
+from suture.loop.recipe import load_recipe
+from suture.loop.tasks import heal_task
+from suture.models import Model
+from suture.proof import choose_handover, require_possible
+from suture.records import Result
+from suture.sandbox import Sandbox
+from suture.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+__all__ = ["heal"]
+
+
+async def heal(
+    path: str | Path,
+    *,
+    test: str | Sequence[str] | None = None,
+    protect: Iterable[str] = (),
+    only: Iterable[str] = (),
+    settings: Settings | None = None,
+    model: str | Model | BaseChatModel | None = None,
+    sandbox: Sandbox | None = None,
+    apply: bool = False,
+    commit: bool = False,
+    branch: str | None = None,
+    patch: str | Path | None = None,
+    replies: str | Path | None = None,
+    or_live: bool = False,
+    on_event: Listener | None = None,
+) -> Result:
+    """Repair code that exists, until its test command passes.
+
+    Args:
+        path: A project folder.
+        test: The test command; pytest where none is given and there are tests.
+        protect: Globs of files that must stay as they are, besides the tests and the project's settings.
+        only: Globs of the files that may change; any that is not protected where there are none.
+        settings: The knobs; from flags, environment and the project's files where not given.
+        model: `provider:model`, a `Model` or a LangChain chat model; the settings' where not given.
+        sandbox: The wall; the settings' where not given.
+        apply: Write the verified change into the project; without any of these it stays untouched.
+        commit: Write it there, and commit it beside whatever else is changed or staged.
+        branch: Commit it on a new branch of this name; nothing else changes.
+        patch: Write it into a new file as a diff.
+        replies: A run (`last`, its id, its folder), or a file of replies, to answer from.
+        or_live: Ask the model for what `replies` does not hold, instead of ending with an error.
+        on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
+            the run has ended.
+
+    Raises:
+        UsageError: There is nothing to heal, no way to test it, or no way to hand it over as asked.
+        PrerequisiteError: Something is missing: a sandbox, a model, a key.
+        Cancelled: The user stopped it.
+        StorageError: The run folder cannot be written.
+    """
+    handover = choose_handover(apply=apply, commit=commit, branch=branch, patch=patch)
+    task, snapshot = heal_task(Path(path), test=test, protect=protect, only=only)
+    require_possible(handover, snapshot.root)
+    settings = settings or load_settings(snapshot.root).settings
+    source = replies_from(replies, settings)
+    later = settings.repair.enabled and load_recipe(settings.loop, settings.model.temperature).mutate
+    async with models_for(settings, model, live=source is None or or_live, later=later) as models:
+        wanted = Opening(task=task, settings=settings, project=snapshot.root, models=models, sandbox=sandbox)
+        wanted = replace(wanted, source=source, or_live=or_live)
+        return await carry_out(wanted, handover, on_event=on_event)

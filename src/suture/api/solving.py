@@ -1,0 +1,79 @@
+"""Write code for a task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from suture.api.carrying_out import carry_out, models_for, replies_from
+from suture.errors import UsageError
+from suture.ledger.follow import Listener
+from suture.loop import Opening
+from suture.loop.tasks import write_task
+from suture.models import Model
+from suture.proof import choose_handover
+from suture.records import Result, Task
+from suture.sandbox import Sandbox
+from suture.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+__all__ = ["solve"]
+
+
+async def solve(
+    task: str | Task,
+    *,
+    test: str | Path | None = None,
+    asserts: str = "",
+    entry_point: str | None = None,
+    settings: Settings | None = None,
+    model: str | Model | BaseChatModel | None = None,
+    sandbox: Sandbox | None = None,
+    apply: bool = False,
+    replies: str | Path | None = None,
+    or_live: bool = False,
+    on_event: Listener | None = None,
+) -> Result:
+    """Write code for a task.
+
+    Args:
+        task: A statement in plain words, a signature with a docstring, or a whole `Task`.
+        test: A file of tests: pytest's, or plain asserts.
+        asserts: Plain asserts as text.
+        entry_point: The name to define, where the statement does not tell.
+        settings: The knobs; from flags, environment and files where not given.
+        model: `provider:model`, a `Model` or a LangChain chat model; the settings' where not given.
+        sandbox: The wall; the settings' where not given.
+        apply: Write the code into the current folder when every trusted check passes.
+        replies: A run (`last`, its id, its folder), or a file of replies, to answer from.
+        or_live: Ask the model for what `replies` does not hold, instead of ending with an error.
+        on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
+            the run has ended.
+
+    Raises:
+        UsageError: The task cannot be worked with.
+        PrerequisiteError: Something is missing: a sandbox, a model, a key.
+        Cancelled: The user stopped it.
+        StorageError: The run folder cannot be written.
+    """
+    if isinstance(task, str):
+        task = write_task(task, test=Path(test) if test else None, asserts=asserts, entry_point=entry_point)
+    if apply and task.kind == "write":
+        _require_new(Path(task.module))
+    settings = settings or load_settings(Path.cwd()).settings
+    source = replies_from(replies, settings)
+    async with models_for(settings, model, live=source is None or or_live) as models:
+        wanted = Opening(
+            task=task, settings=settings, project=Path.cwd(), models=models, sandbox=sandbox
+        ).answered_from(source, or_live=or_live)
+        return await carry_out(wanted, choose_handover(apply=apply), on_event=on_event)
+
+
+def _require_new(module: Path) -> None:
+    if module.exists():
+        raise UsageError(
+            f"{str(module)!r} exists already and would be overwritten",
+            remedy="move it away, or mend it with `suture heal`",
+        )
