@@ -121,6 +121,9 @@ def connect(address: str | None, environ: Mapping[str, str]) -> Engine:
         if not place.startswith("unix://"):
             complaints.append(f"{place!r} is not on this machine, and its containers could not see our files")
             continue
+        if not Path(place.removeprefix("unix://")).exists():
+            complaints.append(f"{place}: there is no such socket")
+            continue
         try:
             client = docker.APIClient(base_url=place, version="auto", timeout=TIMEOUT_S)
             return _describe(client, place)
