@@ -2,10 +2,10 @@
 
     SUTURE_DATA=... python benchmarks/quixbugs.py [PROGRAM ...] [--json FILE]
 
-Wanted: `SUTURE_DATA`, a folder with `quixbugs/tasks.jsonl.gz`. A record's tests play the user's failing suite,
-as a pytest file that may run for 10 s. After a run has ended, its repair is compared with the reference on
-inputs that the run never saw: values near those of the tests, and random graphs where the tests make objects.
-Inputs on which the reference raises or does not end in time are outside its domain and do not count.
+Wanted: `SUTURE_DATA`, a folder with `quixbugs/tasks.jsonl.gz`. A record's tests play the user's failing
+suite, as a pytest file that may run for 10 s. After a run has ended, its repair is compared with the
+reference on inputs that the run never saw: values near those of the tests, and random graphs where the tests make
+objects. Inputs on which the reference raises or does not end in time are outside its domain and do not count.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import statistics
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ WANTED = 500
 ENOUGH = 200
 GRADER_SEED = 20261
 REACH = 400
+LONG_S = 3.0
+"""CPU seconds for each answer of a repair; where the reference needs `CALL_S`, the input does not count."""
 COMMAND = ("python", "-m", "pytest", "-q")
 SHIM = ("_approx", "pytest")
 
@@ -150,8 +153,10 @@ async def grade(
         calls = [("graded.py", "graded", f"({seed},)") for seed in range(WANTED)]
     else:
         calls = await _calls(suite.command, path, name, buggy)
-    answers = await compare(suite.command, whole, calls, {path: buggy}, 240)
-    pairs = list(zip(answers.get(0, []), answers.get(1, []), strict=False))
+    texts = {path: buggy}
+    right = await compare(suite.command, whole[:1], calls, texts, 240)
+    given = await compare(suite.command, whole[1:], calls, texts, 240, call_s=LONG_S)
+    pairs = list(zip_longest(right.get(0, []), given.get(0, []), fillvalue="!none"))
     domain = [(one, two) for one, two in pairs if not one.startswith("!")]
     return len(domain), sum(one == two for one, two in domain)
 

@@ -223,6 +223,8 @@ async def compare(
     calls: Sequence[tuple[str, str, str]],
     texts: Mapping[str, str],
     seconds: float,
+    *,
+    call_s: float = CALL_S,
 ) -> dict[int, list[str]]:
     """What candidates answer to calls.
 
@@ -232,6 +234,7 @@ async def compare(
         calls: File, function at its top level, and arguments as the source of a tuple.
         texts: Path -> text of the files that candidates change.
         seconds: Wall-clock seconds for all of them.
+        call_s: CPU seconds of one call.
 
     Returns:
         Position in `proposals` -> one text for each call, as far as they were made. It begins with `!` where
@@ -247,7 +250,7 @@ async def compare(
             "texts": dict(texts),
             "limits": {},
             "least_s": 0.0,
-            "call_s": CALL_S,
+            "call_s": call_s,
         },
         "calls": [list(call) for call in calls],
         "mutants": [
