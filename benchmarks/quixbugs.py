@@ -4,8 +4,8 @@
 
 Wanted: `SUTURE_DATA`, a folder with `quixbugs/tasks.jsonl.gz`. A record's tests play the user's failing
 suite, as a pytest file that may run for 10 s. After a run has ended, its repair is compared with the
-reference on inputs that the run never saw: values near those of the tests, and random graphs where the tests make
-objects. Inputs on which the reference raises or does not end in time are outside its domain and do not count.
+reference on inputs that the run never saw: values near those of the tests, and random graphs where the tests
+make objects. Inputs on which the reference raises or does not end in time are outside its domain.
 """
 
 from __future__ import annotations
