@@ -60,6 +60,7 @@ WORKS: tuple[tuple[dict[str, str], str, object, str], ...] = (
     ({"ANTHROPIC_API_KEY": "k"}, "keys.anthropic", "k", "ANTHROPIC_API_KEY"),
     ({"HF_TOKEN": "k"}, "keys.huggingface", "k", "HF_TOKEN"),
     ({"QWEN_API_KEY": "k"}, "keys.qwen", "k", "QWEN_API_KEY"),
+    ({"E2B_API_KEY": "k"}, "keys.e2b", "k", "E2B_API_KEY"),
     ({"LLM_PROVIDER": "qwen", "LLM_MODEL": "qwen-plus"}, "model.name", "qwen:qwen-plus", "LLM_PROVIDER"),
     ({"LLM_PROVIDER": "huggingface", "HF_MODEL": "m"}, "model.name", "huggingface:m", "LLM_PROVIDER"),
     (
@@ -72,7 +73,6 @@ WORKS: tuple[tuple[dict[str, str], str, object, str], ...] = (
 
 # Variables that may merely happen to be set: the run goes on, a note names what to use instead.
 NOTED = {
-    "E2B_API_KEY": "sandbox.backend",
     "DB_PASSWORD": "SUTURE_HOME",
     "LANGCHAIN_TRACING_V2": "LangSmith",
     "LANGCHAIN_API_KEY": "LangChain",

@@ -155,7 +155,7 @@ def test_other_programs_variables_in_dotenv_are_theirs(project: Path, home: Path
         ({}, {}, "[model]\nname = 3", "model.name from .*: 3 is wrong"),
         ({}, {}, "[budget]\nattempts = [1]", r"budget.attempts from .*: \[1\] is wrong"),
         ({}, {}, "[budget.attempts]\nx = 1", "budget.attempts from .*is wrong"),
-        ({"SUTURE_SANDBOX_BACKEND": "none"}, {}, "", "sandbox.backend .*'none' is wrong"),
+        ({"SUTURE_SANDBOX_MODE": "hot"}, {}, "", "sandbox.mode .*'hot' is wrong"),
         ({}, {}, "[paths]\nhome = 3", "paths.home from .*: 3 is wrong"),
     ],
 )

@@ -80,7 +80,7 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
     limits = wanted.limits or Limits(**settings.budget.model_dump())
     if limits.money is not None:
         wanted.models.require_prices()
-    wall = wanted.sandbox or open_sandbox(settings.sandbox, cache=settings.paths.cache)
+    wall = wanted.sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
         folder = wanted.folder or new_run(settings.paths.home)
         interpreter = wanted.interpreter

@@ -67,7 +67,7 @@ async def verify_file(
     except OSError as fault:
         raise UsageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault
     files, interpreter = _surroundings(certificate, path.parent, project)
-    wall = sandbox or open_sandbox(settings.sandbox, cache=settings.paths.cache)
+    wall = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
         async for finding in verify_certificate(certificate, files, wall, settings, interpreter):
             yield finding

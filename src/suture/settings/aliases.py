@@ -58,6 +58,7 @@ VARIABLES: tuple[Alias, ...] = (
     Alias(name="ANTHROPIC_API_KEY", setting="keys.anthropic", says="the key"),
     Alias(name="HF_TOKEN", setting="keys.huggingface", says="the token"),
     Alias(name="QWEN_API_KEY", setting="keys.qwen", says="the key"),
+    Alias(name="E2B_API_KEY", setting="keys.e2b", says="the key"),
     Alias(
         name="HF_MODEL",
         setting="model.name",
@@ -65,7 +66,6 @@ VARIABLES: tuple[Alias, ...] = (
         scheme="huggingface",
     ),
     Alias(name="USE_4BIT", setting="model.quantization", says="true or false", scheme="huggingface"),
-    Alias(name="E2B_API_KEY", says="there is no e2b sandbox yet; sandbox.backend names the ones there are"),
     Alias(name="DB_PASSWORD", says="there is no database server yet; runs are kept under SUTURE_HOME"),
     Alias(
         name="LANGCHAIN_TRACING_V2",
