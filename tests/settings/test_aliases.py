@@ -11,7 +11,7 @@ from suture.settings import Loaded, flags_from_arguments, load_settings, render_
 from suture.settings.aliases import VARIABLES
 from suture.settings.arguments import ARGUMENTS
 
-KEYS = "keys.openai", "keys.anthropic", "keys.qwen", "keys.huggingface"
+KEYS = "keys.openai", "keys.anthropic", "keys.qwen", "keys.huggingface", "keys.e2b"
 
 
 def load(folder: Path, **environ: str) -> Loaded:
