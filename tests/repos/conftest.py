@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from requirements import Require
 
 collect_ignore = ["projects"]
 
@@ -19,13 +22,26 @@ def project(name: str) -> dict[str, Any]:
     return {"root": HERE / "projects" / name, "name": name, **EXPECTED[name]}
 
 
+def _installed(name: str, require: Require) -> dict[str, Any]:
+    told = project(name)
+    if tool := told.get("needs"):
+        require(tool, shutil.which(tool) is not None, "it is not on PATH")
+    return told
+
+
 @pytest.fixture(params=sorted(EXPECTED))
-def expected(request: pytest.FixtureRequest) -> dict[str, Any]:
+def expected(request: pytest.FixtureRequest, require: Require) -> dict[str, Any]:
     """One project after the other."""
-    return project(request.param)
+    return _installed(request.param, require)
+
+
+@pytest.fixture(params=sorted(name for name, told in EXPECTED.items() if "needs" in told))
+def foreign(request: pytest.FixtureRequest, require: Require) -> dict[str, Any]:
+    """Those that are not Python."""
+    return _installed(request.param, require)
 
 
 @pytest.fixture(params=sorted(name for name, told in EXPECTED.items() if told["triage"] == "code"))
-def mendable(request: pytest.FixtureRequest) -> dict[str, Any]:
+def mendable(request: pytest.FixtureRequest, require: Require) -> dict[str, Any]:
     """Those whose code is at fault."""
-    return project(request.param)
+    return _installed(request.param, require)

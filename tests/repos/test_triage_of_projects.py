@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -11,11 +12,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from repos.conftest import EXPECTED
 from suture.checks import Suite, Triage, check_candidate, prepare_suite, triage
 from suture.errors import SandboxUnavailable
 from suture.loop.tasks import heal_task
 from suture.records import Candidate, Verdict
-from suture.sandbox import BubblewrapSandbox, RunRequest, Sandbox, discover_interpreter
+from suture.sandbox import BubblewrapSandbox, RunRequest, Sandbox, discover_programs
 from suture.settings import SandboxSettings
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -37,9 +39,10 @@ async def sandbox(require: Callable[[str, bool, str], None]) -> AsyncIterator[Sa
 
 
 async def judged(root: Path, sandbox: Sandbox, **changed: bytes) -> tuple[Suite, Verdict]:
-    task, _ = heal_task(root, test=f"python -m pytest -q{UNWANTED}")
+    is_python = "needs" not in EXPECTED[root.name]
+    task, _ = heal_task(root, test=f"python -m pytest -q{UNWANTED}" if is_python else None)
     task = replace(task, files={**task.files, **changed})
-    python = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
+    python = discover_programs(root, {"VIRTUAL_ENV": sys.prefix, "PATH": os.defpath}, task.language)
     suite = await prepare_suite(task, sandbox, SandboxSettings(test_wall_s=20), python)
     return suite, await check_candidate(AS_IT_IS, suite)
 

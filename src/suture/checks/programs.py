@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 
+from suture.records import Language
 from suture.sandbox import LIBRARY, ProgramLimits, RunRequest
 from suture.settings import SandboxSettings
 
-__all__ = ["PRIVATE", "own_library", "own_program", "program_limits", "without_private"]
+__all__ = ["PRIVATE", "own_library", "own_program", "program_limits", "test_limits", "without_private"]
 
 PRIVATE = LIBRARY
 """The folder under `BOX` that holds our own files; no candidate may write there."""
+ADDRESS_SPACE_MB = 1 << 20
+"""Node and Go reserve gigabytes that they never use; what they do use stays within `total_memory_mb`."""
+THREADS = 512
+"""Each process of a compiler or of node is a dozen threads."""
+CACHE_MB = 1024
+CORES = 4
 MODULES = ("asserts", "frames", "nonce_program", "split_candidate", "split_judge", "wire")
 BOOT = "from suture.checks.{} import main; main()"
 
@@ -39,6 +47,21 @@ def program_limits(settings: SandboxSettings, wall_s: float) -> ProgramLimits:
         processes=settings.processes,
         disk_mb=settings.disk_mb,
         output_bytes=settings.output_kb << 10,
+    )
+
+
+def test_limits(settings: SandboxSettings, wall_s: float, language: Language) -> ProgramLimits:
+    """The limits of a test command; those of node and Go are as large as such programs need."""
+    limits = program_limits(settings, wall_s)
+    if language == "python":
+        return limits
+    return replace(
+        limits,
+        cpu_s=wall_s * CORES,
+        memory_mb=ADDRESS_SPACE_MB,
+        processes=max(limits.processes, THREADS),
+        disk_mb=max(limits.disk_mb, min(CACHE_MB, limits.total_memory_mb)),
+        file_mb=max(limits.file_mb, limits.disk_mb),
     )
 
 

@@ -14,7 +14,7 @@ from suture.checks.nonce import run_in_one_process
 from suture.checks.parsing import parsed
 from suture.checks.split import Ruling, SplitCourt
 from suture.checks.test_command import TestCommand
-from suture.languages import Interpreter
+from suture.languages import Interpreter, is_source
 from suture.records import Candidate, Check, CheckOutcome, Counterexample, Evidence, Task, Verdict
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
@@ -94,7 +94,8 @@ def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str
     for path in candidate_files:
         plain = posixpath.normpath(path)
         elsewhere = bool(task.only) and not is_protected(path, task.only)
-        guarded = elsewhere or is_protected(path, globs) or _shadows(plain, task)
+        foreign = task.language != "python" and not is_source(plain, task.language)
+        guarded = elsewhere or foreign or is_protected(path, globs) or _shadows(plain, task)
         if plain in suite.test_files or (guarded and plain != task.module):
             refused.append(path)
     return tuple(sorted(refused))

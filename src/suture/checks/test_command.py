@@ -9,10 +9,11 @@ import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
+from pathlib import PurePosixPath
 
 from suture.checks.collecting import Collected, collected_from
 from suture.checks.endings import ending_of, last_words, output_of
-from suture.checks.programs import PRIVATE, program_limits, without_private
+from suture.checks.programs import PRIVATE, test_limits, without_private
 from suture.checks.pytest_report import PytestReport, read_report
 from suture.checks.reported import outcomes_of
 from suture.checks.skips import rule_on_examples, rule_on_skip
@@ -270,7 +271,7 @@ class TestCommand:
             stdin=stdin,
             env=environment,
             mounts=interpreter_mounts(self.interpreter),
-            limits=program_limits(self._settings, wall_s or self._settings.test_wall_s),
+            limits=test_limits(self._settings, wall_s or self._settings.test_wall_s, self._task.language),
             collect=(REPORT,) if self.is_pytest else (),
         )
 
@@ -302,7 +303,9 @@ class TestCommand:
 
     def _refuse_start(self, result: RunResult) -> None:
         said = last_words(result) or ending_of(result)
+        toolchain = self.interpreter.toolchain
+        program = toolchain.program if toolchain else self.interpreter.executable
         raise UsageError(
             f"the test command {self._shown!r} cannot start: {said[:300]}",
-            remedy=f"run it yourself in the project first; `python` means {self.interpreter.executable}",
+            remedy=f"run it yourself in the project first; `{PurePosixPath(program).name}` means {program}",
         )

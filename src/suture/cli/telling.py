@@ -94,8 +94,10 @@ def _started(data: Mapping[str, Any]) -> str:
 def _prepared(data: Mapping[str, Any]) -> str:
     command = " ".join(data.get("test_command") or ())
     parts = [f"{data['checks']} checks of functions"] if data.get("checks") else []
-    parts += [f"the command {command!r}"] if command else []
+    origin = f" ({data['test_origin']})" if data.get("test_origin") else ""
+    parts += [f"the command {command!r}{origin}"] if command else []
     python = f"; python is {data['python']}, {data['python_origin']}" if data.get("python") else ""
+    python += f"; {data['language']} is {data['toolchain']}" if data.get("toolchain") else ""
     return "checks: " + (" and ".join(parts) or "none to trust, so nothing can be verified") + python
 
 

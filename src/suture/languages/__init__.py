@@ -1,10 +1,33 @@
-"""What a language is: how its commands are recognised and which interpreter they mean.
+"""What a language is: how its commands and files are recognised and which programs they mean.
 
-This room is plain data and plain functions over argument vectors. It starts no process and calls no model;
-`suture.sandbox` finds interpreters and runs things.
+This room is plain data and plain functions over argument vectors and files' contents. It starts no process
+and calls no model; `suture.sandbox` finds programs and runs things.
 """
 
+from suture.languages.detecting import DetectedCommand, detect_command, scripts_run_by
 from suture.languages.interpreter import Interpreter
+from suture.languages.known import (
+    LANGUAGES,
+    LanguageFacts,
+    is_source,
+    language_of_command,
+    languages_of_files,
+)
 from suture.languages.python import is_pytest_command, program_environment, resolve_command
+from suture.languages.toolchain import Toolchain
 
-__all__ = ["Interpreter", "is_pytest_command", "program_environment", "resolve_command"]
+__all__ = [
+    "LANGUAGES",
+    "DetectedCommand",
+    "Interpreter",
+    "LanguageFacts",
+    "Toolchain",
+    "detect_command",
+    "is_pytest_command",
+    "is_source",
+    "language_of_command",
+    "languages_of_files",
+    "program_environment",
+    "resolve_command",
+    "scripts_run_by",
+]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from suture.languages.toolchain import Toolchain
+
 __all__ = ["Interpreter"]
 
 
@@ -21,6 +23,7 @@ class Interpreter:
         origin: How it was chosen, in words for people.
         source_roots: Folders of the project (relative, `.` for its root) that an editable install put on
             `sys.path`. Behind the wall the project lies elsewhere, so these must be put there anew.
+        toolchain: What the project's test command needs besides, where its code is not Python.
     """
 
     executable: str
@@ -30,6 +33,7 @@ class Interpreter:
     site_packages: tuple[str, ...]
     origin: str
     source_roots: tuple[str, ...] = ()
+    toolchain: Toolchain | None = None
 
     @property
     def is_virtual(self) -> bool:

@@ -69,7 +69,9 @@ def program_environment(interpreter: Interpreter, box: str) -> dict[str, str]:
         interpreter: What `python` means.
         box: The folder behind the wall that holds the project.
     """
-    environment = {"PATH": f"{PurePosixPath(interpreter.executable).parent}:{SYSTEM_PATH}"}
+    toolchain = interpreter.toolchain
+    folders = [str(PurePosixPath(interpreter.executable).parent), *(toolchain.folders if toolchain else ())]
+    environment = {"PATH": ":".join((*folders, SYSTEM_PATH)), **(toolchain.variables if toolchain else {})}
     if interpreter.is_virtual:
         environment["VIRTUAL_ENV"] = interpreter.prefix
     if interpreter.source_roots:

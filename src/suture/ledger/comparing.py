@@ -26,7 +26,7 @@ USAGE = {
     *("money", "spend", "retries", "priced"),
 }
 NAMES = {"run_id", "reservation", "replayed", "replays", "from_run"}
-SURROUNDINGS = {"settings", "project", "interpreter", "python", "python_origin"}
+SURROUNDINGS = {"settings", "project", "interpreter", "python", "python_origin", "toolchain"}
 """Where it ran; the verdicts say whether that made a difference."""
 LEFT_OUT = frozenset(TIMES | USAGE | NAMES | SURROUNDINGS)
 RESOLVED = ("verdict", "result")

@@ -10,6 +10,7 @@ from suture.loop.context import RunContext
 from suture.models import Reply, RoleModel, count_tokens
 from suture.records import Move
 from suture.roles import Brief, as_shown, coder_draft, fit
+from suture.roles.text_coder import TextBrief, text_draft
 
 __all__ = ["answered", "room_tokens"]
 
@@ -29,7 +30,7 @@ async def answered(brief: Brief, move: Move, context: RunContext) -> tuple[Brief
         ModelError: The model failed.
     """
     prompt = context.prompts.load("coder")
-    draft = coder_draft(brief, prompt)
+    draft = text_draft(brief, prompt) if isinstance(brief, TextBrief) else coder_draft(brief, prompt)
     seat = context.models.for_role("coder")
     count = partial(count_tokens, seat.model)
     room = room_tokens(seat, context.settings.model.context_tokens)

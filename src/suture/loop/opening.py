@@ -19,7 +19,7 @@ from suture.loop.recipe import load_recipe
 from suture.models import Model, Models, RecordedModel, ReplySource
 from suture.records import Task
 from suture.roles import PROMPTS_FOLDER, PromptBook
-from suture.sandbox import Sandbox, discover_interpreter, open_sandbox
+from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import Settings
 from suture.store import open_checkpointer
 
@@ -71,7 +71,8 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
 
     Raises:
         UsageError: There is no such recipe, or another process writes this run.
-        PrerequisiteError: There is no sandbox, or money is limited and a model's price is not known.
+        PrerequisiteError: There is no sandbox, the task's language is not installed, or money is limited and
+            a model's price is not known.
         StorageError: The run folder or the checkpoints cannot be written.
     """
     settings, task = wanted.settings, wanted.task
@@ -85,7 +86,7 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
         folder = wanted.folder or new_run(settings.paths.home)
         interpreter = wanted.interpreter
         if interpreter is None and task.test_command:
-            interpreter = discover_interpreter(wanted.project, os.environ)
+            interpreter = discover_programs(wanted.project, os.environ, task.language)
         with Ledger(folder.ledger_path, clock) as ledger:
             context = RunContext(
                 task=task,

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from suture.checks import asserts_in, examples_in
 from suture.errors import UsageError
+from suture.languages import LANGUAGES, is_source, scripts_run_by
 from suture.loop.commands import files_named_in, literal_glob, words_of
 from suture.loop.entry_point import entry_point_of
+from suture.loop.intake import chosen_command
 from suture.loop.subject import module_under_test
 from suture.records import Check, Task
 from suture.workspace import DEFAULT_PROTECTED, Snapshot, is_protected, take_snapshot
@@ -69,43 +71,43 @@ def heal_task(
 
     Args:
         path: A project folder, or one file in it.
-        test: The test command; pytest where none is given and there are tests.
+        test: The test command; where none is given, the one that the project's files show: pytest, unittest,
+            `npm test` or `go test ./...`.
         protect: Globs of files that must stay as they are, besides the tests and the project's settings.
             What the test command names is protected too.
         only: Globs of the files that may change; any that is not protected where there are none.
 
     Raises:
-        UsageError: There is nothing there to heal, no way to test it, or the command needs a shell.
+        UsageError: There is nothing there to heal, no way to test it or more than one, or the command needs a
+            shell.
+        PrerequisiteError: The project's Python environment is broken.
     """
-    command = words_of(test or ())
     snapshot = take_snapshot(path)
-    given = (*DEFAULT_PROTECTED, *protect)
+    given, chosen = (*DEFAULT_PROTECTED, *protect), tuple(only)
+    wanted = chosen_command(words_of(test or ()), snapshot, given, chosen)
+    label = LANGUAGES[wanted.language].label
     # What the command names decides whether it passes: a candidate that may write it passes at will.
-    named = files_named_in(command, snapshot.files, snapshot.root)
+    words = (*wanted.command, *scripts_run_by(wanted.command, snapshot.files))
+    named = files_named_in(words, snapshot.files, snapshot.root)
     protected = (*given, *(literal_glob(name) for name in named if not is_protected(name, given)))
-    python = [name for name in snapshot.files if name.endswith(".py")]
-    if not [name for name in python if not is_protected(name, given)]:
-        raise UsageError(f"{str(path)!r} holds no Python code to heal", remedy="name a folder with .py files")
-    if not [name for name in python if not is_protected(name, protected)]:
+    code = [name for name in snapshot.files if is_source(name, wanted.language)]
+    if not [name for name in code if not is_protected(name, protected)]:
         raise UsageError(
             f"the test command names all of the code ({', '.join(named)}), which must not decide on itself",
             remedy="put the tests into a file of their own, and name that one",
         )
-    chosen = tuple(only)
-    if chosen and not [n for n in python if is_protected(n, chosen) and not is_protected(n, protected)]:
+    if chosen and not [n for n in code if is_protected(n, chosen) and not is_protected(n, protected)]:
         raise UsageError(
-            f"no file may change: {', '.join(chosen)} names no Python code that is not protected",
+            f"no file may change: {', '.join(chosen)} names no {label} code that is not protected",
             remedy="give --only globs as in a .gitignore, relative to the project",
         )
-    if not command:
-        if not [name for name in python if is_protected(name, protected)]:
-            raise UsageError(f"{str(path)!r} holds no tests", remedy='say how to test it: --test "COMMAND"')
-        command = ("python", "-m", "pytest", "-q")
     task = Task(
         statement="",
         kind="heal",
+        language=wanted.language,
         files=snapshot.files,
-        test_command=command,
+        test_command=wanted.command,
+        test_origin=wanted.why,
         protected=protected,
         only=chosen,
     )

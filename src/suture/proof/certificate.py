@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from suture.records import Check, Evidence, Task, TaskKind, content_hash, from_plain, to_plain
+from suture.records import Check, Evidence, Language, Task, TaskKind, content_hash, from_plain, to_plain
 
 __all__ = [
     "FORMAT",
@@ -43,6 +43,7 @@ class CertifiedTask:
     statement: str = ""
     module: str = "solution.py"
     entry_point: str | None = None
+    language: Language = "python"
     checks: tuple[Check, ...] = ()
     test_command: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
@@ -54,6 +55,7 @@ class CertifiedTask:
         return Task(
             statement=self.statement,
             kind=self.kind,
+            language=self.language,
             module=self.module,
             entry_point=self.entry_point,
             files=files,

@@ -13,7 +13,8 @@ from suture.loop import open_recorded
 from suture.proof.certificate import Certificate, CertificateRefused, read_certificate
 from suture.proof.proving import CERTIFICATE
 from suture.proof.verification import Finding, project_before, verify_certificate
-from suture.sandbox import Sandbox, discover_interpreter, open_sandbox
+from suture.records import Language
+from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import Settings
 from suture.workspace import take_snapshot
 
@@ -82,7 +83,8 @@ def _surroundings(
     """The files to check against their hashes, and what `python` means."""
     if project is not None:
         snapshot = take_snapshot(project)
-        return project_before(certificate, snapshot.files), discover_interpreter(snapshot.root, os.environ)
+        found = discover_programs(snapshot.root, os.environ, certificate.task.language)
+        return project_before(certificate, snapshot.files), found
     run = RunFolder(folder)
     if not (folder / "blobs").is_dir():
         raise UsageError(
@@ -94,13 +96,13 @@ def _surroundings(
             files[path] = run.get_blob(hash_)
         except StorageError:
             continue  # the replay says which files are missing
-    return files, _recorded_interpreter(run)
+    return files, _recorded_interpreter(run, certificate.task.language)
 
 
-def _recorded_interpreter(run: RunFolder) -> Interpreter:
+def _recorded_interpreter(run: RunFolder, language: Language) -> Interpreter:
     """What `python` meant in the run, while that is still there; else what it means here."""
     try:
         found = open_recorded(run, Settings()).interpreter
     except (UsageError, StorageError):
         found = None
-    return found or discover_interpreter(Path.cwd(), os.environ)
+    return found or discover_programs(Path.cwd(), os.environ, language)

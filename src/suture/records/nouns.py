@@ -17,6 +17,7 @@ __all__ = [
     "Event",
     "Evidence",
     "FaultCause",
+    "Language",
     "Move",
     "MoveKind",
     "Origin",
@@ -50,6 +51,9 @@ Outcome = Literal[
     "infra_error",
     "cancelled",
 ]
+
+Language = Literal["python", "javascript", "go"]
+"""What code is written in. All but Python is judged by exit status, and mended by a model alone."""
 
 FaultCause = Literal["suspect_test", "environment", "flaky", "order_dependent"]
 """Why a failing test is no fault of the code (see docs/triage.md)."""
@@ -85,23 +89,26 @@ class Task:
     Attributes:
         statement: In plain words, or a signature with a docstring.
         kind: `write` new code, or `heal` code that exists.
+        language: What the code is written in; candidates that heal write files of that language alone.
         module: The file a `write` task's code goes to, relative to the project root.
         entry_point: The function or class that the checks call, where known.
         files: The given files, path relative to the project root -> bytes.
         checks: Function-level checks.
         test_command: The user's test command as an argument vector; empty where there is none.
+        test_origin: Why it is that command, where the user gave none.
         protected: Globs of paths that no candidate may write.
         only: Globs of the paths that candidates may write; any that is not protected where there are none.
     """
 
     statement: str
     kind: TaskKind = "write"
-    language: Literal["python"] = "python"
+    language: Language = "python"
     module: str = "solution.py"
     entry_point: str | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
     test_command: tuple[str, ...] = ()
+    test_origin: str = ""
     protected: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
 

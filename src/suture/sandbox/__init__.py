@@ -28,6 +28,7 @@ from suture.sandbox.interpreter import discover_interpreter, own_interpreter
 from suture.sandbox.mounts import interpreter_mounts
 from suture.sandbox.opening import open_sandbox
 from suture.sandbox.pool import SandboxPool
+from suture.sandbox.toolchains import discover_programs, discover_toolchain
 
 __all__ = [
     "BOX",
@@ -51,6 +52,8 @@ __all__ = [
     "diagnose_backends",
     "diagnose_sandbox",
     "discover_interpreter",
+    "discover_programs",
+    "discover_toolchain",
     "interpreter_mounts",
     "open_sandbox",
     "own_interpreter",

@@ -10,7 +10,7 @@ from suture.errors import PrerequisiteError, UsageError
 from suture.languages import Interpreter
 from suture.sandbox.contract import BOX, Mount
 
-__all__ = ["SYSTEM_FOLDERS", "interpreter_mounts", "plan_mounts"]
+__all__ = ["SYSTEM_FOLDERS", "in_system", "interpreter_mounts", "plan_mounts"]
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """Programs and libraries of the machine; always shown."""
@@ -24,6 +24,8 @@ MOST_LINKS = 40
 def interpreter_mounts(interpreter: Interpreter) -> tuple[Mount, ...]:
     """What an interpreter needs, each at its own absolute path, because its files name one another by path.
 
+    What its toolchain needs comes on top.
+
     Raises:
         PrerequisiteError: A part of the environment leads out of it. A project that nobody has read may have
             planted such a link in its `.venv`, to be shown a folder of ours.
@@ -33,16 +35,18 @@ def interpreter_mounts(interpreter: Interpreter) -> tuple[Mount, ...]:
     sources = [path for prefix in prefixes for path in _parts(Path(prefix), roots)]
     sources += [path for folder in interpreter.site_packages if (path := Path(folder)).is_dir()]
     sources += _links(Path(interpreter.executable))
-    return plan_mounts(Mount(source=str(path), target=str(path)) for path in sources)
+    mounts = [Mount(source=str(path), target=str(path)) for path in sources]
+    shown = interpreter.toolchain.shown if interpreter.toolchain else {}
+    return plan_mounts([*mounts, *(Mount(source=here, target=there) for here, there in shown.items())])
 
 
 def _parts(prefix: Path, roots: tuple[Path, ...]) -> Iterator[Path]:
     for name in ENVIRONMENT_PARTS:
         part = prefix / name
-        if not part.exists() or _in_system(str(part)):
+        if not part.exists() or in_system(str(part)):
             continue
         real = part.resolve()
-        if not any(real.is_relative_to(root) for root in roots) and not _in_system(str(real)):
+        if not any(real.is_relative_to(root) for root in roots) and not in_system(str(real)):
             raise PrerequisiteError(
                 f"{str(part)!r} leads out of its environment, to {str(real)!r}",
                 remedy="make the environment anew with `python3 -m venv`",
@@ -76,7 +80,7 @@ def plan_mounts(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
     planned: list[Mount] = []
     for mount in sorted(dict.fromkeys(mounts), key=lambda mount: (mount.target.count("/"), mount.target)):
         _check(mount)
-        if mount.source == mount.target and _in_system(mount.target):
+        if mount.source == mount.target and in_system(mount.target):
             continue
         above = next((other for other in planned if _is_below(mount.target, other.target)), None)
         if above is None:
@@ -97,11 +101,12 @@ def _check(mount: Mount) -> None:
         raise UsageError(f"{mount.target!r} belongs to the wall; nothing can be shown there")
     if not os.path.exists(mount.source):  # noqa: PTH110 - a Path would hide what was written
         raise UsageError(f"there is nothing at {mount.source!r} to be shown")
-    if mount.source != mount.target and _in_system(mount.target):
+    if mount.source != mount.target and in_system(mount.target):
         raise UsageError(f"{mount.target!r} is a system folder; nothing else can be shown there")
 
 
-def _in_system(path: str) -> bool:
+def in_system(path: str) -> bool:
+    """Whether a path lies in a folder that is always shown."""
     return any(path == folder or _is_below(path, folder) for folder in SYSTEM_FOLDERS)
 
 

@@ -10,7 +10,12 @@ from pathspec import GitIgnoreSpec
 
 __all__ = ["DEFAULT_PROTECTED", "TEST_FILES", "is_protected", "is_test_file"]
 
-TEST_FILES: tuple[str, ...] = ("tests/", "test/", "test_*.py", "*_test.py", "conftest.py")
+TEST_FILES: tuple[str, ...] = (
+    *("tests/", "test/", "test_*.py", "*_test.py", "conftest.py"),
+    *("__tests__/", "__mocks__/", "*.test.js", "*.test.[cm]js", "*.test.jsx"),
+    *("*.spec.js", "*.spec.[cm]js", "*.spec.jsx"),
+    *("*.test.ts", "*.test.tsx", "*.spec.ts", "*.spec.tsx", "*_test.go", "testdata/"),
+)
 """Globs of test files, written as in a `.gitignore`."""
 
 DEFAULT_PROTECTED: tuple[str, ...] = (
@@ -25,6 +30,15 @@ DEFAULT_PROTECTED: tuple[str, ...] = (
     "pyproject.toml",
     "noxfile.py",
     "Makefile",
+    "package.json",
+    "jest.config.*",
+    "vitest.config.*",
+    "vite.config.*",
+    "babel.config.*",
+    ".babelrc*",
+    ".mocharc*",
+    "go.mod",
+    "go.work",
     "suture.toml",
     ".env*",
     # What Python runs before anything else.
@@ -38,6 +52,7 @@ DEFAULT_PROTECTED: tuple[str, ...] = (
     "/pluggy/",
     "/unittest.py",
     "/unittest/",
+    "node_modules/",
     # Continuous integration, locked dependencies, the repository itself.
     ".github/",
     ".gitlab-ci.yml",
@@ -48,7 +63,10 @@ DEFAULT_PROTECTED: tuple[str, ...] = (
     "*.lock",
     "requirements*.txt",
     "constraints*.txt",
+    "go.sum",
+    "go.work.sum",
     "package-lock.json",
+    "npm-shrinkwrap.json",
     "pnpm-lock.yaml",
     ".git",
     ".gitignore",

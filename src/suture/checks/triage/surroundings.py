@@ -8,14 +8,16 @@ from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from posixpath import basename, isabs, normpath
 
+from suture.languages import LANGUAGES
 from suture.sandbox import BOX
 from suture.workspace import text_of
 
-__all__ = ["fault_of_surroundings"]
+__all__ = ["fault_of_surroundings", "missing_file"]
 
 MODULE_RE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '(?P<name>[\w.]+)'")
 FILE_RE = re.compile(r"^FileNotFoundError: .*No such file or directory: '(?P<path>[^']+)'")
 VARIABLE_RE = re.compile(r"^KeyError: '(?P<name>[A-Z][A-Z0-9_]+)'")
+CODE = tuple(ending for facts in LANGUAGES.values() for ending in facts.endings)
 NETWORK_RE = re.compile(
     r"^(?:[\w.]*\.)?(?:gaierror|ConnectionRefusedError|ConnectError|ConnectionError|URLError|OSError|NewConnectionError)"
     r"\b.*(?:Temporary failure in name resolution|Name or service not known|Network is unreachable"
@@ -38,7 +40,7 @@ def fault_of_surroundings(
     if match := MODULE_RE.match(exception):
         return _missing_module(match["name"], files)
     if match := FILE_RE.match(exception):
-        return _missing_file(match["path"], files)
+        return missing_file(match["path"], files)
     if match := VARIABLE_RE.match(exception):
         name = match["name"]
         asked = re.compile(rf"environ\[['\"]{name}['\"]\]")
@@ -65,7 +67,13 @@ def _missing_module(name: str, files: Mapping[str, bytes]) -> tuple[str, str] | 
     return f"the package {top!r} is not installed", "install it where the test command's python looks"
 
 
-def _missing_file(path: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
+def missing_file(path: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
+    """Why a file is missing through no fault of the code, and what to do; `None` where it may be the code's.
+
+    Args:
+        path: As the error names it.
+        files: The project.
+    """
     plain = normpath(path.removeprefix(f"{BOX}/"))
     if isabs(plain) or plain.startswith("../"):
         return None
@@ -81,8 +89,9 @@ def _missing_file(path: str, files: Mapping[str, bytes]) -> tuple[str, str] | No
 
 
 def _is_made(path: str, files: Mapping[str, bytes]) -> bool:
-    making = re.compile(rf"{re.escape(basename(path))}['\"]\s*,\s*['\"][wax]")
-    return any(making.search(text_of(content)) for name, content in files.items() if name.endswith(".py"))
+    name = re.escape(basename(path))
+    making = re.compile(rf"{name}['\"]\s*,\s*['\"][wax]|(?:write|append|create)\w*\(.*{name}", re.IGNORECASE)
+    return any(making.search(text_of(content)) for path, content in files.items() if path.endswith(CODE))
 
 
 def _own_modules(files: Mapping[str, bytes]) -> frozenset[str]:

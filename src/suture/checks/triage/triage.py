@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from suture.checks.parsing import parsed
 from suture.checks.suite import Suite
 from suture.checks.triage.contradictions import contradictions_of
+from suture.checks.triage.other_languages import fault_in_line, printed_errors
 from suture.checks.triage.pollution import shared_state_written_by
 from suture.checks.triage.reruns import Reruns
 from suture.checks.triage.surroundings import fault_of_surroundings
@@ -111,9 +112,16 @@ def _from_surroundings(outcome: CheckOutcome, base: Verdict, suite: Suite) -> No
     files = suite.task.files
     code = [text_of(c) for p, c in files.items() if p.endswith(".py") and not is_test_file(p)]
     raised = [outcome.counterexample.exception] if outcome.counterexample else []
+    if suite.task.language != "python":
+        lines = printed_errors(base.output, suite.task.language)
+        return _environment(outcome, [fault_in_line(line, files) for line in lines])
     if outcome.evidence == "exit_status":  # the command as a whole: every error that it printed must be one
         raised = [line.strip() for line in base.output.splitlines() if _is_error(line)]
-    causes = [fault_of_surroundings(line, files, code) for line in raised]
+    return _environment(outcome, [fault_of_surroundings(line, files, code) for line in raised])
+
+
+def _environment(outcome: CheckOutcome, causes: Sequence[tuple[str, str] | None]) -> NotCode | None:
+    """A failure whose every error is one of the surroundings."""
     if not causes or None in causes:
         return None
     why, advice = next(cause for cause in causes if cause is not None)

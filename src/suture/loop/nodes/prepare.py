@@ -28,7 +28,13 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     has_tests = bool(context.task.test_command)
     trusted = [check for check in context.task.checks if check.trust >= threshold]
     prepared: dict[str, Any] = {"checks": len(trusted), "test_command": list(context.task.test_command)}
-    if context.interpreter is not None:
+    if context.task.test_origin:
+        prepared["test_origin"] = context.task.test_origin
+    if context.task.language != "python":
+        prepared["language"] = context.task.language
+    if context.interpreter is not None and context.interpreter.toolchain is not None:
+        prepared["toolchain"] = context.interpreter.toolchain.program
+    elif context.interpreter is not None:
         prepared["python"] = context.interpreter.executable
         prepared["python_origin"] = context.interpreter.origin
     context.ledger.append("task.prepared", prepared)

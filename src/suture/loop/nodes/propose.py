@@ -16,6 +16,7 @@ from suture.loop.context import RunContext
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.records import Candidate, Move, from_plain
 from suture.roles import RepairBrief, files_from_reply
+from suture.roles.text_coder import TextBrief, files_from_text_reply
 
 __all__ = ["Branch", "propose"]
 
@@ -58,7 +59,11 @@ async def _proposal(move: Move, state: LoopState, context: RunContext) -> Propos
     parent = next((entry for entry in state["tried"] if entry["candidate"] == move.parent), None)
     suite = await context.load_suite()
     brief, reply = await answered(brief_for(move, parent, state, context, suite), move, context)
-    written = files_from_reply(reply, brief)
+    written = (
+        files_from_text_reply(reply, brief)
+        if isinstance(brief, TextBrief)
+        else files_from_reply(reply, brief)
+    )
     inherited = dict(context.candidate(parent["blob"]).files) if parent else {}
     candidate = Candidate(
         files=_allowed({**inherited, **written}, suite),

@@ -1,0 +1,3 @@
+module example.org/rota
+
+go 1.19
