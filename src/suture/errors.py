@@ -13,6 +13,7 @@
     │   │   └── ModelTimeout                try again, or raise the limit
     │   ├── ContextTooLong              shrink the prompt
     │   └── MalformedReply              a spent attempt; never a success
+    │       └── EditDoesNotApply            told to the model with its next brief
     ├── SandboxError                the wall itself failed; never the program behind it
     │   ├── SandboxUnavailable
     │   └── SandboxBroken
@@ -29,6 +30,7 @@ __all__ = [
     "BudgetExceeded",
     "Cancelled",
     "ContextTooLong",
+    "EditDoesNotApply",
     "MalformedReply",
     "ModelAuthError",
     "ModelError",
@@ -127,6 +129,10 @@ class ContextTooLong(ModelError):
 
 class MalformedReply(ModelError):
     """The reply holds nothing usable. It counts as a spent attempt, never as a success."""
+
+
+class EditDoesNotApply(MalformedReply):
+    """A search/replace block of the reply has no one place in a file; the message names the block."""
 
 
 class SandboxError(SutureError):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from suture.checks import Suite, refused_files
+from suture.loop.clues import Clues, clues_of, suspects_in
 from suture.loop.context import RunContext
+from suture.loop.excerpts import excerpt
 from suture.loop.focus import suspect_files
 from suture.loop.state import LoopState, TriedEntry
-from suture.loop.text_focus import named_files
-from suture.records import Counterexample, Move, Verdict
+from suture.records import Candidate, Counterexample, Move, Verdict
 from suture.roles import Attempt, Brief, RepairBrief, WriteBrief, describe_fact
-from suture.roles.text_coder import TextBrief
 from suture.workspace import overlay
 
 __all__ = ["brief_for"]
@@ -28,27 +31,7 @@ def brief_for(
         return WriteBrief(
             statement=task.statement, module=task.module, entry_point=task.entry_point, tests=tests
         )
-    if context.task.language != "python":
-        return _text_brief(move, parent, state, context, suite)
     return _repair_brief(move, parent, state, context, suite)
-
-
-def _text_brief(
-    move: Move, parent: TriedEntry, state: LoopState, context: RunContext, suite: Suite
-) -> TextBrief:
-    """A brief of code that is judged by exit status: what the command printed is all that is known."""
-    task = context.task
-    output = context.verdict(parent["verdict"]).output
-    files = overlay(task.files, context.candidate(parent["blob"]).files)
-    closed = refused_files(dict.fromkeys(files, ""), suite)
-    return TextBrief(
-        statement="",
-        language=task.language,
-        files=named_files(files, output, closed, task.language),
-        output=output,
-        history=_digest(parent, state, context),
-        strategy=move.strategy,
-    )
 
 
 def _visible_tests(context: RunContext) -> str:
@@ -70,20 +53,50 @@ def _repair_brief(
     candidate = context.candidate(parent["blob"])
     verdict = context.verdict(parent["verdict"])
     facts = _deciding_facts(verdict, context.settings.loop.trust_threshold)
-    if task.kind == "write":
-        shown = {task.module: candidate.files[task.module]}
-    else:
-        files = overlay(task.files, candidate.files)
-        shown = suspect_files(files, facts, refused_files(dict.fromkeys(files, ""), suite))
-    return RepairBrief(
+    brief = RepairBrief(
         statement=task.statement,
-        files=shown,
+        files={task.module: candidate.files[task.module]} if task.kind == "write" else {},
         entry_point=task.entry_point,
         facts=facts,
         output=verdict.output,
         history=_digest(parent, state, context),
         strategy=move.strategy,
+        refused=_refused(state),
     )
+    return brief if task.kind == "write" else _localised(brief, candidate, context, suite)
+
+
+def _localised(brief: RepairBrief, candidate: Candidate, context: RunContext, suite: Suite) -> RepairBrief:
+    """A brief of a project's code, with what the search found out about it."""
+    files = overlay(context.task.files, candidate.files)
+    clues = clues_of(context.ledger.events)
+    closed = refused_files(dict.fromkeys(files, ""), suite)
+    shown = suspect_files(files, brief.facts, closed, [fault.path for fault in clues.faults])
+    # The lines of the clues are those of the user's code; a file that the candidate changes has others.
+    as_was = {path: text for path, text in shown.items() if path not in candidate.files}
+    return replace(
+        brief,
+        files=shown,
+        project=frozenset(files),
+        excerpts=_excerpts(as_was, clues),
+        suspects=suspects_in(as_was, clues),
+        hints=[hint for hint in clues.hints if hint.path in as_was],
+    )
+
+
+def _excerpts(files: Mapping[str, str], clues: Clues) -> dict[str, str]:
+    parts = {
+        path: excerpt(text, [fault.line for fault in clues.faults if fault.path == path])
+        for path, text in files.items()
+    }
+    return {path: part for path, part in parts.items() if part is not None}
+
+
+def _refused(state: LoopState) -> list[str]:
+    """Why the last round's replies could not be used, each reason once."""
+    last = [p for p in state["proposals"] if p["round"] == state["round"] - 1]
+    reasons = [p["message"].strip("'\"") for p in last if p["fault"] == "malformed"]
+    return list(dict.fromkeys(reasons))
 
 
 def _deciding_facts(verdict: Verdict, threshold: float) -> tuple[Counterexample, ...]:

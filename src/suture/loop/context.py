@@ -70,6 +70,11 @@ class RunContext:
         """Read a verdict back."""
         return from_plain(Verdict, self.folder.get_json(blob))
 
+    def agreement_on(self, candidate: str) -> float | None:
+        """The share of the other plausible repairs that behave like a candidate, where that is known."""
+        proposed = (e.data for e in self.ledger.events if e.kind == "candidate.proposed")
+        return next((d.get("agreement") for d in proposed if d["candidate"] == candidate), None)
+
     def keep(self, record: Candidate | Verdict) -> str:
         """Store a record; answers its blob's hash."""
         return self.folder.put_json(to_plain(record))

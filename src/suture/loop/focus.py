@@ -1,9 +1,9 @@
-"""Which files of a project the coder is shown: those that the failures point at, then what they import."""
+"""Which files of a project the coder is shown: those under suspicion, then what the tests import."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from suture.errors import UsageError
@@ -18,7 +18,10 @@ MAX_SHOWN_CHARS = 12_000
 
 
 def suspect_files(
-    files: Mapping[str, bytes], facts: Iterable[Counterexample], closed: Container[str]
+    files: Mapping[str, bytes],
+    facts: Iterable[Counterexample],
+    closed: Container[str],
+    located: Sequence[str] = (),
 ) -> dict[str, str]:
     """The Python files most likely at fault, most likely first, as text.
 
@@ -26,6 +29,7 @@ def suspect_files(
         files: The whole project as the failing candidate has it.
         facts: Its counterexamples.
         closed: Paths of files that may not be changed, and so are not shown.
+        located: Files that a fault localisation points at, the most suspicious first.
 
     Raises:
         UsageError: There is no file that could be shown and changed.
@@ -34,7 +38,7 @@ def suspect_files(
         path: text for path, content in files.items() if (text := _python_text(path, content)) is not None
     }
     mine = {path for path in texts if path not in closed}
-    named = [fact.file for fact in facts if fact.file in mine]
+    named = [path for path in (*located, *(fact.file for fact in facts)) if path in mine]
     tests = [path for path in texts if path not in mine]
     reached = _reachable(tests, texts)
     ranked = dict.fromkeys([*named, *(path for path in reached if path in mine), *sorted(mine)])

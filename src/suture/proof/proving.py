@@ -87,7 +87,8 @@ async def prove(
     )
     mutation = await clock.within(guard, Mutation(unmeasured=NO_TIME))
     threshold = context.settings.loop.trust_threshold
-    confidence = confidence_in(verdict, threshold, mutation_score=mutation.score)
+    agreement = context.agreement_on(candidate.hash)
+    confidence = confidence_in(verdict, threshold, mutation_score=mutation.score, agreement=agreement)
     certificate = sealed(
         Certificate(
             task=certified_task(suite),
@@ -118,7 +119,6 @@ def certified_task(suite: Suite) -> CertifiedTask:
         statement=task.statement,
         module=task.module,
         entry_point=task.entry_point,
-        language=task.language,
         checks=task.checks,
         test_command=task.test_command,
         protected=task.protected,
@@ -219,6 +219,7 @@ def _claims(context: RunContext, candidate: Candidate, minimal: Minimality, lint
         seconds=round(spend.seconds, 3),
         python=context.interpreter.version if context.interpreter else "",
         limits={key: float(value) for key, value in limits.items() if isinstance(value, int | float)},
+        agreement=context.agreement_on(candidate.hash),
         minimal=minimal,
         lint=lint,
     )

@@ -12,7 +12,7 @@ from suture.roles.fitting import Count, Draft, Fitted, Part, fit
 from suture.roles.prompt_book import PROMPTS_FOLDER, PromptBook, packaged_names, packaged_prompt, read_prompt
 from suture.roles.prompt_files import Prompt, parse_prompt
 from suture.roles.prompt_text import prompt_as_plain, prompt_as_yaml
-from suture.roles.showing import Attempt, describe_fact
+from suture.roles.showing import Attempt, Hint, Suspect, describe_fact
 
 __all__ = [
     "PROMPTS_FOLDER",
@@ -22,10 +22,12 @@ __all__ = [
     "DiagnosisReply",
     "Draft",
     "Fitted",
+    "Hint",
     "Part",
     "Prompt",
     "PromptBook",
     "RepairBrief",
+    "Suspect",
     "WriteBrief",
     "as_shown",
     "coder_draft",

@@ -7,17 +7,32 @@ model repeats what it has just read, wrong code above all.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from suture.records import Counterexample, Strategy
 from suture.roles.fitting import Draft, Fitted, Part
 from suture.roles.prompt_files import Prompt
 from suture.roles.python_code import parses
-from suture.roles.showing import Attempt, attempts_part, facts_part, files_part, output_part, task_text
+from suture.roles.showing import (
+    Attempt,
+    Hint,
+    Suspect,
+    attempts_part,
+    facts_part,
+    files_part,
+    hints_part,
+    output_part,
+    refused_part,
+    suspects_part,
+    task_text,
+)
 
 __all__ = ["Brief", "RepairBrief", "WriteBrief", "as_shown", "coder_draft"]
+
+LONG_CHARS = 4000
+"""About 1,200 tokens of code: of more, only what changes is asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +77,11 @@ class RepairBrief:
         output: What the test command printed; used where there are no facts.
         history: Earlier attempts, oldest first.
         strategy: How to go about it.
+        project: Every path of the project, where the reply may make files; `None` where it may not.
+        excerpts: Path -> what is shown of a file in the place of the whole.
+        suspects: Functions that are likely at fault, the likeliest first.
+        hints: Changes that made some failing test pass, the best first.
+        refused: Why earlier replies could not be used, the latest last.
     """
 
     statement: str
@@ -71,6 +91,11 @@ class RepairBrief:
     output: str = ""
     history: Sequence[Attempt] = ()
     strategy: Strategy = "minimal"
+    project: Collection[str] | None = None
+    excerpts: Mapping[str, str] = field(default_factory=dict)
+    suspects: Sequence[Suspect] = ()
+    hints: Sequence[Hint] = ()
+    refused: Sequence[str] = ()
 
 
 Brief = WriteBrief | RepairBrief
@@ -99,7 +124,11 @@ def _write_draft(brief: WriteBrief, prompt: Prompt) -> Draft:
 
 
 def _repair_draft(brief: RepairBrief, prompt: Prompt) -> Draft:
-    if len(brief.files) == 1:
+    shown = {**brief.files, **brief.excerpts}
+    is_long = sum(map(len, shown.values())) > LONG_CHARS
+    if brief.excerpts or (is_long and brief.project is not None):
+        answer = prompt.render("edits")
+    elif len(brief.files) == 1:
         answer = prompt.render("one_file", path=next(iter(brief.files)))
     else:
         answer = prompt.render("many_files")
@@ -110,8 +139,11 @@ def _repair_draft(brief: RepairBrief, prompt: Prompt) -> Draft:
     }
     parts = {
         "history": attempts_part(brief.history),
+        "hints": hints_part(brief.hints),
+        "suspects": suspects_part(brief.suspects),
+        "refused": refused_part(brief.refused),
         "facts": facts_part(brief.facts),
         "output": output_part(brief.output) if not brief.facts else Part(pieces=()),
-        "files": files_part(brief.files),
+        "files": files_part(shown),
     }
     return Draft(prompt=prompt, template="repair", texts=texts, parts=parts)

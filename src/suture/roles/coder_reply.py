@@ -5,6 +5,7 @@ from __future__ import annotations
 from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.roles.coder import RepairBrief, WriteBrief
+from suture.roles.edit_blocks import split_edits
 from suture.roles.fenced import Block, fenced_blocks
 from suture.roles.mending import mended_files
 from suture.roles.python_code import lines_of, parses, sound_prefix
@@ -20,17 +21,19 @@ def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str,
 
     Raises:
         MalformedReply: There is no code in it, or not the code that was asked for.
+        EditDoesNotApply: A search/replace block in it has no one place.
     """
-    blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code]
+    edits, text = split_edits(reply.text) if isinstance(brief, RepairBrief) else ([], reply.text)
+    blocks = [block for block in fenced_blocks(text) if block.may_be_code]
     cut = reply.finish == "length"
-    sound = [_sound(block, cut=cut) for block in blocks or _unfenced(reply)]
+    sound = [_sound(block, cut=cut) for block in (blocks if blocks or edits else _unfenced(reply))]
     sound = [block for block in sound if block.code.strip()]
-    if not sound:
+    if not sound and not edits:
         why = "was cut short before the code was complete" if cut else "holds no code"
         raise MalformedReply(f"the reply {why}", remedy="raise model.max_tokens" if cut else "")
     if isinstance(brief, WriteBrief):
         return {brief.module: written_module(sound, brief)}
-    return mended_files(sound, brief)
+    return mended_files(sound, brief, edits)
 
 
 def _unfenced(reply: Reply) -> list[Block]:

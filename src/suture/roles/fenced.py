@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from suture.roles.python_code import parsed, parses, without_nodes
 
-__all__ = ["Block", "fenced_blocks"]
+__all__ = ["FENCE", "Block", "fenced_blocks", "named_path"]
 
 # A fence may stand in a list item, and even right behind its number.
 FENCE = re.compile(r"^(\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)?)(`{3,}|~{3,})\s*([^`\n]*)$")
@@ -124,10 +124,15 @@ def _dedented(lines: Sequence[str], width: int) -> list[str]:
 
 def _block(body: Sequence[str], info: str, before: str, *, closed: bool) -> Block:
     first = body[0] if body and body[0].lstrip().startswith("#") else ""
-    named = PATH_LINE.match(before) or PATH_IN_INFO.search(info) or PATH_LINE.match(first)
-    path = named[1].removeprefix("./") if named else None
+    path = named_path(before, info, first)
     code = _without_prompts("\n".join(body).rstrip() + "\n")
     return Block(code=code, path=path, closed=closed, info=info, before=before)
+
+
+def named_path(before: str, info: str, first: str = "") -> str | None:
+    """The file that the line before a block, its info string or its first line names."""
+    named = PATH_LINE.match(before) or PATH_IN_INFO.search(info) or PATH_LINE.match(first)
+    return named[1].removeprefix("./") if named else None
 
 
 def _without_prompts(code: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from suture.errors import MalformedReply
 from suture.roles.coder import RepairBrief
+from suture.roles.edit_blocks import EditBlock, apply_edits, may_create
 from suture.roles.fenced import Block
 from suture.roles.inventory import covers, promised_names
 from suture.roles.python_code import parsed, parses, without_demo
@@ -18,26 +19,59 @@ __all__ = ["mended_files"]
 CHUNK_START = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
 
 
-def mended_files(blocks: Sequence[Block], brief: RepairBrief) -> dict[str, str]:
-    """The files that the blocks change, path -> text.
+def mended_files(
+    blocks: Sequence[Block], brief: RepairBrief, edits: Sequence[EditBlock] = ()
+) -> dict[str, str]:
+    """The files that a reply changes or makes, path -> text.
+
+    Args:
+        blocks: Its blocks of code. Beside edits, those count that name a file without an edit.
+        brief: What it answers.
+        edits: Its search/replace blocks.
 
     Raises:
         MalformedReply: They change nothing, or cannot be put into the files without losing code.
+        EditDoesNotApply: An edit has no one place.
     """
+    edited = apply_edits(edits, brief.files, brief.project)
+    blocks = [block for block in blocks if block.path is not None] if edits else blocks
     changed: dict[str, str] = {}
     fault: MalformedReply | None = None
     for path, original in brief.files.items():
         meant = [_flush(block.code) for block in blocks if _target(block, brief.files) == path]
-        for code in _telling(meant, original):
+        for code in _telling(meant, original) if path not in edited else ():
             try:
                 if _merged(original, code, brief.entry_point) != original:  # the old code, shown once more
                     changed[path] = _merged(changed.get(path, original), code, brief.entry_point)
             except MalformedReply as why:
                 fault = why
     changed = {path: text for path, text in changed.items() if text != brief.files[path]}
+    if edits and fault is not None:
+        raise fault  # half of a change in several files is none
+    changed |= _new_files(blocks, brief, beside=bool(changed or edited)) | edited
     if not changed:
         raise fault or MalformedReply("the reply changes none of the files")
     return changed
+
+
+def _new_files(blocks: Sequence[Block], brief: RepairBrief, *, beside: bool) -> dict[str, str]:
+    """Files that the project does not have: named, whole, and more than our own code under a wrong name.
+
+    Args:
+        blocks: Of the reply.
+        brief: What it answers.
+        beside: Whether the reply changes other files: then code may have moved out of them.
+    """
+    ours = frozenset[str]().union(*map(promised_names, brief.files.values()))
+    made: dict[str, str] = {}
+    for block in blocks:
+        if brief.project is None or block.path is None or _target(block, brief.files) is not None:
+            continue
+        names = promised_names(block.code)
+        tells = bool(names) and (beside or not names <= ours)
+        if tells and block.closed and parses(block.code) and may_create(block.path, brief.project):
+            made[block.path] = block.code
+    return made
 
 
 def _flush(code: str) -> str:

@@ -12,12 +12,17 @@ from suture.roles.python_code import defined_names, parses
 
 __all__ = [
     "Attempt",
+    "Hint",
+    "Suspect",
     "attempts_part",
     "describe_fact",
     "facts_part",
     "fenced",
     "files_part",
+    "hints_part",
     "output_part",
+    "refused_part",
+    "suspects_part",
     "task_text",
 ]
 
@@ -35,6 +40,38 @@ class Attempt:
     first_failure: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Suspect:
+    """A function that is likely at fault, or the top of a module.
+
+    Attributes:
+        path: Its file.
+        function: Its name; empty at the top of a module.
+        line: The likeliest line, where one is likelier than the others; empty where none is.
+    """
+
+    path: str
+    function: str
+    line: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hint:
+    """A small change that helped without being enough.
+
+    Attributes:
+        path: The file.
+        label: The change in a few words, such as `line 4: < becomes <=`.
+        passing: Failing tests that pass with it.
+        failing: Failing tests that still fail.
+    """
+
+    path: str
+    label: str
+    passing: int
+    failing: int
+
+
 def task_text(statement: str) -> str:
     """A statement that is Python goes into a fence; the model then sees where it starts and ends."""
     return fenced(statement) if parses(statement) and defined_names(statement) else statement.strip()
@@ -46,7 +83,7 @@ def fenced(code: str) -> str:
 
 
 def files_part(files: Mapping[str, str]) -> Part:
-    """Files, most suspect first; a file is shown whole or not at all."""
+    """Files or what is shown of them, most suspect first; each is a piece."""
     return Part(pieces=[f"### {path}\n{fenced(text)}" for path, text in files.items()], joint="\n\n")
 
 
@@ -69,6 +106,30 @@ def attempts_part(attempts: Sequence[Attempt]) -> Part:
         for a in attempts
     ]
     return Part(pieces=pieces, before="\nEarlier attempts that did not work:\n", after="\n")
+
+
+def suspects_part(suspects: Sequence[Suspect]) -> Part:
+    """What is likely at fault, the likeliest first."""
+    pieces = [
+        "- " + (f"`{s.function}` in {s.path}" if s.function else s.path) + (f": `{s.line}`" if s.line else "")
+        for s in suspects
+    ]
+    return Part(pieces=pieces, before="\nThe failing tests point here:\n", after="\n")
+
+
+def hints_part(hints: Sequence[Hint]) -> Part:
+    """Changes that made some failing tests pass, the best first."""
+    pieces = [
+        f"- {h.path}, {h.label}: {h.passing} of {h.passing + h.failing} failing tests then pass"
+        for h in hints
+    ]
+    return Part(pieces=pieces, before="\nSmall changes that help, but are not enough:\n", after="\n")
+
+
+def refused_part(faults: Sequence[str]) -> Part:
+    """Why earlier replies could not be used, the latest last."""
+    pieces = [f"- {_shortened(fault)}" for fault in faults]
+    return Part(pieces=pieces, before="\nEarlier replies could not be used:\n", after="\n")
 
 
 def describe_fact(fact: Counterexample) -> str:

@@ -44,7 +44,10 @@ def write_result(
     """Write the result down, whatever ended the run: the best candidate so far is never lost."""
     candidate, verdict = (proven.candidate, proven.verdict) if proven else _best(state, context)
     settings = context.settings.loop
-    confidence = proven.confidence if proven else confidence_in(verdict, settings.trust_threshold)
+    agreement = context.agreement_on(candidate.hash) if candidate else None
+    confidence = (
+        proven.confidence if proven else confidence_in(verdict, settings.trust_threshold, agreement=agreement)
+    )
     if outcome == "healed" and confidence < settings.abstain_below:
         outcome = "not_healed"
         reason = f"{reason}, but {confidence:.2f} is too little confidence (loop.abstain_below)"

@@ -52,7 +52,7 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
         found = await search(suite.command, texts, failing, limits, tests)
         repairs, difference = await rank_repairs(found, suite.command, tests, seed=limits.seed)
     context.ledger.append("search.finished", _told(found, repairs, difference))
-    return {"searched": True, "tried": [*loop["tried"], *await _judged(repairs, loop, context)]}
+    return {"searched": True, "tried": [*loop["tried"], *await _judged(repairs, difference, loop, context)]}
 
 
 def editable_texts(suite: Suite) -> dict[str, str]:
@@ -79,19 +79,24 @@ def _told(found: Findings, repairs: tuple[Repair, ...], difference: Difference |
             | {"operators": list(r.proposal.operators), "warnings": list(r.warnings), "alike": list(r.alike)}
             for r in repairs
         ],
-        "partial": [proposal.label for proposal, _ in found.partial[:5]],
+        "partial": [
+            {"path": p.path, "label": p.label, "passing": trial.passing, "failing": trial.failing}
+            for p, trial in found.partial[:5]
+        ],
         "difference": to_plain(difference) if difference is not None else None,
         "faults": [to_plain(fault) for fault in found.faults[:MOST_TOLD]],
     }
 
 
-async def _judged(repairs: tuple[Repair, ...], state: LoopState, context: RunContext) -> list[TriedEntry]:
+async def _judged(
+    repairs: tuple[Repair, ...], difference: Difference | None, state: LoopState, context: RunContext
+) -> list[TriedEntry]:
     """The likeliest repairs under the trusted suite, a few at a time, until one of them passes."""
     base = context.base_verdict(state)
     entries: list[TriedEntry] = []
     for first in range(0, min(MOST_JUDGED, len(repairs)), AT_ONCE):
         group = repairs[first : min(first + AT_ONCE, MOST_JUDGED)]
-        proposals = [_propose(repair, context) for repair in group]
+        proposals = [_propose(repair, _agreement(repair, repairs, difference), context) for repair in group]
         verdicts = await asyncio.gather(
             *(judge(context.candidate(proposal["blob"]), context) for proposal in proposals)
         )
@@ -102,7 +107,14 @@ async def _judged(repairs: tuple[Repair, ...], state: LoopState, context: RunCon
     return entries
 
 
-def _propose(repair: Repair, context: RunContext) -> Proposal:
+def _agreement(repair: Repair, repairs: tuple[Repair, ...], difference: Difference | None) -> float | None:
+    """The share of the other plausible repairs that behave like one; `None` where that was not compared."""
+    others = sum(1 + len(other.alike) for other in repairs) - 1
+    compared = difference is not None or len(repairs) == 1
+    return round(len(repair.alike) / others, 4) if others and compared else None
+
+
+def _propose(repair: Repair, agreement: float | None, context: RunContext) -> Proposal:
     candidate = Candidate(
         files={repair.proposal.path: repair.text},
         origin="mutation",
@@ -118,6 +130,7 @@ def _propose(repair: Repair, context: RunContext) -> Proposal:
             "parent": None,
             "label": candidate.label,
             "warnings": list(repair.warnings),
+            "agreement": agreement,
             "shown": [],
             "files": [repair.proposal.path],
         },

@@ -1,0 +1,66 @@
+"""What a search leaves for the model, and which part of a long file is shown."""
+
+from __future__ import annotations
+
+import ast
+
+from suture.loop.clues import clues_of, suspects_in
+from suture.loop.excerpts import MAX_WHOLE_CHARS, excerpt
+from suture.records import Event, to_plain
+from suture.repair import Fault
+from suture.roles import Hint, Suspect
+
+FILLER = "def unused():\n" + "    x = 1\n" * (MAX_WHOLE_CHARS // 10) + "\n\n"
+HEAD = "import os\n\n\nclass Cart(dict):\n    limit = 3\n\n    def add(self):\n        return 1\n\n"
+METHOD = "    @property\n    def total(self):\n        return -1\n\n\n"
+TEXT = HEAD + METHOD + FILLER
+WRONG = TEXT.split("\n").index("        return -1") + 1
+
+
+def fault(line: int, score: float, path: str = "a.py", function: str = "f") -> Fault:
+    return Fault(path=path, line=line, function=function, score=score, ochiai=score, dstar=score)
+
+
+def finished(*faults: Fault, partial: tuple[Hint, ...] = ()) -> Event:
+    data = {"faults": [to_plain(f) for f in faults], "partial": [to_plain(h) for h in partial]}
+    return Event(seq=0, time_s=0.0, kind="search.finished", data=data)
+
+
+def test_without_a_search_there_are_no_clues() -> None:
+    found = clues_of([])
+    assert (found.faults, found.hints) == ((), ())
+
+
+def test_only_lines_near_the_worst_are_told_and_hints_come_back() -> None:
+    hint = Hint(path="a.py", label="line 1: < becomes <=", passing=1, failing=2)
+    found = clues_of([finished(fault(1, 0.9), fault(2, 0.5), fault(3, 0.1), partial=(hint,))])
+    assert [f.line for f in found.faults] == [1, 2]
+    assert found.hints == (hint,)
+
+
+def test_a_line_is_named_only_where_it_is_likelier_than_the_rest_of_its_function() -> None:
+    clues = clues_of([finished(fault(2, 0.9), fault(3, 0.9), fault(1, 0.8, function=""), fault(4, 0.6))])
+    told = suspects_in({"a.py": "x = 0\ndef f():\n    y\n    z\n"}, clues)
+    assert told == (Suspect(path="a.py", function="f"), Suspect(path="a.py", function="", line="x = 0"))
+    assert suspects_in({"b.py": ""}, clues) == ()
+
+
+def test_of_a_long_file_the_function_under_suspicion_is_shown_with_its_class_and_the_imports() -> None:
+    part = excerpt(TEXT, [WRONG])
+    assert part is not None
+    assert len(part) < 400
+    assert "import os\n# ... 2 lines are not shown here\nclass Cart(dict):\n" in part
+    assert METHOD.rstrip() in part
+    assert "def add" not in part
+    ast.parse(part)
+
+
+def test_a_file_is_shown_whole_where_it_is_short_or_nothing_is_suspicious() -> None:
+    assert excerpt(HEAD + METHOD, [WRONG]) is None
+    assert excerpt(TEXT, []) is None
+    assert excerpt(TEXT, [5]) is None
+    assert excerpt("def f(:\n" * 2000, [1]) is None
+
+
+def test_a_function_that_is_as_long_as_the_file_is_no_excerpt() -> None:
+    assert excerpt(TEXT, [TEXT.count("\n") - 5]) is None

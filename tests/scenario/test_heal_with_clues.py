@@ -1,0 +1,105 @@
+"""Repair with a model after a search that did not suffice: what it is told, and what it may answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from suture.api import heal
+from suture.ledger import find_run, read_ledger
+from suture.settings import RepairSettings, Settings
+from suture.testing import ScriptedModel
+
+TEST = "python -m pytest -q -p no:hypothesispytest -p no:langsmith_plugin"
+FILLER = "\n\n".join(f"def unused_{n}(value):\n    return [value] * {n}  # {'x' * 40}\n" for n in range(90))
+SHOP = (
+    '"""A shop."""\n\nimport math\n\n\n'
+    "def total(prices):\n    result = 0\n    for price in prices:\n        result -= price\n"
+    "    return result\n\n\n"
+    "def roman(number):\n    return str(number)\n\n\n" + FILLER
+)
+TESTS = (
+    "from shop import roman, total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n\n\n"
+    "def test_roman():\n    assert roman(4) == 'IV'\n"
+)
+ROMAN = """\
+def roman(number):
+    signs = ""
+    for value, sign in ((5, "V"), (4, "IV"), (1, "I")):
+        signs += sign * (number // value)
+        number %= value
+    return signs
+"""
+EDITS = f"""\
+### shop.py
+<<<<<<< SEARCH
+        result -= price
+=======
+        result += price
+>>>>>>> REPLACE
+<<<<<<< SEARCH
+def roman(number):
+    return str(number)
+=======
+{ROMAN.rstrip()}
+>>>>>>> REPLACE
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "shop.py").write_text(SHOP)
+    (root / "test_shop.py").write_text(TESTS)
+    return root
+
+
+def searching(settings: Settings) -> Settings:
+    return settings.model_copy(update={"repair": RepairSettings(candidates=60, seconds=20)})
+
+
+async def test_the_model_is_told_what_the_search_found_and_only_the_functions_in_question(
+    project: Path, settings: Settings
+) -> None:
+    model = ScriptedModel([EDITS])
+    result = await heal(project, test=TEST, settings=searching(settings), model=model)
+    assert result.outcome == "healed", result.reason
+    assert result.candidate is not None
+    assert result.candidate.files["shop.py"].endswith(FILLER)
+    prompt = model.calls[0].messages[-1].content
+    assert "shop.py, line 9: -= becomes +=: 1 of 2 failing tests then pass" in prompt
+    assert "point here:\n- `total` in shop.py\n- `roman` in shop.py\n" in prompt
+    assert "import math\n# ... 2 lines are not shown here\ndef total(prices):" in prompt
+    assert "unused_" not in prompt
+    assert "<<<<<<< SEARCH" in prompt
+
+
+async def test_a_block_that_does_not_apply_is_told_to_the_model(project: Path, settings: Settings) -> None:
+    wrong = EDITS.replace("return str(number)", "return number")
+    model = ScriptedModel([wrong, EDITS], repeat_last=True)
+    result = await heal(project, test=TEST, settings=settings, model=model)
+    assert result.outcome == "healed", result.reason
+    assert result.spend.attempts >= 2
+    first, second = (call.messages[-1].content for call in model.calls[:2])
+    assert "Earlier replies" not in first
+    assert "Earlier replies could not be used:\n- edit block 2 (shop.py): its SEARCH text" in second
+    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    assert [e.data["kind"] for e in events if e.kind == "move.failed"] == ["EditDoesNotApply"]
+
+
+async def test_a_reply_may_make_a_file_but_not_a_protected_one(tmp_path: Path, settings: Settings) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "__init__.py").write_text("")
+    cart = "def total(prices):\n    from shop.rates import RATE\n\n    return sum(prices) * RATE\n"
+    (tmp_path / "shop" / "cart.py").write_text(cart)
+    (tmp_path / "test_cart.py").write_text(
+        "from shop.cart import total\n\n\ndef test_total():\n    assert total([1, 2]) == 6\n"
+    )
+    reply = "### shop/rates.py\n```python\nRATE = 2\n```\n### test_more.py\n```python\nMORE = 1\n```\n"
+    result = await heal(tmp_path, test=TEST, settings=settings, model=ScriptedModel([reply]))
+    assert result.outcome == "healed", result.reason
+    assert result.candidate is not None
+    assert dict(result.candidate.files) == {"shop/rates.py": "RATE = 2\n"}
+    assert "+++ b/shop/rates.py" in result.diff
