@@ -11,8 +11,10 @@ from suture.loop.context import RunContext
 from suture.loop.excerpts import excerpt
 from suture.loop.focus import suspect_files
 from suture.loop.state import LoopState, TriedEntry
+from suture.loop.text_focus import named_files
 from suture.records import Candidate, Counterexample, Move, Verdict
 from suture.roles import Attempt, Brief, RepairBrief, WriteBrief, describe_fact
+from suture.roles.text_coder import TextBrief
 from suture.workspace import overlay
 
 __all__ = ["brief_for"]
@@ -31,7 +33,27 @@ def brief_for(
         return WriteBrief(
             statement=task.statement, module=task.module, entry_point=task.entry_point, tests=tests
         )
+    if context.task.language != "python":
+        return _text_brief(move, parent, state, context, suite)
     return _repair_brief(move, parent, state, context, suite)
+
+
+def _text_brief(
+    move: Move, parent: TriedEntry, state: LoopState, context: RunContext, suite: Suite
+) -> TextBrief:
+    """A brief of code that is judged by exit status: what the command printed is all that is known."""
+    task = context.task
+    output = context.verdict(parent["verdict"]).output
+    files = overlay(task.files, context.candidate(parent["blob"]).files)
+    closed = refused_files(dict.fromkeys(files, ""), suite)
+    return TextBrief(
+        statement="",
+        language=task.language,
+        files=named_files(files, output, closed, task.language),
+        output=output,
+        history=_digest(parent, state, context),
+        strategy=move.strategy,
+    )
 
 
 def _visible_tests(context: RunContext) -> str:

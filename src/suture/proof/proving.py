@@ -119,6 +119,7 @@ def certified_task(suite: Suite) -> CertifiedTask:
         statement=task.statement,
         module=task.module,
         entry_point=task.entry_point,
+        language=task.language,
         checks=task.checks,
         test_command=task.test_command,
         protected=task.protected,
