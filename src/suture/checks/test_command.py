@@ -15,6 +15,7 @@ from suture.checks.collecting import Collected, collected_from
 from suture.checks.endings import ending_of, last_words, output_of
 from suture.checks.programs import PRIVATE, test_limits, without_private
 from suture.checks.pytest_report import PytestReport, read_report
+from suture.checks.ran_counts import fewer_ran
 from suture.checks.reported import outcomes_of
 from suture.checks.skips import rule_on_examples, rule_on_skip
 from suture.checks.unittest_counts import NO_TESTS, kept_from_running
@@ -237,6 +238,8 @@ class TestCommand:
         idle = ""
         if result.status == "ok" and base is not None and self._is_unittest:
             idle = kept_from_running(result, base)
+        elif result.status == "ok" and base is not None and self._task.language != "python":
+            idle = fewer_ran(result, base, self._task.language)
         return CommandRun(
             outcomes=(self._by_exit_status(result, idle),),
             output=output_of(result),

@@ -53,6 +53,8 @@ def _text_brief(
         output=output,
         history=_digest(parent, state, context),
         strategy=move.strategy,
+        project=frozenset(files),
+        refused=_refused(state),
     )
 
 

@@ -1,7 +1,8 @@
 """The coder for languages whose source we do not parse: its prompt, and reading its reply.
 
 The prompt is the coder's own, in that language's name and fence. A reply is read as text: a file is replaced
-whole, or definition by definition where each stands at the left margin under a name of its own.
+whole, by search/replace blocks, or definition by definition where each stands at the left margin under a name
+of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from suture.languages import LANGUAGES
 from suture.models import Reply
 from suture.records import Language
 from suture.roles.coder import RepairBrief, coder_draft
+from suture.roles.edit_blocks import apply_edits, split_edits
 from suture.roles.fenced import Block, fenced_blocks
 from suture.roles.fitting import Draft, Part
 from suture.roles.prompt_files import Prompt
@@ -65,18 +67,22 @@ def files_from_text_reply(reply: Reply, brief: TextBrief) -> dict[str, str]:
 
     Raises:
         MalformedReply: There is no code in it, or it cannot be put into the files without losing code.
+        EditDoesNotApply: A search/replace block in it has no one place.
     """
-    blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code and block.closed]
-    if not blocks:
+    edits, text = split_edits(reply.text)
+    blocks = [block for block in fenced_blocks(text) if block.may_be_code and block.closed]
+    if not blocks and not edits:
         cut = reply.finish == "length"
         why = "was cut short before the code was complete" if cut else "holds no code in a fenced block"
         raise MalformedReply(f"the reply {why}", remedy="raise model.max_tokens" if cut else "")
+    edited = apply_edits(edits, brief.files, brief.project)
     changed: dict[str, str] = {}
     for block in blocks:
-        path = _target(block, brief)
-        if path is not None:
+        path = _target(block, brief) if block.path or not edits else None
+        if path is not None and path not in edited:
             changed[path] = _merged(path, changed.get(path, brief.files[path]), block.code, brief.language)
     changed = {path: text for path, text in changed.items() if text.strip() != brief.files[path].strip()}
+    changed |= edited
     if not changed:
         raise MalformedReply("the reply changes none of the files")
     return changed

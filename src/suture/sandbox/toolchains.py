@@ -31,7 +31,8 @@ VARIABLES: Mapping[Language, Mapping[str, str]] = {
         "GOPROXY": "off",
         "GOTOOLCHAIN": "local",
         "GOTELEMETRY": "off",
-        "GOFLAGS": "-p=4",  # each compiler has threads of its own, and their number is limited
+        # Each compiler has threads of its own, and their number is limited. -v tells which tests ran.
+        "GOFLAGS": "-p=4 -v",
     },
 }
 

@@ -1,0 +1,52 @@
+"""Code that ends the test process before its tests have run is not healed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from suture.checks import Suite, check_candidate, prepare_suite
+from suture.loop.tasks import heal_task
+from suture.records import Candidate
+from suture.sandbox import BubblewrapSandbox, discover_programs
+from suture.settings import SandboxSettings
+
+EXITS = {
+    "node": "process.exit(0);\n",
+    "go": 'package clock\n\nimport "os"\n\nfunc init() { os.Exit(0) }\n\nfunc Add(a, b int) int { return a }',
+}
+
+
+async def suite_of(root: Path, sandbox: BubblewrapSandbox) -> Suite:
+    task, _ = heal_task(root)
+    environ = {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}
+    return await prepare_suite(
+        task, sandbox, SandboxSettings(), discover_programs(root, environ, task.language)
+    )
+
+
+async def test_an_early_exit_is_no_success(foreign: dict[str, Any], sandbox: BubblewrapSandbox) -> None:
+    suite = await suite_of(foreign["root"], sandbox)
+    wrong = Candidate(files={foreign["fix"][0]: EXITS[foreign["needs"]]}, origin="repair")
+    verdict = await check_candidate(wrong, suite)
+    (outcome,) = verdict.outcomes
+    assert outcome.status == "failed"
+    assert outcome.counterexample is not None
+    assert "tests ran" in outcome.counterexample.exception
+
+
+async def test_no_candidate_writes_tests_settings_or_another_language(
+    foreign: dict[str, Any], sandbox: BubblewrapSandbox
+) -> None:
+    suite = await suite_of(foreign["root"], sandbox)
+    paths = [
+        *(path for path in suite.task.files if path != foreign["fix"][0]),
+        "helper.py",
+        "node_modules/a.js",
+    ]
+    verdict = await check_candidate(Candidate(files=dict.fromkeys(paths, "exit 0"), origin="repair"), suite)
+    refused = {note.partition(" ")[0] for note in verdict.notes if "is protected" in note}
+    assert refused >= {"helper.py", "node_modules/a.js", *(p for p in paths if "test" in p)}
+    assert refused & {"package.json", "go.mod"}
