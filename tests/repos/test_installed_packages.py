@@ -1,0 +1,104 @@
+"""What a project has installed is shown behind the wall; what it lacks is a fault of its surroundings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from suture.checks import Suite, check_candidate, prepare_suite, triage
+from suture.errors import PrerequisiteError
+from suture.loop.tasks import heal_task
+from suture.records import Candidate
+from suture.sandbox import BubblewrapSandbox, discover_programs, discover_toolchain
+from suture.settings import SandboxSettings
+
+AS_IT_IS = Candidate(files={}, origin="user")
+TEST = "import test from 'node:test';\nimport twice from './twice.js';\nimport { two } from 'dep';\n" + (
+    "test('two', () => { if (twice(1) !== two) throw new Error('wrong'); });\n"
+)
+
+
+def node_project(root: Path) -> Path:
+    for name, text in {
+        "package.json": '{"scripts": {"test": "tool && node --test"}, "dependencies": {"dep": "1"}}',
+        "twice.js": "const { two } = require('dep');\nmodule.exports = (x) => x * two;\n",
+        "twice.test.mjs": TEST,
+        "node_modules/dep/package.json": '{"name": "dep", "version": "1.0.0", "main": "index.js"}',
+        "node_modules/dep/index.js": "exports.two = 2;\n",
+        "node_modules/dep/cli.js": "#!/usr/bin/env node\n",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / "node_modules/dep/cli.js").chmod(0o755)
+    (root / "node_modules/.bin").mkdir()
+    (root / "node_modules/.bin/tool").symlink_to("../dep/cli.js")
+    return root
+
+
+async def suite_of(root: Path, sandbox: BubblewrapSandbox, test: str | None = None) -> Suite:
+    task, snapshot = heal_task(root, test=test)
+    assert not any(name.startswith("node_modules") for name in snapshot.files)
+    programs = discover_programs(root, os.environ, task.language)
+    return await prepare_suite(task, sandbox, SandboxSettings(), programs)
+
+
+async def test_installed_packages_and_their_programs_are_found(
+    sandbox: BubblewrapSandbox, require: Require, tmp_path: Path
+) -> None:
+    require("node", shutil.which("npm") is not None, "npm is not on PATH")
+    suite = await suite_of(node_project(tmp_path), sandbox)
+    verdict = await check_candidate(AS_IT_IS, suite)
+    assert verdict.all_passed, verdict.output
+
+
+async def test_a_package_that_is_not_installed_is_no_fault_of_the_code(
+    sandbox: BubblewrapSandbox, require: Require, tmp_path: Path
+) -> None:
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    shutil.rmtree(node_project(tmp_path) / "node_modules")
+    suite = await suite_of(tmp_path, sandbox, "node --test")
+    found = await triage(suite, await check_candidate(AS_IT_IS, suite))
+    assert (found.cause, "npm install" in found.reason) == ("environment", True), found
+
+
+def program(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_language_that_is_not_installed_is_a_prerequisite(tmp_path: Path) -> None:
+    program(tmp_path / "bin" / "go")  # a program of the project's own is never trusted
+    for path in ("", str(tmp_path / "none"), "bin", str(tmp_path / "bin")):
+        with pytest.raises(PrerequisiteError, match="'go', which is not on PATH") as raised:
+            discover_toolchain(tmp_path, {"PATH": path}, "go")
+        assert raised.value.remedy
+    assert discover_toolchain(tmp_path, {"PATH": ""}, "python") is None
+
+
+def test_an_installation_in_a_home_is_shown_in_part_and_a_shim_is_refused(tmp_path: Path) -> None:
+    home = tmp_path / "home" / "node-20"
+    environ = {"PATH": str(program(home / "bin" / "node").parent)}
+    with pytest.raises(PrerequisiteError, match="no plain installation"):
+        discover_toolchain(None, environ, "javascript")
+    (home / "lib" / "node_modules").mkdir(parents=True)
+    found = discover_toolchain(None, environ, "javascript")
+    assert found is not None
+    assert sorted(found.shown) == [str(home / "bin"), str(home / "lib" / "node_modules")]
+    assert found.folders == (str(home / "bin"),)
+
+
+def test_planted_links_show_nothing(tmp_path: Path, require: Require) -> None:
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "node_modules").symlink_to(tmp_path / "secret")
+    found = discover_toolchain(tmp_path / "project", os.environ, "javascript")
+    assert found is not None
+    assert str(tmp_path / "secret") not in str(found.shown)
+    assert "/node_modules" not in found.shown.values()
