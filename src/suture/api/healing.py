@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from suture.api.carrying_out import carry_out, models_for, replies_from
 from suture.ledger.follow import Listener
 from suture.loop import Opening
+from suture.loop.choosing import Asker
 from suture.loop.recipe import load_recipe
 from suture.loop.tasks import heal_task
 from suture.models import Model
@@ -39,13 +40,15 @@ async def heal(
     patch: str | Path | None = None,
     replies: str | Path | None = None,
     or_live: bool = False,
+    ask: Asker | None = None,
     on_event: Listener | None = None,
 ) -> Result:
     """Repair code that exists, until its test command passes.
 
     Args:
         path: A project folder.
-        test: The test command; pytest where none is given and there are tests.
+        test: The test command; where none is given, the one that the project's files show: pytest, unittest,
+            `npm test` or `go test ./...`.
         protect: Globs of files that must stay as they are, besides the tests and the project's settings.
         only: Globs of the files that may change; any that is not protected where there are none.
         settings: The knobs; from flags, environment and the project's files where not given.
@@ -57,6 +60,8 @@ async def heal(
         patch: Write it into a new file as a diff.
         replies: A run (`last`, its id, its folder), or a file of replies, to answer from.
         or_live: Ask the model for what `replies` does not hold, instead of ending with an error.
+        ask: Called once where two repairs that a search without a model found differ: it gets the input that
+            tells them apart, and says which answer is right. Nobody is asked where it is not given.
         on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
             the run has ended.
 
@@ -74,5 +79,5 @@ async def heal(
     later = settings.repair.enabled and load_recipe(settings.loop, settings.model.temperature).mutate
     async with models_for(settings, model, live=source is None or or_live, later=later) as models:
         wanted = Opening(task=task, settings=settings, project=snapshot.root, models=models, sandbox=sandbox)
-        wanted = replace(wanted, source=source, or_live=or_live)
+        wanted = replace(wanted, source=source, or_live=or_live, ask_user=ask)
         return await carry_out(wanted, handover, on_event=on_event)

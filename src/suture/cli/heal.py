@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from suture.cli.choosing import ask_which_is_right
 from suture.cli.faults import reports_faults
 from suture.cli.options import (
     Attempts,
@@ -23,9 +25,11 @@ from suture.cli.options import (
     Tokens,
     load,
 )
+from suture.cli.terminal import stdin_is_terminal
+from suture.errors import UsageError
 
 if TYPE_CHECKING:
-    from suture.api import Listener
+    from suture.cli.progress import Progress
     from suture.records import Result
 
 __all__ = ["heal"]
@@ -36,7 +40,7 @@ def heal(
     path: Annotated[Path, typer.Argument(help="A project's folder.")],
     test: Annotated[
         str | None,
-        typer.Option("--test", metavar="COMMAND", help="What must pass; pytest where it is not given."),
+        typer.Option("--test", metavar="COMMAND", help="What must pass; else what the project's files show."),
     ] = None,
     protect: Annotated[
         list[str] | None,
@@ -63,6 +67,9 @@ def heal(
             "--patch", metavar="FILE", help="Write the diff into a file; your files stay as they are."
         ),
     ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask which is right where two repairs that pass differ.")
+    ] = False,
     model: Model = None,
     recipe: Recipe = None,
     attempts: Attempts = None,
@@ -80,6 +87,8 @@ def heal(
     The command runs in the sandbox, on a copy. The files stay as they are unless --apply or --commit is given
     and every test passes. Test files are never changed.
     """
+    if ask and not stdin_is_terminal():
+        raise UsageError("--ask needs a terminal to ask on", remedy="leave it out: the difference is shown")
     project = path if path.is_dir() else path.parent
     loaded = load(
         project,
@@ -93,7 +102,7 @@ def heal(
     )
     from suture.cli.carrying_out import carry_out
 
-    def start(on_event: Listener) -> Coroutine[Any, Any, Result]:
+    def start(progress: Progress) -> Coroutine[Any, Any, Result]:
         from suture.api import heal as heal_project
 
         return heal_project(
@@ -108,7 +117,8 @@ def heal(
             patch=patch,
             replies=replies,
             or_live=or_live,
-            on_event=on_event,
+            ask=partial(ask_which_is_right, progress) if ask else None,
+            on_event=progress,
         )
 
     carry_out(start, loaded, project=project, kind="heal", as_json=as_json)
