@@ -11,9 +11,14 @@ from suture.api.carrying_out import run_sync
 from suture.api.healing import heal
 from suture.api.solving import solve
 from suture.ledger.follow import Listener
+from suture.loop.choosing import Asker, Choice
 from suture.loop.tasks import example_task
+from suture.repair import Difference
 
 __all__ = [
+    "Asker",
+    "Choice",
+    "Difference",
     "Listener",
     "SelfHealingAgent",
     "example_task",

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from suture.api.carrying_out import carry_out, models_for
-from suture.ledger import Limits, RunFolder, compare_runs, find_run
+from suture.ledger import Limits, RunFolder, compare_runs, find_run, read_ledger
 from suture.ledger.follow import Listener
 from suture.loop import Opening, RecordedRun, Replay, open_recorded
+from suture.loop.choosing import recorded_asker
 from suture.models import Model, open_replies
 from suture.proof import choose_handover
 from suture.records import Result
@@ -62,6 +63,7 @@ async def replay(
             source=open_replies(recorded.folder.path, may_be_empty=True),
             or_live=or_live,
             about={"replays": recorded.folder.id},
+            ask_user=recorded_asker(read_ledger(recorded.folder.ledger_path).events),
         )
         result = await carry_out(wanted, on_event=on_event)
     again = find_run(recorded.settings.paths.home, result.run_id)

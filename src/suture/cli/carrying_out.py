@@ -15,7 +15,6 @@ from suture.cli.terminal import answer, answer_json, note
 from suture.ledger import find_run
 
 if TYPE_CHECKING:
-    from suture.api import Listener
     from suture.records import Result, TaskKind
     from suture.settings import Loaded, Settings
 
@@ -33,7 +32,7 @@ def _chosen(settings: Settings) -> str:
 
 
 def carry_out(
-    start: Callable[[Listener], Coroutine[Any, Any, Result]],
+    start: Callable[[Progress], Coroutine[Any, Any, Result]],
     loaded: Loaded,
     *,
     project: Path,

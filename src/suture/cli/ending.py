@@ -44,6 +44,7 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder, proj
     yield f"{result.outcome}: {result.reason}"
     yield from _changed(result)
     yield from _verified(result)
+    yield from _doubt(result, folder)
     yield from proof_lines(folder)
     yield f"spent: {describe_spend(result.spend, budget.model_dump())}"
     handed_over = list(handover_lines(folder))
@@ -88,6 +89,15 @@ def _verified(result: Result) -> Iterator[str]:
         for fact in verdict.counterexamples[:FACTS_SHOWN]:
             yield from (f"  {line}" for line in fact_lines(fact))
     yield from (f"note: {remark}" for remark in verdict.notes)
+
+
+def _doubt(result: Result, folder: RunFolder) -> Iterator[str]:
+    """What another repair answers that passes too, where nobody was asked which is right."""
+    events = {event.kind: event.data for event in read_ledger(folder.ledger_path).events}
+    apart = events.get("search.finished", {}).get("difference")
+    if result.ok and apart and "user.answered" not in events:
+        answers = " or ".join(dict.fromkeys(apart["answers"].values()))
+        yield f"in doubt: other repairs pass too; {apart['call']} gives {answers} (--ask lets you say which)"
 
 
 def _patch(project: Path, diff: Path) -> str:

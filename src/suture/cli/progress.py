@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -49,6 +51,14 @@ class Progress:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._status.stop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Without the moving line, so that the user can be asked something."""
+        self._status.stop()
+        yield
+        if self._console.is_terminal:
+            self._status.start()
 
     @property
     def events(self) -> tuple[Event, ...]:

@@ -124,6 +124,11 @@ def _search_ended(data: Mapping[str, Any]) -> str:
     return told
 
 
+def _user_answered(data: Mapping[str, Any]) -> str:
+    first, second = data["answers"]
+    return f"asked about {data['call']}: {first} or {second}? the user says {data['choice']}"
+
+
 def _decided(data: Mapping[str, Any]) -> str:
     moves = data["moves"]
     first = moves[0]
@@ -186,6 +191,7 @@ TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "triage.finished": _triaged,
     "search.started": _search_began,
     "search.finished": _search_ended,
+    "user.answered": _user_answered,
     "decided": _decided,
     "model.called": _called,
     "model.stepped_down": _stepped_down,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from suture.checks import Suite, prepare_suite
 from suture.languages import Interpreter, is_pytest_command
 from suture.ledger import Budget, Ledger, RunFolder
+from suture.loop.choosing import Asker
 from suture.loop.progress import Progress, Tried
 from suture.loop.proving import Prover
 from suture.loop.recipe import Recipe
@@ -28,6 +29,7 @@ class RunContext:
         interpreter: What `python` means in the task's test command; `None` where it has none.
         prove: Proves a healed candidate before it is handed over; without it nothing is proved.
         prompts: The prompts of this run.
+        ask_user: Asks the user which of two repairs is right; without it nobody is asked.
     """
 
     task: Task
@@ -41,6 +43,7 @@ class RunContext:
     interpreter: Interpreter | None = None
     prove: Prover | None = None
     prompts: PromptBook = field(default_factory=PromptBook)
+    ask_user: Asker | None = None
     _suite: Suite | None = field(default=None, init=False)
 
     @property

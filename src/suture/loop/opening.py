@@ -14,6 +14,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from suture.languages import Interpreter
 from suture.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_run
+from suture.loop.choosing import Asker
 from suture.loop.context import RunContext
 from suture.loop.recipe import load_recipe
 from suture.models import Model, Models, RecordedModel, ReplySource
@@ -43,6 +44,7 @@ class Opening:
         source: Replies of another run, to answer from.
         or_live: Whether the model is asked for what the source does not hold.
         about: What the first event says besides.
+        ask_user: Asks the user which of two repairs is right, where there is a user to ask.
     """
 
     task: Task
@@ -56,6 +58,7 @@ class Opening:
     source: ReplySource | None = None
     or_live: bool = False
     about: dict[str, Any] = field(default_factory=dict)
+    ask_user: Asker | None = None
 
     def answered_from(self, source: ReplySource | None, *, or_live: bool) -> Opening:
         """The same with recorded replies before the model, where there are any."""
@@ -99,6 +102,7 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 recipe=recipe,
                 interpreter=interpreter,
                 prompts=PromptBook(settings.paths.prompts or wanted.project / PROMPTS_FOLDER),
+                ask_user=wanted.ask_user,
             )
             async with open_checkpointer(settings.paths.home / "checkpoints.db") as checkpointer:
                 yield context, checkpointer

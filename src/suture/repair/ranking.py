@@ -6,7 +6,7 @@ import ast
 import doctest
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from suture.checks.parsing import parsed
@@ -56,11 +56,19 @@ class Difference:
 
     Attributes:
         call: The call, as source.
-        answers: Label of a repair -> what it answers.
+        answers: Label of a repair -> what it answers, for the likeliest and the next that differs.
+        by_repair: What each repair answers, in their order.
     """
 
     call: str
     answers: Mapping[str, str]
+    by_repair: tuple[str, ...]
+
+    @property
+    def apart(self) -> tuple[str, str]:
+        """The likeliest repair's answer, and the other one."""
+        first = self.by_repair[0]
+        return first, next(answer for answer in self.by_repair if answer != first)
 
 
 async def rank_repairs(
@@ -100,29 +108,33 @@ async def rank_repairs(
             (Repair(proposal=proposal, text=text, score=score, warnings=warnings), behaviour[number])
         )
     repairs.sort(key=lambda pair: -round(pair[0].score, 6))
-    return _distinct(repairs), _difference(repairs, made)
+    distinct = _distinct(repairs)
+    return tuple(repair for repair, _ in distinct), _difference(distinct, made)
 
 
-def _distinct(repairs: list[tuple[Repair, tuple[str, ...]]]) -> tuple[Repair, ...]:
+def _distinct(repairs: list[tuple[Repair, tuple[str, ...]]]) -> list[tuple[Repair, tuple[str, ...]]]:
     """The best of each behaviour; where nothing could be compared, each stands for itself."""
-    kept: dict[object, Repair] = {}
+    kept: dict[object, tuple[Repair, tuple[str, ...]]] = {}
     for number, (repair, behaviour) in enumerate(repairs):
         key: object = (behaviour, repair.proposal.path) if behaviour else number
         if key in kept:
-            first = kept[key]
-            kept[key] = Repair(**{**vars(first), "alike": (*first.alike, repair.proposal.label)})
+            first, _ = kept[key]
+            kept[key] = (replace(first, alike=(*first.alike, repair.proposal.label)), behaviour)
         else:
-            kept[key] = repair
-    return tuple(kept.values())
+            kept[key] = (repair, behaviour)
+    return list(kept.values())
 
 
 def _difference(repairs: list[tuple[Repair, tuple[str, ...]]], calls: Sequence[Call]) -> Difference | None:
     first, behaviour = repairs[0]
     for other, answers in repairs[1:]:
-        for (_, name, given), one, two in zip(calls, behaviour, answers, strict=False):
-            if one != two:
-                told = {first.proposal.label: _shown(one), other.proposal.label: _shown(two)}
-                return Difference(call=f"{name}{given.replace(',)', ')')}", answers=told)
+        for number, ((_, name, given), one, two) in enumerate(zip(calls, behaviour, answers, strict=False)):
+            if _shown(one) != _shown(two):
+                return Difference(
+                    call=f"{name}{given.replace(',)', ')')}",
+                    answers={first.proposal.label: _shown(one), other.proposal.label: _shown(two)},
+                    by_repair=tuple(_shown(told[number]) if told else "" for _, told in repairs),
+                )
     return None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.checks import Suite, refused_files
+from suture.loop.choosing import chosen_repairs
 from suture.loop.context import RunContext
 from suture.loop.nodes.check import judge, tried_entry
 from suture.loop.nodes.propose import Branch
@@ -52,7 +53,8 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
         found = await search(suite.command, texts, failing, limits, tests)
         repairs, difference = await rank_repairs(found, suite.command, tests, seed=limits.seed)
     context.ledger.append("search.finished", _told(found, repairs, difference))
-    return {"searched": True, "tried": [*loop["tried"], *await _judged(repairs, difference, loop, context)]}
+    chosen = chosen_repairs(repairs, difference, context)
+    return {"searched": True, "tried": [*loop["tried"], *await _judged(chosen, difference, loop, context)]}
 
 
 def editable_texts(suite: Suite) -> dict[str, str]:

@@ -1,0 +1,58 @@
+"""Where two plausible repairs differ, the user may be asked which of them is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, cast
+
+from suture.records import Event
+from suture.repair import Difference, Repair
+
+if TYPE_CHECKING:
+    from suture.loop.context import RunContext
+
+__all__ = ["Asker", "Choice", "chosen_repairs", "recorded_asker"]
+
+Choice = Literal["first", "second", "neither"]
+"""Which of the two answers of a difference is right."""
+Asker = Callable[[Difference], Choice | None]
+"""Asks the user, and waits; `None` where there is nobody who could say."""
+
+
+def chosen_repairs(
+    repairs: tuple[Repair, ...], difference: Difference | None, context: RunContext
+) -> tuple[Repair, ...]:
+    """The repairs without those that answer what the user says is wrong, those that answer right before all.
+
+    Args:
+        repairs: The likeliest first.
+        difference: What tells the first from the next.
+        context: The run; what the user says goes into its ledger.
+    """
+    if difference is None or context.ask_user is None:
+        return repairs
+    choice = context.ask_user(difference)
+    if choice is None:
+        return repairs
+    context.ledger.append(
+        "user.answered", {"call": difference.call, "answers": list(difference.apart), "choice": choice}
+    )
+    first, second = difference.apart
+    right = {"first": first, "second": second}.get(choice)
+    wrong = {first, second} - {right}
+    told = list(zip(repairs, difference.by_repair, strict=True))
+    agreeing = [repair for repair, answer in told if answer == right]
+    return (*agreeing, *(repair for repair, answer in told if answer != right and answer not in wrong))
+
+
+def recorded_asker(events: Sequence[Event]) -> Asker | None:
+    """Answers as the user did in a recorded run; `None` where nobody was asked there."""
+    told = [event.data for event in events if event.kind == "user.answered"]
+    if not told:
+        return None
+
+    def ask(difference: Difference) -> Choice | None:
+        same = [d for d in told if (d["call"], d["answers"]) == (difference.call, list(difference.apart))]
+        return cast(Choice, same[0]["choice"]) if same else None
+
+    return ask

@@ -1,0 +1,90 @@
+"""Two repairs that pass and differ: how far they agree counts, and the user may say which is right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from suture.api import Choice, Difference, heal, replay, verify
+from suture.ledger import find_run, read_ledger
+from suture.records import Event
+from suture.settings import RepairSettings, Settings
+from suture.testing import ScriptedModel
+
+TEST = "python -m pytest -q -p no:hypothesispytest -p no:langsmith_plugin"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """With this one test both a sum and a product pass."""
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "calc.py").write_text("def joined(a, b):\n    return a - b\n")
+    (root / "test_calc.py").write_text(
+        "from calc import joined\n\n\ndef test_joined():\n    assert joined(2, 2) == 4\n"
+    )
+    return root
+
+
+@pytest.fixture
+def searching(settings: Settings) -> Settings:
+    return settings.model_copy(update={"repair": RepairSettings(candidates=60, seconds=20)})
+
+
+def events_of(settings: Settings, run: str) -> tuple[Event, ...]:
+    return tuple(read_ledger(find_run(settings.paths.home, run).ledger_path).events)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+async def test_what_the_user_says_decides_and_a_replay_says_the_same(
+    project: Path, searching: Settings, place: int
+) -> None:
+    asked: list[Difference] = []
+
+    def ask(difference: Difference) -> Choice:
+        asked.append(difference)
+        return "first" if place == 0 else "second"
+
+    result = await heal(project, test=TEST, settings=searching, model=ScriptedModel([]), ask=ask)
+    assert result.outcome == "healed", result.reason
+    (difference,) = asked
+    assert len(set(difference.apart)) == 2
+    assert result.candidate is not None
+    namespace: dict[str, object] = {}
+    exec(result.candidate.files["calc.py"], namespace)  # our own fixture, changed by our own operators
+    assert repr(eval(difference.call, namespace)) == difference.apart[place]
+    (said,) = [event.data for event in events_of(searching, result.run_id) if event.kind == "user.answered"]
+    assert said["answers"] == list(difference.apart)
+    again = await replay(result.run_id, settings=searching)
+    assert again.result.candidate == result.candidate
+    assert [e.data["choice"] for e in events_of(searching, again.result.run_id) if e.kind == "user.answered"]
+
+
+async def test_where_neither_is_right_the_model_is_asked(project: Path, searching: Settings) -> None:
+    power = "```python\ndef joined(a, b):\n    return a**b\n```"
+    model = ScriptedModel([power], repeat_last=True)
+    result = await heal(project, test=TEST, settings=searching, model=model, ask=lambda difference: "neither")
+    assert result.outcome == "healed", result.reason
+    wrong = next(e.data["answers"] for e in events_of(searching, result.run_id) if e.kind == "user.answered")
+    (told,) = [e.data for e in events_of(searching, result.run_id) if e.kind == "search.finished"]
+    kept = [a for a in told["difference"]["by_repair"] if a not in wrong]
+    proposed = [e.data for e in events_of(searching, result.run_id) if e.kind == "candidate.proposed"]
+    assert {data["origin"] for data in proposed} == ({"mutation"} if kept else {"repair"})
+
+
+async def test_disagreement_among_plausible_repairs_is_in_the_certificate(
+    project: Path, searching: Settings
+) -> None:
+    result = await heal(project, test=TEST, settings=searching, model=ScriptedModel([]))
+    assert result.outcome == "healed", result.reason
+    folder = find_run(searching.paths.home, result.run_id)
+    events = events_of(searching, result.run_id)
+    assert not [event for event in events if event.kind == "user.answered"]
+    proposed = next(event.data for event in events if event.kind == "candidate.proposed")
+    assert 0 <= proposed["agreement"] < 1
+    certificate = json.loads((folder.path / "certificate.json").read_text())
+    assert certificate["claims"]["agreement"] == proposed["agreement"]
+    found = [finding async for finding in verify(result.run_id, settings=searching)]
+    assert [finding.name for finding in found if not finding.ok] == []
