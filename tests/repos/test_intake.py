@@ -1,0 +1,64 @@
+"""Which language a project is healed in, what may change in it, and which file is shown first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from suture.errors import UsageError
+from suture.loop.tasks import heal_task
+from suture.loop.text_focus import named_files
+from suture.workspace import is_protected
+
+FILES = {
+    "a.js": "",
+    "lib/b.go": "",
+    "check.js": "",
+    "a.test.js": "",
+    "lib/b_test.go": "",
+    "__tests__/c.js": "",
+    "package-lock.json": "{}",
+    "package.json": '{"scripts": {"test": "node check.js"}}',
+}
+
+
+def laid(root: Path, *more: str) -> Path:
+    for name, text in {**FILES, **dict.fromkeys(more, "")}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def test_the_command_decides_on_the_language_and_its_script_is_protected(tmp_path: Path) -> None:
+    task, snapshot = heal_task(laid(tmp_path))
+    assert (task.language, task.test_command) == ("javascript", ("npm", "test"))
+    assert [name for name in snapshot.files if not is_protected(name, task.protected)] == ["a.js", "lib/b.go"]
+    assert heal_task(tmp_path, test="go test ./...")[0].language == "go"
+    assert heal_task(tmp_path, test="go test ./...")[0].test_origin == ""
+
+
+def test_a_command_that_tells_nothing_leaves_it_to_the_files(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="does not tell which language"):
+        heal_task(laid(tmp_path), test="make test")
+    assert heal_task(tmp_path, test="make test", only=["*.go"])[0].language == "go"
+    laid(tmp_path, "c.py")
+    assert heal_task(tmp_path, test="make test")[0].language == "python"
+
+
+def test_a_language_without_code_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "go.mod").write_text("module m\n")
+    (tmp_path / "a_test.go").write_text("package m\n")
+    (tmp_path / "a.py").write_text("")
+    with pytest.raises(UsageError, match="no Go code to heal"):
+        heal_task(tmp_path)
+
+
+def test_the_file_that_the_output_names_comes_first() -> None:
+    files = {f"lib/{name}.js": b"x" for name in ("alpha", "beta", "gamma", "delta")}
+    files |= {"lib/test.js": b"require('./gamma')", "lib/raw.js": b"\xff\xfe", "beta.py": b""}
+    output = "TypeError: x is not a function\n    at f (/box/lib/delta.js:3:5)\nbeta failed"
+    shown = named_files(files, output, {"lib/test.js"}, "javascript")
+    assert list(shown) == ["lib/delta.js", "lib/beta.js", "lib/gamma.js", "lib/alpha.js"]
+    with pytest.raises(UsageError, match="no Go file can be mended"):
+        named_files(files, output, (), "go")
