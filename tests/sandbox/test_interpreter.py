@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import venv
 from pathlib import Path
 
 import pytest
 
+from requirements import Require
 from suture.errors import PrerequisiteError
-from suture.sandbox import discover_interpreter, interpreter_mounts, own_interpreter
+from suture.sandbox import (
+    BubblewrapSandbox,
+    Finding,
+    RunRequest,
+    discover_interpreter,
+    interpreter_mounts,
+    own_interpreter,
+)
 
 
 def make_environment(folder: Path) -> Path:
@@ -64,6 +73,10 @@ def test_a_projects_own_programs_never_run_on_the_host(tmp_path: Path) -> None:
     (tmp_path / ".venv" / "bin" / "python").unlink()
     program = make_python(tmp_path / "trap", trap)
     (tmp_path / ".venv" / "bin" / "python").symlink_to(program)
+    with pytest.raises(PrerequisiteError, match="one Python installation"):
+        discover_interpreter(tmp_path, {})
+    (tmp_path / ".venv").rename(tmp_path / "refused")
+    make_environment(tmp_path / ".venv")
     packages = next((tmp_path / ".venv" / "lib").glob("python3*/site-packages"))
     (packages / "trap.pth").write_text(f"import os; os.system('touch {tmp_path}/sprung')\n")
     discover_interpreter(tmp_path, {})
@@ -103,3 +116,125 @@ def test_a_part_that_leads_out_is_refused(tmp_path: Path) -> None:
     (project / ".venv" / "lib64").symlink_to(private)
     with pytest.raises(PrerequisiteError, match="leads out"):
         interpreter_mounts(discover_interpreter(project, {}))
+
+
+def make_installation(prefix: Path, library: str = "lib") -> Path:
+    """An installation as uv unpacks one, next to what is none of its business."""
+    name = "python{}.{}".format(*sys.version_info[:2])
+    (prefix / "bin").mkdir(parents=True)
+    shutil.copy2(own_interpreter().executable, prefix / "bin" / name)
+    (prefix / "bin" / "python3").symlink_to(name)
+    (prefix / library / name / "lib-dynload").mkdir(parents=True)
+    (prefix / library / name / "os.py").touch()
+    (prefix / library / f"lib{name}.so.1.0").touch()
+    (prefix / library / "key.txt").write_text("secret")
+    (prefix / "include" / "notes").mkdir(parents=True)
+    return prefix / "bin" / name
+
+
+def base_environment(folder: Path, program: Path, home: Path) -> Path:
+    make_environment(folder)
+    (folder / "bin" / "python").unlink()
+    (folder / "bin" / "python").symlink_to(program)
+    (folder / "pyvenv.cfg").write_text(f"home = {home}\n")
+    return folder
+
+
+def sources(project: Path) -> set[str]:
+    return {mount.source for mount in interpreter_mounts(discover_interpreter(project, {}))}
+
+
+@pytest.mark.parametrize("library", ["lib", "lib64"])
+def test_of_an_installation_only_what_python_needs_is_shown(tmp_path: Path, library: str) -> None:
+    local = tmp_path / "local"
+    program = make_installation(local, library)
+    base_environment(tmp_path / "p" / ".venv", local / "bin" / "python3", local / "bin")
+    shown = sources(tmp_path / "p")
+    assert {path for path in shown if path.startswith(f"{local}/")} == {
+        str(program),
+        str(local / "bin" / "python3"),
+        str(local / library / program.name),
+        str(local / library / f"lib{program.name}.so.1.0"),
+    }
+
+
+def test_a_home_that_is_no_installation_is_refused(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    (victim / "bin").mkdir(parents=True)
+    (victim / "lib" / "python3.11").mkdir(parents=True)
+    (victim / "lib" / "key.txt").write_text("secret")
+    shutil.copy2(own_interpreter().executable, victim / "bin" / "python3")
+    make_installation(tmp_path / "local")
+    own = Path(own_interpreter().executable)
+    planted = tmp_path / "p" / "own"
+    program = make_installation(planted)
+    for at, (to, home) in enumerate(
+        [
+            (own, victim / "bin"),  # a real interpreter, and a home that has nothing to do with it
+            (own, tmp_path / "local" / "bin"),
+            (own, Path("bin")),
+            (victim / "bin" / "python3", victim / "bin"),  # its own `python`, and no standard library
+        ]
+    ):
+        base_environment(tmp_path / f"p{at}" / ".venv", to, home)
+        with pytest.raises(PrerequisiteError, match="one Python installation"):
+            discover_interpreter(tmp_path / f"p{at}", {})
+    # An installation of its own that holds a link to what is not.
+    (planted / "lib" / "libpython3.so").symlink_to(victim / "lib" / "key.txt")
+    base_environment(tmp_path / "p" / ".venv", program, planted / "bin")
+    with pytest.raises(PrerequisiteError, match="leads out"):
+        sources(tmp_path / "p")
+
+
+def test_a_part_that_leads_into_the_installation_is_refused(tmp_path: Path) -> None:
+    local = tmp_path / "local"
+    program = make_installation(local)
+    folder = base_environment(tmp_path / "p" / ".venv", program, local / "bin")
+    shutil.rmtree(folder / "include", ignore_errors=True)
+    (folder / "include").symlink_to(local)
+    with pytest.raises(PrerequisiteError, match="leads out"):
+        sources(tmp_path / "p")
+
+
+def test_a_folder_of_links_to_interpreters_may_be_home(tmp_path: Path) -> None:
+    program = make_installation(tmp_path / "uv" / "python")
+    links = tmp_path / "local" / "bin"
+    links.mkdir(parents=True)
+    (links / program.name).symlink_to(program)
+    base_environment(tmp_path / "p" / ".venv", links / program.name, links)
+    found = discover_interpreter(tmp_path / "p", {})
+    assert found.base_prefix == str(tmp_path / "uv" / "python")
+    shown = sources(tmp_path / "p")
+    assert str(links / program.name) in shown
+    assert not any(path in shown for path in (str(links), str(tmp_path / "local")))
+
+
+def test_an_environment_of_copies_is_read(tmp_path: Path) -> None:
+    venv.create(tmp_path / ".venv", with_pip=False, symlinks=False)
+    assert discover_interpreter(tmp_path, {}).base_prefix == own_interpreter().base_prefix
+
+
+def test_condas_libraries_are_its_own(tmp_path: Path) -> None:
+    conda = tmp_path / ".venv"
+    program = make_installation(conda)
+    (conda / "bin" / "python").symlink_to(program.name)
+    (conda / "lib" / program.name / "site-packages").mkdir()
+    assert str(conda / "lib") not in sources(tmp_path)
+    (conda / "conda-meta").mkdir()
+    assert str(conda / "lib") in sources(tmp_path)
+
+
+async def test_real_environments_still_run(tmp_path: Path, wall: Finding, require: Require) -> None:
+    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    make_environment(tmp_path / ".venv")
+    sandbox = BubblewrapSandbox()
+    code = "import ctypes, json, sqlite3, ssl, sys, sysconfig, zlib; print(sys.prefix, sys.base_prefix)"
+    try:
+        for interpreter in (discover_interpreter(tmp_path, {}), own_interpreter()):
+            result = await sandbox.run(
+                RunRequest(argv=(interpreter.executable, "-c", code), mounts=interpreter_mounts(interpreter))
+            )
+            told = f"{interpreter.prefix} {interpreter.base_prefix}\n".encode()
+            assert (result.status, result.stdout) == ("ok", told), result.stderr
+    finally:
+        await sandbox.close()

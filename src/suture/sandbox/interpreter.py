@@ -26,6 +26,7 @@ ASK = (
     "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix, "
     "'%d.%d.%d' % sys.version_info[:3], sys.path]))"
 )
+LIBRARY_FOLDERS = ("lib", "lib64")
 PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 
 
@@ -132,19 +133,48 @@ def read_environment(prefix: Path, origin: str, root: Path | None) -> Interprete
     if not packages:
         raise _broken(prefix, origin, "it has no lib/python3.*/site-packages")
     facts = _read_pyvenv(prefix / "pyvenv.cfg")
-    home = facts.get("home")
+    base = _installation(prefix, facts.get("home"), packages[-1].parent.name)
+    if base is None:
+        raise _broken(prefix, origin, "its bin/python and pyvenv.cfg do not lead to one Python installation")
     folder_version = packages[-1].parent.name.removeprefix("python")
     version = facts.get("version", facts.get("version_info", folder_version))
     pinned = re.match(r"\d+\.\d+(\.\d+)?", version)
     return Interpreter(
         executable=str(executable),
         prefix=str(prefix),
-        base_prefix=str(Path(home).parent) if home else str(prefix),
+        base_prefix=str(base),
         version=pinned.group() if pinned else folder_version,
         site_packages=(str(packages[-1]),),
         origin=origin,
         source_roots=_source_roots(_pth_entries(packages[-1]), root),
     )
+
+
+def _installation(prefix: Path, home: str | None, library: str) -> Path | None:
+    """The installation that an environment is based on; `None` where the two do not belong together.
+
+    A project that nobody has read may have written both `pyvenv.cfg` and the link at `bin/python`.
+
+    Args:
+        prefix: The environment's folder.
+        home: The folder of the installation's programs, as `pyvenv.cfg` names it; for conda there is none.
+        library: The standard library's folder, such as `python3.11`.
+    """
+    real = Path(os.path.realpath(prefix / "bin" / "python"))
+    copied = real.parent == Path(os.path.realpath(prefix / "bin"))
+    if home is None:
+        base = prefix if copied else None
+    elif copied:
+        base = Path(home).parent if os.access(Path(home, library), os.X_OK) else None
+    elif real.parent == Path(os.path.realpath(home)):
+        base = Path(home).parent
+    else:  # a folder of links to interpreters, such as uv's
+        base = real.parent.parent if Path(os.path.realpath(Path(home, real.name))) == real else None
+    if base is None or not base.is_absolute() or not real.name.startswith("python"):
+        return None
+    # isfile, because Path.is_file raises where a folder is closed to us.
+    known = any(os.path.isfile(base / folder / library / "os.py") for folder in LIBRARY_FOLDERS)  # noqa: PTH113
+    return base if known else None
 
 
 def _broken(prefix: Path, origin: str, why: str) -> PrerequisiteError:

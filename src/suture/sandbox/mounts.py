@@ -16,7 +16,11 @@ SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"
 """Programs and libraries of the machine; always shown."""
 RESERVED = (BOX, "/proc", "/dev", "/etc", "/sys")
 ENVIRONMENT_PARTS = ("bin", "lib", "lib32", "lib64", "include", "pyvenv.cfg")
-"""What an interpreter needs of its prefix. Never the whole: a prefix can be a home folder or a project."""
+"""What an interpreter needs of a virtual environment. Never the whole: that can be a project."""
+INSTALLATION_PARTS = ("lib*/python3.*", "lib*/libpython*", "include/python3.*")
+"""What it needs of an installation, whose folders may hold much else: its prefix can be `~/.local`."""
+CONDA_MARK = "conda-meta"
+"""In an installation all of whose `lib` is its own; the standard library needs much of it."""
 MOST_LINKS = 40
 """As many links as the kernel follows in one path."""
 
@@ -30,9 +34,11 @@ def interpreter_mounts(interpreter: Interpreter) -> tuple[Mount, ...]:
         PrerequisiteError: A part of the environment leads out of it. A project that nobody has read may have
             planted such a link in its `.venv`, to be shown a folder of ours.
     """
-    prefixes = dict.fromkeys((interpreter.prefix, interpreter.base_prefix))
-    roots = tuple(Path(prefix).resolve() for prefix in prefixes)
-    sources = [path for prefix in prefixes for path in _parts(Path(prefix), roots)]
+    base = Path(interpreter.base_prefix)
+    sources = list(_parts(base, [path for name in _installation_parts(base) for path in base.glob(name)]))
+    prefix = Path(interpreter.prefix)
+    own_parts = ENVIRONMENT_PARTS if interpreter.is_virtual else ("bin",)
+    sources += _parts(prefix, [prefix / name for name in own_parts])
     sources += [path for folder in interpreter.site_packages if (path := Path(folder)).is_dir()]
     sources += _links(Path(interpreter.executable))
     mounts = [Mount(source=str(path), target=str(path)) for path in sources]
@@ -40,13 +46,17 @@ def interpreter_mounts(interpreter: Interpreter) -> tuple[Mount, ...]:
     return plan_mounts([*mounts, *(Mount(source=here, target=there) for here, there in shown.items())])
 
 
-def _parts(prefix: Path, roots: tuple[Path, ...]) -> Iterator[Path]:
-    for name in ENVIRONMENT_PARTS:
-        part = prefix / name
+def _installation_parts(base: Path) -> tuple[str, ...]:
+    return (*INSTALLATION_PARTS, "lib") if (base / CONDA_MARK).is_dir() else INSTALLATION_PARTS
+
+
+def _parts(prefix: Path, parts: Iterable[Path]) -> Iterator[Path]:
+    root = prefix.resolve()
+    for part in parts:
         if not part.exists() or in_system(str(part)):
             continue
         real = part.resolve()
-        if not any(real.is_relative_to(root) for root in roots) and not in_system(str(real)):
+        if not real.is_relative_to(root) and not in_system(str(real)):
             raise PrerequisiteError(
                 f"{str(part)!r} leads out of its environment, to {str(real)!r}",
                 remedy="make the environment anew with `python3 -m venv`",
