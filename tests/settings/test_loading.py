@@ -8,6 +8,7 @@ import pytest
 
 from suture.errors import UsageError
 from suture.settings import Loaded, Settings, describe_settings, load_settings, render_settings
+from suture.settings.schema import THE_USERS_ALONE
 
 
 @pytest.fixture
@@ -73,9 +74,10 @@ def test_a_path_knows_the_home_folder_and_what_it_is_relative_to(
         return Path(getattr(loaded.settings.paths, field))
 
     assert path_of(load(project, home)) in (home / ".local/state/suture", home / ".cache/suture")
-    (project / "suture.toml").write_text(f'[paths]\n{field} = "here"')
-    assert path_of(load(project, home)) == project / "here"
-    (project / "suture.toml").write_text(f'[paths]\n{field} = "~/there"')
+    own = home / ".config" / "suture" / "suture.toml"
+    own.write_text(f'[paths]\n{field} = "here"')
+    assert path_of(load(project, home)) == own.parent / "here"
+    own.write_text(f'[paths]\n{field} = "~/there"')
     assert path_of(load(project, home)) == home / "there"
     assert path_of(load(project, home, {f"paths.{field}": Path("x")})) == Path.cwd() / "x"
 
@@ -270,3 +272,26 @@ def test_every_setting_is_documented_and_has_a_variable(project: Path, home: Pat
 
 def test_settings_made_by_hand_have_real_paths() -> None:
     assert Settings().paths.home.is_absolute()
+
+
+@pytest.mark.parametrize("key", THE_USERS_ALONE)
+@pytest.mark.parametrize("file", ["suture.toml", ".env"])
+def test_a_project_has_no_say_in_how_it_is_walled_in(project: Path, home: Path, key: str, file: str) -> None:
+    group, _, field = key.partition(".")
+    value = "none" if key == "sandbox.minimum_level" else "container"
+    line = f'[{group}]\n{field} = "{value}"' if file == "suture.toml" else f"SUTURE_{key.upper()}={value}"
+    (project / file).write_text(line.replace(key.upper(), key.upper().replace(".", "_")))
+    with pytest.raises(UsageError, match="no say in this"):
+        load(project, home)
+    assert load(project, home, {key: value})
+    own = home / ".config" / "suture" / "suture.toml"
+    own.write_text(f'[{group}]\n{field} = "{value}"')
+    (project / file).unlink()
+    assert load(project, home)
+
+
+def test_the_users_own_headers_do_not_go_to_an_address_of_the_projects(project: Path, home: Path) -> None:
+    (project / "suture.toml").write_text('[model]\nname = "openai:x"\nbase_url = "http://elsewhere"')
+    assert load(project, home)
+    with pytest.raises(UsageError, match="would send your key"):
+        load(project, home, OPENAI_CUSTOM_HEADERS="authorization: x")

@@ -33,6 +33,8 @@ class RecordedRun:
         project: The folder that it was about; it may be gone.
         schema_version: Of its state.
         ended: Whether it came to its end.
+        own: Whether it lies among the runs of whoever asks. A stranger's brings neither a wall, an address
+            nor an interpreter, and changes no files.
     """
 
     folder: RunFolder
@@ -43,13 +45,19 @@ class RecordedRun:
     project: Path
     schema_version: int
     ended: bool
+    own: bool
 
     def require_resumable(self) -> None:
         """Refuse to go on with a run that cannot.
 
         Raises:
-            UsageError: It has ended, or its state is of another version.
+            UsageError: It has ended, is somebody else's, or its state is of another version.
         """
+        if not self.own:
+            raise UsageError(
+                f"run {self.folder.id} is not among your own runs",
+                remedy="do it again from its record: `suture replay` changes nothing",
+            )
         if self.ended:
             raise UsageError(
                 f"run {self.folder.id} has ended", remedy=f"see how: suture show {self.folder.id}"
@@ -119,16 +127,18 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
             remedy="it is older than Suture 0.2, or was killed at once: start it anew",
         )
     try:
-        program = started["interpreter"] and from_plain(Interpreter, started["interpreter"])
+        own = present.paths.home.resolve() in folder.path.resolve().parents
+        program = own and started["interpreter"] and from_plain(Interpreter, started["interpreter"])
         return RecordedRun(
             folder=folder,
             task=from_plain(Task, folder.get_json(started["task"])),
-            settings=settings_of_record(folder.get_json(started["settings"]), present),
+            settings=settings_of_record(folder.get_json(started["settings"]), present, own=own),
             model=started["common_model"],
             interpreter=program if program and Path(program.executable).exists() else None,
             project=Path(started.get("project", ".")),
             schema_version=started["schema_version"],
             ended=any(event.kind in LAST_EVENTS for event in events),
+            own=own,
         )
     except (ValueError, TypeError, KeyError, AttributeError) as fault:
         raise StorageError(f"the first event of run {folder.id} is damaged: {fault!r}") from fault

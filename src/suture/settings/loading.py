@@ -13,7 +13,7 @@ from pydantic import SecretStr, ValidationError
 
 from suture.errors import UsageError
 from suture.settings.aliases import read_aliases, scheme_of
-from suture.settings.schema import Settings, setting_fields
+from suture.settings.schema import THE_USERS_ALONE, Settings, setting_fields
 from suture.settings.sources import (
     Given,
     Layer,
@@ -29,6 +29,8 @@ __all__ = ["Loaded", "SettingDescription", "describe_settings", "load_settings",
 KEYLESS = frozenset({"huggingface", "local", "scripted"})
 """Providers that are never sent a key."""
 PATHS = ("model.prices", "paths.home", "paths.cache")
+HEADERS = ("_custom_headers", "_org_id", "_project_id")
+"""Ends of variables whose values the providers' own libraries send along."""
 MASK = "********"
 _PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]*@")
 
@@ -87,6 +89,7 @@ def load_settings(
     aliases, notes = _alias_layer(variables, strong, weak)
     given = _merged(weak, aliases, strong)
     settings = _validated(given, environ)
+    _refuse_what_is_the_users(given)
     _refuse_leaking_a_key(settings, given, environ)
     origins = {key: given[key].origin if key in given else "default" for key in setting_fields()}
     return Loaded(settings=settings, origins=origins, notes=notes)
@@ -170,6 +173,16 @@ def _absolute(entry: Given, environ: Mapping[str, str]) -> object:
     return entry.folder / path.expanduser()
 
 
+def _refuse_what_is_the_users(given: Layer) -> None:
+    """A project that could say how it is walled in would be walled in by its author's choice."""
+    for key in THE_USERS_ALONE:
+        if key in given and given[key].from_project:
+            raise UsageError(
+                f"{key} from {given[key].origin}: a project's own files have no say in this",
+                remedy=f"set {variable_of(key)} in your environment, or {key} in your own settings file",
+            )
+
+
 def _refuse_leaking_a_key(settings: Settings, given: Layer, environ: Mapping[str, str]) -> None:
     address = given.get("model.base_url")
     scheme = scheme_of(settings.model.name)
@@ -178,7 +191,8 @@ def _refuse_leaking_a_key(settings: Settings, given: Layer, environ: Mapping[str
     if scheme in ("ollama", "auto") and not environ.get("OLLAMA_API_KEY"):
         return  # Ollama's client sends that one, if any; `auto` may find Ollama at this address
     # Of a provider that we hold no key of, the provider's own library may find one in the environment.
-    known = f"keys.{scheme}" in setting_fields()
+    adds_headers = any(f"{scheme}{more}".upper() in environ for more in HEADERS)
+    known = f"keys.{scheme}" in setting_fields() and not adds_headers
     key = given.get(f"keys.{scheme}")
     if (known and key is None) or (key is not None and key.from_project):
         return

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from suture.errors import UsageError
-from suture.settings.schema import Settings
+from suture.settings.schema import THE_USERS_ALONE, Settings
 
 __all__ = ["settings_as_plain", "settings_of_record"]
 
@@ -31,13 +31,16 @@ def settings_as_plain(settings: Settings) -> dict[str, dict[str, Any]]:
     }
 
 
-def settings_of_record(plain: Mapping[str, Mapping[str, Any]], present: Settings) -> Settings:
+def settings_of_record(
+    plain: Mapping[str, Mapping[str, Any]], present: Settings, *, own: bool = True
+) -> Settings:
     """The settings of a recorded run, with the secrets and the folders of today.
 
     Args:
         plain: What `settings_as_plain` made. Settings that are unknown here are passed over, and those that
             did not exist then have today's defaults.
         present: The settings of who asks.
+        own: Whether the record is theirs. A stranger's decides neither on the wall nor on an address.
 
     Raises:
         UsageError: A value is refused by this version.
@@ -54,6 +57,8 @@ def settings_of_record(plain: Mapping[str, Mapping[str, Any]], present: Settings
                 isinstance(now, str) and _without_credentials(now) == values.get(field)
             ):
                 values[field] = now  # with the password that the record leaves out
+            if not own and f"{name}.{field}" in (*THE_USERS_ALONE, "model.base_url"):
+                values[field] = now
         groups[name] = values
     try:
         return Settings.model_validate(groups)

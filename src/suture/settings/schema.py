@@ -255,6 +255,19 @@ class Settings(Group):
     paths: PathSettings = Field(default_factory=PathSettings)  # not at import time: it reads HOME
 
 
+THE_USERS_ALONE = (
+    "sandbox.backend",
+    "sandbox.minimum_level",
+    "sandbox.container_host",
+    "sandbox.runtime",
+    "sandbox.image",
+    "model.prices",
+    "paths.home",
+    "paths.cache",
+)
+"""Settings that decide how far the code under repair is trusted: never taken from its own files."""
+
+
 def setting_fields() -> dict[str, FieldInfo]:
     """Every setting as `group.field`, in the order of this file."""
     return {
