@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout, PrerequisiteError
+from suture.errors import (
+    BudgetExceeded,
+    ContextTooLong,
+    MalformedReply,
+    ModelAuthError,
+    ModelError,
+    ModelRateLimited,
+    ModelTimeout,
+    ModelUnreachable,
+    PrerequisiteError,
+    StorageError,
+)
 from suture.ledger import Budget, Ledger, Limits, new_run, spend_by
 from suture.loop.asking import Question, ask
 from suture.loop.context import RunContext
 from suture.loop.recipe import load_recipe
-from suture.models import Message, Models, Reply, Role, RoleModel
+from suture.models import (
+    Message,
+    Models,
+    Reply,
+    ReplyMissing,
+    ReplySource,
+    Role,
+    RoleModel,
+    Sampling,
+)
 from suture.models.prices import Price, Prices
 from suture.records import Move, Task
 from suture.settings import Settings
@@ -156,6 +177,67 @@ async def test_a_refused_call_costs_nothing(run: Setting) -> None:
         await ask(question(), context)
     spend = context.budget.spend()
     assert (spend.attempts, spend.tokens, spend.money) == (0, 0, 0)
+
+
+async def test_a_call_that_is_stopped_in_flight_is_booked_in_full(run: Setting) -> None:
+    begun = asyncio.Event()
+
+    class Slow(ScriptedModel):
+        async def complete(self, *asked: Any) -> Reply:
+            begun.set()
+            await asyncio.Event().wait()
+            return ANSWER
+
+    context = run.context(Slow([], name="paid:a"))
+    call = asyncio.create_task(ask(question(), context))
+    await begun.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    spend = context.budget.spend()
+    assert (spend.attempts, spend.tokens, spend.model_calls) == (0, BOUND + 200, 1)
+    assert spend.money == run.events("budget.reserved")[0]["money"] > 0
+
+
+class Raising(ScriptedModel):
+    """A model that ends as told, beyond what a script can raise."""
+
+    def __init__(self, fault: BaseException) -> None:
+        super().__init__([], name="paid:a")
+        self.fault = fault
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        raise self.fault
+
+
+@pytest.mark.parametrize("fault", [StorageError("disk full"), RuntimeError("odd")], ids=repr)
+async def test_a_reply_that_came_and_could_not_be_kept_is_booked_in_full(
+    run: Setting, fault: Exception
+) -> None:
+    context = run.context(Raising(fault))
+    with pytest.raises(type(fault)):
+        await ask(question(), context)
+    assert context.budget.spend().tokens == BOUND + 200
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        PrerequisiteError("no weights"),
+        ModelUnreachable("nobody listens"),
+        ModelAuthError("no"),
+        ModelRateLimited("slow down"),
+        ContextTooLong("too long"),
+        ReplyMissing(ReplySource(name="r", models=frozenset(), entries={}), "paid:a", Sampling()),
+    ],
+    ids=lambda fault: type(fault).__name__,
+)
+async def test_what_was_never_begun_costs_nothing(run: Setting, fault: Exception) -> None:
+    context = run.context(Raising(fault))
+    with pytest.raises(type(fault)):
+        await ask(question(), context)
+    spend = context.budget.spend()
+    assert (spend.attempts, spend.tokens, spend.money, spend.model_calls) == (0, 0, 0, 0)
 
 
 async def test_spend_is_told_by_role_and_by_move_and_adds_up(run: Setting) -> None:

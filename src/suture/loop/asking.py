@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from suture.errors import BudgetExceeded, MalformedReply, ModelError, PrerequisiteError, ReplyLost
+from suture.errors import MalformedReply, ModelError, PrerequisiteError, ReplyLost, UsageError
 from suture.ledger import Reservation
 from suture.loop.context import RunContext
 from suture.models import Message, Model, Price, Reply, Role, Sampling, count_upper_bound
@@ -16,6 +16,8 @@ __all__ = ["Question", "ask"]
 
 LEAST_REPLY_TOKENS = 64
 """A reply that may be no longer than this is not worth asking for."""
+NOTHING_WAS_PAID = (ModelError, PrerequisiteError, UsageError)
+"""Refusals, where no reply was begun. The two model errors that may have cost something are caught before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +90,11 @@ async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
     except ReplyLost as fault:
         budget.write_off(reservation, model_calls=0 if fault.replayed else 1)
         raise
-    except BudgetExceeded:
-        budget.write_off(reservation)
+    except NOTHING_WAS_PAID:
+        budget.release(reservation)
         raise
     except BaseException:
-        budget.release(reservation)
+        budget.write_off(reservation)  # stopped in flight, or what came cannot be kept: it may cost all of it
         raise
     _write_down(question, reply, price, reservation, context)
     return reply
