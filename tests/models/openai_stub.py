@@ -29,13 +29,14 @@ def chat_completion(text: str, *, finish: str = "stop", usage: bool = True) -> d
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """One answer. `retry-after-ms: 1` makes the client's own retries immediate."""
+    """One answer, or with `silent` none. `retry-after-ms: 1` makes the client's own retries immediate."""
 
     body: dict[str, Any] | bytes
     status: int = 200
     headers: dict[str, str] = field(default_factory=lambda: {"retry-after-ms": "1"})
     cut: bool = False
     slow: bool = False
+    silent: bool = False
 
 
 class OpenAIStub:
@@ -91,6 +92,8 @@ class OpenAIStub:
                 if answer.slow:
                     stub._closing.wait()
                     return
+                if answer.silent:
+                    return  # HTTP/1.0: the connection is closed
                 body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():

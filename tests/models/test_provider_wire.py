@@ -88,6 +88,8 @@ async def test_a_tool_call_is_its_arguments_and_never_prose(wire: WireFormat, st
         (503, "loading", ModelError, "overloaded, or still starting"),
         (529, "overloaded", ModelError, "overloaded, or still starting"),
         (504, "gateway", ModelTimeout, "did not answer in time"),
+        (524, "a timeout occurred", ModelTimeout, "did not answer in time"),
+        *((status, "bad gateway", ReplyLost, "a gateway lost") for status in (502, 520, 522)),
     ],
 )
 async def test_an_error_is_one_of_ours_and_shows_no_key(
@@ -112,7 +114,7 @@ async def test_what_passes_is_asked_again(wire: WireFormat, stub: OpenAIStub, st
     assert (reply.text, reply.retries, len(stub.requests)) == ("hello", 1, 2)
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 408, 504])
+@pytest.mark.parametrize("status", [400, 401, 404, 408, 502, 504, 520, 522, 524])
 async def test_what_does_not_pass_is_asked_once(wire: WireFormat, stub: OpenAIStub, status: int) -> None:
     stub.answer(wire.fault(status, "no"))
     with pytest.raises(ModelError):
@@ -154,6 +156,15 @@ async def test_a_reply_that_breaks_off_is_lost_and_not_asked_for_again(
 ) -> None:
     stub.answer(replace(wire.answer("a long reply " * 50), cut=True))
     with pytest.raises(ReplyLost):
+        await ask(wire, stub)
+    assert len(stub.requests) == 1
+
+
+async def test_a_server_that_hangs_up_may_have_worked_and_is_not_asked_again(
+    wire: WireFormat, stub: OpenAIStub
+) -> None:
+    stub.answer(replace(wire.answer(), silent=True))
+    with pytest.raises(ReplyLost, match="hung up before it answered"):
         await ask(wire, stub)
     assert len(stub.requests) == 1
 

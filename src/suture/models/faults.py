@@ -33,6 +33,7 @@ FaultKind = Literal[
     "quota",
     "busy",
     "server",
+    "gateway",
     "unreachable",
     "dropped",
     "timeout",
@@ -82,6 +83,11 @@ FAULTS: Mapping[FaultKind, Fault] = {
     ),
     "busy": Fault(error=ModelError, retry=True, counts=True, sentence="is overloaded, or still starting"),
     "server": Fault(error=ModelError, retry=True, counts=True, sentence="failed"),
+    "gateway": Fault(
+        error=ReplyLost,
+        counts=True,
+        sentence="was asked, and a gateway lost what it may have answered",
+    ),
     "unreachable": Fault(
         error=ModelUnreachable,
         retry=True,
@@ -89,13 +95,13 @@ FAULTS: Mapping[FaultKind, Fault] = {
         sentence="cannot be reached",
         remedy="check that the server runs, and model.base_url where you set it",
     ),
-    "dropped": Fault(error=ModelError, retry=True, counts=True, sentence="hung up before it answered"),
+    "dropped": Fault(error=ReplyLost, counts=True, sentence="hung up before it answered"),
     "timeout": Fault(
         error=ModelTimeout, counts=True, sentence="did not answer in time", remedy="raise model.timeout_s"
     ),
     "lost": Fault(error=ReplyLost, counts=True, sentence="broke off in the middle of its reply"),
     "unreadable": Fault(error=MalformedReply, sentence="answered with something unreadable"),
-    "other": Fault(error=ModelError, sentence="failed"),
+    "other": Fault(error=ReplyLost, sentence="failed in a way that is not known"),
 }
 """From the kind of a provider's error to what it becomes, whether it is tried again, and a plain sentence."""
 
@@ -105,8 +111,12 @@ STATUSES: Mapping[int, FaultKind] = {
     404: "missing",
     408: "timeout",
     429: "rate",
+    502: "gateway",
     503: "busy",
     504: "timeout",
+    520: "gateway",
+    522: "gateway",
+    524: "timeout",
     529: "busy",
 }
 MAX_QUOTED_CHARS = 300
