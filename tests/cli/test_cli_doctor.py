@@ -10,6 +10,8 @@ import pytest
 from typer.testing import Result
 
 from suture.cli.models import download_shown
+from suture.models.catalogue import find_entry
+from suture.models.stamps import write_stamp
 
 Cli = Callable[..., Result]
 
@@ -70,6 +72,7 @@ def test_weights_that_are_here_are_found_and_deleted(cli: Cli, tmp_path: Path) -
     weights.parent.mkdir(parents=True)
     with weights.open("wb") as file:
         file.truncate(491_400_064)  # a hole: it takes no disk
+    write_stamp(weights, find_entry("qwen2.5-coder-0.5b").sha256)
     assert cli("models", "path", "local:qwen2.5-coder-0.5b").stdout == f"{weights}\n"
     assert cli("models", "pull", "qwen2.5-coder-0.5b").stdout == f"{weights}\n"
     removed = cli("models", "rm", "qwen2.5-coder-0.5b")

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from models.openai_stub import OpenAIStub
 from suture.errors import PrerequisiteError, UsageError
 from suture.models import choose_model, detect_models, list_models, open_models
+from suture.models.stamps import write_stamp
 from suture.settings.schema import KeySettings, ModelSettings, PathSettings, RoleSettings, Settings
 from suture.testing import ScriptedModel
 
@@ -27,6 +28,7 @@ def with_weights(cache: Path, name: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.truncate(entry.size_bytes)
+    write_stamp(path, entry.sha256)
 
 
 def test_what_is_named_is_taken_without_looking(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ import pytest
 
 from models.tiny_wheels import CONTENT, PARTS, build_wheels, entry
 from suture.errors import PrerequisiteError, StorageError
-from suture.models.cache import partial_path, weights_path
+from suture.models.cache import partial_path, verified, weights_path
 from suture.models.pull import pull_entry
+from suture.models.stamps import stamp_path
 
 CHILD = """
 import sys, time
@@ -55,7 +56,7 @@ def start_child(cache: Path, *, stop: bool) -> subprocess.Popen[str]:
 
 def assert_nothing_half_made(cache: Path) -> None:
     folder = weights_path(entry(), cache).parent
-    assert not [path for path in folder.iterdir() if not path.name.endswith(".lock")]
+    assert not [path for path in folder.iterdir() if path.suffix not in (".lock", ".verified")]
 
 
 def test_parts_are_joined_verified_and_tidied(tmp_path: Path) -> None:
@@ -65,7 +66,7 @@ def test_parts_are_joined_verified_and_tidied(tmp_path: Path) -> None:
     assert told[0] == (0, len(CONTENT))
     assert told[-1] == (len(CONTENT), len(CONTENT))
     assert told == sorted(told)
-    assert {p.name for p in path.parent.iterdir()} == {"tiny.gguf", ".tiny.gguf.lock"}
+    assert {p.name for p in path.parent.iterdir()} == {"tiny.gguf", ".tiny.gguf.lock", ".tiny.gguf.verified"}
 
 
 def test_what_is_here_is_not_fetched_again(tmp_path: Path, index: Path) -> None:
@@ -164,3 +165,27 @@ def test_a_cache_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageError, match="cannot be written"):
         pull_entry(entry(), tmp_path / "file")
+
+
+def test_weights_that_were_changed_are_hashed_again_and_fetched_anew(tmp_path: Path) -> None:
+    path = pull_entry(entry(), tmp_path)
+    facts = path.stat()
+    path.write_bytes(bytes(len(CONTENT)))  # as long as before
+    assert verified(entry(), tmp_path) is None
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns + 1))
+    assert verified(entry(), tmp_path) is None
+    assert pull_entry(entry(), tmp_path).read_bytes() == CONTENT
+    assert verified(entry(), tmp_path) == path
+
+
+def test_weights_from_elsewhere_are_hashed_once(tmp_path: Path) -> None:
+    path = weights_path(entry(), tmp_path)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(CONTENT)
+    assert verified(entry(), tmp_path) == path
+    facts = path.stat()
+    path.write_bytes(bytes(len(CONTENT)))
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert verified(entry(), tmp_path) == path  # by its stamp alone: the same file, time and size
+    stamp_path(path).write_bytes(b"{")
+    assert verified(entry(), tmp_path) is None

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.models.catalogue import CATALOGUE, CatalogueEntry, find_entry
+from suture.models.stamps import sha256_of, stamp_path
 
 __all__ = [
     "CachedModel",
@@ -19,6 +20,7 @@ __all__ = [
     "model_path",
     "partial_path",
     "remove_model",
+    "verified",
     "weights_path",
 ]
 
@@ -59,14 +61,34 @@ def model_path(name: str, cache: Path) -> Path:
 
     Raises:
         UsageError: The catalogue has no such model.
-        PrerequisiteError: It is not here.
+        PrerequisiteError: It is not here, or what is here is not the published file.
+        StorageError: It cannot be read.
     """
     found = _look(find_entry(name), cache)
     if found.path is None:
+        if weights_path(found.entry, cache).is_file():
+            raise PrerequisiteError(
+                f"{str(weights_path(found.entry, cache))!r} is not the published file of {name!r}",
+                remedy=f"fetch it anew with `suture models pull {name}`",
+            )
         raise PrerequisiteError(
             f"the model {name!r} is not here yet", remedy=f"fetch it once with `suture models pull {name}`"
         )
     return found.path
+
+
+def verified(entry: CatalogueEntry, cache: Path) -> Path | None:
+    """The file of the weights where it is the published one; `None` where it is another, or not here.
+
+    Its hash is computed again whenever the file is not the one that was hashed last: seconds for a gigabyte.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    path = weights_path(entry, cache)
+    if not path.is_file() or path.stat().st_size != entry.size_bytes:
+        return None
+    return path if sha256_of(path) == entry.sha256 else None
 
 
 def remove_model(name: str, cache: Path) -> int:
@@ -83,7 +105,9 @@ def remove_model(name: str, cache: Path) -> int:
     if not weights_path(entry, cache).parent.is_dir():
         return 0
     with exclusive(entry, cache, on_wait=partial(_refuse_to_wait, name)):
-        return sum(_delete(path) for path in (weights_path(entry, cache), partial_path(entry, cache)))
+        weights = weights_path(entry, cache)
+        _delete(stamp_path(weights))
+        return _delete(weights) + _delete(partial_path(entry, cache))
 
 
 @contextlib.contextmanager
@@ -132,11 +156,9 @@ def _delete(path: Path) -> int:
 
 
 def _look(entry: CatalogueEntry, cache: Path) -> CachedModel:
-    path = weights_path(entry, cache)
     unfinished = partial_path(entry, cache)
     return CachedModel(
         entry=entry,
-        # The hash was verified before the file came here; another size means that someone changed it.
-        path=path if path.is_file() and path.stat().st_size == entry.size_bytes else None,
+        path=verified(entry, cache),
         partial_bytes=unfinished.stat().st_size if unfinished.is_file() else 0,
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from suture.errors import PrerequisiteError, StorageError
-from suture.models.cache import exclusive, partial_path, weights_path
+from suture.models.cache import exclusive, partial_path, verified, weights_path
 from suture.models.catalogue import CatalogueEntry, Source, find_entry
 from suture.models.fetch import (
     CHUNK_BYTES,
@@ -22,6 +22,7 @@ from suture.models.fetch import (
     scratch,
     scratch_bytes,
 )
+from suture.models.stamps import write_stamp
 
 __all__ = ["Progress", "Say", "pull_entry", "pull_model"]
 
@@ -86,7 +87,7 @@ def pull_entry(
     target, unfinished = weights_path(entry, cache), partial_path(entry, cache)
     waiting = partial(say, f"another process is fetching {entry.name}: waiting for it")
     with exclusive(entry, cache, on_wait=waiting), scratch(unfinished.with_suffix(".wheels")) as work_dir:
-        if target.is_file() and target.stat().st_size == entry.size_bytes:
+        if verified(entry, cache) is not None:
             return target
         try:
             read = partial(read_source, size_bytes=entry.size_bytes, work_dir=work_dir, token=token)
@@ -99,6 +100,7 @@ def pull_entry(
                 )
             with _on_disk(target):
                 unfinished.replace(target)
+                write_stamp(target, digest)
         except (StorageError, WrongFile):
             unfinished.unlink(missing_ok=True)
             raise
