@@ -100,6 +100,7 @@ async def resume(
             sandbox=sandbox,
             folder=recorded.folder,
             interpreter=recorded.interpreter,
+            ask_user=recorded_asker(read_ledger(recorded.folder.ledger_path).events),
         )
         return await carry_out(wanted, choose_handover(apply=apply), on_event=on_event)
 
