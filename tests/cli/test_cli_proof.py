@@ -41,11 +41,12 @@ def test_heal_verify_and_undo(
     assert rejected.returncode == 1
     assert json.loads(rejected.stdout)["ok"] is False
 
-    undone = suture("undo")
+    assert (suture("undo").returncode, files_of(broken) == before) == (2, False)  # not in the project
+    undone = suture("undo", cwd=broken)
     assert undone.returncode == 0, undone.stderr
     assert files_of(broken) == before
     assert "taken back: cart.py" in suture("show", "last").stdout
-    again = suture("undo")
+    again = suture("undo", cwd=broken)
     assert (again.returncode, "nothing to undo" in again.stderr) == (2, True)
 
 

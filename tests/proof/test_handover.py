@@ -12,7 +12,9 @@ import pytest
 from proof.conftest import CODE, FIXED, NOISY, TESTS, Healed
 from suture.api import undo
 from suture.errors import UsageError
+from suture.ledger import find_run
 from suture.proof import choose_handover
+from suture.records import Event
 from suture.settings import ProofSettings, Settings
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -33,6 +35,8 @@ def repository(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     git(project, "init", "-q")
     git(project, "add", ".")
     git(project, "commit", "-qm", "first")
+    git(project, "config", "user.useConfigOnly", "true")
+    monkeypatch.chdir(project)
     return project
 
 
@@ -141,3 +145,91 @@ async def test_what_cannot_be_done_is_refused_before_anything_is_spent(
         with pytest.raises(UsageError):
             await healed(**asked)
     assert not (settings.paths.home / "runs").exists()
+
+
+@pytest.mark.parametrize("asked", [{"commit": True}, {"branch": "b"}])
+async def test_nobody_to_commit_as_is_noticed_before_anything_is_spent(
+    asked: dict[str, object], healed: Healed, repository: Path, settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / ".gitconfig").unlink()
+    with pytest.raises(UsageError, match="who you are"):
+        await healed(**asked)
+    assert not (settings.paths.home / "runs").exists()
+
+
+async def test_a_commit_that_fails_leaves_the_files_alone_and_so_does_its_revert(
+    healed: Healed, repository: Path, settings: Settings, tmp_path: Path
+) -> None:
+    identity = (tmp_path / ".gitconfig").read_text()
+
+    def forget(event: Event) -> None:
+        if event.kind == "run.finished":
+            (tmp_path / ".gitconfig").unlink()
+
+    head = git(repository, "rev-parse", "HEAD")
+    with pytest.raises(UsageError, match="who you are"):
+        await healed(commit=True, text=FIXED, on_event=forget)
+    assert (code(repository), git(repository, "rev-parse", "HEAD")) == (CODE, head)
+    assert git(repository, "status", "--porcelain") == ""
+    with pytest.raises(UsageError, match="nothing to undo"):
+        undo(settings=settings)
+
+    (tmp_path / ".gitconfig").write_text(identity)
+    await healed(commit=True, text=FIXED)
+    (tmp_path / ".gitconfig").unlink()
+    with pytest.raises(UsageError, match="who you are"):
+        undo(settings=settings)
+    assert code(repository) == FIXED
+    assert git(repository, "status", "--porcelain") == ""
+
+
+async def test_undo_without_a_name_leaves_other_projects_alone(
+    healed: Healed, project: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = await healed(apply=True, text=FIXED)
+    (tmp_path / "other").mkdir()
+    for elsewhere in (tmp_path, tmp_path / "other"):
+        monkeypatch.chdir(elsewhere)
+        with pytest.raises(UsageError, match=result.run_id) as refused:
+            undo(settings=settings)
+        assert refused.value.remedy == f"name it to take it back: suture undo {result.run_id}"
+    assert code(project) == FIXED
+    monkeypatch.chdir(project / "shop")
+    assert undo(settings=settings).files == ("shop/prices.py",)
+    assert code(project) == CODE
+
+
+def forget_what_came_after(kind: str, run_id: str, settings: Settings) -> None:
+    """Cut a ledger off behind an event, as a process that is killed does."""
+    ledger = find_run(settings.paths.home, run_id).ledger_path
+    lines = ledger.read_text().splitlines(keepends=True)
+    last = max(number for number, line in enumerate(lines) if f'"{kind}"' in line)
+    assert last < len(lines) - 1
+    ledger.write_text("".join(lines[: last + 1]))
+
+
+@pytest.mark.parametrize("written", [True, False])
+async def test_a_change_that_was_killed_half_way_can_be_taken_back(
+    written: bool, healed: Healed, project: Path, settings: Settings
+) -> None:
+    result = await healed(apply=True, text=FIXED)
+    forget_what_came_after("apply.started", result.run_id, settings)
+    if not written:
+        (project / "shop" / "prices.py").write_text(CODE)
+    assert undo(result.run_id, settings=settings).files == ("shop/prices.py",)
+    assert code(project) == CODE
+
+
+@pytest.mark.parametrize("asked", [{"commit": True}, {"branch": "heal/it"}])
+async def test_a_commit_that_nobody_wrote_down_can_be_taken_back(
+    asked: dict[str, object], healed: Healed, repository: Path, settings: Settings
+) -> None:
+    result = await healed(text=FIXED, **asked)
+    after = "tree.applied" if "commit" in asked else "commit.started"
+    forget_what_came_after(after, result.run_id, settings)
+    done = undo(settings=settings)
+    assert bool(done.commit) == ("commit" in asked)
+    assert code(repository) == CODE
+    assert git(repository, "show", "HEAD:shop/prices.py") == CODE
+    assert "heal/it" not in git(repository, "branch")
+    assert git(repository, "status", "--porcelain") == ""

@@ -41,8 +41,9 @@ def undo(run: str | None = None, *, settings: Settings | None = None) -> Undone:
     """Take back what a run changed; raises as `proof.undo_run` does.
 
     Args:
-        run: An id, the unique start or end of one; the last run that changed something where not given.
+        run: An id, the unique start or end of one; where not given, the last run that
+            changed the project around the current folder.
         settings: Whose runs; from environment and files where not given.
     """
     home = (settings or load_settings(Path.cwd()).settings).paths.home
-    return undo_run(find_applied_run(home) if run is None else find_run(home, run))
+    return undo_run(find_applied_run(home, Path.cwd()) if run is None else find_run(home, run))

@@ -25,7 +25,10 @@ def proof_lines(folder: RunFolder) -> Iterator[str]:
 
 def handover_lines(folder: RunFolder) -> Iterator[str]:
     """What was done to the user's tree or repository, and how to take it back."""
-    done = [event for event in read_ledger(folder.ledger_path).events if event.kind in HANDED_OVER]
+    events = read_ledger(folder.ledger_path).events
+    if any(event.kind == "tree.undone" for event in events):
+        return
+    done = [event for event in events if event.kind in HANDED_OVER]
     yield from (PROOF_TELLERS[event.kind](event.data) for event in done)
     if any(event.kind != "patch.written" for event in done):
         yield f"undo: suture undo {folder.id}"
@@ -51,6 +54,14 @@ def _measured(data: Mapping[str, Any]) -> str:
 
 def _certified(data: Mapping[str, Any]) -> str:
     return f"certificate: {data['fixed']} tests fixed; {_measured(data)}"
+
+
+def _begun(data: Mapping[str, Any]) -> str:
+    return f"about to write: {', '.join(data['files'])} in {data['root']}; to take it back: {data['undo']}"
+
+
+def _commit_begun(data: Mapping[str, Any]) -> str:
+    return f"about to commit in {data['root']}" + (f" on {data['branch']}" if data["branch"] else "")
 
 
 def _applied(data: Mapping[str, Any]) -> str:
@@ -83,8 +94,10 @@ def _undone(data: Mapping[str, Any]) -> str:
 HANDED_OVER = ("tree.applied", "commit.made", "patch.written")
 PROOF_TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "certificate.written": _certified,
+    "apply.started": _begun,
     "tree.applied": _applied,
     "commit.checked": _checked_commit,
+    "commit.started": _commit_begun,
     "commit.made": _committed,
     "patch.written": _patched,
     "tree.undone": _undone,

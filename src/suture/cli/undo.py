@@ -20,7 +20,7 @@ def undo(
     run: Annotated[
         str | None,
         typer.Argument(
-            metavar="RUN", help="An id, or the unique start or end of one; the last that changed something."
+            metavar="RUN", help="An id, or the unique start or end of one; the last that changed this folder."
         ),
     ] = None,
     assignments: Set = None,

@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import Literal
 
 from suture.checks import check_candidate, prepare_suite
-from suture.errors import StorageError, UsageError
+from suture.errors import StorageError, SutureError, UsageError
 from suture.loop import RunContext
 from suture.records import Candidate, Result
 from suture.workspace import (
     CommitPlan,
+    Repository,
     apply_changes,
     land_branch,
     land_on_head,
     open_repository,
     overlay,
     plan_commit,
+    unified_diff,
 )
 
 __all__ = ["Handover", "choose_handover", "hand_over", "require_possible"]
@@ -68,7 +70,8 @@ def require_possible(handover: Handover, root: Path) -> None:
         root: The project's folder.
 
     Raises:
-        UsageError: There is no repository, no commit, such a branch already, or such a file.
+        UsageError: There is no repository, no commit, nobody to commit as, such a branch already, or such
+            a file.
         PrerequisiteError: Git is not installed.
     """
     if handover.how == "patch":
@@ -82,10 +85,21 @@ def require_possible(handover: Handover, root: Path) -> None:
     if handover.how in ("commit", "branch"):
         repository = open_repository(root)
         repository.head()
+        _require_identity(repository)
         if handover.how == "commit":
             repository.require_quiet()
         else:
             repository.require_new_branch(handover.name)
+
+
+def _require_identity(repository: Repository) -> None:
+    for who in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
+        try:
+            repository.git("var", who)
+        except StorageError as fault:
+            raise UsageError(
+                "git does not know who you are", remedy="set user.name and user.email with `git config`"
+            ) from fault
 
 
 async def hand_over(handover: Handover, result: Result, root: Path, context: RunContext) -> None:
@@ -114,13 +128,19 @@ async def hand_over(handover: Handover, result: Result, root: Path, context: Run
         plan = plan_commit(repository, before, after)
         await _require_green(plan, after, context)
         message = _message(result, context)
+        where = {"root": str(root), "parent": plan.parent, "branch": handover.name}
         if handover.how == "branch":
-            commit = land_branch(plan, message, handover.name)
+            context.ledger.append("commit.started", where)
+            try:
+                commit = land_branch(plan, message, handover.name)
+            except SutureError:
+                context.ledger.append("tree.undone", {"root": str(root), "why": "the commit failed"})
+                raise
         else:
             repository.require_quiet()
+            context.ledger.append("commit.started", where)
             commit = _land(plan, message, before, after, root, context)
-        where = {"root": str(root), "commit": commit, "parent": plan.parent, "branch": handover.name}
-        context.ledger.append("commit.made", where)
+        context.ledger.append("commit.made", {**where, "commit": commit})
 
 
 def _write_patch(target: Path, diff: str) -> str:
@@ -133,11 +153,17 @@ def _write_patch(target: Path, diff: str) -> str:
 
 
 def _apply(before: Mapping[str, bytes], after: Mapping[str, bytes], root: Path, context: RunContext) -> None:
-    applied = apply_changes(root, before, after)
-    undo = context.folder.write_text("undo.diff", applied.undo)
-    context.ledger.append(
-        "tree.applied", {"root": str(root), "files": list(applied.paths), "undo": str(undo)}
-    )
+    """Write the change; how to take it back is on disk before the first file changes."""
+    undo = context.folder.write_text("undo.diff", unified_diff(after, before))
+    paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    what = {"root": str(root), "files": paths, "undo": str(undo)}
+    context.ledger.append("apply.started", what)
+    try:
+        apply_changes(root, before, after)
+    except BaseException:
+        context.ledger.append("tree.undone", {"root": str(root), "why": "the change could not be written"})
+        raise
+    context.ledger.append("tree.applied", what)
 
 
 def _land(
@@ -151,7 +177,7 @@ def _land(
     _apply(before, after, root, context)
     try:
         return land_on_head(plan, message)
-    except StorageError:
+    except SutureError:
         apply_changes(root, after, before)
         context.ledger.append("tree.undone", {"root": str(root), "why": "the commit failed"})
         raise

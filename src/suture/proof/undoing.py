@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from suture.errors import StorageError, UsageError
+from suture.errors import SutureError, UsageError
 from suture.ledger import Ledger, RunFolder, list_runs, read_ledger
 from suture.records import Event, Result, Task, from_plain
 from suture.workspace import apply_changes, land_on_head, open_repository, overlay, plan_commit
 
 __all__ = ["Undone", "find_applied_run", "undo_run"]
 
-DONE = ("tree.applied", "commit.made")
+DONE = ("apply.started", "tree.applied", "commit.started", "commit.made")
+"""What was begun counts too: a process that was killed may have done it."""
 TAKEN_BACK = "tree.undone"
 
 
@@ -35,15 +36,29 @@ class Undone:
     branch: str = ""
 
 
-def find_applied_run(home: Path) -> RunFolder:
-    """The last run that changed something which has not been taken back.
+def find_applied_run(home: Path, here: Path) -> RunFolder:
+    """The last run that changed the project around a folder, where that has not been taken back.
+
+    Args:
+        home: Where runs are.
+        here: A project's folder, or one in it.
 
     Raises:
         UsageError: There is none.
     """
+    elsewhere: dict[str, Any] = {}
     for run in reversed(list_runs(home)):
-        if _standing(read_ledger(run.ledger_path).events):
-            return run
+        standing = _standing(read_ledger(run.ledger_path).events)
+        for root in {str(data["root"]) for data in standing.values()}:
+            if here.resolve().is_relative_to(Path(root).resolve()):
+                return run
+            elsewhere.setdefault(run.id, root)
+    if elsewhere:
+        newest, root = next(iter(elsewhere.items()))
+        raise UsageError(
+            f"no run has changed this folder; the last one that changed another is {newest}, in {root!r}",
+            remedy=f"name it to take it back: suture undo {newest}",
+        )
     raise UsageError("there is nothing to undo: no run has changed your files, or all were taken back")
 
 
@@ -57,9 +72,17 @@ def undo_run(run: RunFolder) -> Undone:
     standing = _standing(read_ledger(run.ledger_path).events)
     if not standing:
         raise UsageError(f"run {run.id} changed nothing of yours that is still there")
-    commit = standing.get("commit.made", {})
+    commit = standing.get("commit.made") or _landed(run, standing.get("commit.started", {}))
     with Ledger(run.ledger_path) as ledger:
-        done = _delete_branch(commit) if commit.get("branch") else _take_back(run, standing)
+        if commit.get("branch"):
+            done = _delete_branch(commit)
+        elif applied := standing.get("tree.applied") or standing.get("apply.started"):
+            done = _take_back(run, applied, commit)
+        else:
+            ledger.append(
+                TAKEN_BACK, {"root": standing["commit.started"]["root"], "why": "the branch was never made"}
+            )
+            raise UsageError(f"run {run.id} was stopped before it changed anything of yours")
         ledger.append(TAKEN_BACK, {**vars(done), "files": list(done.files)})
     return done
 
@@ -75,17 +98,31 @@ def _standing(events: tuple[Event, ...]) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def _take_back(run: RunFolder, standing: Mapping[str, Mapping[str, Any]]) -> Undone:
-    applied, commit = standing["tree.applied"], standing.get("commit.made")
+def _landed(run: RunFolder, started: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The commit that a run began to make, where it is there; a killed process has not written it down."""
+    if not started:
+        return {}
+    repository = open_repository(Path(started["root"]))
+    name = f"refs/heads/{started['branch']}" if started["branch"] else "HEAD"
+    told = repository.git("log", "-1", "--format=%H %P%n%B", name, "--", ok=(0, 128))
+    said = told.decode("utf-8", "replace")
+    commit, _, parent = said.partition("\n")[0].partition(" ")
+    is_ours = parent == started["parent"] and f"(run {run.id})" in said
+    return {**started, "commit": commit} if is_ours else {}
+
+
+def _take_back(run: RunFolder, applied: Mapping[str, Any], commit: Mapping[str, Any]) -> Undone:
     root, paths = Path(applied["root"]), tuple(applied["files"])
     before, after = (dict(_only(paths, files)) for files in _states(run))
+    found = {path: _found(root / path, before.get(path), after.get(path)) for path in paths}
+    now = {path: content for path, content in found.items() if content is not None}
     plan = None
     if commit:
         repository = open_repository(root)
         repository.require_quiet()
         plan = plan_commit(repository, after, before)
     try:
-        apply_changes(root, after, before)
+        apply_changes(root, now, before)
     except UsageError as fault:
         raise UsageError(
             f"{fault.message.partition(';')[0].replace('since the run started', 'since it was healed')};"
@@ -95,13 +132,21 @@ def _take_back(run: RunFolder, standing: Mapping[str, Mapping[str, Any]]) -> Und
     if plan is None:
         return Undone(root=str(root), files=paths)
     try:
-        reverted = land_on_head(
-            plan, f"Revert a heal\n\nThis reverts commit {commit and commit['commit']}.\n"
-        )
-    except StorageError:
-        apply_changes(root, before, after)
+        reverted = land_on_head(plan, f"Revert a heal\n\nThis reverts commit {commit['commit']}.\n")
+    except SutureError:
+        apply_changes(root, before, now)
         raise
     return Undone(root=str(root), files=paths, commit=reverted)
+
+
+def _found(target: Path, before: bytes | None, after: bytes | None) -> bytes | None:
+    """A file as it is where the change did not come so far, else as it must be to be taken back."""
+    if before is None:
+        return after if target.exists() or target.is_symlink() else None
+    try:
+        return before if target.is_file() and target.read_bytes() == before else after
+    except OSError:
+        return after
 
 
 def _states(run: RunFolder) -> Iterator[Mapping[str, bytes]]:
