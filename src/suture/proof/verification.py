@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from suture.checks import Suite, check_candidate, prepare_suite, refused_files
 from suture.errors import UsageError
-from suture.languages import Interpreter
+from suture.languages import Interpreter, scripts_run_by
 from suture.loop.commands import files_named_in
 from suture.loop.confidence import confidence_in
 from suture.proof.certificate import Certificate, digest
@@ -32,6 +31,7 @@ from suture.workspace import (
 __all__ = ["Finding", "project_before", "verify_certificate"]
 
 MOST_TOLD = 5
+CODE_SUFFIXES = frozenset((".py", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".go"))
 NOWHERE = Path("/nowhere")
 """A certificate names files by their paths in the project; a folder of some machine means nothing in it."""
 
@@ -149,7 +149,19 @@ def _files_of(certificate: Certificate, project: Mapping[str, bytes]) -> dict[st
     ]
     told = ", ".join(sorted(wrong)[:MOST_TOLD])
     _require(not wrong, "project", f"{len(wrong)} files are missing, or not as certified: {told}")
+    more = sorted(path for path in project.keys() - certificate.project.keys() if _decides(path))
+    told = ", ".join(more[:MOST_TOLD])
+    _require(
+        not more or certificate.task.kind == "write",
+        "project",
+        f"not proved for {len(more)} files more: {told}",
+    )
     return {path: project[path] for path in certificate.project}
+
+
+def _decides(path: str) -> bool:
+    """Whether a file may change what the tests say: code, a test, a setting of the project's."""
+    return PurePosixPath(path).suffix in CODE_SUFFIXES or is_protected(path, DEFAULT_PROTECTED)
 
 
 def _after(certificate: Certificate, files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -191,7 +203,8 @@ def _require_allowed(
     )
     closed = {path for path in paths if is_protected(path, DEFAULT_PROTECTED)}
     if task.kind == "heal":
-        closed |= paths & set(files_named_in(task.test_command, after, NOWHERE))
+        words = (*task.test_command, *scripts_run_by(task.test_command, after))
+        closed |= paths & set(files_named_in(words, after, NOWHERE))
     else:
         closed -= {task.module}
     closed |= set(refused_files(candidate.files, suite))
@@ -248,10 +261,11 @@ async def _mutation(
     there = mutants_of(after, touched(suite.task.files, after))
     drawn = [replace(run, killed=False) for run in said.mutants]
     is_drawn = bool(drawn) and (said.generated, drawn) == (len(there), there[: len(drawn)])
-    note = ""
-    if not is_drawn and certificate.claims.suture != version("suture"):
-        note = f"; that they are a fair sample is only claimed, by Suture {certificate.claims.suture}"
-    _require(is_drawn or bool(note), "mutation", "the mutants are not those that must be tried first")
+    _require(
+        is_drawn,
+        "mutation",
+        f"the mutants are not those that must be tried first (it says: by Suture {certificate.claims.suture})",
+    )
     _require(all(run.path in candidate.files for run in drawn), "mutation", "a mutant is of another file")
     quick = await impatient(suite, verdict)
     try:
@@ -261,16 +275,16 @@ async def _mutation(
     killed = [run.label for run, replayed in zip(said.mutants, found, strict=True) if run != replayed]
     _require(not killed, "mutation", f"the tests say otherwise of: {'; '.join(killed[:MOST_TOLD])}")
     noticed = sum(run.killed for run in found)
-    detail = f"the tests notice {noticed} of {len(found)} mutants, of {said.generated} that there are{note}"
+    detail = f"the tests notice {noticed} of {len(found)} mutants, of {said.generated} that there are"
     return Finding(name="mutation", ok=True, detail=detail)
 
 
 def _confidence(certificate: Certificate, verdict: Verdict, settings: Settings) -> Finding:
-    found = confidence_in(
-        verdict,
-        settings.loop.trust_threshold,
-        mutation_score=certificate.mutation.score,
-        agreement=certificate.claims.agreement,
-    )
+    found = confidence_in(verdict, settings.loop.trust_threshold, mutation_score=certificate.mutation.score)
     _require(certificate.confidence == found, "confidence", f"the evidence is worth {found:.2f}")
+    _require(
+        found >= settings.loop.abstain_below,
+        "confidence",
+        f"{found:.2f} is too little: no result is called healed for it (loop.abstain_below)",
+    )
     return Finding(name="confidence", ok=True, detail=f"{found:.2f}, by the heuristic, from all of the above")
