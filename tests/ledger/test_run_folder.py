@@ -20,6 +20,16 @@ def make_runs(home: Path, *times_s: float) -> list[RunFolder]:
     return runs
 
 
+def test_what_a_run_leaves_is_its_owners_alone(tmp_path: Path) -> None:
+    home = tmp_path / "state" / "suture"
+    run = new_run(home)
+    assert {path.stat().st_mode & 0o777 for path in (home, home / "runs", run.path)} == {0o700}
+    open_home = tmp_path / "shared"
+    open_home.mkdir(mode=0o755)
+    assert new_run(open_home).path.stat().st_mode & 0o777 == 0o700
+    assert open_home.stat().st_mode & 0o777 == 0o755  # the user's own choice
+
+
 def test_blobs_come_back_by_hash_and_are_stored_once(run: RunFolder) -> None:
     digest = run.put_blob(b"\x00\xff")
     assert run.put_blob(b"\x00\xff") == digest

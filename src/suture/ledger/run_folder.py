@@ -16,6 +16,9 @@ from suture.errors import StorageError, UsageError
 
 __all__ = ["RunFolder", "find_run", "list_runs", "new_run"]
 
+PRIVATE = 0o700
+"""A run holds the user's code, the prompts and the replies."""
+
 
 class RunFolder:
     """Everything one run leaves on disk.
@@ -126,7 +129,7 @@ def write_atomically(target: Path, content: bytes) -> None:
 
 
 def new_run(home: Path, *, now_s: float | None = None) -> RunFolder:
-    """Make the folder of a new run under `home`; ids sort by time.
+    """Make the folder of a new run under `home`; ids sort by time. What it makes only its owner can read.
 
     Raises:
         StorageError: The folder cannot be made.
@@ -135,7 +138,10 @@ def new_run(home: Path, *, now_s: float | None = None) -> RunFolder:
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_s))
     folder = home / "runs" / f"{stamp}{int(now_s * 1000) % 1000:03d}-{secrets.token_hex(3)}"
     try:
-        folder.mkdir(parents=True)
+        home.parent.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=PRIVATE, exist_ok=True)
+        folder.parent.mkdir(mode=PRIVATE, exist_ok=True)
+        folder.mkdir(mode=PRIVATE)
     except OSError as fault:
         raise StorageError(
             f"the run folder {str(folder)!r} cannot be made: {fault.strerror}",
