@@ -63,6 +63,12 @@ def test_what_answers_like_no_ollama_is_none(tmp_path: Path, stub: OpenAIStub, p
     assert (ollama.what, ollama.model) == ("ollama", "")
 
 
+def test_the_password_of_an_address_is_not_told(tmp_path: Path) -> None:
+    pytest.importorskip("langchain_ollama", reason="the extra `ollama` is not installed")
+    *_, ollama = detect_models(here(tmp_path, base_url="http://user:hunter2@127.0.0.1:9"))
+    assert ollama.detail == "nobody answers at http://***@127.0.0.1:9"
+
+
 def test_a_key_alone_chooses_nobody(tmp_path: Path) -> None:
     settings = here(tmp_path, base_url=NOWHERE).model_copy(
         update={"keys": KeySettings(openai=SecretStr("k"), anthropic=SecretStr("k"))}

@@ -99,6 +99,18 @@ async def test_a_slow_server_times_out(stub: OpenAIStub) -> None:
         await ask(stub, timeout_s=0.3)
 
 
+async def test_the_wait_for_a_turn_is_within_the_calls_own_time(stub: OpenAIStub) -> None:
+    knobs = ModelSettings(name="openai:stub", base_url=stub.base_url, timeout_s=5, requests_per_minute=0.1)
+    model = open_model(Settings(model=knobs))
+    await model.complete(PROMPT, Sampling())
+    await model.close()
+    hurried = open_model(Settings(model=knobs.model_copy(update={"timeout_s": 0.3})))
+    with pytest.raises(ModelRateLimited, match=r"was not asked: its turn did not come in 0\.3 s"):
+        await hurried.complete(PROMPT, Sampling())
+    await hurried.close()
+    assert len(stub.requests) == 1
+
+
 async def test_a_passing_fault_is_retried(stub: OpenAIStub) -> None:
     good = Answer(body=chat_completion("hello"))
     stub.answer(replace(good, status=500), replace(good, status=429), good)

@@ -163,6 +163,40 @@ async def test_calls_a_minute_are_spaced() -> None:
     assert starts == [0, 2, 4, 6]
 
 
+async def test_who_stops_waiting_keeps_no_turn() -> None:
+    steps = Steps()
+    endpoint = gate(steps, requests_per_minute=1)
+    await endpoint.admit()
+    asleep = asyncio.Event()
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        await asleep.wait()
+        steps.now_s += seconds
+
+    endpoint._sleep = sleep
+    callers = [asyncio.create_task(endpoint.admit()) for _ in range(20)]
+    await asyncio.sleep(0)
+    for caller in callers:
+        caller.cancel()
+    await asyncio.gather(*callers, return_exceptions=True)
+    asleep.set()
+    await endpoint.admit()
+    assert (waits[-1], steps.now_s) == (60, 60)
+
+
+async def test_a_password_in_an_address_is_not_told() -> None:
+    address = "https://user:hunter2@proxy/v1"
+    endpoint = Endpoint(address, EndpointLimits())
+    fault = as_model_error(RuntimeError(f"no answer from {address}"), "openai:m")
+    for _ in range(FAULTS_TO_OPEN):
+        endpoint.failed(fault, counts=True)
+    with pytest.raises(ModelError, match=r"https://\*\*\*@proxy/v1") as caught:
+        await endpoint.admit()
+    assert "hunter2" not in f"{fault}{caught.value}"
+
+
 async def test_too_many_faults_in_a_row_open_the_circuit_until_one_try_works() -> None:
     steps = Steps()
     endpoint = gate(steps)

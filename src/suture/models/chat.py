@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from suture.errors import ReplyLost
+from suture.errors import ModelRateLimited, ReplyLost
 from suture.models.connections import Connection
 from suture.models.endpoints import Endpoint, EndpointLimits
 from suture.models.faults import FAULTS, as_model_error, classify
@@ -45,7 +45,7 @@ class LangChainModel:
         connect: Makes the connection. It is called once per event loop: an async HTTP client belongs to the
             loop that first used it, and fails in the next one.
         seed: Reply `index` is drawn with `seed + index`, where the provider takes a seed.
-        timeout_s: The most seconds of one call, retries included.
+        timeout_s: The most seconds of one call, retries and the wait for its turn included.
         retries: The most tries after the first, where the table of faults allows them.
         secret: The key, so that no message shows it.
         endpoint: The gate that models at the same address share; one of its own where not given.
@@ -83,8 +83,7 @@ class LangChainModel:
             async def ask() -> Reply:
                 nonlocal tries
                 tries += 1
-                left_s = self._timeout_s - (time.perf_counter() - start_s)
-                return await self._try(connection, chat, messages, sampling, left_s)
+                return await self._try(connection, chat, messages, sampling, start_s + self._timeout_s)
 
             reply = await retried(ask, retries=self._retries, patience_s=self._timeout_s)
             return replace(reply, retries=tries - 1, seconds=time.perf_counter() - start_s)
@@ -95,7 +94,7 @@ class LangChainModel:
         chat: Runnable[LanguageModelInput, AIMessage],
         messages: Sequence[Message],
         sampling: Sampling,
-        left_s: float,
+        until_s: float,
     ) -> Reply:
         """One request.
 
@@ -103,9 +102,9 @@ class LangChainModel:
             ModelError: Whatever went wrong, by the table of faults.
         """
         turns = [{"role": m.role, "content": _encodable(m.content)} for m in messages]
-        await self._endpoint.admit()
+        await self._wait_for_turn(until_s)
         try:
-            async with asyncio.timeout(left_s):
+            async with asyncio.timeout(until_s - time.perf_counter()):
                 answer = await chat.ainvoke(turns)
             if connection.always_says_how_it_ended and not _ending(answer):
                 raise ReplyLost(f"{self.name!r} broke off in the middle of its reply")
@@ -118,6 +117,16 @@ class LangChainModel:
             raise error from fault
         self._endpoint.answered()
         return reply
+
+    async def _wait_for_turn(self, until_s: float) -> None:
+        try:
+            async with asyncio.timeout(until_s - time.perf_counter()):
+                await self._endpoint.admit()
+        except TimeoutError as fault:  # nothing was asked, so this is no `ModelTimeout`
+            raise ModelRateLimited(
+                f"{self.name!r} was not asked: its turn did not come in {self._timeout_s:g} s",
+                remedy="raise model.requests_per_minute or model.timeout_s",
+            ) from fault
 
     async def close(self) -> None:
         """Close this loop's connection; safe to call twice."""

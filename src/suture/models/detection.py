@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from suture.models.addresses import without_credentials
 from suture.models.cache import list_models
 from suture.models.catalogue import CATALOGUE
 from suture.models.connections import is_loopback
@@ -88,6 +89,7 @@ def _ollama(settings: Settings) -> Detected:
         return Detected(what=what, detail="the extra `ollama` is not installed")
     address = settings.model.base_url or PROVIDERS["ollama"].address
     names = _ollama_models(address)
+    address = without_credentials(address)  # from here on it is only told
     if names is None:
         return Detected(what=what, detail=f"nobody answers at {address}")
     if not names:

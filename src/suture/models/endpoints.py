@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from suture.errors import ModelError
+from suture.models.addresses import without_credentials
 
 __all__ = ["Endpoint", "EndpointLimits", "endpoint_of"]
 
@@ -51,12 +52,13 @@ class Endpoint:
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self.address = address
+        self.address = without_credentials(address)
         self._limits = limits
         self._now = now
         self._sleep = sleep
         # A semaphore belongs to the event loop that waits for it.
         self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+        self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
         self._lock = threading.Lock()
         self._next_start = 0.0
         self._faults = 0
@@ -72,26 +74,38 @@ class Endpoint:
             yield
 
     async def admit(self) -> None:
-        """Wait for the turn of one try.
+        """Wait for the turn of one try. Who stops waiting has taken no turn from those behind.
 
         Raises:
             ModelError: The circuit is open: too many tries in a row have failed a moment ago.
         """
         with self._lock:
+            self._refuse_if_open()
+        async with self._queues.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            while (wait_s := self._take_turn()) > 0:
+                await self._sleep(wait_s)
+
+    def _take_turn(self) -> float:
+        """Take the turn if it has come, else say how many seconds are left until then."""
+        with self._lock:
+            self._refuse_if_open()
             now = self._now()
-            if now < self._closed_until:
-                raise ModelError(
-                    f"{self.address!r} is left alone for {self._closed_until - now:.0f} s more, after "
-                    f"{self._faults} faults in a row; the last one: {self._last_fault}",
-                    remedy="see to that fault, or wait",
-                )
+            if now < self._next_start:
+                return self._next_start - now
             if self._faults >= FAULTS_TO_OPEN:
                 self._closed_until = now + OPEN_S  # one try goes through; the others wait for its outcome
-            start = max(now, self._next_start)
             if self._limits.requests_per_minute is not None:
-                self._next_start = start + 60 / self._limits.requests_per_minute
-        if start > now:
-            await self._sleep(start - now)
+                self._next_start = now + 60 / self._limits.requests_per_minute
+            return 0
+
+    def _refuse_if_open(self) -> None:
+        left_s = self._closed_until - self._now()
+        if left_s > 0:
+            raise ModelError(
+                f"{self.address!r} is left alone for {left_s:.0f} s more, after "
+                f"{self._faults} faults in a row; the last one: {self._last_fault}",
+                remedy="see to that fault, or wait",
+            )
 
     def failed(self, fault: ModelError, *, counts: bool) -> None:
         """Note a fault; `counts` says whether it tells against the endpoint."""

@@ -20,6 +20,7 @@ from suture.errors import (
     ModelUnreachable,
     ReplyLost,
 )
+from suture.models.addresses import without_credentials
 from suture.models.retry_after import retry_after_s
 
 __all__ = ["FAULTS", "Fault", "FaultKind", "as_model_error", "classify"]
@@ -137,7 +138,7 @@ def as_model_error(fault: Exception, name: str, *, secret: str = "") -> ModelErr
     row = FAULTS[classify(fault)]
     status = getattr(fault, "status_code", None)
     code = f" (HTTP {status})" if isinstance(status, int) and status > 0 else ""
-    said = str(fault).replace(secret, "***") if secret else str(fault)
+    said = without_credentials(str(fault).replace(secret, "***") if secret else str(fault))
     said = " ".join(said.split())[:MAX_QUOTED_CHARS] or type(fault).__name__
     message = f"{name!r} {row.sentence}{code}: {said}"
     error = (

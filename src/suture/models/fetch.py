@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError
+from suture.models.addresses import without_credentials
 from suture.models.catalogue import HubFile, Source, WheelParts
 
 __all__ = ["SourceFailed", "describe", "free_bytes", "read_source", "scratch", "scratch_bytes"]
@@ -100,7 +101,7 @@ def _read_hub(source: HubFile, offset: int, size_bytes: int, token: str) -> Iter
             yield from _skip(answer.iter_bytes(CHUNK_BYTES), offset - begins)
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ImportError) as fault:
         # ImportError: the environment names a kind of proxy that httpx lacks a package for.
-        raise SourceFailed(f"it cannot be reached: {fault}") from fault
+        raise SourceFailed(f"it cannot be reached: {without_credentials(str(fault))}") from fault
 
 
 def _read_parts(source: WheelParts, offset: int, work_dir: Path) -> Iterator[bytes]:

@@ -1,0 +1,14 @@
+"""Addresses as people and records may see them."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["without_credentials"]
+
+CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
+
+
+def without_credentials(text: str) -> str:
+    """A text with `***` in place of the user and the password of each address in it."""
+    return CREDENTIALS.sub("***@", text)
