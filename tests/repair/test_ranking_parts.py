@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import random
+import time
 
 import pytest
 
-from suture.repair import Edit
+from suture.repair import Edit, mutants
 from suture.repair.faults import dstar, line_scores, ochiai, rank_faults
 from suture.repair.inputs import inputs_near, read_arguments
-from suture.repair.search import first_order, second_order
+from suture.repair.orders import first_order, second_order
 from suture.repair.trials import Proposal, Spectrum, TestRun, Trial
 from suture.repair.warnings import literals_of, warnings_about
 
@@ -54,21 +56,46 @@ def test_a_test_that_fails_only_alone_is_not_what_is_mended() -> None:
     assert len(Spectrum(tests=tests, known=frozenset({"elsewhere::b"})).failing) == 2
 
 
-def test_changes_come_in_one_order_for_one_seed() -> None:
+async def test_changes_come_in_one_order_for_one_seed() -> None:
     texts = {"m.py": SOURCE}
     scores = line_scores(rank_faults(SPECTRUM, texts), SPECTRUM, texts)
-    singles = first_order(scores, texts, {}, seed=3)
-    assert singles == first_order(scores, texts, {}, seed=3)
-    assert singles != first_order(scores, texts, {}, seed=4)
+    singles = await first_order(scores, texts, {}, seed=3)
+    assert singles == await first_order(scores, texts, {}, seed=3)
+    assert singles != await first_order(scores, texts, {}, seed=4)
     assert sorted((s.score for s in singles), reverse=True) == [s.score for s in singles]
 
 
-def test_what_runs_on_import_is_imported_anew() -> None:
+async def test_what_runs_on_import_is_imported_anew() -> None:
     texts = {"m.py": SOURCE}
     scores = {"m.py": {2: 1.0, 4: 1.0}}
-    placed = {s.label: s.swap for s in first_order(scores, texts, {"m.py": frozenset({2})})}
+    placed = {s.label: s.swap for s in await first_order(scores, texts, {"m.py": frozenset({2})})}
     assert not any(swap for label, swap in placed.items() if label.startswith("line 2"))
     assert all(swap for label, swap in placed.items() if label.startswith("line 4:"))
+
+
+async def test_a_very_long_function_is_searched_in_time_and_others_run_meanwhile() -> None:
+    steps = "".join(f"    a{n + 1} = a{n} + {n % 7}\n" for n in range(150))
+    text = f"def f(x):\n    a0 = x\n{steps}    return a150\n"
+    gaps, began_s = [0.0], time.monotonic()
+
+    async def look() -> None:
+        last_s = began_s
+        while True:
+            await asyncio.sleep(0.01)
+            now_s = time.monotonic()
+            gaps.append(now_s - last_s)
+            last_s = now_s
+
+    looking = asyncio.create_task(look())
+    scores = {"m.py": dict.fromkeys(range(1, 153), 1.0)}
+    assert await first_order(scores, {"m.py": text}, {}, seconds=0.5)
+    looking.cancel()
+    assert time.monotonic() - began_s < 4
+    assert len(gaps) > 3
+    assert max(gaps) < 2
+    assert (
+        sum(1 for _ in mutants(text)) < 100_000
+    )
 
 
 def test_pairs_do_not_touch_each_other() -> None:

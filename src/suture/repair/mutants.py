@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
+from itertools import islice
 
 from suture.repair.edits import Edit, Mutant
 from suture.repair.operators import OPERATORS, Change, Operator
@@ -11,6 +12,8 @@ from suture.repair.view import FUNCTIONS, View, open_view
 
 __all__ = ["mutants"]
 
+MOST_OF_ONE = 150
+"""Changes that one operator may make of one node: in a very long function there is no end to them."""
 NO_PLACE = (ast.JoinedStr, ast.FormattedValue)
 """Nodes within which Python does not tell reliably where something stands."""
 
@@ -43,7 +46,7 @@ def mutants(
 
 
 def _of(node: ast.AST, operator: Operator, view: View, seen: set[tuple[Edit, ...]]) -> Iterator[Mutant]:
-    for change in operator.changes(node, view):
+    for change in islice(operator.changes(node, view), MOST_OF_ONE):
         edits = tuple(sorted(change.edits, key=lambda e: (e.start, e.end)))
         if edits in seen or any(e.text.encode() == view.raw[e.start : e.end] for e in edits):
             continue

@@ -31,6 +31,9 @@ METHODS: dict[str, Kind] = {
 }
 OUTER = 0.7
 """How likely a variable of an outer function is meant, beside one of the function itself."""
+MOST_FIRST = 6
+MOST_LAST = 14
+"""Of very many variables, those that are offered: the first ones, and the last before a line."""
 NUMERIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 
 
@@ -52,14 +55,22 @@ class Names:
 
     def like(self, kind: Kind, line: int) -> Iterator[tuple[str, float]]:
         """Variables that may be bound before a line, each with how well it fits a kind: 1, or less."""
-        for name, other in self.kinds.items():
-            if self.bound_at.get(name, 0) > line:
-                continue
+        for name in self.near(line):
+            other = self.kinds[name]
             nearness = OUTER if name in self.outer else 1.0
             if kind == "unknown" or other == "unknown":
                 yield name, 0.8 * nearness
             else:
                 yield name, nearness * (1.0 if kind == other else 0.25)
+
+    def near(self, line: int) -> list[str]:
+        """Variables that may be bound before a line; of very many those bound first, and those bound last."""
+        names = [name for name in self.kinds if self.bound_at.get(name, 0) <= line]
+        if len(names) <= MOST_FIRST + MOST_LAST:
+            return names
+        by_line = sorted(names, key=lambda name: self.bound_at.get(name, 0))
+        chosen = {*by_line[:MOST_FIRST], *by_line[-MOST_LAST:]}
+        return [name for name in names if name in chosen]
 
     def of_kind(self, *kinds: Kind) -> list[str]:
         """Variables that seem to hold one of some kinds."""

@@ -7,19 +7,18 @@ through is plausible and no more: it is ranked elsewhere, and judged by the trus
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from suture.checks.test_command import TestCommand
-from suture.repair.edits import mutated, overlap
+from suture.repair.edits import mutated
 from suture.repair.faults import Fault, line_scores, rank_faults
-from suture.repair.mutants import mutants
+from suture.repair.orders import first_order, second_order
 from suture.repair.trials import LEAST_S, Proposal, Spectrum, Trial, locate, screen
 from suture.repair.warnings import literals_of, warnings_about
 
-__all__ = ["Findings", "SearchLimits", "first_order", "search", "second_order"]
+__all__ = ["Findings", "SearchLimits", "search"]
 
 AT_ONCE = 2
 MOST_BATCH = 600
@@ -27,11 +26,11 @@ LEAST_BATCH_S = 2.0
 """Seconds of a batch; later ones may take half of the time so far. After each the search may end."""
 LOCATE_SHARE = 0.34
 """Of the seconds, the most that localisation may take."""
+MAKING_SHARE = 0.2
+"""Of the seconds, the most that making single changes may take."""
 LINGER = 0.5
 """After the first plausible repair the search goes on for this part of the time that it took, to compare."""
 LEAST_LINGER_S = 1.5
-PARTIALS = 6
-PARTNERS = 250
 PATIENT_S = 8.0
 """CPU seconds of a test, for a candidate that did well until it was late."""
 MOST_PATIENT = 6
@@ -84,75 +83,6 @@ class Findings:
     ended: str = ""
 
 
-def first_order(
-    scores: Mapping[str, Mapping[int, float]],
-    texts: Mapping[str, str],
-    imported: Mapping[str, frozenset[int]],
-    *,
-    seed: int = 0,
-    most: int = 4000,
-) -> list[Proposal]:
-    """Every single change of a suspicious line, the likeliest first.
-
-    Args:
-        scores: Path -> line -> suspiciousness.
-        texts: Path -> text.
-        imported: Path -> lines that an import runs: what changes them has to be imported anew.
-        seed: Decides between equals.
-        most: How many.
-    """
-    found: list[Proposal] = []
-    for path, lines in scores.items():
-        ran = imported.get(path, frozenset())
-        for mutant in mutants(texts[path], lines):
-            found.append(
-                Proposal(
-                    path=path,
-                    edits=mutant.edits,
-                    label=mutant.label,
-                    score=mutant.prior * lines.get(mutant.line, max(lines.values()) / 2),
-                    operators=(mutant.operator,),
-                    swap=mutant.in_body and mutant.line not in ran,
-                )
-            )
-    found.sort(key=lambda proposal: (-round(proposal.score, 6), _draw(proposal, seed)))
-    return found[:most]
-
-
-def second_order(
-    partial: Sequence[tuple[Proposal, Trial]], singles: Sequence[Proposal], *, most: int
-) -> list[Proposal]:
-    """Pairs of changes in one file: a partial repair, and any other likely change that does not touch it.
-
-    Args:
-        partial: Partial repairs, the best first.
-        singles: Single changes, the likeliest first.
-        most: How many.
-    """
-    found: list[Proposal] = []
-    seen: set[frozenset[object]] = set()
-    for number, (start, _) in enumerate(partial[:PARTIALS]):
-        for other in singles[:PARTNERS]:
-            if other.path != start.path or overlap(start.edits, other.edits):
-                continue
-            key: frozenset[object] = frozenset((*start.edits, *other.edits))
-            if key in seen:
-                continue
-            seen.add(key)
-            found.append(
-                Proposal(
-                    path=start.path,
-                    edits=tuple(sorted((*start.edits, *other.edits), key=lambda e: (e.start, e.end))),
-                    label=f"{start.label}; {other.label}",
-                    score=start.score * other.score * 0.9**number,
-                    operators=(*start.operators, *other.operators),
-                    swap=start.swap and other.swap,
-                )
-            )
-    found.sort(key=lambda proposal: -round(proposal.score, 6))
-    return found[:most]
-
-
 async def search(
     command: TestCommand,
     texts: Mapping[str, str],
@@ -192,6 +122,7 @@ class Search:
         self._slow: list[tuple[Proposal, Trial]] = []
         self._again: list[Proposal] = []
         self._was_patient = False
+        self._texts: Mapping[str, str] = texts
         self.found = Findings(texts=texts)
 
     async def run(self, failing: frozenset[str]) -> Findings:
@@ -203,8 +134,14 @@ class Search:
         if found.spectrum.failing or found.spectrum.errors:
             found.faults = rank_faults(found.spectrum, found.texts)
             scores = line_scores(found.faults, found.spectrum, found.texts)
-            singles = first_order(
-                scores, found.texts, found.spectrum.imported, seed=limits.seed, most=limits.candidates
+            self._texts = {path: text for path, text in found.texts.items() if path in scores}
+            singles = await first_order(
+                scores,
+                found.texts,
+                found.spectrum.imported,
+                seed=limits.seed,
+                most=limits.candidates,
+                seconds=limits.seconds * MAKING_SHARE,
             )
             await self._try(singles)
             if not found.plausible:
@@ -260,7 +197,7 @@ class Search:
     ) -> frozenset[int]:
         """Every second one in each of two processes, so that both see likely ones first; answers which."""
         limit_s = min(limit_s, self._limits.seconds - (time.monotonic() - self._began_s))
-        spectrum, texts = self.found.spectrum, self.found.texts
+        spectrum, texts = self.found.spectrum, self._texts
         shares = [batch[number::AT_ONCE] for number in range(AT_ONCE)]
         answers = await asyncio.gather(
             *(screen(self._command, s, spectrum, texts, limit_s, least_s=least_s) for s in shares if s)
@@ -292,9 +229,3 @@ class Search:
     def _warnings(self, proposal: Proposal) -> tuple[str, ...]:
         text = self.found.texts[proposal.path]
         return warnings_about(text, mutated(text, proposal.edits), self._literals)
-
-
-def _draw(proposal: Proposal, seed: int) -> str:
-    """A lot: the same for the same seed, in no order of the source."""
-    text = f"{seed} {proposal.path} {proposal.edits}"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

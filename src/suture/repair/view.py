@@ -45,6 +45,7 @@ class View:
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
         self._names: dict[ast.AST, Names] = {}
+        self.mined: dict[ast.AST, list[tuple[ast.expr, str]]] = {}
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that holds this one."""

@@ -106,11 +106,11 @@ def _assignment(node: ast.AST, view: View) -> Iterator[Change]:
         return
     names = view.names(node)
     line = node.end_lineno or node.lineno
-    bound = [name for name in names.kinds if names.bound_at.get(name, 0) <= line]
+    bound = names.near(line)
     stored = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    for target in dict.fromkeys(stored):
+    for target in dict.fromkeys(name for name in stored if name in bound):
         for value in bound:
-            if value != target and target in bound:
+            if value != target:
                 alike = names.kinds[target] == names.kinds[value] or "unknown" in (
                     names.kinds[target],
                     names.kinds[value],

@@ -15,7 +15,8 @@ STATEMENTS = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.If, ast.For, ast.While),
     *(ast.Break, ast.Continue, ast.Raise, ast.Delete, ast.Try, ast.With, ast.Assert),
 )
-INDENT = "    "
+NEAR = 4
+"""Statements in each direction past which one is moved; the ends of its block are tried as well."""
 
 
 def _deleted(node: ast.AST, view: View) -> Iterator[Change]:
@@ -46,17 +47,18 @@ def _unguarded(node: ast.If, view: View) -> Iterator[Change]:
 
 
 def _moved(node: ast.AST, view: View) -> Iterator[Change]:
-    """A statement changes places with the next, or goes further down, or to the front of its block."""
+    """A statement changes places with the next, or goes a little further, or to an end of its block."""
     assert isinstance(node, ast.stmt)
     block = view.block_of(node)
     at = next((n for n, other in enumerate(block) if other is node), 0)
-    spans = [view.lines_of(statement) for statement in block]
-    own = spans[at]
+    own = view.lines_of(node)
     if own is None or is_docstring(node):
         return
     text = _whole(view, own)
-    for to in [at + 1, *range(at + 2, len(block)), *range(at - 2, -1, -1)]:
-        place = spans[to] if 0 <= to < len(block) else None
+    last = len(block) - 1
+    places = [*range(at + 1, at + 1 + NEAR), last, *range(at - 2, at - 2 - NEAR, -1), 0]
+    for to in dict.fromkeys(to for to in places if 0 <= to <= last and to not in (at - 1, at)):
+        place = view.lines_of(block[to])
         if place is None or is_docstring(block[to]):
             continue
         behind = to > at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from suture.repair.names_in_scope import kind_of
@@ -23,6 +24,8 @@ MINED = (
     ast.IfExp,
 )
 MOST_MINED = 16
+MOST_NEAR = 100
+"""Expressions in front of a node, and as many behind it, that are looked at."""
 SMALL = 40
 """Characters of a mined expression."""
 
@@ -50,14 +53,13 @@ def _mined(node: ast.expr, view: View) -> Iterator[tuple[ast.expr, float]]:
     if scope is None:
         return
     holders = {id(holder) for holder in view.above(node)}
+    if scope not in view.mined:
+        view.mined[scope] = _minable(scope, view)
+    all_mined = view.mined[scope]
+    at = bisect_left(all_mined, node.lineno, key=lambda entry: entry[0].lineno)
     found: dict[str, tuple[float, int, ast.expr]] = {}
-    for other in ast.walk(scope):
-        if not isinstance(other, MINED) or id(other) in holders or other is node:
-            continue
-        if not isinstance(getattr(other, "ctx", ast.Load()), ast.Load):
-            continue
-        text = view.text(other)
-        if len(text) > SMALL or _is_called(other, view):
+    for other, text in all_mined[max(0, at - MOST_NEAR) : at + MOST_NEAR]:
+        if id(other) in holders or other is node:
             continue
         same_place = type(view.parent(other)) is type(view.parent(node))
         entry = (1.0 if same_place else 0.7, -abs(other.lineno - node.lineno), other)
@@ -66,6 +68,17 @@ def _mined(node: ast.expr, view: View) -> Iterator[tuple[ast.expr, float]]:
     best = sorted(found.values(), key=lambda entry: entry[:2], reverse=True)
     for weight, _, other in best[:MOST_MINED]:
         yield other, weight
+
+
+def _minable(scope: ast.AST, view: View) -> list[tuple[ast.expr, str]]:
+    """Small expressions of a function that are read, with their texts, in the order of their lines."""
+    found = []
+    for node in ast.walk(scope):
+        if not isinstance(node, MINED) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+            continue
+        if not _is_called(node, view) and len(text := view.text(node)) <= SMALL:
+            found.append((node, text))
+    return sorted(found, key=lambda entry: entry[0].lineno)
 
 
 def _is_called(node: ast.expr, view: View) -> bool:

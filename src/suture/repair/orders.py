@@ -1,0 +1,112 @@
+"""Candidates to be tried: single changes of suspicious lines, and pairs of changes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+
+from suture.repair.edits import overlap
+from suture.repair.mutants import mutants
+from suture.repair.trials import Proposal, Trial
+
+__all__ = ["first_order", "second_order"]
+
+PARTIALS = 6
+PARTNERS = 250
+BREATH = 50
+"""Changes that are made before others may run."""
+LEAST_HELD = 1000
+
+
+async def first_order(
+    scores: Mapping[str, Mapping[int, float]],
+    texts: Mapping[str, str],
+    imported: Mapping[str, frozenset[int]],
+    *,
+    seed: int = 0,
+    most: int = 4000,
+    seconds: float = math.inf,
+) -> list[Proposal]:
+    """Every single change of a suspicious line, the likeliest first; others may run meanwhile.
+
+    Args:
+        scores: Path -> line -> suspiciousness.
+        texts: Path -> text.
+        imported: Path -> lines that an import runs: what changes them has to be imported anew.
+        seed: Decides between equals.
+        most: How many; about twice as many are held at a time.
+        seconds: Wall-clock seconds, after which what was found must do. The worst file is looked at first.
+    """
+    end_s = time.monotonic() + seconds
+    found: list[tuple[float, str, Proposal]] = []
+    for count, proposal in enumerate(_singles(scores, texts, imported), 1):
+        found.append((-round(proposal.score, 6), _draw(proposal, seed), proposal))
+        if len(found) >= 2 * most + LEAST_HELD:
+            found = sorted(found, key=itemgetter(0, 1))[:most]
+        if count % BREATH == 0:
+            await asyncio.sleep(0)
+            if time.monotonic() > end_s:
+                break
+    return [proposal for _, _, proposal in sorted(found, key=itemgetter(0, 1))[:most]]
+
+
+def _singles(
+    scores: Mapping[str, Mapping[int, float]],
+    texts: Mapping[str, str],
+    imported: Mapping[str, frozenset[int]],
+) -> Iterator[Proposal]:
+    for path, lines in sorted(scores.items(), key=lambda item: -max(item[1].values())):
+        ran, worst = imported.get(path, frozenset()), max(lines.values())
+        for mutant in mutants(texts[path], lines):
+            yield Proposal(
+                path=path,
+                edits=mutant.edits,
+                label=mutant.label,
+                score=mutant.prior * lines.get(mutant.line, worst / 2),
+                operators=(mutant.operator,),
+                swap=mutant.in_body and mutant.line not in ran,
+            )
+
+
+def second_order(
+    partial: Sequence[tuple[Proposal, Trial]], singles: Sequence[Proposal], *, most: int
+) -> list[Proposal]:
+    """Pairs of changes in one file: a partial repair, and any other likely change that does not touch it.
+
+    Args:
+        partial: Partial repairs, the best first.
+        singles: Single changes, the likeliest first.
+        most: How many.
+    """
+    found: list[Proposal] = []
+    seen: set[frozenset[object]] = set()
+    for number, (start, _) in enumerate(partial[:PARTIALS]):
+        for other in singles[:PARTNERS]:
+            if other.path != start.path or overlap(start.edits, other.edits):
+                continue
+            key: frozenset[object] = frozenset((*start.edits, *other.edits))
+            if key in seen:
+                continue
+            seen.add(key)
+            found.append(
+                Proposal(
+                    path=start.path,
+                    edits=tuple(sorted((*start.edits, *other.edits), key=lambda e: (e.start, e.end))),
+                    label=f"{start.label}; {other.label}",
+                    score=start.score * other.score * 0.9**number,
+                    operators=(*start.operators, *other.operators),
+                    swap=start.swap and other.swap,
+                )
+            )
+    found.sort(key=lambda proposal: -round(proposal.score, 6))
+    return found[:most]
+
+
+def _draw(proposal: Proposal, seed: int) -> str:
+    """A lot: the same for the same seed, in no order of the source."""
+    text = f"{seed} {proposal.path} {proposal.edits}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
