@@ -10,6 +10,7 @@ import pytest
 from models.openai_stub import OpenAIStub
 from suture.errors import SutureError
 from suture.models import pull_model
+from suture.models.serving import stop_servers
 from suture.settings.schema import ModelSettings, Settings
 
 SMALL_MODEL = "qwen2.5-coder-0.5b"
@@ -34,3 +35,9 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIStub]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with OpenAIStub() as server:
         yield server
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_other_servers() -> None:
+    """Servers that tests of other rooms have left to this process are ended."""
+    stop_servers()

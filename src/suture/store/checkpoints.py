@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,8 @@ async def open_checkpointer(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
             remedy="set SUTURE_HOME to a folder that you can write",
         ) from fault
     try:
+        with closing(sqlite3.connect(path, timeout=LOCK_WAIT_S)):
+            pass  # a file that cannot be opened would leave aiosqlite's thread behind
         async with aiosqlite.connect(path, timeout=LOCK_WAIT_S) as connection:
             serializer = _PlainSerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
             saver = AsyncSqliteSaver(connection, serde=serializer)
