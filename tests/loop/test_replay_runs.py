@@ -93,6 +93,25 @@ async def test_a_run_that_asked_no_model_replays(settings: Settings, tmp_path: P
     assert (await replay(first.run_id, settings=settings)).same
 
 
+@pytest.mark.timeout(300)  # two searches: slow where the machine is busy with other work
+async def test_a_run_healed_by_search_alone_replays(settings: Settings, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "code.py").write_text("def larger(a, b):\n    return a if a < b else b\n")
+    (project / "test_code.py").write_text(
+        "from code import larger\n\n\ndef test_larger():\n    assert (larger(3, 2), larger(2, 4)) == (3, 4)\n"
+    )
+    searching = settings.model_copy(update={"repair": RepairSettings()})
+    first = await heal(project, test="python -m pytest -q", settings=searching, model=Unasked())
+    assert (first.outcome, first.spend.model_calls) == ("healed", 0), first.reason
+    assert not find_run(settings.paths.home, first.run_id).replies_path.exists()
+    again = await replay(first.run_id, settings=searching)
+    assert again.same, str(again.difference)
+    assert again.result.diff == first.diff
+    with pytest.raises(UsageError, match="holds no replies"):
+        await solve(TASK, settings=settings, model=Unasked(), replies=first.run_id)
+
+
 async def test_another_verdict_is_a_difference(settings: Settings, tmp_path: Path) -> None:
     first = await solve(TASK, settings=settings, model=ScriptedModel([WRONG, RIGHT], repeat_last=True))
     run = find_run(settings.paths.home, first.run_id)

@@ -142,6 +142,14 @@ async def test_replies_of_an_older_or_newer_suture_are_read(tmp_path: Path) -> N
     assert found.text == "one"
 
 
+def test_a_run_without_replies_has_other_files_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "ledger.jsonl").write_text("")
+    (tmp_path / "certificate.json").write_text("{}")
+    assert open_replies(tmp_path, may_be_empty=True).entries == {}
+    with pytest.raises(UsageError, match="holds no replies"):
+        open_replies(tmp_path)
+
+
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no"):
         open_replies(tmp_path / "nowhere")

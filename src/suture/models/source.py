@@ -104,8 +104,9 @@ def open_replies(where: Path, *, may_be_empty: bool = False) -> ReplySource:
         UsageError: There are no replies, or there is no such file.
         StorageError: They cannot be read.
     """
-    folder = where / "replies" if (where / "replies").is_dir() else where
-    read = _entries_of_folder(folder) if folder.is_dir() else _entries_of_file(where)
+    is_run = (where / "ledger.jsonl").is_file()  # it may have asked nobody
+    folder = where / "replies" if is_run or (where / "replies").is_dir() else where
+    read = _entries_of_folder(folder) if is_run or folder.is_dir() else _entries_of_file(where)
     name = where.parent.name if where.name == "replies" else where.name
     entries: dict[str, Mapping[str, Any]] = {}
     for key, entry in read:
