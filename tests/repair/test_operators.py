@@ -9,6 +9,7 @@ import textwrap
 import pytest
 
 from suture.repair import Edit, mutants, mutated
+from suture.repair.dead_code import dead_parts
 from suture.repair.edits import overlap
 
 FAULTS = {
@@ -112,3 +113,23 @@ def test_edits_that_touch_overlap() -> None:
     one = [Edit(start=2, end=5, text="x")]
     assert overlap(one, [Edit(start=5, end=5, text="y")])
     assert not overlap(one, [Edit(start=6, end=8, text="y")])
+
+
+AUDITED = """\
+class Account:
+    def audit(self, amount):
+        self.log.append(amount)
+
+    def pay(self, amount):
+        if amount > self.balance:
+            raise ValueError
+        self.audit(amount)
+        return amount
+"""
+
+
+def test_no_statement_is_moved_to_where_it_never_runs() -> None:
+    found = list(mutants(AUDITED, operators={"statement moves", "statement's block"}))
+    assert found
+    for mutant in found:
+        assert dead_parts(ast.parse(mutated(AUDITED, mutant.edits))) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import math
 import random
@@ -10,6 +11,7 @@ import time
 import pytest
 
 from suture.repair import Edit, mutants
+from suture.repair.dead_code import dead_parts
 from suture.repair.faults import dstar, line_scores, ochiai, rank_faults
 from suture.repair.inputs import inputs_near, read_arguments
 from suture.repair.orders import first_order, second_order
@@ -93,9 +95,7 @@ async def test_a_very_long_function_is_searched_in_time_and_others_run_meanwhile
     assert time.monotonic() - began_s < 4
     assert len(gaps) > 3
     assert max(gaps) < 2
-    assert (
-        sum(1 for _ in mutants(text)) < 100_000
-    )
+    assert sum(1 for _ in mutants(text)) < 100_000
 
 
 def test_pairs_do_not_touch_each_other() -> None:
@@ -138,6 +138,18 @@ def test_no_inputs_without_seeds() -> None:
             "hides exceptions",
         ),
         ("def f(n, m):\n    return n\n", "unused"),
+        (SOURCE.replace("n > 2", "n in (77, 0)"), "77"),
+        (SOURCE.replace("return n\n", "return {77: 1}.get(n, n)\n"), "77"),
+        (
+            SOURCE.replace(
+                "    return n\n", "    match n:\n        case 77:\n            return 1\n    return n\n"
+            ),
+            "77",
+        ),
+        (SOURCE.replace("    return n\n", "    raise KeyError\n    return n\n"), "never runs"),
+        (SOURCE.replace("n > 2", "not self and n > 2"), "always the same"),
+        (SOURCE.replace("n > 2", "self is None and n > 2"), "always the same"),
+        (SOURCE.replace("n > 2", "False"), "always the same"),
     ],
 )
 def test_gaming_is_seen(after: str, says: str) -> None:
@@ -150,6 +162,19 @@ def test_a_lost_call_and_a_lost_raise_are_seen() -> None:
     before = "def f(n):\n    if n:\n        raise ValueError\n    return f(n)\n"
     after = "def f(n):\n    if n:\n        return 1\n    return n\n"
     assert {"no longer calls f", "no longer raises"} <= set(warnings_about(before, after, frozenset()))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "def f(n):\n    while True:\n        n = g(n)\n        if n:\n            return n\n",
+        "def f(n):\n    return n or g(n) or None\n",
+        "def f(n):\n    raise NotImplementedError\n    yield\n",
+        "def f(n):\n    return n if g(n) == g(n) else 0\n",
+    ],
+)
+def test_what_only_looks_dead_is_not(after: str) -> None:
+    assert dead_parts(ast.parse(after)) == 0
 
 
 def test_an_honest_change_raises_no_warning() -> None:

@@ -16,7 +16,7 @@ from suture.repair.edits import mutated
 from suture.repair.faults import Fault, line_scores, rank_faults
 from suture.repair.orders import first_order, second_order
 from suture.repair.trials import LEAST_S, Proposal, Spectrum, Trial, locate, screen
-from suture.repair.warnings import literals_of, warnings_about
+from suture.repair.warnings import DEAD, literals_of, warnings_about
 
 __all__ = ["Findings", "SearchLimits", "search"]
 
@@ -214,8 +214,11 @@ class Search:
     def _note(self, proposal: Proposal, trial: Trial) -> None:
         self.found.tried += 1
         if trial.plausible:
+            warnings = self._warnings(proposal)
+            if DEAD in warnings:
+                return
             self.found.plausible.append(proposal)
-            if self.found.first_s is None and not self._warnings(proposal):
+            if self.found.first_s is None and not warnings:
                 self.found.first_s = time.monotonic() - self._began_s
         elif trial.broken:
             return

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 from suture.checks.parsing import parsed
+from suture.repair.dead_code import dead_parts
 from suture.repair.view import FUNCTIONS
 
-__all__ = ["literals_of", "warnings_about"]
+__all__ = ["DEAD", "literals_of", "warnings_about"]
 
 COMMON = (0, 1, 2, -1, "", None, True, False)
+DEAD = "leaves code that never runs, or a condition that is always the same"
 BROAD = ("Exception", "BaseException")
 
 
@@ -30,6 +32,8 @@ def warnings_about(before: str, after: str, test_literals: frozenset[str]) -> tu
     named = (_compared(new) - _compared(old)) & test_literals
     if named:
         found.append(f"compares with {', '.join(sorted(named))}, which the tests use")
+    if dead_parts(new) > dead_parts(old):
+        found.append(DEAD)
     lost = _own_calls(old) - _own_calls(new)
     if lost:
         found.append(f"no longer calls {', '.join(sorted(lost))}")
@@ -63,11 +67,17 @@ def _compared(tree: ast.AST) -> set[str]:
     """Literals with which something is compared."""
     found = set()
     for node in ast.walk(tree):
+        sides: list[ast.AST | None] = []
         if isinstance(node, ast.Compare):
-            sides = [node.left, *node.comparators]
-            found |= {
-                repr(side.value) for side in sides if isinstance(side, ast.Constant) and _is_telling(side)
-            }
+            for side in (node.left, *node.comparators):
+                sides += [side, *getattr(side, "elts", ()), *getattr(side, "keys", ())]
+        elif isinstance(node, ast.MatchValue):
+            sides = [node.value]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            sides = [*getattr(node.func.value, "keys", ())]  # {13: 4711}.get(n)
+        elif isinstance(node, ast.Subscript):
+            sides = [*getattr(node.value, "keys", ())]
+        found |= {repr(s.value) for s in sides if isinstance(s, ast.Constant) and _is_telling(s)}
     return found
 
 

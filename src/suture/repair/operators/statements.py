@@ -15,6 +15,7 @@ STATEMENTS = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.If, ast.For, ast.While),
     *(ast.Break, ast.Continue, ast.Raise, ast.Delete, ast.Try, ast.With, ast.Assert),
 )
+EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 NEAR = 4
 """Statements in each direction past which one is moved; the ends of its block are tried as well."""
 
@@ -62,6 +63,8 @@ def _moved(node: ast.AST, view: View) -> Iterator[Change]:
         if place is None or is_docstring(block[to]):
             continue
         behind = to > at
+        if isinstance(block[to], EXITS) if behind else isinstance(node, EXITS):
+            continue  # what comes behind it would never run
         where = place[1] if behind else place[0]
         edits = (Edit(start=own[0], end=own[1], text=""), Edit(start=where, end=where, text=text))
         note = f"{short(view.text(node))} goes {'behind' if behind else 'before'} line {block[to].lineno}"
@@ -90,6 +93,8 @@ def _rehung(node: ast.AST, view: View) -> Iterator[Change]:
     if at and isinstance(block[at - 1], (ast.If, ast.For, ast.While, ast.With)):
         before = block[at - 1]
         body = getattr(before, "orelse", None) or before.body  # type: ignore[attr-defined]
+        if isinstance(body[-1], EXITS):
+            return  # it would never run there
         deeper = indented(text, inner, view.indent(body[-1]))
         edit = Edit(start=lines[0], end=lines[1], text=deeper)
         yield Change(edits=(edit,), note=f"{short(view.text(node))} enters the block before it")
