@@ -23,11 +23,15 @@ MACHINE = (
 
 
 class E2bServer:
-    """Answers what the SDK asks for; `created` and `deleted` tell what it was asked."""
+    """Answers what the SDK asks for; `created` and `deleted` tell what it was asked.
+
+    `slow_s` is how long it takes to make a machine, in seconds, after it was asked.
+    """
 
     def __init__(self) -> None:
         self.created: list[dict[str, Any]] = []
         self.deleted: list[str] = []
+        self.slow_s = 0.0
         self.keys: set[str | None] = set()
         self._processes: dict[int, Process] = {}
         self._connections: set[asyncio.Task[Any]] = set()
@@ -74,6 +78,7 @@ class E2bServer:
             self.keys.add(fields.get("x-api-key"))
             self.created.append(json.loads(body))
             made = f"machine{len(self.created)}"
+            await asyncio.sleep(self.slow_s)
             facts = {"sandboxID": made, "templateID": "t", "clientID": "c", "envdVersion": "0.5.7"}
             return reply(writer, 201, {**facts, "envdAccessToken": "token", "domain": None})
         if method == "DELETE":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator
@@ -77,6 +78,18 @@ while head := sys.stdin.buffer.read(4):
 async def test_nothing_of_this_machine_can_be_shown(box: E2bSandbox) -> None:
     with pytest.raises(UsageError, match="it is another machine"):
         await box.run(RunRequest(python="", mounts=(Mount(source="/usr/lib", target="/opt/x"),)))
+
+
+async def test_a_machine_that_nobody_waits_for_is_deleted(box: E2bSandbox, server: E2bServer) -> None:
+    await box.capabilities()
+    server.slow_s = 0.3
+    task = asyncio.create_task(box.run(RunRequest(python="", limits=LIMITS)))
+    while len(server.created) < 2:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(server.created) == len(set(server.deleted)) == 2
 
 
 async def test_no_key_and_no_service() -> None:

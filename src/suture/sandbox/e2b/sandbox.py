@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import math
 import os
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import resources
 from typing import Any
 
@@ -106,13 +108,7 @@ class E2bSandbox(ZygoteSandbox):
         if mounts:
             raise UsageError(f"the sandbox e2b cannot show {mounts[0].source!r}: it is another machine")
         try:
-            machine = await self._sdk.create(
-                self._template,
-                timeout=math.ceil(limits.wall_s) + SPARE_S,
-                allow_internet_access=False,
-                api_key=self._key,
-                **self._options,
-            )
+            machine = await self._machine(limits)
         except Exception as fault:  # the SDK, its HTTP client and its protocol each raise kinds of their own
             raise WallNotBuilt(f"E2B: {fault}") from fault
         carrier = E2bCarrier(machine)
@@ -125,6 +121,24 @@ class E2bSandbox(ZygoteSandbox):
             raise
         words = bundle(dict(kind.modules), kind.preload, (), namespaces=False)
         return await Zygote.start(carrier, words, most_runs=1)
+
+    async def _machine(self, limits: ProgramLimits) -> Any:
+        """A new machine. A request cannot be called off, and each costs; where nobody waits, it is undone."""
+        making = asyncio.ensure_future(
+            self._sdk.create(
+                self._template,
+                timeout=math.ceil(limits.wall_s) + SPARE_S,
+                allow_internet_access=False,
+                api_key=self._key,
+                **self._options,
+            )
+        )
+        try:
+            return await asyncio.shield(making)
+        except asyncio.CancelledError:
+            with suppress(Exception):  # then there is no machine, or the service ends it by itself
+                await (await making).kill()
+            raise
 
 
 def _command(limits: ProgramLimits) -> str:
