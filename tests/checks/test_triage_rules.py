@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from suture.checks.triage.contradictions import contradictions_of
+from suture.checks.triage.contradictions import contradictions_of, examples_of
 from suture.checks.triage.pollution import shared_state_written_by
 from suture.checks.triage.surroundings import fault_of_surroundings
 
@@ -89,7 +89,7 @@ def area(w, h=1):
 )
 def test_what_a_test_wants_is_held_against_the_docstring(body: str, tested: str | None) -> None:
     files = {"shapes.py": AREA, "test_shapes.py": f"def test_area():\n    {body}\n".encode()}
-    found = contradictions_of("test_shapes.py::test_area", files)
+    found = contradictions_of("test_shapes.py::test_area", files, examples_of(files))
     assert [one.tested for one in found] == ([tested] if tested else [])
     if found:
         assert (found[0].call, found[0].documented, found[0].file) == ("area(2, 3)", "6", "shapes.py")
@@ -97,7 +97,7 @@ def test_what_a_test_wants_is_held_against_the_docstring(body: str, tested: str 
 
 def test_a_name_that_is_defined_twice_contradicts_nothing() -> None:
     files = {"a.py": AREA, "b.py": AREA, "test_a.py": b"def test_a():\n    assert area(2, 3) == 5\n"}
-    assert contradictions_of("test_a.py::test_a", files) == ()
+    assert contradictions_of("test_a.py::test_a", files, examples_of(files)) == ()
 
 
 @pytest.mark.parametrize(

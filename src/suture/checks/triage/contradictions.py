@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from suture.checks.parsing import PARSE_FAULTS, parsed
 from suture.workspace import is_test_file
 
-__all__ = ["Contradiction", "contradictions_of"]
+__all__ = ["Contradiction", "Example", "contradictions_of", "examples_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,26 +27,53 @@ class Contradiction:
         return f"it wants {self.call} to be {self.tested}, but {told}"
 
 
-def contradictions_of(test: str, files: Mapping[str, bytes]) -> tuple[Contradiction, ...]:
-    """Where one test disagrees with the docstrings of the project's code.
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """What a docstring shows of a call, and where."""
 
-    Only calls with literal arguments are compared, of functions that the project defines once.
+    shown: str
+    file: str
+
+
+def examples_of(files: Mapping[str, bytes]) -> dict[str, Example]:
+    """Call -> what the project's docstrings show of it: literal arguments, functions defined once.
+
+    Args:
+        files: The project.
+    """
+    code = {path: text for path, text in files.items() if path.endswith(".py") and not is_test_file(path)}
+    found: dict[str, Example] = {}
+    for path, content in code.items():
+        tree = parsed(content) if b">>>" in content else None
+        for node in ast.walk(tree) if tree else ():
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                found |= {call: Example(shown=shown, file=path) for call, shown in _shown_in(node)}
+    once = {call: _definitions(call.partition("(")[0], code) == 1 for call in found}
+    return {call: example for call, example in found.items() if once[call]}
+
+
+def _definitions(name: str, code: Mapping[str, bytes]) -> int:
+    return sum(content.count(f"def {name}(".encode()) for content in code.values())
+
+
+def contradictions_of(
+    test: str, files: Mapping[str, bytes], documented: Mapping[str, Example]
+) -> tuple[Contradiction, ...]:
+    """Where one test disagrees with the docstrings of the project's code.
 
     Args:
         test: The test's id, `path::name` or `path::Class::name`.
         files: The project.
+        documented: Its `examples_of`.
     """
     path, _, name = test.partition("::")
-    tree = parsed(files.get(path, b""))
+    tree = parsed(files.get(path, b"")) if documented else None
     if tree is None or not name:
         return ()
-    wanted = dict(_claims_of(tree, name.partition("[")[0].split("::")[-1]))
-    if not wanted:
-        return ()
     return tuple(
-        Contradiction(call=call, tested=wanted[call], documented=shown, file=file)
-        for call, shown, file in _examples(files)
-        if call in wanted and _differ(wanted[call], shown)
+        Contradiction(call=call, tested=tested, documented=documented[call].shown, file=documented[call].file)
+        for call, tested in _claims_of(tree, name.partition("[")[0].split("::")[-1])
+        if call in documented and _differ(tested, documented[call].shown)
     )
 
 
@@ -64,22 +91,6 @@ def _claims_of(tree: ast.Module, name: str) -> Iterator[tuple[str, str]]:
             for call, value in ((left, right), (right, left)):
                 if (plain := _plain_call(call)) and _is_literal(value):
                     yield plain, ast.unparse(value)
-
-
-def _examples(files: Mapping[str, bytes]) -> Iterator[tuple[str, str, str]]:
-    """The docstring examples of the project's code: the call, what it shows, and the file."""
-    homes: dict[str, int] = {}
-    found: list[tuple[str, str, str]] = []
-    for path, content in files.items():
-        tree = parsed(content) if path.endswith(".py") and not is_test_file(path) else None
-        for node in ast.walk(tree) if tree else ():
-            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                continue
-            homes[node.name] = homes.get(node.name, 0) + 1
-            found += [(call, shown, path) for call, shown in _shown_in(node)]
-    for call, shown, path in found:
-        if homes[call.partition("(")[0]] == 1:
-            yield call, shown, path
 
 
 def _shown_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, str]]:

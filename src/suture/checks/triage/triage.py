@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from suture.checks.parsing import parsed
 from suture.checks.suite import Suite
-from suture.checks.triage.contradictions import contradictions_of
+from suture.checks.triage.contradictions import Example, contradictions_of, examples_of
 from suture.checks.triage.other_languages import fault_in_line, printed_errors
 from suture.checks.triage.pollution import shared_state_written_by
 from suture.checks.triage.reruns import Reruns
@@ -89,9 +89,13 @@ async def triage(suite: Suite, base: Verdict) -> Triage:
     failing = [o for o in base.outcomes if o.check_id in base.failed]
     if suite.command is None or not failing:
         return Triage(others=tuple(o.check_id for o in failing))
+    files = suite.task.files
+    code = [text_of(c) for p, c in files.items() if p.endswith(".py") and not is_test_file(p)]
+    documented = examples_of(files)
     found: dict[str, NotCode] = {}
     for outcome in failing:
-        apart = _from_surroundings(outcome, base, suite) or _from_docstrings(outcome, suite)
+        apart = _from_surroundings(outcome, base, suite, code)
+        apart = apart or _from_docstrings(outcome, suite, documented)
         if apart is not None:
             found[apart.test] = apart
     uncertain = [o.check_id for o in failing if o.check_id not in found and _may_differ(o)]
@@ -108,9 +112,10 @@ def _may_differ(outcome: CheckOutcome) -> bool:
     return outcome.status in ("failed", "error") and not raised.startswith(CODE_FAULTS)
 
 
-def _from_surroundings(outcome: CheckOutcome, base: Verdict, suite: Suite) -> NotCode | None:
+def _from_surroundings(
+    outcome: CheckOutcome, base: Verdict, suite: Suite, code: Sequence[str]
+) -> NotCode | None:
     files = suite.task.files
-    code = [text_of(c) for p, c in files.items() if p.endswith(".py") and not is_test_file(p)]
     raised = [outcome.counterexample.exception] if outcome.counterexample else []
     if suite.task.language != "python":
         lines = printed_errors(base.output, suite.task.language)
@@ -133,8 +138,10 @@ def _is_error(line: str) -> bool:
     return kind.isidentifier() and kind.endswith(("Error", "Exception"))
 
 
-def _from_docstrings(outcome: CheckOutcome, suite: Suite) -> NotCode | None:
-    found = contradictions_of(outcome.check_id, suite.task.files)
+def _from_docstrings(
+    outcome: CheckOutcome, suite: Suite, documented: Mapping[str, Example]
+) -> NotCode | None:
+    found = contradictions_of(outcome.check_id, suite.task.files, documented)
     if not found:
         return None
     advice = "one of the two is wrong: mend the test, or the docstring"
