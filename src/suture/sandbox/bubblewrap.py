@@ -73,9 +73,8 @@ class BubblewrapSandbox(ProgramSandbox):
         self._reason = "" if mode == "auto" else "it was asked for"
         self._choosing = asyncio.Lock()
 
-    async def close(self) -> None:
-        """Kill everything that still runs; safe to call twice."""
-        await super().close()
+    async def release(self) -> None:
+        """See `ProgramSandbox.release`."""
         await self._walls.close()
         await self._groups.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from suture.errors import SandboxBroken
 from suture.sandbox.channel import FrameChannel
@@ -24,6 +24,7 @@ class ProgramSandbox(ABC):
 
     def __init__(self) -> None:
         self._programs: set[Program] = set()
+        self._starting: set[asyncio.Task[Program]] = set()
 
     @abstractmethod
     def begin(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
@@ -67,23 +68,50 @@ class ProgramSandbox(ABC):
             yield FrameChannel(program)
 
     async def close(self) -> None:
-        """Kill everything that still runs; safe to call twice."""
+        """Kill everything that runs or is being started; safe to call twice.
+
+        A run that was being started raises `SandboxBroken`.
+        """
+        starting = tuple(self._starting)
+        for task in starting:
+            task.cancel()
+        if starting:
+            await asyncio.wait(starting)
         for program in tuple(self._programs):
             await program.end()
+        await self.release()
+
+    async def release(self) -> None:  # noqa: B027 - not every backend keeps something
+        """Let go of what runs are made with; nothing is being started. Safe to call twice."""
 
     @asynccontextmanager
     async def _started(self, request: RunRequest) -> AsyncIterator[Program]:
         plain_request(request)
+        async with AsyncExitStack() as held:
+            starting = asyncio.create_task(self._start(request, held))
+            self._starting.add(starting)
+            try:
+                await asyncio.wait([starting])
+            finally:
+                if starting.cancel():
+                    await asyncio.wait([starting])
+                self._starting.discard(starting)
+            if starting.cancelled():
+                raise SandboxBroken(f"{self.name} was closed")
+            yield starting.result()
+
+    async def _start(self, request: RunRequest, held: AsyncExitStack) -> Program:
         try:
-            async with self.begin(request) as running:
-                program = await Program.start(request, running, self._programs)
-                try:
-                    yield program
-                finally:
-                    self._programs.discard(program)
-                    await program.end()
+            running = await held.enter_async_context(self.begin(request))
+            program = await Program.start(request, running, self._programs)
         except WallNotBuilt as fault:
             raise SandboxBroken(f"{self.name} could not build the wall: {fault}") from fault
+        held.push_async_callback(self._end, program)
+        return program
+
+    async def _end(self, program: Program) -> None:
+        self._programs.discard(program)
+        await program.end()
 
 
 async def trial(started: AbstractAsyncContextManager[Running], request: RunRequest) -> str:

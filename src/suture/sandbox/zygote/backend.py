@@ -92,7 +92,7 @@ class ZygoteSandbox(ProgramSandbox):
                     await self.prepare()
                     await self._try()
                 except BaseException:
-                    await self.close()
+                    await self.release()
                     raise
                 self._chosen = True
 
@@ -111,9 +111,8 @@ class ZygoteSandbox(ProgramSandbox):
         if complaint:
             raise SandboxUnavailable(f"no {self.name} works here: {complaint}", remedy=self.remedy())
 
-    async def close(self) -> None:
+    async def release(self) -> None:
         """End every zygote and its place; safe to call twice."""
-        await super().close()
         await self._zygotes.close()
 
     @asynccontextmanager

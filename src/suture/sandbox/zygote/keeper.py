@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
 
-from suture.errors import SandboxError
+from suture.errors import SandboxBroken, SandboxError
 from suture.sandbox.launch import WallNotBuilt
 from suture.sandbox.zygote.process import Zygote
 
@@ -46,8 +46,10 @@ class ZygoteKeeper:
             start: Starts such a one.
             dear: Whether that takes so long that it is worth waiting for one that is at work.
             ahead: Whether to start the next one now, because this one is for one run only.
+
+        Raises:
+            SandboxBroken: The keeper was closed meanwhile.
         """
-        self._closed = False
         zygote = self._take(key) or (await self._wait(key) if dear and not ahead else None)
         if zygote is None:
             zygote = await self._start(key, start)
@@ -70,14 +72,20 @@ class ZygoteKeeper:
         began_s = time.monotonic()
         self._starting[key] += 1
         try:
-            return await start()
+            zygote = await start()
         finally:
             self._start_s[key] = time.monotonic() - began_s
             self._starting[key] -= 1
             self._tell()
+        if self._closed:
+            await zygote.end()
+            raise SandboxBroken("the keeper of zygotes was closed")
+        return zygote
 
     def _start_ahead(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> None:
         """Have as many ready as are at work now, so that as many can be served at once next time."""
+        if self._closed:
+            return
         ready = self._starting[key] + sum(entry[0] == key for entry in self._idle)
         if ready < min(self._at_work[key], MOST_IDLE):
             task = asyncio.create_task(self._add(key, start))
@@ -126,7 +134,7 @@ class ZygoteKeeper:
             await zygote.end()
 
     async def close(self) -> None:
-        """End all that are idle; those at work end with their run. Safe to call twice."""
+        """End all that are idle, for good; those at work end with their run. Safe to call twice."""
         self._closed = True
         for task in tuple(self._adding):
             task.cancel()

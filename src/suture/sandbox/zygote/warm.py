@@ -60,7 +60,8 @@ class WarmRuns:
 
     async def close(self) -> None:
         """End what waits; safe to call twice."""
-        await self._zygotes.close()
+        closing, self._zygotes = self._zygotes, ZygoteKeeper()  # for those who run something after all
+        await closing.close()
 
     @asynccontextmanager
     async def begin(
@@ -91,13 +92,14 @@ class WarmRuns:
             key = tuple((mount, status.st_dev, status.st_ino) for mount, status in facts)
         except OSError as fault:
             raise WallNotBuilt(str(fault)) from fault
+        zygotes = self._zygotes
         for kind in self._kinds(request):
             packed = pack_for_zygote(request, forked=bool(kind.preload))
             async with AsyncExitStack() as held:
                 fresh = partial(start, mounts, kind)
                 try:
                     zygote = await held.enter_async_context(
-                        self._zygotes.lease((place, key, kind), fresh, dear=bool(kind.preload), ahead=ahead)
+                        zygotes.lease((place, key, kind), fresh, dear=bool(kind.preload), ahead=ahead)
                     )
                 except (WallNotBuilt, SandboxBroken):
                     if not kind.preload:

@@ -1,0 +1,58 @@
+"""Closing ends also what is only being started."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+import pytest
+
+from suture.errors import SandboxBroken
+from suture.sandbox import BubblewrapSandbox, RunRequest
+from suture.sandbox.zygote import Zygote, ZygoteKeeper
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.02])
+async def test_a_program_that_is_being_started_does_not_run_on(
+    sandbox: BubblewrapSandbox, delay_s: float
+) -> None:
+    await sandbox.release()  # no zygote waits, so one must be started
+    task = asyncio.create_task(sandbox.run(RunRequest(python="import time; time.sleep(600)")))
+    await asyncio.sleep(delay_s)
+    async with asyncio.timeout(30):
+        await sandbox.close()
+        with pytest.raises(SandboxBroken):
+            await task
+    assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
+
+
+class Slow:
+    usable = True
+    ended = False
+
+    async def end(self) -> None:
+        self.ended = True
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+async def test_a_closed_keeper_keeps_nothing(ahead: bool) -> None:
+    keeper, go = ZygoteKeeper(), asyncio.Event()
+    made: list[Slow] = []
+
+    async def start() -> Zygote:
+        await go.wait()
+        made.append(Slow())
+        return cast("Zygote", made[-1])
+
+    async def lease() -> None:
+        async with keeper.lease("key", start, ahead=ahead):
+            pytest.fail("it was leased")
+
+    task = asyncio.create_task(lease())
+    await asyncio.sleep(0)
+    await keeper.close()
+    go.set()
+    with pytest.raises(SandboxBroken, match="closed"):
+        await task
+    await asyncio.sleep(0)
+    assert [zygote.ended for zygote in made] == [True]
