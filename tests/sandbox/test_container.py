@@ -67,7 +67,7 @@ async def test_it_says_what_it_is(box: ContainerSandbox, request: pytest.Fixture
         "user_kernel" if kind == "gvisor" else "container",
         "warm" if kind == "warm" else "spare",
     )
-    assert "Podman" in found.identity
+    assert all(word in found.identity for word in ("Podman", "unix://", "sha256:", "seccomp"))
 
 
 async def test_programs_and_code(box: ContainerSandbox) -> None:

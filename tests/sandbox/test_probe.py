@@ -186,6 +186,11 @@ async def test_no_wall_at_all_is_found_out_in_every_way() -> None:
     assert "CANARY_OF_SUTURE" not in os.environ
 
 
+async def test_a_wall_that_claims_another_kernel_must_have_one() -> None:
+    assert "kernel of the host" in (await probe(NoWall, "user_kernel")).holes
+    assert "kernel of the host" not in (await probe(NoWall, "namespace")).holes
+
+
 async def test_a_wall_that_cannot_run_a_canary_has_no_level() -> None:
     class Mute(NoWall):
         @asynccontextmanager

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["hold", "lurk", "swell"]
+__all__ = ["hold", "kernel", "lurk", "swell"]
 
 AF_VSOCK = 40
 NEW_USER_NAMESPACE = 0x10000000
@@ -30,7 +30,8 @@ def lurk(words: dict[str, Any]) -> None:
     """Try to get out, tell, and wait to be looked at from outside; leave a child behind at the end.
 
     Args:
-        words: What the host has laid out: `mark`, `secret`, `files`, `folders`, `addresses`, `abstract`.
+        words: What the host has laid out: `mark`, `secret`, `files`, `folders`, `addresses`, `abstract`,
+            `kernel`.
     """
     with suppress(OSError), open("/proc/self/comm", "w") as file:  # noqa: PTH123 - gVisor refuses; the host finds others by it
         file.write(words["mark"])
@@ -138,6 +139,25 @@ def make_namespace(_: dict[str, Any]) -> str:
     return "made" if os.waitpid(pid, 0)[1] == 0 else ""
 
 
+def kernel() -> list[str]:
+    """What tells this start of a kernel from others: its boot id, where it shows one, and its version."""
+    told = []
+    for path in ("/proc/sys/kernel/random/boot_id", "/proc/version"):
+        try:
+            with open(path) as file:  # noqa: PTH123
+                told.append(file.read().strip())
+        except OSError:
+            told.append("")
+    return told
+
+
+def meet_kernel(words: dict[str, Any]) -> str:
+    """Meet the host's own kernel."""
+    (boot, version), (host_boot, host_version) = kernel(), words["kernel"]
+    same = boot == host_boot if boot and host_boot else version == host_version
+    return version or "it tells nothing of itself" if same else ""
+
+
 ATTACKS: dict[str, Callable[[dict[str, Any]], str]] = {
     "files of the host": read_files,
     "environment of the host": read_environments,
@@ -147,6 +167,7 @@ ATTACKS: dict[str, Callable[[dict[str, Any]], str]] = {
     "vsock": open_vsock,
     "settings of the kernel": open_kernel_settings,
     "namespaces": make_namespace,
+    "kernel of the host": meet_kernel,
 }
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from suture.errors import SandboxBroken
+from suture.sandbox.canary import kernel
 from suture.sandbox.contract import IsolationLevel, ProgramLimits, RunRequest, Sandbox
 
 __all__ = ["ProbeReport", "probe"]
@@ -42,6 +43,8 @@ ELSEWHERE: frozenset[IsolationLevel] = frozenset({"wasm", "user_kernel", "vm"})
 """Levels at which a program meets another kernel than the host's, or none."""
 ON_THE_HOSTS_KERNEL = frozenset({"vsock", "settings of the kernel", "namespaces", "root"})
 """Attacks that mean nothing where the kernel is not the host's."""
+SAME_KERNEL = "kernel of the host"
+"""A hole in a wall that claims another kernel, and in no other; a runtime's name proves nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +91,9 @@ async def probe(
             holes, limits = {"canaries": str(fault)}, frozenset()
         finally:
             await sandbox.close()
-    if level in ELSEWHERE:
+    if level not in ELSEWHERE:
+        holes.pop(SAME_KERNEL, None)
+    elif SAME_KERNEL not in holes:
         holes = {name: seen for name, seen in holes.items() if name not in ON_THE_HOSTS_KERNEL}
     return ProbeReport(holes=holes, limits=limits)
 
@@ -115,6 +120,7 @@ async def _bait(folders: Sequence[Path]) -> AsyncIterator[dict[str, Any]]:
         held.callback(os.environ.pop, VARIABLE, None)
         yield {
             "mark": mark,
+            "kernel": kernel(),
             "secret": secret,
             "files": [f"{folder}/secret" for folder in laid],
             "folders": laid,

@@ -34,6 +34,7 @@ class Engine:
         podman: Whether it is Podman, which differs from Docker in a few words.
         version: Its name and version.
         limits_memory: Whether it can limit what a container's memory may be.
+        security: What it guards containers with, such as `rootless` and a profile of system calls.
     """
 
     client: APIClient
@@ -41,6 +42,7 @@ class Engine:
     podman: bool
     version: str
     limits_memory: bool
+    security: tuple[str, ...]
 
     async def ask(self, work: Callable[[APIClient], T]) -> T:
         """Ask the engine for something, in a thread.
@@ -145,4 +147,5 @@ def _describe(client: APIClient, address: str) -> Engine:
         podman="podman" in name.lower(),
         version=f"{name} {version.get('Version', '')}".strip(),
         limits_memory=bool(facts.get("MemoryLimit")),
+        security=tuple(sorted(map(str, facts.get("SecurityOptions") or ()))),
     )

@@ -61,6 +61,7 @@ class ContainerSandbox(ZygoteSandbox):
         self._environ = os.environ if environ is None else environ
         self._engine: Engine | None = None
         self._root = ""
+        self._image_id = ""
 
     async def capabilities(self) -> Capabilities:
         """What this wall means to do here; tried once.
@@ -79,13 +80,16 @@ class ContainerSandbox(ZygoteSandbox):
             mode=self._mode,
             limits=frozenset(set(LIMITS) - missing),
             total_memory="engine" if self._engine.limits_memory else "sampler",
-            identity=f"{self._engine.version}, runtime {self._runtime}, image {self._root}",
+            identity=(
+                f"{self._engine.version} at {self._engine.address}, runtime {self._runtime}, "
+                f"image {self._root} {self._image_id}, guards {' '.join(self._engine.security)}"
+            ),
             reason=self._reason,
         )
 
-    async def close(self) -> None:
+    async def release(self) -> None:
         """Remove every container of this sandbox; safe to call twice."""
-        await super().close()
+        await super().release()
         if self._engine is not None:
             self._engine.client.close()
 
@@ -95,6 +99,8 @@ class ContainerSandbox(ZygoteSandbox):
         try:
             await remove_orphans(engine)
             self._root = await (self._import_nothing(engine) if self._image is None else self._find(engine))
+            facts = await engine.ask(partial(_image_facts, self._root))
+            self._image_id = str(facts.get("Id") or "")
         except SandboxBroken as fault:
             raise SandboxUnavailable(fault.message, remedy="see the engine's own log") from fault
         self._engine = engine
