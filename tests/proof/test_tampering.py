@@ -7,15 +7,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from proof.conftest import CODE, FIXED, NOISY, TESTS, Healed
 from suture.ledger import find_run
+from suture.loop.confidence import confidence_in
 from suture.proof import Finding, read_certificate, verify_certificate
 from suture.proof.certificate import Certificate, CertificateRefused, CertifiedTask, sealed
-from suture.records import content_hash, from_plain, to_plain
+from suture.records import CheckOutcome, Verdict, content_hash, from_plain, to_plain
 from suture.sandbox import (
     BubblewrapSandbox,
     Capabilities,
@@ -25,8 +27,8 @@ from suture.sandbox import (
     Sandbox,
     discover_interpreter,
 )
-from suture.settings import Settings
-from suture.workspace import unified_diff
+from suture.settings import LoopSettings, Settings
+from suture.workspace import apply_diff, unified_diff
 
 ADDS, CHEAPEST, DISCOUNT = (f"tests/test_prices.py::test_{name}" for name in ("adds", "cheapest", "discount"))
 FILE, TEST_FILE = "shop/prices.py", "tests/test_prices.py"
@@ -43,6 +45,9 @@ FOREIGN: tuple[dict[str, bytes], ...] = (
     {"a.py": b"x = 1\n"},
     {**BASE, FILE: NOISY.encode()},
     {**BASE, "conftest.py": b"x = 1\n"},
+    {**BASE, "tests/test_more.py": b"def test_more():\n    assert False\n"},
+    {**BASE, "shop/shadow.py": b""},
+    {**BASE, "pytest.ini": b"[pytest]\n"},
 )
 
 Plain = dict[str, Any]
@@ -84,6 +89,18 @@ def flip(said: Plain) -> None:
     run["killed"] = not run["killed"]
 
 
+def mutants_of_ones_own(said: Plain) -> None:
+    """Mutants that no test can miss, called those of another version, and what they would be worth."""
+    after = apply_diff(BASE, said["diff"])
+    for number, run in enumerate(said["mutation"]["mutants"]):
+        broken = {FILE: f"raise SystemExit({number})\n".encode()}
+        run.update(diff=unified_diff({FILE: after[FILE]}, broken), killed=True)
+    said["claims"]["suture"] = "999.0"
+    passed = tuple(CheckOutcome(check_id=key, status="passed", evidence="nonce") for key in said["after"])
+    verdict = Verdict(candidate="", outcomes=passed, evidence="nonce")
+    said["confidence"] = confidence_in(verdict, Settings().loop.trust_threshold, mutation_score=1.0)
+
+
 TAMPERINGS: dict[str, tuple[str, Tampering]] = {
     "another diff": ("diff", lambda s: s.update(diff=s["diff"].replace("min(", "sum("))),
     "no diff": ("diff", lambda s: s.update(diff="", result={})),
@@ -105,7 +122,7 @@ TAMPERINGS: dict[str, tuple[str, Tampering]] = {
     "another hash of the code": ("project", lambda s: other_project(s, FILE, "0" * 64)),
     "another hash of the tests": ("project", lambda s: other_project(s, TEST_FILE, "0" * 64)),
     "a file that is not there": ("project", lambda s: other_project(s, "shop/secret.py", "0" * 64)),
-    "without the tests": ("checks", lambda s: other_project(s, TEST_FILE, None)),
+    "without the tests": ("project", lambda s: other_project(s, TEST_FILE, None)),
     "another hash of the project": ("project", lambda s: s.update(project_hash="0" * 64)),
     "swapped ids before": (
         "before",
@@ -141,7 +158,11 @@ TAMPERINGS: dict[str, tuple[str, Tampering]] = {
     "another number of mutants": ("mutation", lambda s: s["mutation"].update(generated=1)),
     "another mutant": ("mutation", lambda s: s["mutation"]["mutants"][0].update(diff="")),
     "more confidence": ("confidence", lambda s: s.update(confidence=0.99)),
-    "agreement that nobody measured": ("confidence", lambda s: s["claims"].update(agreement=1.0)),
+    "agreement that nobody measured": (
+        "confidence",
+        lambda s: (s["claims"].update(agreement=1.0), s.update(confidence=1 - 0.75 * (1 - s["confidence"]))),
+    ),
+    "mutants of one's own": ("mutation", mutants_of_ones_own),
 }
 
 
@@ -203,7 +224,14 @@ async def test_every_tampering_is_rejected_for_what_it_is(
     for files in FOREIGN:
         (last,) = await replayed(certificate, files, wall, settings)
         assert (last.ok, last.name) == (False, "project")
-    assert all(finding.ok for finding in await replayed(certificate, BASE, wall, settings))
+    claims = replace(certificate.claims, agreement=1.0, suture="999.0")
+    claimed = sealed(replace(certificate, claims=claims))
+    for said in (certificate, claimed):
+        found = await replayed(said, {**BASE, "README.md": b"new\n"}, wall, settings)
+        assert found == accepted  # claims decide nothing
+    careful = settings.model_copy(update={"loop": LoopSettings(abstain_below=0.99)})
+    last = (await replayed(certificate, BASE, wall, careful))[-1]
+    assert (last.ok, last.name) == (False, "confidence")
 
 
 def files_that_are_no_certificates(plain: Plain) -> Iterator[bytes]:

@@ -264,7 +264,7 @@ async def _mutation(
     _require(
         is_drawn,
         "mutation",
-        f"the mutants are not those that must be tried first (it says: by Suture {certificate.claims.suture})",
+        f"the mutants are not those that come first (said to be of Suture {certificate.claims.suture})",
     )
     _require(all(run.path in candidate.files for run in drawn), "mutation", "a mutant is of another file")
     quick = await impatient(suite, verdict)
