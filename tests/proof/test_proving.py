@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
-from proof.conftest import CODE, FIXED, Healed
-from suture.api import verify
-from suture.errors import UsageError
+from proof.conftest import CODE, COMMAND, FIXED, NOISY, Healed
+from suture.api import heal, verify
+from suture.errors import Cancelled, UsageError
 from suture.ledger import find_run, read_ledger
 from suture.proof import Certificate, Finding, read_certificate
-from suture.sandbox import BubblewrapSandbox
+from suture.records import Result, from_plain
+from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.settings import LoopSettings, ProofSettings, Settings
+from suture.testing import ScriptedModel
 
 
 def certificate_of(run_id: str, settings: Settings) -> Certificate:
@@ -63,6 +67,10 @@ async def test_a_healed_project_has_a_small_diff_and_a_certificate_that_replays(
         await findings(stranger, settings, sandbox)
     (project / "README.md").write_text("new since then\n")
     assert all(f.ok for f in await findings(stranger, settings, sandbox, project))
+    (project / "tests" / "test_more.py").write_text("def test_more():\n    assert False\n")
+    (last,) = await findings(stranger, settings, sandbox, project)
+    assert (last.ok, last.detail) == (False, "not proved for 1 files more: tests/test_more.py")
+    (project / "tests" / "test_more.py").unlink()
     (project / "shop" / "prices.py").write_text(FIXED)  # the change is in it already
     assert all(f.ok for f in await findings(stranger, settings, sandbox, project))
     (project / "shop" / "prices.py").write_text(CODE + "\n# edited\n")
@@ -101,7 +109,7 @@ async def test_a_command_that_is_no_pytest_is_certified_by_its_exit_status(
 
 
 async def test_weak_evidence_abstains_and_nothing_is_applied(
-    healed: Healed, settings: Settings, project: Path
+    healed: Healed, settings: Settings, project: Path, sandbox: BubblewrapSandbox
 ) -> None:
     strict = settings.model_copy(update={"loop": LoopSettings(abstain_below=0.99)})
     result = await healed(using=strict, apply=True)
@@ -110,6 +118,8 @@ async def test_weak_evidence_abstains_and_nothing_is_applied(
     assert result.verdict is not None
     assert result.verdict.all_passed
     assert (project / "shop" / "prices.py").read_text() == CODE
+    with pytest.raises(UsageError, match="has no certificate"):
+        await findings(result.run_id, settings, sandbox)
 
 
 async def test_only_what_was_named_may_change(healed: Healed, project: Path) -> None:
@@ -129,3 +139,64 @@ async def test_the_ledger_tells_of_the_certificate_before_the_end(healed: Healed
     assert kinds.index("certificate.written") < kinds.index("run.finished")
     told = next(event.data for event in events if event.kind == "certificate.written")
     assert (told["edits"], told["statements"], told["covered"]) == (2, 2, 2)
+
+
+class WaitingSandbox:
+    """A real wall, but for code that is neither the project's nor the model's: that never ends."""
+
+    name = "waiting"
+
+    def __init__(self, wall: BubblewrapSandbox) -> None:
+        self._wall = wall
+        self.waits = asyncio.Event()
+
+    async def run(self, request: RunRequest) -> RunResult:
+        code = request.files.get("shop/prices.py")
+        if code is not None and code not in (CODE.encode(), NOISY.encode()):
+            self.waits.set()
+            await asyncio.Event().wait()
+        return await self._wall.run(request)
+
+    def open(self, request: RunRequest) -> AbstractAsyncContextManager[Channel]:
+        return self._wall.open(request)
+
+    async def capabilities(self) -> Capabilities:
+        return await self._wall.capabilities()
+
+    async def close(self) -> None:
+        await self._wall.close()
+
+
+async def test_no_run_of_the_proof_outlives_its_time(
+    project: Path, settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    short = settings.model_copy(update={"proof": ProofSettings(seconds=15)})
+    wall = WaitingSandbox(sandbox)
+    model = ScriptedModel([f"### shop/prices.py\n```python\n{NOISY}\n```"])
+    result = await heal(project, test=COMMAND, settings=short, model=model, sandbox=wall)
+    assert wall.waits.is_set()
+    assert (result.outcome, dict(result.candidate.files if result.candidate else {})) == (
+        "healed",
+        {"shop/prices.py": NOISY},
+    )
+    assert not certificate_of(result.run_id, settings).claims.minimal.is_minimal
+
+
+async def test_a_run_that_is_stopped_while_it_is_proved_is_cancelled(
+    project: Path, settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    wall = WaitingSandbox(sandbox)
+    model = ScriptedModel([f"### shop/prices.py\n```python\n{NOISY}\n```"])
+    run = asyncio.create_task(
+        heal(project, test=COMMAND, settings=settings, model=model, sandbox=wall, apply=True)
+    )
+    await wall.waits.wait()
+    run.cancel()
+    with pytest.raises(Cancelled):
+        await run
+    folder = find_run(settings.paths.home, "last")
+    event = read_ledger(folder.ledger_path).events[-1]
+    result = from_plain(Result, folder.get_json(event.data["result"]))
+    assert (event.kind, result.outcome) == ("run.finished", "cancelled")
+    assert dict(result.candidate.files if result.candidate else {}) == {"shop/prices.py": NOISY}
+    assert (project / "shop" / "prices.py").read_text() == CODE

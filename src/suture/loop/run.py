@@ -80,12 +80,17 @@ async def resume_task(
 
 
 async def _to_the_end(context: RunContext, graph: Compiled, state: LoopState | None) -> Result:
-    ledger, folder, config = context.ledger, context.folder, _config(context)
+    try:
+        return await _worked_off(context, graph, state)
+    except asyncio.CancelledError:
+        await _end(context, graph, _config(context), "cancelled", "stopped by the user")
+        raise Cancelled("stopped", remedy=f"see `suture show {context.folder.id}`") from None
+
+
+async def _worked_off(context: RunContext, graph: Compiled, state: LoopState | None) -> Result:
+    ledger, config = context.ledger, _config(context)
     try:
         await graph.ainvoke(state, config, context=context, durability="sync")
-    except asyncio.CancelledError:
-        await _end(context, graph, config, "cancelled", "stopped by the user")
-        raise Cancelled("stopped", remedy=f"see `suture show {folder.id}`") from None
     except BudgetExceeded as fault:
         return await _end(context, graph, config, "budget_exhausted", str(fault))
     except StorageError:
@@ -114,7 +119,7 @@ async def _end(
     state = with_judged_candidates(state, context)
     best = best_of([context.tried(entry) for entry in state["tried"]])
     proven = None
-    if best is not None and best.solved and best.origin != "user":
+    if outcome != "cancelled" and best is not None and best.solved and best.origin != "user":
         if outcome == "budget_exhausted":
             proven = await prove_best(state, context)
         outcome, reason = "healed", f"every trusted check passes ({reason})"

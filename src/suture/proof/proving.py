@@ -49,12 +49,15 @@ MOST_TOLD = 20
 """Findings that the ledger's event names."""
 
 MeasureT = TypeVar("MeasureT")
+OtherwiseT = TypeVar("OtherwiseT")
 
 
 async def prove(
     context: RunContext, candidate: Candidate, verdict: Verdict, before: Verdict | None
 ) -> Proven:
     """Prove a candidate that passes every check that decides; the certificate goes into the run folder.
+
+    There is none where the confidence is less than `loop.abstain_below`: that is no healed result.
 
     Args:
         context: The run; no model is asked.
@@ -87,8 +90,11 @@ async def prove(
     )
     mutation = await clock.within(guard, Mutation(unmeasured=NO_TIME))
     threshold = context.settings.loop.trust_threshold
+    proved = confidence_in(verdict, threshold, mutation_score=mutation.score)
     agreement = context.agreement_on(candidate.hash)
     confidence = confidence_in(verdict, threshold, mutation_score=mutation.score, agreement=agreement)
+    if min(proved, confidence) < context.settings.loop.abstain_below:
+        return Proven(candidate=candidate, verdict=verdict, confidence=min(proved, confidence))
     certificate = sealed(
         Certificate(
             task=certified_task(suite),
@@ -103,7 +109,7 @@ async def prove(
             newly_failing=new_failures(before, verdict),
             coverage=coverage,
             mutation=mutation,
-            confidence=confidence,
+            confidence=proved,
             claims=_claims(context, candidate, minimal, lint),
         )
     )
@@ -149,12 +155,15 @@ class _Clock:
     def left_s(self) -> float:
         return max(0.0, self._end_s - time.monotonic())
 
-    async def within(self, measure: Callable[[], Awaitable[MeasureT]], otherwise: MeasureT) -> MeasureT:
-        """What is measured, or what to say where the time is up first."""
-        if self.left_s() <= 0:
+    async def within(
+        self, measure: Callable[[], Awaitable[MeasureT]], otherwise: OtherwiseT, *, spare_s: float = 0.0
+    ) -> MeasureT | OtherwiseT:
+        """What is measured, or what to say where the time is up first, but for some seconds to spare."""
+        left_s = self.left_s() - spare_s
+        if left_s <= 0:
             return otherwise
         try:
-            async with asyncio.timeout(self.left_s()) as scope:
+            async with asyncio.timeout(left_s) as scope:
                 return await measure()
         except TimeoutError:
             if not scope.expired():
@@ -176,28 +185,33 @@ async def _smaller(
         _, failed, regressed = tally(found, before, threshold)
         return not failed and not regressed and verdict.passed <= found.passed
 
+    cut = False
+
     async def oracle(files: Mapping[str, str]) -> bool:
-        if clock.left_s() <= 0:
-            return False
-        return passes(await check_candidate(replace(candidate, files=dict(files)), suite))
+        nonlocal cut
+        part = replace(candidate, files=dict(files))
+        # What is found must be judged once more, and there must be time for that too.
+        judged = await clock.within(lambda: check_candidate(part, suite), None, spare_s=2 * verdict.wall_s)
+        cut = cut or judged is None
+        return judged is not None and passes(judged)
 
     found = await minimise(base, changed, oracle, max_runs=context.settings.proof.minimising_runs)
     minimal = Minimality(
         edits_found=found.edits_found,
         edits=found.edits,
         runs=found.runs,
-        is_minimal=found.is_minimal and clock.left_s() > 0,
+        is_minimal=found.is_minimal and not cut,
     )
     if overlay(base, found.files) == laid:
         return candidate, verdict, minimal
     label = f"{candidate.label}, {found.edits} of {found.edits_found} edits".lstrip(", ")
     smaller = Candidate(files=found.files, origin=candidate.origin, parent=candidate.hash, label=label)
     try:
-        again = await judge(smaller, context)
+        again = await clock.within(lambda: judge(smaller, context), None)
     except BudgetExceeded:
-        return candidate, verdict, Minimality()
+        again = None
     # A test that is not always the same may have let too small a change through.
-    return (smaller, again, minimal) if passes(again) else (candidate, verdict, Minimality())
+    return (smaller, again, minimal) if again and passes(again) else (candidate, verdict, Minimality())
 
 
 def _claims(context: RunContext, candidate: Candidate, minimal: Minimality, lint: Lint) -> Claims:
