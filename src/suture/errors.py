@@ -58,6 +58,8 @@ class SutureError(Exception):
 
     exit_code = 6
     """The CLI's exit code when this fault ends a command (see `suture --help`)."""
+    run_id = ""
+    """The run that was healed all the same, where only its hand-over failed."""
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         if not message:

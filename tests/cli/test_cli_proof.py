@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -64,3 +66,33 @@ def test_no_certificate_no_run_no_project(suture: Suture, tmp_path: Path) -> Non
     (tmp_path / "c.json").write_text("{}")
     refused = suture("verify", "c.json")
     assert (refused.returncode, "FALSE" in refused.stdout) == (1, True)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_healed_result_is_told_also_where_it_cannot_be_handed_over(
+    options: tuple[str, ...],
+    suture: Suture,
+    script: Script,
+    broken: Path,
+    mended: str,
+    home: Path,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@example.org\n")
+    for arguments in (("init", "-q"), ("add", "cart.py"), ("commit", "-qm", "without the tests")):
+        git = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+        subprocess.run(["git", *arguments], cwd=broken, env=git, check=True)
+    model = ("--model", script(mended), "--set", "proof.seconds=0")
+    done = suture("heal", str(broken), *TEST, *model, "--commit", *options)
+    (diff,) = home.glob("runs/*/result.diff")
+    run = diff.parent.name
+    assert done.returncode == 2, done.stderr
+    assert f"run {run} is healed and its verified diff is kept: {diff}" in done.stderr
+    if options:
+        said = json.loads(done.stdout)
+        assert (said["run_id"], said["diff"], said["exit_code"]) == (run, diff.read_text(), 2)
+        assert said["error"].startswith("nothing was committed")
+    else:
+        assert done.stdout == diff.read_text()
+        assert f"run: {diff.parent} (suture show {run})" in done.stderr

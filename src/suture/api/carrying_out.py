@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
 from suture.ledger import find_run
 from suture.ledger.follow import Listener, listening
-from suture.loop import Opening, opened, resume_task, run_task
+from suture.loop import Opening, RunContext, opened, resume_task, run_task
 from suture.models import Model, Models, ReplySource, open_models, open_replies
 from suture.models.deferred import open_or_defer
 from suture.models.providers import open_named
@@ -27,6 +28,7 @@ __all__ = ["carry_out", "models_for", "replies_from", "run_sync"]
 
 T = TypeVar("T")
 KEPT = Handover()
+HANDOVER_FAULTS = (UsageError, PrerequisiteError, SandboxError, StorageError)
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -42,8 +44,24 @@ async def carry_out(wanted: Opening, handover: Handover = KEPT, *, on_event: Lis
         about = {"project": str(wanted.project), **wanted.about}
         async with listening(context.ledger.path, on_event):
             result = await go(context, checkpointer, about=about)
-        await hand_over(handover, result, wanted.project, context)
+        try:
+            await hand_over(handover, result, wanted.project, context)
+        except asyncio.CancelledError:
+            raise _kept(Cancelled("stopped"), result, context) from None
+        except HANDOVER_FAULTS as fault:
+            raise _kept(fault, result, context) from fault
     return result
+
+
+def _kept(fault: SutureError, result: Result, context: RunContext) -> SutureError:
+    """The same fault, naming the healed result that it leaves in the run folder."""
+    where = context.folder.path / "result.diff"
+    named = type(fault)(
+        f"{fault.message}; run {result.run_id} is healed and its verified diff is kept: {where}",
+        remedy=fault.remedy,
+    )
+    named.run_id = result.run_id
+    return named
 
 
 def replies_from(replies: str | Path | None, settings: Settings) -> ReplySource | None:

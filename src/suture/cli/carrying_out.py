@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from suture.cli.ending import ending_lines, result_as_json, what_to_print, what_was_applied
+from suture.cli.ending import ending_lines, finished_result, result_as_json, what_to_print, what_was_applied
 from suture.cli.faults import EXIT_CODES
 from suture.cli.progress import Progress
 from suture.cli.terminal import answer, answer_json, note
+from suture.errors import SutureError
 from suture.ledger import find_run
 
 if TYPE_CHECKING:
@@ -60,14 +61,25 @@ def carry_out(
     with Progress(budget) as progress:
         from suture.api import run_sync  # slow to import; the lines above are on the screen by then
 
-        result = run_sync(start(progress))
+        failed = None
+        try:
+            result = run_sync(start(progress))
+        except SutureError as fault:
+            if not fault.run_id:
+                raise
+            failed = fault
+            result = finished_result(find_run(settings.paths.home, fault.run_id))
     folder = find_run(settings.paths.home, result.run_id)
     applied = what_was_applied(folder)
+    exit_code = failed.exit_code if failed else EXIT_CODES[result.outcome]
     if as_json:
-        answer_json(result_as_json(result, folder, applied))
+        error = {"error": str(failed)} if failed else {}
+        answer_json({**result_as_json(result, folder, applied), "exit_code": exit_code, **error})
     elif text := what_to_print(result, kind):
         answer(text, diff=kind == "heal")
     for line in ending_lines(result, settings.budget, folder, project):
         note(line)
-    if EXIT_CODES[result.outcome]:
-        raise typer.Exit(EXIT_CODES[result.outcome])
+    if failed:
+        raise failed
+    if exit_code:
+        raise typer.Exit(exit_code)

@@ -11,10 +11,10 @@ from suture.cli.faults import EXIT_CODES
 from suture.cli.proof_lines import handover_lines, proof_lines
 from suture.cli.telling import EVIDENCE_WORDS, describe_spend, fact_lines
 from suture.ledger import RunFolder, read_ledger
-from suture.records import Result, TaskKind, to_plain
+from suture.records import Result, TaskKind, from_plain, to_plain
 from suture.settings import BudgetSettings
 
-__all__ = ["ending_lines", "result_as_json", "what_to_print", "what_was_applied"]
+__all__ = ["ending_lines", "finished_result", "result_as_json", "what_to_print", "what_was_applied"]
 
 FACTS_SHOWN = 3
 
@@ -26,9 +26,18 @@ def what_to_print(result: Result, kind: TaskKind) -> str:
     return result.diff
 
 
+def finished_result(folder: RunFolder) -> Result:
+    """The result that a run wrote down before its hand-over failed."""
+    events = read_ledger(folder.ledger_path).events
+    blob = next(event.data["result"] for event in reversed(events) if event.kind == "run.finished")
+    return from_plain(Result, folder.get_json(blob))
+
+
 def what_was_applied(folder: RunFolder) -> Mapping[str, Any]:
     """The data of the ledger's `tree.applied` event; empty where the user's tree is as it was."""
     events = read_ledger(folder.ledger_path).events
+    if any(event.kind == "tree.undone" for event in events):
+        return {}
     return next((event.data for event in events if event.kind == "tree.applied"), {})
 
 
@@ -45,6 +54,7 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder, proj
     yield from _changed(result)
     yield from _verified(result)
     yield from _doubt(result, folder)
+    yield from (f"warning: {sign}" for sign in result.warnings)
     yield from proof_lines(folder)
     yield f"spent: {describe_spend(result.spend, budget.model_dump())}"
     handed_over = list(handover_lines(folder))
