@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
-from langchain_core.language_models import FakeListChatModel
+from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from pydantic import SecretStr
 
 from models.openai_stub import OpenAIStub
 from suture.errors import PrerequisiteError, UsageError
-from suture.models import choose_model, detect_models, list_models, open_models
+from suture.models import Model, Models, Role, choose_model, detect_models, list_models, open_models
 from suture.models.stamps import write_stamp
 from suture.settings.schema import KeySettings, ModelSettings, PathSettings, RoleSettings, Settings
 from suture.testing import ScriptedModel
@@ -85,8 +86,20 @@ def roles(model: dict[str, object] | None = None, **named: object) -> Settings:
     )
 
 
+def open_all(settings: Settings, given: BaseChatModel | Model | None = None) -> Models:
+    return open_models(settings, given, in_use=get_args(Role))
+
+
+def test_a_role_that_no_run_uses_needs_no_key_and_no_price() -> None:
+    settings = roles(critic="openai:new", planner="qwen:qwen-plus", escalate="nothing")
+    models = open_models(settings)
+    assert models.unpriced == ()
+    models.require_prices()
+    assert open_models(roles(coder="openai:new")).unpriced == ("openai:new",)
+
+
 def test_one_model_answers_every_role_unless_a_role_has_its_own() -> None:
-    models = open_models(roles(critic="openai:gpt-4o", critic_temperature=0.1, coder_max_tokens=64))
+    models = open_all(roles(critic="openai:gpt-4o", critic_temperature=0.1, coder_max_tokens=64))
     assert models.for_role("coder").model.name == "ollama:common"
     assert models.for_role("planner").model is models.for_role("coder").model
     critic = models.for_role("critic")
@@ -95,31 +108,31 @@ def test_one_model_answers_every_role_unless_a_role_has_its_own() -> None:
 
 
 def test_a_temperature_of_zero_is_one() -> None:
-    assert open_models(roles(coder_temperature=0)).for_role("coder").temperature == 0
+    assert open_all(roles(coder_temperature=0)).for_role("coder").temperature == 0
 
 
 def test_escalating_asks_the_stronger_model_as_the_coder_would() -> None:
-    models = open_models(roles(coder="openai:small", escalate="openai:big", coder_max_tokens=77))
+    models = open_all(roles(coder="openai:small", escalate="openai:big", coder_max_tokens=77))
     escalated = models.for_role("escalate")
     assert (escalated.model.name, escalated.max_tokens) == ("openai:big", 77)
-    assert open_models(roles(coder="openai:small")).for_role("escalate").model.name == "openai:small"
+    assert open_all(roles(coder="openai:small")).for_role("escalate").model.name == "openai:small"
 
 
 def test_fallbacks_stand_behind_every_role_and_nobody_twice() -> None:
-    models = open_models(roles({"fallbacks": ("openai:spare", "ollama:common")}, critic="openai:spare"))
+    models = open_all(roles({"fallbacks": ("openai:spare", "ollama:common")}, critic="openai:spare"))
     assert [m.name for m in models.for_role("coder").chain] == ["ollama:common", "openai:spare"]
     assert [m.name for m in models.for_role("critic").chain] == ["openai:spare", "ollama:common"]
     assert models.for_role("critic").chain[0] is models.for_role("coder").chain[1]
 
 
 def test_without_a_written_fallback_there_is_none() -> None:
-    assert len(open_models(roles()).for_role("coder").chain) == 1
+    assert len(open_all(roles()).for_role("coder").chain) == 1
 
 
 def test_the_address_is_for_models_of_its_provider_alone() -> None:
     settings = roles({"name": "openai:own", "base_url": NOWHERE}, critic="qwen:qwen-plus")
     with pytest.raises(PrerequisiteError, match="QWEN_API_KEY"):
-        open_models(settings)  # the address of another's server is no stand-in for the key
+        open_all(settings)  # the address of another's server is no stand-in for the key
 
 
 def test_a_given_model_of_another_provider_does_not_inherit_the_address() -> None:
@@ -132,28 +145,28 @@ def test_a_given_model_of_another_provider_does_not_inherit_the_address() -> Non
 
 def test_a_role_with_a_model_that_is_not_there_is_said_at_once() -> None:
     with pytest.raises(UsageError, match="'critical' is not of the form"):
-        open_models(roles(critic="critical"))
+        open_all(roles(critic="critical"))
 
 
 async def test_what_was_handed_in_is_not_closed_and_what_was_opened_is() -> None:
     given = ScriptedModel(["one"])
-    models = open_models(roles(), given)
+    models = open_all(roles(), given)
     assert models.for_role("coder").model is given
     await models.close()
     assert (
-        open_models(roles(), FakeListChatModel(responses=["a"]))
+        open_all(roles(), FakeListChatModel(responses=["a"]))
         .for_role("coder")
         .model.name.endswith("FakeListChatModel")
     )
 
 
 def test_models_of_unknown_price_are_listed_once() -> None:
-    models = open_models(roles({"fallbacks": ("openai:new", "openai:gpt-4o")}, critic="openai:new"))
+    models = open_all(roles({"fallbacks": ("openai:new", "openai:gpt-4o")}, critic="openai:new"))
     assert models.unpriced == ("openai:new",)
 
 
 def test_wrapping_wraps_each_model_once() -> None:
-    models = open_models(roles(critic="openai:gpt-4o"))
+    models = open_all(roles(critic="openai:gpt-4o"))
     wrapped = models.wrapped(lambda model: ScriptedModel(["x"], name=f"in:{model.name}"))
     assert wrapped.for_role("coder").model is wrapped.for_role("planner").model
     assert wrapped.for_role("critic").model.name == "in:openai:gpt-4o"

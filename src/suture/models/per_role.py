@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from suture.errors import PrerequisiteError
 from suture.models.detection import with_chosen_model
@@ -20,6 +20,8 @@ __all__ = ["Models", "Role", "RoleModel", "open_model", "open_models"]
 
 Role = Literal["coder", "planner", "tester", "critic", "debugger", "summariser", "escalate"]
 """Who asks. `escalate` is the coder on a hard case, with a stronger model where one is named."""
+ROLES_IN_USE: tuple[Role, ...] = ("coder",)
+"""Those that a run asks today; the settings of the others need no key and no price until one does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,7 @@ class Models:
     """The models of one run.
 
     Args:
-        roles: Every role's model.
+        roles: The model of each role that may ask.
         prices: What they cost.
         opened: The models that `close` closes: not those that were handed in.
         common: The name of the model that speaks for roles without one of their own.
@@ -138,13 +140,15 @@ def open_models(
     given: str | BaseChatModel | Model | None = None,
     *,
     opener: Callable[[Settings, str], Model] = open_named,
+    in_use: Sequence[Role] = ROLES_IN_USE,
 ) -> Models:
-    """Open the model of every role. Nothing is loaded or called yet.
+    """Open the models of the roles that are in use. Nothing is loaded or called yet.
 
     Args:
         settings: `model.*` for all roles, `models.*` for each.
         given: Stands in the place of `model.name`, as for `open_model`.
         opener: Makes a model of its name.
+        in_use: The roles that may ask.
 
     Raises:
         PrerequisiteError: A key, an extra or the weights of a named model are missing.
@@ -163,7 +167,7 @@ def open_models(
 
     fallbacks = tuple(named(name) for name in settings.model.fallbacks)
     roles: dict[Role, RoleModel] = {}
-    for role in get_args(Role):
+    for role in in_use:
         own = getattr(settings.models, role) or (settings.models.coder if role == "escalate" else None)
         first = named(own) if own else common
         drawing: Role = "coder" if role == "escalate" else role

@@ -87,37 +87,37 @@ class RoleSettings(Group):
     coder_max_tokens: int | None = Field(default=None, ge=16)
     """The most tokens of one of its replies."""
     planner: str | None = None
-    """`provider:model` that cuts a task into parts."""
+    """`provider:model` that cuts a task into parts; no effect yet."""
     planner_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature."""
+    """Its sampling temperature; no effect yet."""
     planner_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    """The most tokens of one of its replies; no effect yet."""
     tester: str | None = None
-    """`provider:model` that writes tests."""
+    """`provider:model` that writes tests; no effect yet."""
     tester_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature."""
+    """Its sampling temperature; no effect yet."""
     tester_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    """The most tokens of one of its replies; no effect yet."""
     critic: str | None = None
-    """`provider:model` that reviews a candidate."""
+    """`provider:model` that reviews a candidate; no effect yet."""
     critic_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature."""
+    """Its sampling temperature; no effect yet."""
     critic_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    """The most tokens of one of its replies; no effect yet."""
     debugger: str | None = None
-    """`provider:model` that looks for the cause of a failure."""
+    """`provider:model` that looks for the cause of a failure; no effect yet."""
     debugger_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature."""
+    """Its sampling temperature; no effect yet."""
     debugger_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    """The most tokens of one of its replies; no effect yet."""
     summariser: str | None = None
-    """`provider:model` that draws lessons from what was tried."""
+    """`provider:model` that draws lessons from what was tried; no effect yet."""
     summariser_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature."""
+    """Its sampling temperature; no effect yet."""
     summariser_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    """The most tokens of one of its replies; no effect yet."""
     escalate: str | None = None
-    """`provider:model` that is stronger, for the moves that escalate a hard case."""
+    """`provider:model` that is stronger, for the moves that escalate a hard case; no effect yet."""
 
 
 class KeySettings(Group):
