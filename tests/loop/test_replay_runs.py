@@ -15,7 +15,7 @@ from suture.api import heal, replay, resume, solve
 from suture.errors import ModelTimeout, UsageError
 from suture.ledger import find_run, read_ledger
 from suture.models import Message, Reply, ReplyMissing, Sampling
-from suture.settings import BudgetSettings, KeySettings, PathSettings, RepairSettings, Settings
+from suture.settings import BudgetSettings, KeySettings, PathSettings, ProofSettings, RepairSettings, Settings
 from suture.testing import ScriptedModel
 
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"
@@ -101,7 +101,9 @@ async def test_a_run_healed_by_search_alone_replays(settings: Settings, tmp_path
     (project / "test_code.py").write_text(
         "from code import larger\n\n\ndef test_larger():\n    assert (larger(3, 2), larger(2, 4)) == (3, 4)\n"
     )
-    searching = settings.model_copy(update={"repair": RepairSettings()})
+    searching = settings.model_copy(
+        update={"repair": RepairSettings(candidates=60), "proof": ProofSettings(seconds=0)}
+    )
     first = await heal(project, test="python -m pytest -q", settings=searching, model=Unasked())
     assert (first.outcome, first.spend.model_calls) == ("healed", 0), first.reason
     assert not find_run(settings.paths.home, first.run_id).replies_path.exists()
