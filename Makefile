@@ -18,7 +18,7 @@ $(STAMP): constraints/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: $(STAMP)  ## Heal a broken program and write a function, live, on the embedded model
+demo: $(STAMP)  ## Heal a broken program and write a function, live
 	$(BIN)/suture models pull qwen2.5-coder-1.5b
 	$(BIN)/suture heal examples/broken/ --test "python -m pytest -q"
 	$(BIN)/suture run --example
