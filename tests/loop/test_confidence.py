@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.loop.confidence import confidence_in
+from suture.loop.confidence import confidence_in, confidence_when_warned
 from suture.records import CheckOutcome, CheckStatus, Evidence, Provenance, Verdict
 
 THRESHOLD = 0.9
@@ -85,3 +85,8 @@ def test_unguarded_lines_and_disagreement_lower_it() -> None:
     assert confidence_in(verdict(5), THRESHOLD, mutation_score=0.0) < plain
     assert confidence_in(verdict(5), THRESHOLD, agreement=0.0) < plain
     assert confidence_in(verdict(5), THRESHOLD, mutation_score=1.0) > plain
+
+
+def test_a_warning_adds_doubt() -> None:
+    assert confidence_when_warned(0.8) == 0.7
+    assert confidence_when_warned(0.1) == 0.0

@@ -10,7 +10,7 @@ import math
 
 from suture.records import Evidence, Provenance, Verdict
 
-__all__ = ["confidence_in"]
+__all__ = ["confidence_in", "confidence_when_warned"]
 
 PRIOR_DOUBT = 0.6
 WEIGHTS: dict[Provenance, float] = {
@@ -24,6 +24,8 @@ WEIGHTS: dict[Provenance, float] = {
 """What one passing check counts, by who wrote it; a hidden check counts nothing, for it has no place here."""
 LEAST_DOUBT: dict[Evidence, float] = {"split": 0.02, "nonce": 0.05, "exit_status": 0.25}
 """What each kind of evidence cannot rule out, however many checks pass (see docs/verdicts.md)."""
+WARNED = 1.5
+"""How much more doubt there is about a change that may game the tests."""
 COMMAND_WEIGHT = 3.0
 """A command that is judged by its exit status: more than one test, but nobody knows how many."""
 
@@ -62,3 +64,8 @@ def confidence_in(
     if agreement is not None:
         doubt *= 1.25 - 0.5 * agreement
     return round(1 - min(1.0, max(doubt, LEAST_DOUBT[verdict.evidence])), 4)
+
+
+def confidence_when_warned(confidence: float) -> float:
+    """What is left of a confidence when something about the change is suspicious."""
+    return round(1 - min(1.0, WARNED * (1 - confidence)), 4)

@@ -17,6 +17,7 @@ from suture.records import Candidate, Task, Verdict, from_plain, to_plain
 from suture.roles import PromptBook
 from suture.sandbox import Sandbox
 from suture.settings import Settings
+from suture.workspace import text_of
 
 __all__ = ["RunContext"]
 
@@ -64,6 +65,11 @@ class RunContext:
                 self.task, self.sandbox, self.settings.sandbox, self.interpreter
             )
         return self._suite
+
+    def test_sources(self) -> tuple[str, ...]:
+        """Texts of the project's tests, as far as they are known: the suite says which files hold them."""
+        paths = self._suite.test_files if self._suite is not None else ()
+        return tuple(text_of(self.task.files[path]) for path in paths if path in self.task.files)
 
     def candidate(self, blob: str) -> Candidate:
         """Read a candidate back."""

@@ -295,6 +295,7 @@ class Result:
         diff: Unified diff from the task's files to the candidate's; empty where nothing changed.
         evidence: The kind of evidence of the verdict, where there is one.
         confidence: In [0, 1]; what the evidence is worth, by a heuristic (see docs/proof.md).
+        warnings: Signs that the change games the tests; they lower the confidence and decide nothing.
         spend: What it cost.
     """
 
@@ -307,6 +308,7 @@ class Result:
     diff: str = ""
     evidence: Evidence | None = None
     confidence: float = 0.0
+    warnings: tuple[str, ...] = ()
     spend: Spend = field(default_factory=Spend)
 
     @property

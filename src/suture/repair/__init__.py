@@ -9,6 +9,7 @@ from suture.repair.faults import Fault
 from suture.repair.mutants import mutants
 from suture.repair.ranking import Difference, Repair, rank_repairs
 from suture.repair.search import Findings, SearchLimits, search
+from suture.repair.warnings import literals_of, warnings_about
 
 __all__ = [
     "Difference",
@@ -18,8 +19,10 @@ __all__ = [
     "Mutant",
     "Repair",
     "SearchLimits",
+    "literals_of",
     "mutants",
     "mutated",
     "rank_repairs",
     "search",
+    "warnings_about",
 ]

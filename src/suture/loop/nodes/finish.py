@@ -6,11 +6,12 @@ from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
-from suture.loop.confidence import confidence_in
+from suture.loop.confidence import confidence_in, confidence_when_warned
 from suture.loop.context import RunContext
 from suture.loop.progress import best_of
 from suture.loop.proving import Proven
 from suture.loop.state import LoopState
+from suture.loop.suspicion import suspicious_signs
 from suture.records import Candidate, FaultCause, Outcome, Result, Verdict, to_plain
 from suture.workspace import overlay, unified_diff
 
@@ -48,6 +49,9 @@ def write_result(
     confidence = (
         proven.confidence if proven else confidence_in(verdict, settings.trust_threshold, agreement=agreement)
     )
+    warnings = suspicious_signs(candidate, context) if candidate else ()
+    if warnings:
+        confidence = confidence_when_warned(confidence)
     if outcome == "healed" and confidence < settings.abstain_below:
         outcome = "not_healed"
         reason = f"{reason}, but {confidence:.2f} is too little confidence (loop.abstain_below)"
@@ -63,6 +67,7 @@ def write_result(
         diff=diff,
         evidence=verdict.evidence if verdict and verdict.outcomes else None,
         confidence=confidence,
+        warnings=warnings,
         spend=context.budget.spend(),
     )
     if diff:
@@ -75,6 +80,7 @@ def write_result(
             "reason": reason,
             "best": candidate.hash if candidate else None,
             "confidence": confidence,
+            "warnings": list(warnings),
             "result": blob,
         },
     )
