@@ -14,6 +14,7 @@ from typing import Any, Literal
 from suture.checks.programs import PRIVATE
 from suture.checks.test_command import TestCommand
 from suture.repair.edits import Edit
+from suture.repair.reading import Answered, Collected, Screened, Seen, entries_of
 
 __all__ = ["Call", "Proposal", "Spectrum", "TestRun", "Trial", "compare", "locate", "screen"]
 
@@ -149,20 +150,27 @@ async def locate(
     spectrum: dict[str, Any] = {}
     tests: list[TestRun] = []
     calls: list[Call] = []
-    for entry in await _run(command, job, seconds):
-        calls += [Call(path=c[0], function=c[1], line=c[2], arguments=c[3]) for c in entry["calls"]]
-        lines = {path: frozenset(numbers) for path, numbers in entry["lines"].items()}
-        if "test" not in entry:
-            spectrum = {"imported": lines, "collect_s": entry["seconds"], "errors": entry["errors"]}
-            spectrum["collected"] = tuple(entry["collected"])
+    known = frozenset(files)
+    told: Iterator[Seen | Collected] = entries_of(await _run(command, job, seconds), Seen, Collected)
+    for entry in told:
+        calls += [
+            Call(path=call[0], function=call[1], line=call[2], arguments=call[3])
+            for call in entry.calls
+            if tuple(map(type, call)) == (str, str, int, str) and call[0] in known
+        ]
+        lines = {path: frozenset(numbers) for path, numbers in entry.lines.items() if path in known}
+        if isinstance(entry, Collected):
+            spectrum = {"imported": lines, "collect_s": entry.seconds, "errors": entry.errors}
+            spectrum["collected"] = entry.collected
             continue
+        frames = [frame for frame in entry.frames if tuple(map(type, frame)) == (str, int)]
         tests.append(
             TestRun(
-                id=entry["test"],
-                outcome=entry["outcome"],
-                seconds=entry["seconds"],
+                id=entry.test,
+                outcome=entry.outcome,
+                seconds=entry.seconds,
                 lines=lines,
-                frames=tuple((path, line) for path, line in entry["frames"]),
+                frames=tuple((path, line) for path, line in frames if path in known),
             )
         )
     return Spectrum(tests=tuple(tests), calls=tuple(calls), known=frozenset(failing), **spectrum)
@@ -211,9 +219,16 @@ async def screen(
         ],
     }
     found: dict[int, Trial] = {}
-    for entry in await _run(command, job, seconds):
-        number = entry.pop("mutant")
-        found[number] = Trial(**entry)
+    for entry in entries_of(await _run(command, job, seconds), Screened):
+        if entry.mutant < len(proposals):
+            found[entry.mutant] = Trial(
+                passing=entry.passing,
+                failing=entry.failing,
+                broken=entry.broken,
+                plausible=entry.plausible,
+                unsupported=entry.unsupported,
+                late=entry.late,
+            )
     return found
 
 
@@ -257,23 +272,25 @@ async def compare(
             {"path": p.path, "edits": [[e.start, e.end, e.text] for e in p.edits]} for p in proposals
         ],
     }
-    found = await _run(command, job, seconds)
-    return {entry["mutant"]: [json.loads(answer) for answer in entry["answers"]] for entry in found}
+    answered: dict[int, list[str]] = {}
+    for entry in entries_of(await _run(command, job, seconds), Answered):
+        texts_of_it = [_text(answer) for answer in entry.answers[: len(calls)]]
+        if entry.mutant < len(proposals) and None not in texts_of_it:
+            answered[entry.mutant] = [text for text in texts_of_it if text is not None]
+    return answered
 
 
-async def _run(command: TestCommand, job: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
+async def _run(command: TestCommand, job: dict[str, Any], seconds: float) -> bytes:
     folder = resources.files("suture.repair.inside")
     own = {f"{name}.py": folder.joinpath(f"{name}.py").read_bytes() for name in PARTS}
     own["job.json"] = json.dumps({**job, "seconds": seconds}).encode("ascii")
     result = await command.run_with(PLUGIN, own, wall_s=seconds + 10, collect=(FOUND,))
-    return _entries(result.files.get(f"{PRIVATE}/{FOUND}", b""))
+    return result.files.get(f"{PRIVATE}/{FOUND}", b"")
 
 
-def _entries(content: bytes) -> Iterator[dict[str, Any]]:
-    for line in content.splitlines():
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue  # cut short, or written by the code under test
-        if isinstance(entry, dict):
-            yield entry
+def _text(answer: str) -> str | None:
+    try:
+        text = json.loads(answer)
+    except (ValueError, RecursionError):
+        return None
+    return text if isinstance(text, str) else None
