@@ -15,10 +15,11 @@ from typing import TypeVar
 from suture.checks import Suite, check_candidate
 from suture.errors import BudgetExceeded
 from suture.loop import RunContext
-from suture.loop.confidence import confidence_in
+from suture.loop.confidence import confidence_in, confidence_when_warned
 from suture.loop.nodes.check import judge
 from suture.loop.progress import tally
 from suture.loop.proving import Proven
+from suture.loop.suspicion import suspicious_signs
 from suture.proof.certificate import (
     FORMAT,
     Certificate,
@@ -93,8 +94,10 @@ async def prove(
     proved = confidence_in(verdict, threshold, mutation_score=mutation.score)
     agreement = context.agreement_on(candidate.hash)
     confidence = confidence_in(verdict, threshold, mutation_score=mutation.score, agreement=agreement)
-    if min(proved, confidence) < context.settings.loop.abstain_below:
-        return Proven(candidate=candidate, verdict=verdict, confidence=min(proved, confidence))
+    least = min(proved, confidence)
+    left = confidence_when_warned(least) if suspicious_signs(candidate, context) else least
+    if left < context.settings.loop.abstain_below:
+        return Proven(candidate=candidate, verdict=verdict, confidence=least)
     certificate = sealed(
         Certificate(
             task=certified_task(suite),
