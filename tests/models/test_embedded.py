@@ -22,6 +22,7 @@ from suture.models.serving import (
     required_bytes,
     server_options,
     shared_servers,
+    stop_servers,
     useful_slots,
 )
 from suture.settings.schema import Settings
@@ -168,6 +169,7 @@ async def test_log_probabilities_are_told_when_asked_for(local_settings: Setting
 
 @live
 async def test_only_who_has_the_key_is_answered(local_settings: Settings) -> None:
+    stop_servers()  # those of tests with other settings
     model = open_model(local_settings)
     await model.complete(PROMPT, Sampling(max_tokens=1))
     (server,) = shared_servers()
