@@ -29,16 +29,22 @@ def served(local_settings: Settings) -> Iterator[tuple[subprocess.Popen[str], st
     command = [sys.executable, "-m", "suture.cli", *words, *(word for s in sets for word in ("--set", s))]
     environment = {**os.environ, "SUTURE_KEYS_SERVE": KEY}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        said = ""
-        while not said.rstrip().endswith("}"):
-            line = process.stdout.readline()
-            assert line, "it ended before it told its address"
-            said += line
-        told = json.loads(said)
-        assert told["key"] == KEY
-        yield process, told["url"]
-        process.kill()
+        try:
+            yield process, address_told_by(process)
+        finally:
+            process.kill()  # or leaving the context would wait for it
+
+
+def address_told_by(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    said = ""
+    while not said.rstrip().endswith("}"):
+        line = process.stdout.readline()
+        assert line, "it ended before it told its address"
+        said += line
+    told = json.loads(said)
+    assert told["key"] == KEY
+    return str(told["url"])
 
 
 def ask(url: str, key: str) -> httpx.Response:
