@@ -1,0 +1,45 @@
+"""A project whose tests pass stays as it is, and costs nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from suture.api import heal
+from suture.errors import SandboxUnavailable
+from suture.sandbox import BubblewrapSandbox, RunRequest
+from suture.settings import PathSettings, Settings
+from suture.testing import ScriptedModel
+
+HEALTHY = Path(__file__).parent / "projects" / "healthy"
+RUNS = 10
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
+
+
+async def test_ten_runs_change_nothing(tmp_path: Path, require: Callable[[str, bool, str], None]) -> None:
+    project = tmp_path / "project"
+    shutil.copytree(HEALTHY, project, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    before = tree(project)
+    settings = Settings(paths=PathSettings(home=tmp_path / "home"))
+    sandbox = BubblewrapSandbox()
+    try:
+        await sandbox.run(RunRequest(argv=("true",)))
+        for _ in range(RUNS):
+            result = await heal(
+                project,
+                test="python -m pytest -q -p no:hypothesispytest",
+                apply=True,
+                settings=settings,
+                model=ScriptedModel([]),
+                sandbox=sandbox,
+            )
+            assert (result.outcome, result.diff, result.spend.attempts) == ("nothing_to_heal", "", 0)
+            assert tree(project) == before
+    except SandboxUnavailable as fault:
+        require("bubblewrap", False, str(fault))
+    finally:
+        await sandbox.close()
