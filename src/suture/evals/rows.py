@@ -1,0 +1,119 @@
+"""What a benchmark keeps of one task under one arm: all that a table is computed from, and no text of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from suture.evals.grading import Grade
+from suture.evals.problem import Regime
+from suture.records import Origin, Outcome
+
+__all__ = ["Row", "Step"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One candidate of a run, in the order in which they were judged.
+
+    Attributes:
+        candidate: Its content hash; the code lies in the run's folder.
+        origin: How it came to be; `user` is the code that was given.
+        round: The loop's round that proposed it; -1 for given code.
+        generated: Tokens of replies that were spent when it was there, its own included.
+        prompted: Tokens of prompts likewise.
+        calls: Model calls likewise.
+        seconds: Since the run began.
+        passed: Visible deciding checks that passed.
+        failed: Those that did not.
+        leads: Whether it was now the best under the trusted order: what the user would get if it ended here.
+        claimed: Whether every visible deciding check passed, and there was one.
+        error: The class of its first failure on the visible checks, such as `AssertionError`; empty where it
+            has none.
+        grade: What the hidden checks say; `None` until it was graded.
+    """
+
+    candidate: str
+    origin: Origin
+    round: int
+    generated: int
+    prompted: int
+    calls: int
+    seconds: float
+    passed: int = 0
+    failed: int = 0
+    leads: bool = False
+    claimed: bool = False
+    error: str = ""
+    grade: Grade | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One task, one arm, one model, one seed.
+
+    Attributes:
+        problem: The task's id.
+        problem_hash: Of everything that decides what the task is.
+        dataset: The set's name.
+        regime: What the loop could see of the checks.
+        arm: The recipe.
+        model: `provider:model`.
+        seed: Which of several independent repetitions, from 0.
+        cap: The most tokens of replies that the arm could spend on the task.
+        run: The run's id, which names its folder.
+        outcome: How the run ended.
+        confidence: The result's, in [0, 1].
+        steps: The candidates.
+        generated: Tokens of all replies, also those that brought no candidate.
+        prompted: Tokens of all prompts.
+        calls: Model calls.
+        money: US dollars; `None` where the price is not known.
+        seconds: The run's wall-clock time.
+        model_s: Of it, waiting for replies; a replayed reply counts nothing.
+        checks_s: Of it, running visible checks.
+        prompts: Hashes of the prompt files that were used, role -> hash.
+        fault: Why there is no number for this task (the wall failed, say); empty where there is one.
+    """
+
+    problem: str
+    problem_hash: str
+    dataset: str
+    regime: Regime
+    arm: str
+    model: str
+    seed: int = 0
+    cap: int
+    run: str
+    outcome: Outcome
+    confidence: float
+    steps: tuple[Step, ...] = ()
+    generated: int = 0
+    prompted: int = 0
+    calls: int = 0
+    money: float | None = None
+    seconds: float = 0.0
+    model_s: float = 0.0
+    checks_s: float = 0.0
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    fault: str = ""
+
+    def leader(self, tokens: int | None = None) -> Step | None:
+        """What the user would get with so many tokens of replies: the best candidate that was there by then.
+
+        Args:
+            tokens: The cap; the whole run's where not given.
+        """
+        reached = (s for s in self.steps if s.leads and (tokens is None or s.generated <= tokens))
+        return max(reached, key=lambda step: self.steps.index(step), default=None)
+
+    def solved(self, tokens: int | None = None) -> bool | None:
+        """Whether the hidden checks pass on that candidate; `None` where that is not known."""
+        if self.fault:
+            return None
+        step = self.leader(tokens)
+        if step is None:
+            return False
+        if step.grade is None or step.grade.standing == "infra":
+            return None
+        return step.grade.right
