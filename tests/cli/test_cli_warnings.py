@@ -44,3 +44,4 @@ def test_a_warning_is_shown_and_lowers_the_confidence(suture: Suture, script: Sc
     assert "warning: sq.py: compares with 13" in done.stderr
     certificate = json.loads((Path(told["folder"]) / "certificate.json").read_text())
     assert told["confidence"] < certificate["confidence"]
+    assert certificate["claims"]["warnings"] == told["warnings"]

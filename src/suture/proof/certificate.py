@@ -158,6 +158,7 @@ class Claims:
     python: str = ""
     limits: Mapping[str, float] = field(default_factory=dict)
     agreement: float | None = None
+    warnings: tuple[str, ...] = ()
     minimal: Minimality = field(default_factory=Minimality)
     lint: Lint = field(default_factory=Lint)
 

@@ -95,7 +95,8 @@ async def prove(
     agreement = context.agreement_on(candidate.hash)
     confidence = confidence_in(verdict, threshold, mutation_score=mutation.score, agreement=agreement)
     least = min(proved, confidence)
-    left = confidence_when_warned(least) if suspicious_signs(candidate, context) else least
+    warnings = suspicious_signs(candidate, context)
+    left = confidence_when_warned(least) if warnings else least
     if left < context.settings.loop.abstain_below:
         return Proven(candidate=candidate, verdict=verdict, confidence=least)
     certificate = sealed(
@@ -113,7 +114,7 @@ async def prove(
             coverage=coverage,
             mutation=mutation,
             confidence=proved,
-            claims=_claims(context, candidate, minimal, lint),
+            claims=replace(_claims(context, candidate, minimal, lint), warnings=warnings),
         )
     )
     _write(context, certificate)
