@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from suture.cli.bench import bench_app
 from suture.cli.config import config_app
 from suture.cli.doctor import doctor
 from suture.cli.heal import heal
@@ -40,6 +41,7 @@ app.command()(show)
 app.command()(verify)
 app.command()(undo)
 app.command()(doctor)
+app.add_typer(bench_app)
 app.add_typer(models_app)
 app.add_typer(prompts_app)
 app.add_typer(config_app)

@@ -20,6 +20,7 @@ COMMANDS = (
     "verify",
     "undo",
     "doctor",
+    "bench",
     "models",
     "models list",
     "models pull",

@@ -1,0 +1,16 @@
+"""The commands of `suture bench`. Only wiring: each lives in a file of its own."""
+
+from __future__ import annotations
+
+import typer
+
+__all__ = ["bench_app"]
+
+bench_app = typer.Typer(
+    name="bench", help="Measure recipes and models on problems with hidden tests.", no_args_is_help=True
+)
+
+
+@bench_app.callback()
+def bench() -> None:
+    """Measure recipes and models on problems with hidden tests."""
