@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from suture.languages import Interpreter, is_pytest_command, program_environment, resolve_command
+from suture.languages import (
+    Interpreter,
+    is_pytest_command,
+    program_environment,
+    pytest_equivalent,
+    resolve_command,
+)
 
 INTERPRETER = Interpreter(
     executable="/p/.venv/bin/python",
@@ -64,3 +70,29 @@ def test_programs_find_their_interpreter_and_the_project() -> None:
         "VIRTUAL_ENV": "/p/.venv",
         "PYTHONPATH": "/box/src:/box",
     }
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("python -m unittest", ". test*.py"),
+        ("python3 -W error -m unittest discover -s tests -p check_*.py -v", "tests check_*.py"),
+        ("python -m unittest tests.test_cart", "tests/test_cart.py test*.py"),
+        (
+            "python -munittest -f tests.test_cart.CartTest.test_total tests/test_tax.py",
+            "tests/test_cart.py::CartTest::test_total tests/test_tax.py test*.py",
+        ),
+        ("python -m pytest", None),
+        ("python run.py -m unittest", None),
+        ("make test", None),
+        ("", None),
+    ],
+)
+def test_unittest_as_pytest_would_run_it(command: str, answer: str | None) -> None:
+    argv = command.split()
+    if answer is None:
+        assert pytest_equivalent(argv) is None
+    else:
+        *targets, pattern = answer.split()
+        expected = (argv[0], "-m", "pytest", "-o", f"python_files={pattern}", *targets)
+        assert pytest_equivalent(argv) == expected

@@ -13,7 +13,12 @@ from suture.languages.known import (
     language_of_command,
     languages_of_files,
 )
-from suture.languages.python import is_pytest_command, program_environment, resolve_command
+from suture.languages.python import (
+    is_pytest_command,
+    program_environment,
+    pytest_equivalent,
+    resolve_command,
+)
 from suture.languages.toolchain import Toolchain
 
 __all__ = [
@@ -28,6 +33,7 @@ __all__ = [
     "language_of_command",
     "languages_of_files",
     "program_environment",
+    "pytest_equivalent",
     "resolve_command",
     "scripts_run_by",
 ]

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from suture.languages.interpreter import Interpreter
 
-__all__ = ["is_pytest_command", "program_environment", "resolve_command"]
+__all__ = ["is_pytest_command", "program_environment", "pytest_equivalent", "resolve_command"]
 
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
 PYTEST = ("pytest", "py.test")
@@ -28,6 +28,44 @@ def is_pytest_command(argv: Sequence[str]) -> bool:
     if program in PYTEST:
         return True
     return bool(PYTHON.fullmatch(program)) and _module_of(argv) == "pytest"
+
+
+def pytest_equivalent(argv: Sequence[str]) -> tuple[str, ...] | None:
+    """A pytest command that runs the tests which a unittest command runs; `None` for any other command.
+
+    It is a guide and no verdict: pytest runs such tests a little differently.
+
+    Args:
+        argv: The command, such as `python -m unittest discover -s tests`.
+    """
+    if not argv or not PYTHON.fullmatch(PurePosixPath(argv[0]).name) or _module_of(argv) != "unittest":
+        return None
+    folder, pattern, targets = ".", "test*.py", list[str]()
+    words = iter(_after_module(argv))
+    for word in words:
+        if word in ("-s", "--start-directory"):
+            folder = next(words, folder)
+        elif word in ("-p", "--pattern"):
+            pattern = next(words, pattern)
+        elif word in ("-k", "-t", "--top-level-directory", "--durations"):
+            next(words, None)
+        elif not word.startswith("-") and word != "discover":
+            targets.append(_as_target(word))
+    return (argv[0], "-m", "pytest", "-o", f"python_files={pattern}", *(targets or [folder]))
+
+
+def _as_target(name: str) -> str:
+    """`tests.test_cart.CartTest.test_total` as pytest writes it; a path stays one."""
+    if name.endswith(".py"):
+        return name
+    parts = name.split(".")
+    first = next((n for n, part in enumerate(parts) if part[:1].isupper()), len(parts))
+    return "::".join([f"{'/'.join(parts[:first])}.py", *parts[first:]])
+
+
+def _after_module(argv: Sequence[str]) -> Sequence[str]:
+    at = next(n for n, word in enumerate(argv) if word.startswith("-m"))
+    return argv[at + 1 :] if argv[at] != "-m" else argv[at + 2 :]
 
 
 def _module_of(argv: Sequence[str]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from suture.checks import Suite, prepare_suite
-from suture.languages import Interpreter, is_pytest_command
+from suture.languages import Interpreter, is_pytest_command, pytest_equivalent
 from suture.ledger import Budget, Ledger, RunFolder
 from suture.loop.choosing import Asker
 from suture.loop.progress import Progress, Tried
@@ -54,9 +54,10 @@ class RunContext:
 
     @property
     def may_search(self) -> bool:
-        """Whether there is code whose tests can be run many times over: a Python project with pytest."""
+        """Whether there is code whose tests may be run many times over: by pytest, or as pytest would."""
         command = self.task.test_command
-        return self.settings.repair.enabled and self.task.kind == "heal" and is_pytest_command(command)
+        runs = is_pytest_command(command) or pytest_equivalent(command) is not None
+        return self.settings.repair.enabled and self.task.kind == "heal" and runs
 
     async def load_suite(self) -> Suite:
         """The task's checks, made ready when they are first needed, and so also after a resume."""

@@ -10,6 +10,7 @@ from langgraph.runtime import Runtime
 from suture.checks import Suite, refused_files
 from suture.loop.choosing import chosen_repairs
 from suture.loop.context import RunContext
+from suture.loop.guide import guide_of
 from suture.loop.nodes.check import judge, tried_entry
 from suture.loop.nodes.propose import Branch
 from suture.loop.state import LoopState, Proposal, TriedEntry
@@ -33,25 +34,24 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     context, loop = runtime.context, state["state"]
     suite = await context.load_suite()
     texts = editable_texts(suite)
-    if suite.command is None or not texts:
+    guide = await guide_of(suite, context.base_verdict(loop), context) if texts else None
+    if guide is None:
         return {"searched": True}
-    base = context.base_verdict(loop)
-    failing = base.failed if base is not None else frozenset()
     limits = _limits(context)
     context.ledger.append(
         "search.started",
         {
             "files": sorted(texts),
-            "failing": len(failing),
+            "failing": len(guide.failing),
             "candidates": limits.candidates,
             "seconds": limits.seconds,
             "seed": limits.seed,
         },
     )
     async with context.budget.time_limit():
-        tests = [text_of(suite.task.files[path]) for path in suite.test_files]
-        found = await search(suite.command, texts, failing, limits, tests)
-        repairs, difference = await rank_repairs(found, suite.command, tests, seed=limits.seed)
+        tests = [text_of(suite.task.files[path]) for path in guide.command.test_files]
+        found = await search(guide.command, texts, guide.failing, limits, tests)
+        repairs, difference = await rank_repairs(found, guide.command, tests, seed=limits.seed)
     context.ledger.append("search.finished", _told(found, repairs, difference))
     chosen = chosen_repairs(repairs, difference, context)
     return {"searched": True, "tried": [*loop["tried"], *await _judged(chosen, difference, loop, context)]}

@@ -1,0 +1,60 @@
+"""Which tests steer the search for a repair: those of pytest, or the unittest ones as pytest runs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from suture.checks import Suite
+from suture.checks.test_command import TestCommand
+from suture.errors import UsageError
+from suture.languages import pytest_equivalent
+from suture.loop.context import RunContext
+from suture.records import Verdict
+
+__all__ = ["Guide", "guide_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guide:
+    """Tests that can be run one by one, many times over.
+
+    Attributes:
+        command: A collected pytest command.
+        failing: Ids of its tests that fail on the code as it is.
+    """
+
+    command: TestCommand
+    failing: frozenset[str]
+
+
+async def guide_of(suite: Suite, base: Verdict | None, context: RunContext) -> Guide | None:
+    """What the search is steered by; `None` where the project's tests cannot be run one by one.
+
+    A unittest command is searched by way of pytest, where the project's interpreter has it. The search only
+    proposes: what it finds is judged by the user's own command.
+
+    Args:
+        suite: The trusted suite.
+        base: Its verdict on the code as it is.
+        context: The run; it is written down where there is no guide.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    if suite.command is None or context.interpreter is None:
+        return None
+    if suite.command.is_pytest:
+        return Guide(command=suite.command, failing=base.failed if base is not None else frozenset())
+    argv = pytest_equivalent(context.task.test_command)
+    if argv is None:
+        return None
+    task = replace(context.task, test_command=argv)
+    command = TestCommand(task, context.sandbox, context.settings.sandbox, context.interpreter)
+    try:
+        await command.collect()
+    except UsageError as fault:
+        context.ledger.append("search.skipped", {"command": list(argv), "message": str(fault)})
+        return None
+    outcomes = (await command.run(task.files)).outcomes
+    failing = frozenset(o.check_id for o in outcomes if not o.passed and o.status != "skipped")
+    return Guide(command=command, failing=failing)
