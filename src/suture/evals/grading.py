@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from suture.checks import grade
 from suture.errors import SandboxError
-from suture.evals.problem import Problem
+from suture.evals.problem import MODULE, Problem
 from suture.records import CheckOutcome, Evidence
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
@@ -48,26 +48,35 @@ class Grade:
 
 async def grade_code(
     problem: Problem,
-    source: str,
+    code: str | Mapping[str, str],
     sandbox: Sandbox,
     settings: SandboxSettings,
     *,
     reference_s: float | None = None,
 ) -> Grade:
-    """Run the hidden checks on a module.
+    """Run the hidden checks on what a solver wrote.
 
     Args:
         problem: What it should solve.
-        source: The module; empty code is wrong, not an error.
+        code: The module, or every file that was written, path -> text; empty code is wrong, not an error.
         sandbox: A wall that the run did not use.
         settings: Its limits.
         reference_s: How long the reference took here; the candidate may take ten times that, at least 5 s.
     """
     limit_s = settings.check_wall_s if reference_s is None else max(LEAST_WALL_S, SLOWER * reference_s)
+    written = {MODULE: code} if isinstance(code, str) else code
+    project = {MODULE: "", **problem.given_files, **written}
     started_s = time.monotonic()
     try:
         outcome = await grade(
-            source, problem.hidden, sandbox, settings, entry_point=problem.entry_point, wall_s=limit_s
+            project.pop(MODULE),
+            problem.hidden,
+            sandbox,
+            settings,
+            entry_point=problem.entry_point,
+            files={path: text.encode("utf-8", "surrogateescape") for path, text in project.items()},
+            module=MODULE,
+            wall_s=limit_s,
         )
     except SandboxError as fault:
         return Grade(standing="infra", why=str(fault))
@@ -84,7 +93,7 @@ async def validate_reference(
 ) -> dict[str, Grade]:
     """Grade each problem's own reference: one that fails makes its problem unfit to measure with."""
     return {
-        problem.id: await grade_code(problem, problem.reference, sandbox, settings) for problem in problems
+        problem.id: await grade_code(problem, problem.solution, sandbox, settings) for problem in problems
     }
 
 

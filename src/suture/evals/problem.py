@@ -9,7 +9,10 @@ from typing import Literal, get_args
 from suture.checks import asserts_in, examples_in
 from suture.records import Check, Task, TaskKind, content_hash, to_plain
 
-__all__ = ["REGIMES", "Problem", "Regime", "task_of"]
+__all__ = ["MODULE", "REGIMES", "Problem", "Regime", "task_of"]
+
+MODULE = "solution.py"
+"""The file that holds a problem's entry point."""
 
 Regime = Literal["visible", "self", "oracle"]
 """What the loop may see: the visible checks, no check at all, or (by explicit flag only) the hidden ones."""
@@ -26,11 +29,13 @@ class Problem:
         kind: `write`, or `heal` where code is given.
         statement: What is wanted, as the solver may read it.
         entry_point: The function or class that the checks call.
-        given: The code to heal; empty for `write`.
+        given: The module to heal; empty for `write`.
+        beside: The project's other files as given, path -> text; a solver may use and change them.
         visible: Asserts that the solver may see, as Python source; where it is empty, the examples in the
             statement.
         hidden: The test program that grades. Nothing of it may reach a solver.
         reference: A module that passes; it is never shown.
+        reference_beside: Those files of `beside` that differ in the solution, where the bug is in them.
         licence: Of the record.
         source: Where the set comes from.
     """
@@ -41,9 +46,11 @@ class Problem:
     statement: str
     entry_point: str
     given: str = ""
+    beside: Mapping[str, str] = field(default_factory=dict)
     visible: str = ""
     hidden: str = field(repr=False)
     reference: str = field(repr=False)
+    reference_beside: Mapping[str, str] = field(default_factory=dict, repr=False)
     language: Literal["python"] = "python"
     licence: str
     source: str
@@ -53,22 +60,30 @@ class Problem:
         """Of everything that decides what the problem is."""
         return content_hash(to_plain(self))
 
+    @property
+    def given_files(self) -> dict[str, str]:
+        """The project that a solver starts from: path -> text."""
+        return {**self.beside, **({MODULE: self.given} if self.kind == "heal" else {})}
 
-def task_of(problem: Problem, regime: Regime = "visible", module: str = "solution.py") -> Task:
+    @property
+    def solution(self) -> dict[str, str]:
+        """The files of the reference: path -> text."""
+        return {MODULE: self.reference, **self.reference_beside}
+
+
+def task_of(problem: Problem, regime: Regime = "visible") -> Task:
     """The task that a solver gets.
 
     Args:
         problem: The problem.
         regime: What of its checks the solver may see.
-        module: The file that its code goes to.
     """
-    files: Mapping[str, bytes] = {module: problem.given.encode()} if problem.kind == "heal" else {}
     return Task(
         statement=problem.statement,
         kind=problem.kind,
-        module=module,
+        module=MODULE,
         entry_point=problem.entry_point,
-        files=files,
+        files={path: text.encode() for path, text in problem.given_files.items()},
         checks=_checks_for(problem, regime),
     )
 
