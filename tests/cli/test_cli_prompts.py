@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from suture.roles import packaged_names
+
 if TYPE_CHECKING:
     from cli.conftest import Cli
 
@@ -34,13 +36,14 @@ def own(tmp_path: Path) -> Path:
 def test_the_list_says_where_each_prompt_comes_from(cli: Cli, own: Path) -> None:
     listed = cli("prompts", "list")
     assert listed.exit_code == 0
-    coder, diagnose = listed.stdout.splitlines()
+    lines = {line.split()[0]: line for line in listed.stdout.splitlines()}
+    coder = lines["coder"]
     assert coder.split()[:3] == ["coder", "version", "9"]
     assert "coder.yaml" in coder
-    assert diagnose.endswith("packaged")
+    assert lines["diagnose"].endswith("packaged")
     rows = json.loads(cli("prompts", "list", "--json").stdout)
-    assert [row["name"] for row in rows] == ["coder", "diagnose"]
-    assert len(rows[0]["hash"]) == 64
+    assert [row["name"] for row in rows] == list(lines) == list(packaged_names())
+    assert all(len(row["hash"]) == 64 for row in rows)
 
 
 def test_what_is_shown_can_be_put_into_a_project_and_means_the_same(cli: Cli, tmp_path: Path) -> None:

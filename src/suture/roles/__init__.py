@@ -5,6 +5,7 @@ touches the sandbox, and it never decides anything: a reply with nothing usable 
 not a success.
 """
 
+from suture.roles.adversarial_tester import AdversarialBrief, adversarial_draft
 from suture.roles.coder import Brief, RepairBrief, WriteBrief, as_shown, coder_draft
 from suture.roles.coder_reply import files_from_reply
 from suture.roles.diagnosis import DiagnosisReply, diagnosis_draft
@@ -13,9 +14,13 @@ from suture.roles.prompt_book import PROMPTS_FOLDER, PromptBook, packaged_names,
 from suture.roles.prompt_files import Prompt, parse_prompt
 from suture.roles.prompt_text import prompt_as_plain, prompt_as_yaml
 from suture.roles.showing import Attempt, Hint, Suspect, describe_fact
+from suture.roles.spec_tester import SpecTestBrief, spec_test_draft
+from suture.roles.written_checks import UNTRIED, WrittenChecks, checks_from_reply
 
 __all__ = [
     "PROMPTS_FOLDER",
+    "UNTRIED",
+    "AdversarialBrief",
     "Attempt",
     "Brief",
     "Count",
@@ -27,9 +32,13 @@ __all__ = [
     "Prompt",
     "PromptBook",
     "RepairBrief",
+    "SpecTestBrief",
     "Suspect",
     "WriteBrief",
+    "WrittenChecks",
+    "adversarial_draft",
     "as_shown",
+    "checks_from_reply",
     "coder_draft",
     "describe_fact",
     "diagnosis_draft",
@@ -41,4 +50,5 @@ __all__ = [
     "prompt_as_plain",
     "prompt_as_yaml",
     "read_prompt",
+    "spec_test_draft",
 ]

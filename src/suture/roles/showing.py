@@ -16,6 +16,7 @@ __all__ = [
     "Suspect",
     "attempts_part",
     "describe_fact",
+    "examples_part",
     "facts_part",
     "fenced",
     "files_part",
@@ -85,6 +86,12 @@ def fenced(code: str) -> str:
 def files_part(files: Mapping[str, str]) -> Part:
     """Files or what is shown of them, most suspect first; each is a piece."""
     return Part(pieces=[f"### {path}\n{fenced(text)}" for path, text in files.items()], joint="\n\n")
+
+
+def examples_part(source: str) -> Part:
+    """Tests that exist already, line by line."""
+    lines = [line for line in source.strip().splitlines() if line.strip()]
+    return Part(pieces=lines, before="\nThese tests exist already:\n\n```python\n", after="\n```\n")
 
 
 def facts_part(facts: Sequence[Counterexample]) -> Part:
