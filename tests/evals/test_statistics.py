@@ -13,8 +13,8 @@ from suture.evals.statistics import (
     bootstrap_difference,
     exact_interval,
     holm,
-    least_resolvable,
     mcnemar,
+    minimum_detectable,
     pass_at_k,
 )
 
@@ -86,10 +86,39 @@ def test_arms_of_other_tasks_are_not_compared() -> None:
         bootstrap_difference([[1.0]], [[1.0], [0.0]])
 
 
-def test_what_a_sample_can_resolve() -> None:
-    assert least_resolvable(164) == pytest.approx(0.079, abs=0.01)
-    assert least_resolvable(5) == 1.0
-    assert least_resolvable(2000) < least_resolvable(200)
+def test_a_share_of_a_large_set_has_an_interval() -> None:
+    interval = exact_interval(700, 1405)
+    assert 0.47 < interval.low < interval.estimate < interval.high < 0.53
+
+
+def test_what_a_sample_can_resolve_is_found_as_often_as_it_says() -> None:
+    chance = random.Random(3)
+    found = minimum_detectable(100, 0.2)
+    assert found is not None
+    assert 0.1 < found < 0.2
+
+    def detects(difference: float) -> float:
+        better = (0.2 + difference) / 2
+        hits = 0
+        for _ in range(2000):
+            draws = [chance.random() for _ in range(100)]
+            wins = sum(draw < better for draw in draws)
+            losses = sum(better <= draw < 0.2 for draw in draws)
+            hits += wins > losses and mcnemar(wins, losses) <= 0.05
+        return hits / 2000
+
+    assert detects(found) == pytest.approx(0.8, abs=0.04)
+    assert detects(found / 2) < 0.5
+
+
+def test_a_larger_sample_resolves_more_and_a_tiny_one_nothing() -> None:
+    sizes = [minimum_detectable(tasks, 0.1) for tasks in (20, 80, 400)]
+    assert sizes == sorted((size for size in sizes if size is not None), reverse=True)
+    assert minimum_detectable(5, 0.2) is None
+    assert minimum_detectable(0, 0.2) is None
+    assert minimum_detectable(6, 0.2) == pytest.approx(
+        0.964, abs=0.001
+    )  # all six must differ: 0.8 ** (1 / 6)
 
 
 def test_calibration_of_a_coin_that_says_so() -> None:

@@ -9,6 +9,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import mean
 
 __all__ = [
@@ -16,14 +17,15 @@ __all__ = [
     "bootstrap_difference",
     "exact_interval",
     "holm",
-    "least_resolvable",
     "mcnemar",
+    "minimum_detectable",
     "pass_at_k",
 ]
 
 BOOTSTRAPS = 2000
 STEPS = 60
 """Halvings of [0, 1]: enough for the last bit of a float."""
+NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,27 +129,64 @@ def bootstrap_difference(
     return Interval(estimate=estimate, low=drawn[cut], high=drawn[-1 - cut])
 
 
-def least_resolvable(tasks: int, discordant_share: float = 0.2, alpha: float = 0.05) -> float:
-    """The smallest difference of two arms that an exact paired test of so many tasks can show, as a share.
+def minimum_detectable(
+    tasks: int, discordant_share: float, *, alpha: float = 0.05, power: float = 0.8
+) -> float | None:
+    """The smallest true difference of two arms that McNemar's exact test of so many tasks usually finds.
 
     Args:
-        tasks: Tasks in the sample.
-        discordant_share: Share of tasks on which the arms are expected to differ.
-        alpha: The p-value to stay below.
+        tasks: Tasks that both arms tried.
+        discordant_share: Share of tasks on which exactly one of the two is right; a difference that is larger
+            than that share makes it larger.
+        alpha: The p-value that counts as found.
+        power: How often it must be found.
 
     Returns:
-        A difference in [0, 1]; 1 where no result could be significant.
+        A difference in (0, 1], rounded up to a thousandth; `None` where even the largest could not be found.
     """
-    discordant = max(1, round(tasks * discordant_share))
-    for fewer in range(discordant // 2, -1, -1):
-        if mcnemar(fewer, discordant - fewer) <= alpha:
-            return (discordant - 2 * fewer) / tasks
-    return 1.0
+
+    def found(thousandths: int) -> bool:
+        difference = thousandths / 1000
+        return _power(tasks, max(discordant_share, difference), difference, alpha) >= power
+
+    low, high = 0, 1000
+    if not found(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if found(middle) else (middle, high)
+    return high / 1000
+
+
+def _power(tasks: int, discordant_share: float, difference: float, alpha: float) -> float:
+    """The chance that the exact test finds a difference, in its true direction."""
+    worse = (1 - difference / discordant_share) / 2  # of a discordant task: the arm that is worse solves it
+    chances = ((d, _chance(d, tasks, discordant_share)) for d in range(tasks + 1))
+    return sum(c * _at_most(_critical(d, alpha), d, worse) for d, c in chances if c > NEGLIGIBLE)
+
+
+@cache
+def _critical(discordant: int, alpha: float) -> int:
+    """The most tasks that the worse arm may win alone for the test to find a difference; -1 if never."""
+    tail = 0
+    for fewer in range(discordant + 1):
+        tail += math.comb(discordant, fewer)
+        if 2 * tail / 2**discordant > alpha:
+            return fewer - 1
+    return -1
+
+
+def _chance(right: int, tasks: int, share: float) -> float:
+    """The chance of exactly so many right ones; by logarithms, as the factorials outgrow a float."""
+    if share <= 0 or share >= 1:
+        return float(right == (tasks if share >= 1 else 0))
+    ways = math.lgamma(tasks + 1) - math.lgamma(right + 1) - math.lgamma(tasks - right + 1)
+    return math.exp(ways + right * math.log(share) + (tasks - right) * math.log1p(-share))
 
 
 def _at_most(right: int, tasks: int, share: float) -> float:
     """The chance of at most so many right ones."""
-    return sum(math.comb(tasks, i) * share**i * (1 - share) ** (tasks - i) for i in range(right + 1))
+    return sum(_chance(i, tasks, share) for i in range(right + 1))
 
 
 def _solve(rising: Callable[[float], float], value: float) -> float:
