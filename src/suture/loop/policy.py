@@ -40,16 +40,26 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     if recipe.max_rounds is not None and progress.round >= recipe.max_rounds:
         return _stop("not_healed", f"recipe {recipe.name} gives up after {recipe.max_rounds} round(s)")
     barren = barren_rounds(progress.tried, progress.round)
-    if barren >= 2 or same_failure_rounds(progress.tried, progress.round) > SAME_FAILURE_ROUNDS:
+    circling = barren >= 2 or same_failure_rounds(progress.tried, progress.round) > SAME_FAILURE_ROUNDS
+    if circling and recipe.detect_stuck:
         return _stop("stuck", "the last rounds brought nothing new")
-    return _within_budget(_next_round(progress, recipe, nudge=barren == 1), progress)
+    return _within_budget(_next_round(progress, recipe, nudge=barren > 0), progress)
 
 
 def _next_round(progress: Progress, recipe: Recipe, *, nudge: bool) -> list[Move]:
+    if not recipe.fresh and progress.tried:
+        return _go_on_mending(progress, recipe, nudge=nudge)
     parent = None if nudge else _repairable(progress, recipe)
     if parent is not None:
         return _repairs(progress, recipe, parent, recipe.repair_width, greedy=True)
     return _fresh(progress, recipe, recipe.samples, greedy=False, nudge=nudge)
+
+
+def _go_on_mending(progress: Progress, recipe: Recipe, *, nudge: bool) -> list[Move]:
+    """One lineage for ever; a greedy reply that brought nothing new would only come again, so draw then."""
+    parent = progress.tried[-1] if recipe.repair_of == "last" else progress.best
+    assert parent is not None  # something was tried
+    return _repairs(progress, recipe, parent, recipe.repair_width, greedy=not nudge)
 
 
 def _repairable(progress: Progress, recipe: Recipe) -> Tried | None:
@@ -61,7 +71,7 @@ def _repairable(progress: Progress, recipe: Recipe) -> Tried | None:
     lineage = [t for t in progress.tried if t.start == newest]
     if newest <= 0 or max(t.depth for t in lineage) >= recipe.repair_rounds:
         return None
-    return best_of(lineage)
+    return lineage[-1] if recipe.repair_of == "last" else best_of(lineage)
 
 
 def _fresh(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from suture.errors import UsageError
 from suture.settings import LoopSettings
@@ -13,31 +16,35 @@ from suture.settings import LoopSettings
 __all__ = ["Recipe", "list_recipes", "load_recipe"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """What the policy may do.
+class Recipe(BaseModel):
+    """What the policy may do; the docstring under each field is its documentation."""
 
-    Attributes:
-        name: Its file's name.
-        summary: One sentence for people.
-        opening: Replies asked for in the first round; the first of them is greedy.
-        samples: Replies asked for in each fresh start after that.
-        repair_width: Repairs of the same candidate asked for at once.
-        repair_rounds: Repairs in one lineage before a fresh start.
-        max_rounds: Rounds before the run gives up; `None` leaves that to the budget.
-        mutate: Whether code that fails is first searched for a repair without a model.
-        temperature: Of every reply that is not greedy.
-    """
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    name: str
-    summary: str
-    opening: int = 1
-    samples: int = 4
-    repair_width: int = 2
-    repair_rounds: int = 2
-    max_rounds: int | None = None
-    temperature: float = 0.8
+    name: str = Field(min_length=1)
+    """What it is called; its file's name."""
+    summary: str = ""
+    """One sentence for people."""
+    opening: int = Field(default=1, ge=1)
+    """Replies asked for in the first round; the first of them is greedy."""
+    samples: int = Field(default=4, ge=1)
+    """Replies asked for in each fresh start after that; `loop.samples` where the file does not say."""
+    fresh: bool = True
+    """Whether there are fresh starts at all; without them the one lineage is repaired until the end."""
+    repair_width: int = Field(default=2, ge=1)
+    """Repairs of the same candidate asked for at once."""
+    repair_rounds: int = Field(default=2, ge=0)
+    """Repairs in one lineage before a fresh start; `loop.repair_rounds` where the file does not say."""
+    repair_of: Literal["best", "last"] = "best"
+    """Which candidate of a lineage is repaired."""
+    max_rounds: int | None = Field(default=None, ge=1)
+    """Rounds before the run gives up; the budget alone ends it where the file does not say."""
+    detect_stuck: bool = True
+    """Whether a run that goes in circles ends as `stuck`; a baseline spends its budget instead."""
     mutate: bool = False
+    """Whether code that fails is first searched for a repair without a model."""
+    temperature: float = Field(default=0.8, ge=0)
+    """Of every reply that is not greedy; the coder's setting where the file does not say."""
 
 
 def list_recipes() -> tuple[str, ...]:
@@ -51,20 +58,49 @@ def list_recipes() -> tuple[str, ...]:
 def load_recipe(settings: LoopSettings, temperature: float) -> Recipe:
     """The recipe that the settings name, with the settings' own numbers where the file leaves them open.
 
+    Args:
+        settings: `recipe` is the name of one that ships, or the path of a TOML file.
+        temperature: The coder's.
+
     Raises:
-        UsageError: There is no such recipe.
+        UsageError: There is no such recipe, or the file is not one.
     """
+    where, text = _source(settings.recipe)
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as fault:
+        raise UsageError(f"{where}: it is no TOML: {fault}") from fault
+    general = {
+        "name": Path(settings.recipe).stem,
+        "samples": settings.samples,
+        "repair_rounds": settings.repair_rounds,
+        "temperature": temperature,
+    }
+    try:
+        return Recipe.model_validate({**general, **raw})
+    except ValidationError as fault:
+        raise UsageError(f"{where}: {_first_fault(fault)}") from fault
+
+
+def _source(wanted: str) -> tuple[str, str]:
+    """What to call a recipe in an error, and its text."""
+    if wanted.endswith(".toml"):
+        try:
+            return wanted, Path(wanted).expanduser().read_text("utf-8")
+        except (OSError, UnicodeDecodeError, RuntimeError) as fault:
+            raise UsageError(f"the recipe {wanted!r} cannot be read: {fault}") from fault
     known = list_recipes()
-    if settings.recipe not in known:
-        near = get_close_matches(settings.recipe, known, n=1)
+    if wanted not in known:
+        near = get_close_matches(wanted, known, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-        raise UsageError(f"there is no recipe called {settings.recipe!r}", remedy=remedy)
-    raw = tomllib.loads((files("suture.loop") / "recipes" / f"{settings.recipe}.toml").read_text("utf-8"))
-    general = Recipe(
-        name=settings.recipe,
-        summary="",
-        samples=settings.samples,
-        repair_rounds=settings.repair_rounds,
-        temperature=temperature,
-    )
-    return replace(general, **raw)
+        raise UsageError(f"there is no recipe called {wanted!r}", remedy=f"{remedy}; or name a .toml file")
+    return f"recipe {wanted}", (files("suture.loop") / "recipes" / f"{wanted}.toml").read_text("utf-8")
+
+
+def _first_fault(fault: ValidationError) -> str:
+    first: Any = fault.errors()[0]
+    key = ".".join(map(str, first["loc"]))
+    if first["type"] != "extra_forbidden":
+        return f"{key} = {first['input']!r}: {first['msg']}"
+    near = get_close_matches(key, Recipe.model_fields, n=1)
+    return f"there is no key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")

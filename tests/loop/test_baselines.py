@@ -1,0 +1,107 @@
+"""What the baseline recipes may do, whatever was tried before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suture.errors import UsageError
+from suture.loop.policy import decide
+from suture.loop.progress import Progress, Tried, best_of
+from suture.loop.recipe import load_recipe
+from suture.records import Move
+from suture.settings import LoopSettings
+
+
+def recipe_called(name: str) -> LoopSettings:
+    return LoopSettings(recipe=name)
+
+
+def candidate(name: str, round: int, passed: int = 0, signature: str = "") -> Tried:
+    return Tried(
+        candidate=name,
+        origin="sample",
+        round=round,
+        start=round,
+        passed=passed,
+        failed=1,
+        signature=signature or name,
+    )
+
+
+histories = st.lists(
+    st.builds(candidate, st.text("abcdef", min_size=1, max_size=3), st.integers(0, 9), st.integers(0, 3)),
+    max_size=8,
+)
+
+
+def moves_of(recipe: str, history: list[Tried], rounds: int, left: int | None = None) -> tuple[Move, ...]:
+    known = tuple(sorted((t for t in history if t.round < rounds), key=lambda t: t.round))
+    progress = Progress(kind="write", round=rounds, tried=known, attempts_left=left)
+    return decide(progress, load_recipe(recipe_called(recipe), 0.8))
+
+
+@given(history=histories, rounds=st.integers(0, 12))
+def test_best_of_k_samples_and_nothing_else(history: list[Tried], rounds: int) -> None:
+    assert {move.kind for move in moves_of("best_of_k", history, rounds)} == {"sample"}
+
+
+@given(history=histories, rounds=st.integers(1, 12))
+def test_always_repair_mends_the_best_and_never_starts_afresh(history: list[Tried], rounds: int) -> None:
+    known = [t for t in sorted(history, key=lambda t: t.round) if t.round < rounds]
+    (move,) = moves_of("always_repair", history, rounds)
+    best = best_of(known)
+    assert (move.kind, move.parent) == (("repair", best.candidate) if best else ("sample", None))
+
+
+@given(history=histories, rounds=st.integers(1, 12))
+def test_reflexion_goes_on_from_the_last_reply(history: list[Tried], rounds: int) -> None:
+    known = [t for t in sorted(history, key=lambda t: t.round) if t.round < rounds]
+    (move,) = moves_of("reflexion", history, rounds)
+    assert move.parent == (known[-1].candidate if known else None)
+
+
+@pytest.mark.parametrize("name", ["best_of_k", "always_repair", "reflexion"])
+@given(history=histories, rounds=st.integers(1, 40))
+def test_a_baseline_is_ended_by_its_budget_alone(name: str, history: list[Tried], rounds: int) -> None:
+    assert moves_of(name, history, rounds)[0].kind != "stop"
+    (stop,) = moves_of(name, history, rounds, left=0)
+    assert stop.outcome == "budget_exhausted"
+
+
+def test_a_repair_is_drawn_where_the_greedy_one_brought_nothing_new() -> None:
+    history = [candidate("a", 0)]
+    (greedy,) = moves_of("always_repair", history, 1)
+    (drawn,) = moves_of("always_repair", history, 2)
+    assert (greedy.temperature, drawn.temperature) == (0.0, 0.8)
+
+
+def test_a_recipe_may_be_a_file_of_the_users_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('summary = "Wide."\nsamples = 9\n')
+    recipe = load_recipe(recipe_called(str(path)), 0.8)
+    assert (recipe.name, recipe.samples, recipe.repair_rounds) == ("mine", 9, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("sample = 9", "no key 'sample'; did you mean 'samples'"),
+        ("samples = 0", "samples = 0"),
+        ('repair_of = "worst"', "repair_of = 'worst'"),
+        ("samples = ", "no TOML"),
+    ],
+)
+def test_a_recipe_that_means_nothing_is_a_usage_error(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=said):
+        load_recipe(recipe_called(str(path)), 0.8)
+
+
+def test_a_recipe_file_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"nowhere\.toml"):
+        load_recipe(recipe_called(str(tmp_path / "nowhere.toml")), 0.8)
