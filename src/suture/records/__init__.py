@@ -4,6 +4,7 @@ Everything that crosses a room, a checkpoint or the ledger is one of these, or b
 `from_plain` turn a record into JSON values and back.
 """
 
+from suture.records.critique import Concern, ConcernKind, Critique, Lesson, Review, Severity
 from suture.records.diagnosis import Diagnosis, FaultCategory
 from suture.records.nouns import (
     Candidate,
@@ -29,27 +30,36 @@ from suture.records.nouns import (
     content_hash,
 )
 from suture.records.plain import from_plain, to_plain
+from suture.records.plan import Plan, Subtask
 
 __all__ = [
     "Candidate",
     "Check",
     "CheckOutcome",
     "CheckStatus",
+    "Concern",
+    "ConcernKind",
     "Counterexample",
+    "Critique",
     "Diagnosis",
     "Event",
     "Evidence",
     "FaultCategory",
     "FaultCause",
     "Language",
+    "Lesson",
     "Move",
     "MoveKind",
     "Origin",
     "Outcome",
+    "Plan",
     "Provenance",
     "Result",
+    "Review",
+    "Severity",
     "Spend",
     "Strategy",
+    "Subtask",
     "Task",
     "TaskKind",
     "Verdict",

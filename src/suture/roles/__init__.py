@@ -8,6 +8,7 @@ not a success.
 from suture.roles.adversarial_tester import AdversarialBrief, adversarial_draft
 from suture.roles.coder import Brief, RepairBrief, WriteBrief, as_shown, coder_draft
 from suture.roles.coder_reply import files_from_reply
+from suture.roles.critic import CritiqueBrief, CritiqueReply, critique_draft
 from suture.roles.diagnosis import DiagnosisReply, diagnosis_draft
 from suture.roles.fitting import Count, Draft, Fitted, Part, fit
 from suture.roles.prompt_book import PROMPTS_FOLDER, PromptBook, packaged_names, packaged_prompt, read_prompt
@@ -15,19 +16,25 @@ from suture.roles.prompt_files import Prompt, parse_prompt
 from suture.roles.prompt_text import prompt_as_plain, prompt_as_yaml
 from suture.roles.showing import Attempt, Hint, Suspect, describe_fact
 from suture.roles.spec_tester import SpecTestBrief, spec_test_draft
+from suture.roles.summariser import MOST_LESSONS, LessonsBrief, LessonsReply, lessons_draft
 from suture.roles.written_checks import UNTRIED, WrittenChecks, checks_from_reply
 
 __all__ = [
+    "MOST_LESSONS",
     "PROMPTS_FOLDER",
     "UNTRIED",
     "AdversarialBrief",
     "Attempt",
     "Brief",
     "Count",
+    "CritiqueBrief",
+    "CritiqueReply",
     "DiagnosisReply",
     "Draft",
     "Fitted",
     "Hint",
+    "LessonsBrief",
+    "LessonsReply",
     "Part",
     "Prompt",
     "PromptBook",
@@ -40,10 +47,12 @@ __all__ = [
     "as_shown",
     "checks_from_reply",
     "coder_draft",
+    "critique_draft",
     "describe_fact",
     "diagnosis_draft",
     "files_from_reply",
     "fit",
+    "lessons_draft",
     "packaged_names",
     "packaged_prompt",
     "parse_prompt",

@@ -19,6 +19,7 @@ from suture.roles.showing import (
     Attempt,
     Hint,
     Suspect,
+    advice_part,
     attempts_part,
     facts_part,
     files_part,
@@ -82,6 +83,8 @@ class RepairBrief:
         suspects: Functions that are likely at fault, the likeliest first.
         hints: Changes that made some failing test pass, the best first.
         refused: Why earlier replies could not be used, the latest last.
+        advice: What others say of the code, one sentence each, the weightiest first: a diagnosis, a critic's
+            issues, lessons, a person's hint.
     """
 
     statement: str
@@ -96,6 +99,7 @@ class RepairBrief:
     suspects: Sequence[Suspect] = ()
     hints: Sequence[Hint] = ()
     refused: Sequence[str] = ()
+    advice: Sequence[str] = ()
 
 
 Brief = WriteBrief | RepairBrief
@@ -142,6 +146,7 @@ def _repair_draft(brief: RepairBrief, prompt: Prompt) -> Draft:
         "hints": hints_part(brief.hints),
         "suspects": suspects_part(brief.suspects),
         "refused": refused_part(brief.refused),
+        "advice": advice_part(brief.advice),
         "facts": facts_part(brief.facts),
         "output": output_part(brief.output) if not brief.facts else Part(pieces=()),
         "files": files_part(shown),

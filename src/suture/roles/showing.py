@@ -14,6 +14,7 @@ __all__ = [
     "Attempt",
     "Hint",
     "Suspect",
+    "advice_part",
     "attempts_part",
     "describe_fact",
     "examples_part",
@@ -113,6 +114,12 @@ def attempts_part(attempts: Sequence[Attempt]) -> Part:
         for a in attempts
     ]
     return Part(pieces=pieces, before="\nEarlier attempts that did not work:\n", after="\n")
+
+
+def advice_part(advice: Sequence[str]) -> Part:
+    """What others say of the code, the weightiest first."""
+    pieces = [f"- {_shortened(' '.join(text.split()))}" for text in advice]
+    return Part(pieces=pieces, before="\nAdvice that may help:\n", after="\n")
 
 
 def suspects_part(suspects: Sequence[Suspect]) -> Part:
