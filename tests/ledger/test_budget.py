@@ -98,6 +98,18 @@ def test_what_could_exceed_a_limit_is_refused_and_not_reserved(
     assert len(ledger.events) == before
 
 
+def test_replies_have_a_limit_of_their_own(ledger: Ledger, clock: FakeClock) -> None:
+    budget = Budget(ledger, Limits(completion_tokens=100), clock)
+    first = budget.reserve("sample", tokens=900, completion_tokens=60)
+    assert budget.remaining_completion_tokens() == 40
+    with pytest.raises(BudgetExceeded, match=r"budget\.completion_tokens"):
+        budget.reserve("sample", tokens=900, completion_tokens=41)
+    budget.settle(first, prompt_tokens=800, completion_tokens=10)
+    budget.write_off(budget.reserve("sample", tokens=500, completion_tokens=50))
+    assert budget.remaining_completion_tokens() == 40
+    assert budget.spend() == Spend(tokens=1310, prompt_tokens=1250, completion_tokens=60, model_calls=1)
+
+
 def test_no_limit_means_no_limit(ledger: Ledger, clock: FakeClock) -> None:
     budget = Budget(ledger, Limits(), clock)
     budget.reserve("sample", attempts=10**6, tokens=10**9)
@@ -158,7 +170,13 @@ Act = tuple[bool, int, int, float, float]
     acts=st.lists(
         st.tuples(st.booleans(), st.integers(0, 4), st.integers(0, 60), st.floats(0, 1), st.floats(0, 2))
     ),
-    limits=st.builds(Limits, attempts=st.integers(0, 10), tokens=st.integers(0, 200), money=st.floats(0, 3)),
+    limits=st.builds(
+        Limits,
+        attempts=st.integers(0, 10),
+        tokens=st.integers(0, 200),
+        completion_tokens=st.integers(0, 100),
+        money=st.floats(0, 3),
+    ),
 )
 def test_no_sequence_of_acts_exceeds_the_limits(acts: list[Act], limits: Limits) -> None:
     clock = FakeClock()
@@ -168,20 +186,27 @@ def test_no_sequence_of_acts_exceeds_the_limits(acts: list[Act], limits: Limits)
         for settles, attempts, tokens, share, money in acts:
             if settles and open_reservations:
                 reservation = open_reservations.pop(0)
-                used = int(reservation.tokens * share)
+                used = int(reservation.completion_tokens * share)
                 budget.settle(
                     reservation,
-                    prompt_tokens=used,
-                    completion_tokens=reservation.tokens - used,
+                    prompt_tokens=reservation.tokens - reservation.completion_tokens,
+                    completion_tokens=used,
                     money=reservation.money * share,
                 )
             else:
                 with contextlib.suppress(BudgetExceeded):
                     open_reservations.append(
-                        budget.reserve("act", attempts=attempts, tokens=tokens, money=money)
+                        budget.reserve(
+                            "act",
+                            attempts=attempts,
+                            tokens=tokens,
+                            completion_tokens=tokens // 2,
+                            money=money,
+                        )
                     )
             spend = budget.spend()
             assert spend.attempts <= (limits.attempts or 0)
             assert spend.tokens <= (limits.tokens or 0)
+            assert spend.completion_tokens <= (limits.completion_tokens or 0)
             assert spend.money <= (limits.money or 0) + 1e-9  # sums of floats
         assert spend_of(read_ledger(ledger.path).events) == spend_of(ledger.events)

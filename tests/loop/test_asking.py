@@ -103,6 +103,16 @@ async def test_a_call_is_reserved_in_full_and_settled_at_what_it_cost(run: Setti
     assert reply.text == "yes"
 
 
+async def test_a_reply_is_no_longer_than_what_is_left_for_replies(run: Setting) -> None:
+    model = ScriptedModel([ANSWER, ANSWER, ANSWER], name="paid:a")
+    context = run.context(model, limits=Limits(completion_tokens=80))
+    for index in range(2):
+        await ask(question(index=index), context)
+    assert [call.sampling.max_tokens for call in model.calls] == [80, 70]
+    with pytest.raises(BudgetExceeded, match=r"budget\.completion_tokens"):
+        await ask(question(index=2), context)
+
+
 async def test_a_reply_is_no_longer_than_the_money_pays_for(run: Setting) -> None:
     model = ScriptedModel([ANSWER], name="paid:a")
     await ask(question(), run.context(model, limits=Limits(money=1.1)))

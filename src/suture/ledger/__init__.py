@@ -3,11 +3,12 @@
 This room keeps no state elsewhere: what is not in the run folder did not happen. Front ends only read it.
 """
 
-from suture.ledger.budget import Budget, Limits, Reservation, spend_by, spend_of
+from suture.ledger.budget import Budget, Limits, spend_by, spend_of
 from suture.ledger.clock import Clock, SystemClock
 from suture.ledger.comparing import Difference, compare_runs
 from suture.ledger.events import Ledger, LedgerReading, branch_of_round, read_ledger
 from suture.ledger.follow import LAST_EVENTS, follow_ledger
+from suture.ledger.reservations import Reservation, open_reservations
 from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run
 from suture.ledger.steady import steady_text
 
@@ -28,6 +29,7 @@ __all__ = [
     "follow_ledger",
     "list_runs",
     "new_run",
+    "open_reservations",
     "read_ledger",
     "spend_by",
     "spend_of",

@@ -11,31 +11,23 @@ from typing import Literal
 from suture.errors import BudgetExceeded
 from suture.ledger.clock import Clock
 from suture.ledger.events import Ledger
+from suture.ledger.reservations import Reservation, open_reservations
 from suture.records import Event, Spend
 
-__all__ = ["Budget", "Limits", "Reservation", "spend_by", "spend_of"]
+__all__ = ["Budget", "Limits", "spend_by", "spend_of"]
 
 SESSION_STARTS = ("run.started", "run.resumed")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one run may use: attempts, tokens, US dollars, seconds; `None` means no limit."""
+    """What a run may use: attempts, tokens, those of replies, US dollars, seconds; `None` means no limit."""
 
     attempts: int | None = None
     tokens: int | None = None
+    completion_tokens: int | None = None
     money: float | None = None
     seconds: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reservation:
-    """A promise to spend at most this much; `id` is the `seq` of its event."""
-
-    id: int
-    attempts: int
-    tokens: int
-    money: float = 0.0
 
 
 def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
@@ -48,7 +40,7 @@ def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
         events: A ledger's events, in order.
         now_s: The time now, for a run that is alive; `None` for one that ended.
     """
-    open_reservations: dict[int, tuple[int, int, float]] = {}
+    held: dict[int, tuple[int, int, float]] = {}
     attempts = prompt = completion = calls = unpriced = 0
     seconds = money = 0.0
     session_start: float | None = None
@@ -60,9 +52,9 @@ def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
                 seconds += max(0.0, last_s - session_start)
             session_start = event.time_s
         elif event.kind == "budget.reserved":
-            open_reservations[event.seq] = (data["attempts"], data["tokens"], data.get("money", 0.0))
+            held[event.seq] = (data["attempts"], data["tokens"], data.get("money", 0.0))
         elif event.kind == "budget.settled":
-            if open_reservations.pop(data["reservation"], None) is None:
+            if held.pop(data["reservation"], None) is None:
                 continue  # settled before
             attempts += data["attempts"]
             prompt += data["prompt_tokens"]
@@ -73,14 +65,13 @@ def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
         last_s = event.time_s
     if session_start is not None:
         seconds += max(0.0, (last_s if now_s is None else now_s) - session_start)
-    held = open_reservations.values()
     return Spend(
-        attempts=attempts + sum(a for a, _, _ in held),
-        tokens=prompt + completion + sum(t for _, t, _ in held),
+        attempts=attempts + sum(a for a, _, _ in held.values()),
+        tokens=prompt + completion + sum(t for _, t, _ in held.values()),
         prompt_tokens=prompt,
         completion_tokens=completion,
         model_calls=calls,
-        money=money + sum(m for _, _, m in held),
+        money=money + sum(m for _, _, m in held.values()),
         unpriced_calls=unpriced,
         seconds=seconds,
     )
@@ -126,6 +117,11 @@ class Budget:
         """Tokens left, or `None` where there is no limit."""
         return None if self.limits.tokens is None else max(0, self.limits.tokens - self.spend().tokens)
 
+    def remaining_completion_tokens(self) -> int | None:
+        """Tokens of replies left, or `None` where there is no limit."""
+        limit = self.limits.completion_tokens
+        return None if limit is None else max(0, limit - self._completion_tokens(self.spend()))
+
     def remaining_money(self) -> float | None:
         """US dollars left, or `None` where there is no limit."""
         return None if self.limits.money is None else max(0.0, self.limits.money - self.spend().money)
@@ -166,6 +162,7 @@ class Budget:
         *,
         attempts: int = 0,
         tokens: int = 0,
+        completion_tokens: int = 0,
         money: float = 0.0,
         role: str = "",
         move: str = "",
@@ -176,6 +173,7 @@ class Budget:
             what: The act, for the ledger.
             attempts: Attempts it will use.
             tokens: An upper bound of the tokens it may use, prompt and reply together.
+            completion_tokens: Of these, an upper bound of those of the reply.
             money: An upper bound of the US dollars it may cost.
             role: Who acts, where it is a role.
             move: The kind of move it belongs to, where it does.
@@ -188,6 +186,12 @@ class Budget:
         for kind, used, wanted, limit in (
             ("attempts", spend.attempts, attempts, self.limits.attempts),
             ("tokens", spend.tokens, tokens, self.limits.tokens),
+            (
+                "completion_tokens",
+                self._completion_tokens(spend),
+                completion_tokens,
+                self.limits.completion_tokens,
+            ),
             ("money", spend.money, money, self.limits.money),
         ):
             if limit is not None and used + wanted > limit:
@@ -196,12 +200,15 @@ class Budget:
             "what": what,
             "attempts": attempts,
             "tokens": tokens,
+            "completion_tokens": completion_tokens,
             "money": money,
             "role": role,
             "move": move,
         }
         event = self._ledger.append("budget.reserved", data)
-        return Reservation(id=event.seq, attempts=attempts, tokens=tokens, money=money)
+        return Reservation(
+            id=event.seq, attempts=attempts, tokens=tokens, completion_tokens=completion_tokens, money=money
+        )
 
     def settle(
         self,
@@ -229,9 +236,16 @@ class Budget:
         self._close(
             reservation,
             attempts=attempts,
-            prompt_tokens=reservation.tokens,
+            prompt_tokens=reservation.tokens - reservation.completion_tokens,
+            completion_tokens=reservation.completion_tokens,
             model_calls=model_calls,
             money=reservation.money,
+        )
+
+    def _completion_tokens(self, spend: Spend) -> int:
+        """Those that are spent, and those that are set aside."""
+        return spend.completion_tokens + sum(
+            reservation.completion_tokens for reservation in open_reservations(self._ledger.events)
         )
 
     def release(self, reservation: Reservation) -> None:

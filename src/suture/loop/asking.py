@@ -76,6 +76,7 @@ async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
         f"{move.kind} {move.index}",
         attempts=1,
         tokens=bound + most,
+        completion_tokens=most,
         money=price.cost(bound, most) if price else 0.0,
         role=question.role,
         move=move.kind,
@@ -106,6 +107,9 @@ def _longest_reply(question: Question, bound: int, price: Price | None, context:
     tokens, money = context.budget.remaining_tokens(), context.budget.remaining_money()
     if tokens is not None:
         most = min(most, max(tokens - bound, LEAST_REPLY_TOKENS))
+    replies = context.budget.remaining_completion_tokens()
+    if replies is not None:
+        most = min(most, max(replies, LEAST_REPLY_TOKENS))
     affordable = price.affordable_tokens(money, bound) if price and money is not None else None
     return most if affordable is None else min(most, max(affordable, LEAST_REPLY_TOKENS))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from suture.checks import Suite, prepare_suite
@@ -11,6 +13,7 @@ from suture.loop.choosing import Asker
 from suture.loop.progress import Progress, Tried
 from suture.loop.proving import Prover
 from suture.loop.recipe import Recipe
+from suture.loop.reviewing import Reviewer
 from suture.loop.state import LoopState, TriedEntry
 from suture.models import Model, Models
 from suture.records import Candidate, Task, Verdict, from_plain, to_plain
@@ -31,6 +34,7 @@ class RunContext:
         prove: Proves a healed candidate before it is handed over; without it nothing is proved.
         prompts: The prompts of this run.
         ask_user: Asks the user which of two repairs is right; without it nobody is asked.
+        on_review: Asks a person where `loop.autonomy` wants it; without it the run is parked there.
     """
 
     task: Task
@@ -45,7 +49,17 @@ class RunContext:
     prove: Prover | None = None
     prompts: PromptBook = field(default_factory=PromptBook)
     ask_user: Asker | None = None
+    on_review: Reviewer | None = None
     _suite: Suite | None = field(default=None, init=False)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    def in_turn(self) -> AbstractAsyncContextManager[None]:
+        """To be held while a reply is drawn.
+
+        Where tokens of replies are limited the branches of a round draw one after the other, in their order:
+        how long a reply may be is known only when those before it are there.
+        """
+        return nullcontext() if self.budget.limits.completion_tokens is None else self._turn
 
     @property
     def model(self) -> Model:
@@ -113,4 +127,13 @@ class RunContext:
             last_fault=last[-1]["message"] if last else "",
             may_search=self.may_search and not state.get("searched", True),
             not_code=state["not_code"],
+            declined=_in_a_row(state["declined"], state["decisions"]),
         )
+
+
+def _in_a_row(declined: list[int], last: int) -> int:
+    """How many of the decisions up to the last one were rejected without a break."""
+    count = 0
+    while last - count in declined:
+        count += 1
+    return count

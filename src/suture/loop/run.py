@@ -18,8 +18,7 @@ from suture.errors import (
     StorageError,
     UsageError,
 )
-from suture.ledger import read_ledger
-from suture.ledger.abandoned import abandoned_reservations
+from suture.ledger import open_reservations, read_ledger
 from suture.loop.context import RunContext
 from suture.loop.graph import Compiled, build_graph
 from suture.loop.nodes.finish import prove_best, write_result
@@ -71,7 +70,7 @@ async def resume_task(
         checkpointer: The one that the run was started with.
         about: What else the event of the resumption is to say.
     """
-    for reservation in abandoned_reservations(context.ledger.events):
+    for reservation in open_reservations(context.ledger.events):
         context.budget.write_off(reservation)
     graph = build_graph(checkpointer)
     reached = await graph.aget_state(_config(context))

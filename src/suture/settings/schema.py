@@ -177,6 +177,8 @@ class BudgetSettings(Group):
     """Candidates asked of a model."""
     tokens: int = Field(default=60_000, ge=1)
     """Tokens of prompts and replies together."""
+    completion_tokens: int | None = Field(default=None, ge=1)
+    """Tokens of replies alone, as benchmarks limit them; with it replies are drawn one after the other."""
     money: float | None = Field(default=None, gt=0)
     """US dollars; needs a known price for every model that may be asked."""
     seconds: float = Field(default=900, gt=0)

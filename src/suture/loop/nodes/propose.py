@@ -35,8 +35,10 @@ async def propose(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]
     A malformed reply, and a model that fails, use up the move and bring no candidate: that is a value here,
     so that the other branches of the round go on.
     """
+    context = runtime.context
     with branch_of_round(state["state"]["round"], state["branch"]):
-        return {"proposals": [await _carried_out(state, runtime.context)]}
+        async with context.in_turn():
+            return {"proposals": [await _carried_out(state, context)]}
 
 
 async def _carried_out(branch: Branch, context: RunContext) -> Proposal:

@@ -1,0 +1,46 @@
+"""What is set aside for acts that go on, or that a crash cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from suture.records import Event
+
+__all__ = ["Reservation", "open_reservations"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation:
+    """A promise to spend at most this much; `id` is the `seq` of its event.
+
+    `tokens` are those of prompt and reply together, `completion_tokens` those of the reply among them.
+    """
+
+    id: int
+    attempts: int
+    tokens: int
+    completion_tokens: int = 0
+    money: float = 0.0
+
+
+def open_reservations(events: Iterable[Event]) -> tuple[Reservation, ...]:
+    """Reservations that are not settled; where no process writes the run any more, a crash cut them off.
+
+    Args:
+        events: A ledger's events, in order.
+    """
+    held: dict[int, Reservation] = {}
+    for event in events:
+        data = event.data
+        if event.kind == "budget.reserved":
+            held[event.seq] = Reservation(
+                id=event.seq,
+                attempts=data["attempts"],
+                tokens=data["tokens"],
+                completion_tokens=data.get("completion_tokens", 0),
+                money=data.get("money", 0.0),
+            )
+        elif event.kind == "budget.settled":
+            held.pop(data["reservation"], None)
+    return tuple(held.values())
