@@ -1,0 +1,151 @@
+"""The figures of one arm, as records; `metrics` computes them and says from what.
+
+A run is one row: one task under one seed. Counts are of runs; shares that carry an interval are means over
+tasks of the mean over that task's seeds, so that a task with more seeds weighs no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from suture.evals.calibration import Calibration
+from suture.evals.statistics import Interval
+
+__all__ = ["ArmMetrics", "Count", "ErrorClass", "PassAt", "Rounds", "Solved", "Spent"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count:
+    """So many of so many runs."""
+
+    count: int
+    of: int
+
+    @property
+    def share(self) -> float | None:
+        """In [0, 1]; `None` of none."""
+        return self.count / self.of if self.of else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solved:
+    """What an arm has solved with so many tokens.
+
+    Attributes:
+        tokens: Generated tokens, the most of each run that count.
+        runs: Solved runs, of those whose truth is known.
+        tasks: Tasks with such a run.
+        share: Over tasks, with its 95% interval; `None` where there is no task.
+        prompted: Mean prompt tokens of a run by then.
+    """
+
+    tokens: int
+    runs: Count
+    tasks: int
+    share: Interval | None
+    prompted: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds:
+    """Runs that took so many rounds, and how many of them ended right."""
+
+    rounds: int
+    runs: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorClass:
+    """Runs whose first candidate was wrong with this error, and how many of them ended right."""
+
+    error: str
+    healed: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassAt:
+    """The unbiased pass@k over tasks with at least `k` seeds, each a fresh draw of the whole arm."""
+
+    k: int
+    share: float
+    tasks: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """What all runs of an arm took, and what that makes for each solved one.
+
+    Attributes:
+        solved: Runs that ended right.
+        generated: Tokens of replies.
+        prompted: Tokens of prompts.
+        calls: Model calls.
+        seconds: Wall-clock time.
+        model_s: Of it, waiting for replies; replayed ones count nothing.
+        money: US dollars; `None` where a price is not known.
+    """
+
+    solved: int
+    generated: int
+    prompted: int
+    calls: int
+    seconds: float
+    model_s: float
+    money: float | None
+
+    def per_solved(self, total: float | None) -> float | None:
+        """A total for each solved run; `None` where it is not known or nothing was solved."""
+        return None if total is None or not self.solved else total / self.solved
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmMetrics:
+    """One arm in one cell of dataset, regime, model and cap.
+
+    Attributes:
+        arm: The recipe.
+        tasks: Tasks that it was run on.
+        seeds: Different seeds.
+        runs: Rows.
+        faults: Runs without a number: the machinery failed, in the run or in grading. They count nowhere
+            else.
+        ungraded: Runs whose result has no grade yet; they count nowhere else either.
+        solved: At each budget, smallest first; the last is the whole cap.
+        claimed: Runs that ended `healed` or `nothing_to_heal`.
+        false_claims: Of the claimed runs, those that are wrong.
+        unclaimed_right: Of the runs that claim nothing, those that are right.
+        first_pass: Runs whose first proposed candidate is right.
+        healed: Of the runs whose first proposed candidate is wrong, those that ended right.
+        harmed: Of the runs that had a right first candidate or right given code, those that ended wrong.
+        rounds: By number of rounds.
+        errors: By the error of a wrong first candidate, the most frequent first.
+        outcomes: Outcome -> runs.
+        evidence: How strong the verdict on the result is -> runs.
+        timeouts: Ids of tasks whose result ran out of time when it was graded.
+        spent: By all runs that count.
+        pass_at: By k, up to the number of seeds.
+        calibration: Of the final confidence; `None` without runs.
+    """
+
+    arm: str
+    tasks: int
+    seeds: int
+    runs: int
+    faults: int
+    ungraded: int
+    solved: tuple[Solved, ...]
+    claimed: Count
+    false_claims: Count
+    unclaimed_right: Count
+    first_pass: Count
+    healed: Count
+    harmed: Count
+    rounds: tuple[Rounds, ...]
+    errors: tuple[ErrorClass, ...]
+    outcomes: Mapping[str, int]
+    evidence: Mapping[str, int]
+    timeouts: tuple[str, ...]
+    spent: Spent
+    pass_at: tuple[PassAt, ...]
+    calibration: Calibration | None

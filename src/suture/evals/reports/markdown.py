@@ -1,0 +1,56 @@
+"""A report as Markdown: warnings first, then regimes, then tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from suture.evals.reports.summing import Report, Section
+from suture.evals.reports.tables import Table, tables_of
+
+__all__ = ["report_markdown"]
+
+SPECIAL = "\\`*_{}[]<>#|"
+
+
+def report_markdown(report: Report) -> str:
+    """The whole report as one Markdown document."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield "# Benchmark report"
+    for warning in report.warnings:
+        yield f"\n**{_escaped(warning)}**"
+    for regime, meaning in report.regimes.items():
+        yield f"\nRegime {_escaped(regime)}: {_escaped(meaning)}."
+    for section in report.sections:
+        yield from _section(section)
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"\n## {_escaped(section.title)}\n"
+    yield from (f"- {_escaped(warning)}" for warning in section.warnings)
+    yield f"\n{_escaped(section.resolution)}"
+    for table in tables_of(section):
+        yield from _table(table)
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield f"\n### {_escaped(table.caption)}\n"
+    if not table.rows:
+        yield "There is none."
+        return
+    yield _line(table.head)
+    yield "|" + "---|" * len(table.head)
+    yield from map(_line, table.rows)
+    yield f"\n{_escaped(table.note)}"
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(map(_escaped, cells))} |"
+
+
+def _escaped(text: str) -> str:
+    """Names come from rows, so nothing in them may act as markup."""
+    one_line = " ".join(text.split())
+    return "".join(f"\\{character}" if character in SPECIAL else character for character in one_line)

@@ -1,0 +1,118 @@
+"""Two arms, task by task: who solved what, and what the sample can say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import mean
+
+from suture.evals.metrics import by_task
+from suture.evals.rows import Row
+from suture.evals.statistics import Interval, bootstrap_difference, holm, mcnemar, minimum_detectable
+
+__all__ = ["ALPHA", "Comparison", "adjusted", "compare_arms"]
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The paired test of two arms at the same tokens.
+
+    With several seeds a task counts for the arm that solved it in more of them; under the hypothesis that the
+    arms are alike either is as likely, so the test stays exact. With one seed it is McNemar's.
+
+    Attributes:
+        first: An arm, with what tells it apart from the other.
+        second: The other.
+        tasks: Tasks that both ran, with a known truth and a seed in common.
+        runs: Of each arm, on these tasks: one for each common seed.
+        only_first: Tasks on which the first is ahead.
+        only_second: Tasks on which the second is ahead.
+        missing_first: Tasks that only the second ran.
+        missing_second: Tasks that only the first ran.
+        unknown: Tasks that both ran, left out because a fault or a missing grade leaves no common seed.
+        difference: Second minus first, in shares of tasks, with its 95% bootstrap interval; `None` without
+            tasks.
+        p_value: Exact, two-sided.
+        adjusted: After Holm, for all comparisons made together.
+        detectable: The smallest true difference that such a sample finds with power 0.8 at this many
+            comparisons; `None` where it finds none.
+    """
+
+    first: str
+    second: str
+    tasks: int
+    runs: int
+    only_first: int
+    only_second: int
+    missing_first: int
+    missing_second: int
+    unknown: int
+    difference: Interval | None
+    p_value: float
+    adjusted: float
+    detectable: float | None
+
+    @property
+    def significant(self) -> bool:
+        """Whether the adjusted p-value is at most 0.05."""
+        return self.adjusted <= ALPHA
+
+
+def compare_arms(
+    first: str, first_rows: Sequence[Row], second: str, second_rows: Sequence[Row], tokens: int | None = None
+) -> Comparison:
+    """The paired test of two arms, not yet adjusted.
+
+    Args:
+        first: The first arm's name.
+        first_rows: Its rows, of one cell.
+        second: The second arm's name.
+        second_rows: Its rows, of the same cell.
+        tokens: Generated tokens that count; the whole runs' where not given.
+    """
+    ran = {row.problem for row in first_rows}, {row.problem for row in second_rows}
+    ones, others = by_task(first_rows, tokens), by_task(second_rows, tokens)
+    pairs = []
+    for task in sorted(ones.keys() & others.keys()):
+        seeds = sorted(ones[task].keys() & others[task].keys())
+        if seeds:
+            pairs.append(([ones[task][seed] for seed in seeds], [others[task][seed] for seed in seeds]))
+    ahead = [mean(b) - mean(a) for a, b in pairs]
+    only_first, only_second = sum(d < 0 for d in ahead), sum(d > 0 for d in ahead)
+    p_value = mcnemar(only_first, only_second)
+    return Comparison(
+        first=first,
+        second=second,
+        tasks=len(pairs),
+        runs=sum(len(a) for a, _ in pairs),
+        only_first=only_first,
+        only_second=only_second,
+        missing_first=len(ran[1] - ran[0]),
+        missing_second=len(ran[0] - ran[1]),
+        unknown=len(ran[0] & ran[1]) - len(pairs),
+        difference=bootstrap_difference([a for a, _ in pairs], [b for _, b in pairs]) if pairs else None,
+        p_value=p_value,
+        adjusted=p_value,
+        detectable=_detectable(len(pairs), only_first + only_second, ALPHA),
+    )
+
+
+def adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The same comparisons, with p-values and detectable differences for as many as were made together."""
+    p_values = holm({str(n): one.p_value for n, one in enumerate(comparisons)})
+    # Holm's first and strictest step: what every comparison must be able to bear.
+    alpha = ALPHA / max(1, len(comparisons))
+    return tuple(
+        replace(
+            one,
+            adjusted=p_values[str(n)],
+            detectable=_detectable(one.tasks, one.only_first + one.only_second, alpha),
+        )
+        for n, one in enumerate(comparisons)
+    )
+
+
+def _detectable(tasks: int, discordant: int, alpha: float) -> float | None:
+    return minimum_detectable(tasks, discordant / tasks, alpha=alpha) if tasks else None

@@ -1,0 +1,155 @@
+"""A report as a record: sections of figures and tests, and what a reader must know before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from suture.evals.figures import ArmMetrics
+from suture.evals.metrics import measure
+from suture.evals.problem import Regime
+from suture.evals.reports.cells import BASELINES, Cell, cells_of
+from suture.evals.reports.pairing import Comparison, adjusted, compare_arms
+from suture.evals.rows import Row
+
+__all__ = ["Report", "Section", "report_of"]
+
+REGIME_WORDS: dict[Regime, str] = {
+    "visible": "the loop saw the visible checks only",
+    "self": "the loop saw no check at all",
+    "oracle": "the loop was shown the hidden checks that also grade it, so this is no measure of solving",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One cell: its figures, its tests, its warnings.
+
+    Attributes:
+        title: What tells it apart.
+        dataset: The set.
+        regime: What the loop could see of the checks.
+        model: `provider:model`.
+        cap: Generated tokens that each run could spend.
+        warnings: What must be read before the numbers, a sentence each.
+        arms: Baselines first.
+        comparisons: Every arm against each baseline there is, at the whole cap, adjusted together.
+        resolution: What the sample can resolve, in a sentence.
+    """
+
+    title: str
+    dataset: str
+    regime: Regime
+    model: str
+    cap: int
+    warnings: tuple[str, ...]
+    arms: tuple[ArmMetrics, ...]
+    comparisons: tuple[Comparison, ...]
+    resolution: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a set of rows says.
+
+    Attributes:
+        warnings: Of the whole report, a sentence each, for its first lines.
+        regimes: Each regime in it with what it means.
+        sections: One for each cell.
+        schema_version: Of this record.
+    """
+
+    warnings: tuple[str, ...]
+    regimes: dict[str, str]
+    sections: tuple[Section, ...]
+    schema_version: int = 1
+
+
+def report_of(rows: Sequence[Row]) -> Report:
+    """Sum up rows, each cell for itself."""
+    cells = cells_of(rows)
+    bare = [cell for cell in cells if cell.missing_baselines]
+    warnings = [
+        f"NO EQUAL-BUDGET BASELINE: no rows of {' or '.join(cell.missing_baselines)} for {cell.title}. "
+        "Without them its numbers do not show that a loop does better than sampling with the same tokens."
+        for cell in bare
+    ]
+    if not cells:
+        warnings.append("There are no rows, so there are no numbers.")
+    regimes = {cell.regime: REGIME_WORDS[cell.regime] for cell in cells}
+    return Report(
+        warnings=tuple(warnings), regimes=dict(sorted(regimes.items())), sections=tuple(map(_section, cells))
+    )
+
+
+def _section(cell: Cell) -> Section:
+    arms = tuple(measure(arm, rows, cell.cap) for arm, rows in cell.arms.items())
+    comparisons = adjusted(list(_against_baselines(cell)))
+    return Section(
+        title=cell.title,
+        dataset=cell.dataset,
+        regime=cell.regime,
+        model=cell.model,
+        cap=cell.cap,
+        warnings=tuple(_warnings(cell, arms)),
+        arms=arms,
+        comparisons=comparisons,
+        resolution=_resolution(comparisons),
+    )
+
+
+def _against_baselines(cell: Cell) -> Iterator[Comparison]:
+    """Each pair once: `best_of_k` is itself held against `greedy`."""
+    names = list(cell.arms)
+    for baseline in (arm for arm in BASELINES if arm in cell.arms):
+        for arm in names[names.index(baseline) + 1 :]:
+            yield compare_arms(baseline, cell.arms[baseline], arm, cell.arms[arm], cell.cap)
+
+
+def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
+    if cell.changed:
+        yield (
+            f"{len(cell.changed)} tasks are left out because their content differs between the runs: "
+            f"{_some(cell.changed)}."
+        )
+    for arm in arms:
+        if arm.faults:
+            yield f"{arm.arm}: {arm.faults} of {arm.runs} runs left out: the machinery failed, not the code."
+        if arm.ungraded:
+            yield f"{arm.arm}: {arm.ungraded} of {arm.runs} runs left out: their result is not graded."
+        if arm.timeouts:
+            yield f"{arm.arm}: counted as wrong because grading ran out of time: {_some(arm.timeouts)}."
+        if weak := {kind: n for kind, n in arm.evidence.items() if kind != "split"}:
+            told = ", ".join(f"{n} by {kind}" for kind, n in weak.items())
+            yield f"{arm.arm}: verdicts that code under test could reach: {told} (see verdicts)."
+    for name, rows in cell.arms.items():
+        if over := sum(row.generated > cell.cap for row in rows):
+            yield (
+                f"{name}: {over} runs generated more than the cap. The table of solved tasks and the tests "
+                "stop at the cap; the other figures are of the whole runs."
+            )
+        if len({tuple(sorted(row.prompts.items())) for row in rows}) > 1:
+            yield f"{name}: its rows were made with different versions of the prompts."
+    if len({frozenset(row.problem for row in rows) for rows in cell.arms.values()}) > 1:
+        yield "The arms did not run the same tasks: only the paired tests below compare like with like."
+
+
+def _resolution(comparisons: Sequence[Comparison]) -> str:
+    if not comparisons:
+        return "Nothing is compared, so nothing can be told apart."
+    found = [one.detectable for one in comparisons]
+    sizes = [size for size in found if size is not None]
+    tasks = sorted({one.tasks for one in comparisons})
+    count = f"{tasks[0]}" if len(tasks) == 1 else f"{tasks[0]} to {tasks[-1]}"
+    at = f"With {count} tasks in common, tested exactly at p <= 0.05 over {len(comparisons)} comparisons"
+    if len(sizes) < len(found):
+        return f"{at}, some arms could not be told apart whatever they did: the sample is too small."
+    return (
+        f"{at}, a true difference of {max(sizes):.1%} of tasks is found four times in five; "
+        "a smaller one is more often missed, so no difference found is not the same as none."
+    )
+
+
+def _some(names: Sequence[str], most: int = 20) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
