@@ -1,0 +1,291 @@
+"""How far the trust of generated tests can be believed, by recorded tests and recorded answers.
+
+SUTURE_DATA=... python benchmarks/trust.py run --outcomes outcomes.json
+python benchmarks/trust.py fit --outcomes outcomes.json       # odd task ids
+python benchmarks/trust.py report --outcomes outcomes.json    # even task ids
+
+The tests are those that gpt-4 and codegen-16B wrote for HumanEval, the candidates the first answers of five
+models. `run` lets each test judge each candidate and the reference behind the wall; the reference's answer
+says whether the test is right, and nothing but `fit` and `report` sees it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gzip
+import json
+import math
+import os
+import random
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from suture.checks import asserts_in, check_candidate, prepare_suite
+from suture.checks.parsing import parsed
+from suture.checks.trust import Assessed, MatrixLimits, Row, assess, given_checks, run_matrix, sift
+from suture.checks.trust.matrix import is_viable
+from suture.checks.trust.scoring import WEIGHTS
+from suture.evals.calibration import calibration_of
+from suture.records import Candidate, Check, Task
+from suture.sandbox import Sandbox, open_sandbox
+from suture.settings import load_settings
+
+REFERENCE = "reference"
+MOST_CHECKS = 16
+"""Of one task and tester, after repetitions are gone: codegen's ten replies hold hundreds."""
+THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95)
+OWN = ("gpt-4-1106-preview", "reflexion")
+WEAKER = ("codellama", "starcoder", "gpt-3.5-turbo-0613")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One task with one tester's checks, and what ran."""
+
+    task: Task
+    tester: str
+    checks: tuple[Check, ...]
+    rows: dict[str, Row]
+    right: dict[str, bool]
+
+    @property
+    def number(self) -> int:
+        """The task's number."""
+        return int(self.task.module.removeprefix("task_").removesuffix(".py"))
+
+
+@cache
+def read(name: str) -> list[dict[str, Any]]:
+    """The records of a file of `$SUTURE_DATA`."""
+    folder = os.environ.get("SUTURE_DATA")
+    if not folder:
+        sys.exit("SUTURE_DATA is not set: it names the folder that holds humaneval and recordings")
+    with gzip.open(Path(folder) / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def task_of(record: dict[str, Any]) -> Task:
+    """A task as a run sees it."""
+    return Task(
+        statement=record["prompt"],
+        module=f"task_{record['id'].rpartition('/')[2]}.py",
+        entry_point=record["entry_point"],
+        checks=asserts_in(record["visible_tests"], "visible") if parsed(record["visible_tests"]) else (),
+    )
+
+
+def checks_in(texts: Sequence[str], task: Task) -> tuple[Check, ...]:
+    """What of a tester's words is an assert, repetitions and contradictions of the examples included."""
+    found: list[Check] = []
+    for text in texts:
+        for part in re.split(r"^assert\s", text, flags=re.MULTILINE)[1:]:
+            source = f"assert {' '.join(part.split())}"
+            if parsed(source) is not None:
+                found += asserts_in(source, "spec", 0.0)
+    sifted = sift(found, given_checks(task), task.entry_point)
+    used = {check.source for check in sifted.checks[:MOST_CHECKS]}
+    judged_without_a_run = {removed.check.source for removed in sifted.removed}
+    return tuple(c for c in found if c.source in used or c.source in judged_without_a_run)
+
+
+async def run(outcomes: Path, first: int) -> None:
+    """Run everything that `outcomes` does not hold yet."""
+    known = json.loads(outcomes.read_text("utf-8")) if outcomes.exists() else {}
+    settings = load_settings(Path.cwd(), {}).settings
+    sandbox = open_sandbox(settings.sandbox)
+    try:
+        for record in read("humaneval/tasks")[:first]:
+            for tester, texts in testers_of(record["id"]):
+                key = f"{record['id']} {tester}"
+                if key not in known:
+                    known[key] = await run_case(record, texts, sandbox, settings.sandbox)
+                    outcomes.write_text(json.dumps(known), "utf-8")
+                    print(key, {name: len(row["statuses"]) for name, row in known[key].items()}, flush=True)
+    finally:
+        await sandbox.close()
+
+
+def testers_of(task_id: str) -> Iterator[tuple[str, list[str]]]:
+    """Who wrote tests for a task, and what."""
+    for record in read("recordings/generated_tests"):
+        if record["task_id"] == task_id:
+            yield record["model"], record["tests"]
+
+
+async def run_case(record: dict[str, Any], texts: list[str], sandbox: Sandbox, settings: Any) -> Any:
+    """What the reference and each candidate do with one tester's checks."""
+    task = task_of(record)
+    suite = await prepare_suite(task, sandbox, settings)
+    sifted = sift(checks_in(texts, task), given_checks(task), task.entry_point)
+    programs = {REFERENCE: record["reference"]}
+    for seed in read("recordings/ldb_seeds"):
+        if seed["task_id"] == record["id"]:
+            programs[seed["model"]] = seed["attempts"][0]
+    told: dict[str, Any] = {}
+    for name, program in programs.items():
+        candidate = Candidate(files={task.module: program}, origin="sample")
+        verdict = await check_candidate(candidate, suite)
+        # The reference may be slow where everyone else gives up.
+        limits = MatrixLimits(check_s=10.0 if name == REFERENCE else 2.0, seconds=300)
+        (row,) = await run_matrix(sifted.checks, [(candidate, verdict)], suite, limits)
+        told[name] = {"viable": is_viable(verdict), "code": candidate.hash, "statuses": dict(row.statuses)}
+    return told
+
+
+def cases_of(outcomes: Path) -> list[Case]:
+    """Everything that ran."""
+    known = json.loads(outcomes.read_text("utf-8"))
+    cases = []
+    for record in read("humaneval/tasks"):
+        for tester, texts in testers_of(record["id"]):
+            told = known.get(f"{record['id']} {tester}")
+            if told is None:
+                continue
+            task = task_of(record)
+            rows = {
+                name: Row(candidate=row["code"], viable=row["viable"], statuses=row["statuses"])
+                for name, row in told.items()
+            }
+            right = {check: status == "passed" for check, status in rows.pop(REFERENCE).statuses.items()}
+            case = Case(task=task, tester=tester, checks=checks_in(texts, task), rows=rows, right=right)
+            cases.append(case)
+    return cases
+
+
+def judged(case: Case, rows: Sequence[Row]) -> list[tuple[Assessed, bool]]:
+    """The checks that were kept for these candidates, and whether each is right."""
+    sifted = sift(case.checks, given_checks(case.task), case.task.entry_point)
+    distinct = {row.candidate: row for row in rows}
+    return [
+        (one, case.right[one.check.id])
+        for one in assess(sifted, list(distinct.values())).kept
+        if one.check.id in case.right
+    ]
+
+
+def draws(case: Case) -> Iterator[list[Row]]:
+    """Sets of candidates: all, the weaker models, and some drawn by chance, so that few are met too."""
+    yield list(case.rows.values())
+    yield weaker(case)
+    yield own_model(case)
+    draw = random.Random(case.number)
+    for size in (1, 2, 3):
+        yield draw.sample(list(case.rows.values()), min(size, len(case.rows)))
+
+
+def fit(cases: Sequence[Case], steps: int = 3000, rate: float = 0.5, ridge: float = 0.002) -> None:
+    """Logistic regression by gradient descent; the weight of a sign is never negative."""
+    data: list[tuple[list[float], bool]] = []
+    names = list(WEIGHTS)
+    for case in cases:
+        for rows in draws(case):
+            data += [
+                ([getattr(one.signs, name) for name in names], right)
+                for one, right in judged(case, rows)
+                if any(row.viable and row.passed for row in rows)
+            ]
+    weights, intercept = [0.0] * len(names), 0.0
+    for _ in range(steps):
+        slopes, offset = [0.0] * len(names), 0.0
+        for values, right in data:
+            z = intercept + sum(w * v for w, v in zip(weights, values, strict=True))
+            miss = 1 / (1 + math.exp(-z)) - right
+            offset += miss
+            for at, value in enumerate(values):
+                slopes[at] += miss * value
+        intercept -= rate * offset / len(data)
+        weights = [
+            max(0.0, w - rate * (s / len(data) + ridge * w)) for w, s in zip(weights, slopes, strict=True)
+        ]
+    print(f"{len(data)} examples, {sum(right for _, right in data)} right")
+    print(f"INTERCEPT = {intercept:.2f}")
+    print("WEIGHTS =", {name: round(weight, 2) for name, weight in zip(names, weights, strict=True)})
+
+
+def report(cases: Sequence[Case]) -> None:
+    """Precision and recall of the score at thresholds, and its calibration."""
+    for title, tester, choose in ARMS:
+        answers: list[tuple[float, bool]] = []
+        wrong_removed = right_removed = 0
+        for case in cases:
+            if case.tester == tester:
+                kept = judged(case, choose(case))
+                answers += [(one.check.trust, right) for one, right in kept]
+                gone = case.right.keys() - {one.check.id for one, _ in kept}
+                right_removed += sum(case.right[check] for check in gone)
+                wrong_removed += sum(not case.right[check] for check in gone)
+        told(title, answers, right_removed, wrong_removed)
+
+
+def everyone(case: Case) -> list[Row]:
+    """All candidates."""
+    return list(case.rows.values())
+
+
+def weaker(case: Case) -> list[Row]:
+    """Those of the three weaker models."""
+    return [case.rows[name] for name in WEAKER if name in case.rows]
+
+
+def own_model(case: Case) -> list[Row]:
+    """Two answers of gpt-4, the model that also wrote tests."""
+    return [case.rows[name] for name in OWN if name in case.rows]
+
+
+def unchecked(case: Case) -> list[Row]:
+    """The same, as if no check had been given."""
+    return [replace(row, viable=True) for row in weaker(case)]
+
+
+ARMS = (
+    ("gpt-4's tests, five candidates", "gpt-4", everyone),
+    ("gpt-4's tests, two answers of gpt-4", "gpt-4", own_model),
+    ("codegen-16B's tests, five candidates", "codegen-16B", everyone),
+    ("codegen-16B's tests, three weaker candidates", "codegen-16B", weaker),
+    ("the same, every candidate heard whatever it passes", "codegen-16B", unchecked),
+)
+
+
+def told(title: str, answers: Sequence[tuple[float, bool]], right_removed: int, wrong_removed: int) -> None:
+    """One table."""
+    right = sum(is_right for _, is_right in answers)
+    measured = calibration_of(answers)
+    print(f"\n{title}: {len(answers)} checks kept, {right} right ({right / len(answers):.1%});")
+    print(f"removed as contradictions: {right_removed} right, {wrong_removed} wrong;")
+    print(f"Brier {measured.brier:.3f}, expected calibration error {measured.ece:.3f}")
+    print("| trust at least | checks | precision | recall |\n|---|---|---|---|")
+    for threshold in THRESHOLDS:
+        chosen = [is_right for trust, is_right in answers if trust >= threshold]
+        share = f"{sum(chosen) / len(chosen):.1%}" if chosen else "-"
+        print(f"| {threshold} | {len(chosen)} | {share} | {sum(chosen) / max(1, right):.1%} |")
+
+
+def main() -> None:
+    """Read the flags."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=("run", "fit", "report"))
+    parser.add_argument("--outcomes", type=Path, required=True, help="a file for what ran")
+    parser.add_argument("--first", type=int, default=164, help="tasks to run")
+    parser.add_argument("--ids", choices=("odd", "even"), help="odd ids to fit and even ones to report")
+    options = parser.parse_args()
+    if options.what == "run":
+        asyncio.run(run(options.outcomes, options.first))
+        return
+    ids = options.ids or ("odd" if options.what == "fit" else "even")
+    cases = [case for case in cases_of(options.outcomes) if case.number % 2 == (ids == "odd")]
+    if options.what == "fit":
+        fit(cases)
+    else:
+        report(cases)
+
+
+if __name__ == "__main__":
+    main()

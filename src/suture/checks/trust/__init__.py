@@ -1,0 +1,25 @@
+"""How far generated checks can be trusted: what they claim, what candidates did with them, a score.
+
+This folder owns the trust of checks that a model wrote. A check below `loop.trust_threshold` may inform a
+repair; it never decides one (law 4). It must not ask a model, nor see a hidden test.
+"""
+
+from suture.checks.trust.assessing import Assessed, Assessment, assess, assess_checks, given_checks
+from suture.checks.trust.matrix import MatrixLimits, Row, run_matrix
+from suture.checks.trust.scoring import Signs
+from suture.checks.trust.sifting import Removed, Sifted, sift
+
+__all__ = [
+    "Assessed",
+    "Assessment",
+    "MatrixLimits",
+    "Removed",
+    "Row",
+    "Sifted",
+    "Signs",
+    "assess",
+    "assess_checks",
+    "given_checks",
+    "run_matrix",
+    "sift",
+]
