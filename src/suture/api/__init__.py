@@ -9,9 +9,11 @@ from suture.api.again import recorded_run, replay, resume
 from suture.api.agent import SelfHealingAgent
 from suture.api.carrying_out import run_sync
 from suture.api.healing import heal
+from suture.api.reviewing import pending_review
 from suture.api.solving import solve
 from suture.ledger.follow import Listener
 from suture.loop.choosing import Asker, Choice
+from suture.loop.reviewing import Review, ReviewAnswer, Reviewer
 from suture.loop.tasks import example_task
 from suture.repair import Difference
 
@@ -20,9 +22,13 @@ __all__ = [
     "Choice",
     "Difference",
     "Listener",
+    "Review",
+    "ReviewAnswer",
+    "Reviewer",
     "SelfHealingAgent",
     "example_task",
     "heal",
+    "pending_review",
     "recorded_run",
     "replay",
     "resume",

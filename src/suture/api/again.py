@@ -6,10 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from suture.api.carrying_out import carry_out, models_for
+from suture.errors import UsageError
 from suture.ledger import Limits, RunFolder, compare_runs, find_run, read_ledger
 from suture.ledger.follow import Listener
 from suture.loop import Opening, RecordedRun, Replay, open_recorded
 from suture.loop.choosing import recorded_asker
+from suture.loop.reviewing import (
+    Review,
+    ReviewAnswer,
+    Reviewer,
+    answered_with,
+    pending_review,
+    recorded_reviewer,
+)
 from suture.models import Model, open_replies
 from suture.proof import choose_handover
 from suture.records import Result
@@ -19,7 +28,7 @@ from suture.settings import Settings, load_settings
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["recorded_run", "replay", "resume"]
+__all__ = ["recorded_run", "replay", "resume", "run_folder"]
 
 
 async def replay(
@@ -64,6 +73,7 @@ async def replay(
             or_live=or_live,
             about={"replays": recorded.folder.id},
             ask_user=recorded_asker(read_ledger(recorded.folder.ledger_path).events),
+            on_review=recorded_reviewer(recorded.folder),
         )
         result = await carry_out(wanted, on_event=on_event)
     again = find_run(recorded.settings.paths.home, result.run_id)
@@ -77,9 +87,11 @@ async def resume(
     model: str | Model | BaseChatModel | None = None,
     sandbox: Sandbox | None = None,
     apply: bool = False,
+    answer: ReviewAnswer | None = None,
+    on_review: Reviewer | None = None,
     on_event: Listener | None = None,
 ) -> Result:
-    """Go on with a run whose process was killed, from its last checkpoint; raises as `solve` does.
+    """Go on with a run that waits for a person, or whose process was killed; raises as `solve` does.
 
     Args:
         run: `last`, an id, the unique start or end of one, or a run's folder.
@@ -87,10 +99,14 @@ async def resume(
         model: The run's own model, where it was handed in as an object; the recorded name where not given.
         sandbox: The wall; the recorded settings' where not given.
         apply: As in `solve` and `heal`.
+        answer: To the question that it waits with; a later one goes to `on_review`.
+        on_review: As in `solve`.
         on_event: As in `solve`; it sees the run from its beginning.
     """
     recorded = recorded_run(run, settings)
     recorded.require_resumable()
+    if answer is not None:
+        on_review = answered_with(answer, _question_of(recorded), on_review)
     async with models_for(recorded.settings, model or recorded.model, live=True) as models:
         wanted = Opening(
             task=recorded.task,
@@ -101,8 +117,18 @@ async def resume(
             folder=recorded.folder,
             interpreter=recorded.interpreter,
             ask_user=recorded_asker(read_ledger(recorded.folder.ledger_path).events),
+            on_review=on_review,
         )
         return await carry_out(wanted, choose_handover(apply=apply), on_event=on_event)
+
+
+def _question_of(recorded: RecordedRun) -> Review:
+    review = pending_review(recorded.folder)
+    if review is None:
+        raise UsageError(
+            f"run {recorded.folder.id} waits for no answer", remedy="go on with it: `suture resume` alone"
+        )
+    return review
 
 
 def recorded_run(run: str | Path, settings: Settings | None = None) -> RecordedRun:
@@ -117,9 +143,20 @@ def recorded_run(run: str | Path, settings: Settings | None = None) -> RecordedR
         StorageError: Its folder is damaged.
     """
     present = settings or load_settings(Path.cwd()).settings
-    return open_recorded(_folder_of(run, present), present)
+    return open_recorded(run_folder(run, present), present)
 
 
-def _folder_of(run: str | Path, settings: Settings) -> RunFolder:
+def run_folder(run: str | Path, settings: Settings | None = None) -> RunFolder:
+    """The folder of a run.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or the folder itself.
+        settings: Whose runs; from environment and files where not given.
+
+    Raises:
+        UsageError: There is no such run.
+    """
     folder = RunFolder(Path(run))
-    return folder if folder.ledger_path.is_file() else find_run(settings.paths.home, str(run))
+    if folder.ledger_path.is_file():
+        return folder
+    return find_run((settings or load_settings(Path.cwd()).settings).paths.home, str(run))

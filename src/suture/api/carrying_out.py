@@ -42,7 +42,7 @@ async def carry_out(wanted: Opening, handover: Handover = KEPT, *, on_event: Lis
         context.prove = prove
         go = run_task if wanted.folder is None else resume_task
         about = {"project": str(wanted.project), **wanted.about}
-        async with listening(context.ledger.path, on_event):
+        async with listening(context.ledger.path, on_event, seen=len(context.ledger.events)):
             result = await go(context, checkpointer, about=about)
         try:
             await hand_over(handover, result, wanted.project, context)

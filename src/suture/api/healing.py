@@ -12,6 +12,7 @@ from suture.ledger.follow import Listener
 from suture.loop import Opening
 from suture.loop.choosing import Asker
 from suture.loop.recipe import load_recipe
+from suture.loop.reviewing import Reviewer
 from suture.loop.tasks import heal_task
 from suture.models import Model
 from suture.proof import choose_handover, require_possible
@@ -41,6 +42,7 @@ async def heal(
     replies: str | Path | None = None,
     or_live: bool = False,
     ask: Asker | None = None,
+    on_review: Reviewer | None = None,
     on_event: Listener | None = None,
 ) -> Result:
     """Repair code that exists, until its test command passes.
@@ -62,6 +64,8 @@ async def heal(
         or_live: Ask the model for what `replies` does not hold, instead of ending with an error.
         ask: Called once where two repairs that a search without a model found differ: it gets the input that
             tells them apart, and says which answer is right. Nobody is asked where it is not given.
+        on_review: Called where `loop.autonomy` wants a person asked, plain or async; gets the question and
+            gives the answer, or `None`, which parks the run (outcome `waiting`) as without it.
         on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
             the run has ended.
 
@@ -79,5 +83,5 @@ async def heal(
     later = settings.repair.enabled and load_recipe(settings.loop, settings.model.temperature).mutate
     async with models_for(settings, model, live=source is None or or_live, later=later) as models:
         wanted = Opening(task=task, settings=settings, project=snapshot.root, models=models, sandbox=sandbox)
-        wanted = replace(wanted, source=source, or_live=or_live, ask_user=ask)
+        wanted = replace(wanted, source=source, or_live=or_live, ask_user=ask, on_review=on_review)
         return await carry_out(wanted, handover, on_event=on_event)

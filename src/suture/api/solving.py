@@ -9,6 +9,7 @@ from suture.api.carrying_out import carry_out, models_for, replies_from
 from suture.errors import UsageError
 from suture.ledger.follow import Listener
 from suture.loop import Opening
+from suture.loop.reviewing import Reviewer
 from suture.loop.tasks import write_task
 from suture.models import Model
 from suture.proof import choose_handover
@@ -34,6 +35,7 @@ async def solve(
     apply: bool = False,
     replies: str | Path | None = None,
     or_live: bool = False,
+    on_review: Reviewer | None = None,
     on_event: Listener | None = None,
 ) -> Result:
     """Write code for a task.
@@ -49,6 +51,8 @@ async def solve(
         apply: Write the code into the current folder when every trusted check passes.
         replies: A run (`last`, its id, its folder), or a file of replies, to answer from.
         or_live: Ask the model for what `replies` does not hold, instead of ending with an error.
+        on_review: Called where `loop.autonomy` wants a person asked, plain or async; gets the question and
+            gives the answer, or `None`, which parks the run (outcome `waiting`) as without it.
         on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
             the run has ended.
 
@@ -66,7 +70,12 @@ async def solve(
     source = replies_from(replies, settings)
     async with models_for(settings, model, live=source is None or or_live) as models:
         wanted = Opening(
-            task=task, settings=settings, project=Path.cwd(), models=models, sandbox=sandbox
+            task=task,
+            settings=settings,
+            project=Path.cwd(),
+            models=models,
+            sandbox=sandbox,
+            on_review=on_review,
         ).answered_from(source, or_live=or_live)
         return await carry_out(wanted, choose_handover(apply=apply), on_event=on_event)
 

@@ -7,13 +7,14 @@ from suture.ledger.budget import Budget, Limits, spend_by, spend_of
 from suture.ledger.clock import Clock, SystemClock
 from suture.ledger.comparing import Difference, compare_runs
 from suture.ledger.events import Ledger, LedgerReading, branch_of_round, read_ledger
-from suture.ledger.follow import LAST_EVENTS, follow_ledger
+from suture.ledger.follow import LAST_EVENTS, PARKED, follow_ledger
 from suture.ledger.reservations import Reservation, open_reservations
 from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run
 from suture.ledger.steady import steady_text
 
 __all__ = [
     "LAST_EVENTS",
+    "PARKED",
     "Budget",
     "Clock",
     "Difference",

@@ -16,7 +16,8 @@ from suture.records import Event, Spend
 
 __all__ = ["Budget", "Limits", "spend_by", "spend_of"]
 
-SESSION_STARTS = ("run.started", "run.resumed")
+SESSION_STARTS = ("run.started", "run.resumed", "review.answered")
+SESSION_ENDS = ("review.asked", "run.parked")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
     """Fold events into what was spent.
 
     A reservation counts in full until it is settled: after a crash the run has spent at most that much.
-    Seconds are those in which the run was alive, so a run parked for a day has not used a day.
+    Seconds are those in which the run was at work, so one that waited a day for a person has not used a day.
 
     Args:
         events: A ledger's events, in order.
@@ -51,6 +52,9 @@ def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
             if session_start is not None:
                 seconds += max(0.0, last_s - session_start)
             session_start = event.time_s
+        elif event.kind in SESSION_ENDS and session_start is not None:
+            seconds += max(0.0, event.time_s - session_start)
+            session_start = None
         elif event.kind == "budget.reserved":
             held[event.seq] = (data["attempts"], data["tokens"], data.get("money", 0.0))
         elif event.kind == "budget.settled":

@@ -17,7 +17,7 @@ __all__ = ["Difference", "compare_runs"]
 
 LAST = ("run.finished", "run.refused")
 """What comes after these is no part of the run: a change that the user had applied."""
-BOOKKEEPING = ("run.resumed", "certificate.written", "search.finished")
+BOOKKEEPING = ("run.resumed", "run.parked", "review.asked", "certificate.written", "search.finished")
 """How far a search or a proof got is a matter of time; what came of it are candidates, which are compared."""
 
 TIMES = {"time_s", "seconds", "wall_s"}

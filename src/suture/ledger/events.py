@@ -17,7 +17,7 @@ from suture.errors import StorageError, UsageError
 from suture.ledger.clock import Clock, SystemClock
 from suture.records import Event
 
-__all__ = ["Ledger", "LedgerReading", "branch_of_round", "read_ledger"]
+__all__ = ["Ledger", "LedgerReading", "branch_of_round", "parse_event", "read_ledger"]
 
 _place: ContextVar[Mapping[str, int]] = ContextVar("_place", default=MappingProxyType({}))
 
@@ -51,7 +51,7 @@ def read_ledger(path: Path) -> LedgerReading:
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
-        event = None if number == len(lines) else _parse(line)  # no newline after it: not fully written
+        event = None if number == len(lines) else parse_event(line)  # no newline after it: not fully written
         if event is None:
             torn.append(number)
         else:
@@ -59,7 +59,8 @@ def read_ledger(path: Path) -> LedgerReading:
     return LedgerReading(events=tuple(events), torn_lines=tuple(torn))
 
 
-def _parse(line: bytes) -> Event | None:
+def parse_event(line: bytes) -> Event | None:
+    """The event of a line; `None` where it is empty, or no event."""
     try:
         fields = json.loads(line)
         return Event(**fields)

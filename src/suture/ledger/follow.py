@@ -3,58 +3,76 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from suture.ledger.events import read_ledger
+from suture.errors import StorageError
+from suture.ledger.events import parse_event
 from suture.records import Event
 
-__all__ = ["LAST_EVENTS", "Listener", "follow_ledger", "listening"]
+__all__ = ["LAST_EVENTS", "PARKED", "Listener", "follow_ledger", "listening"]
 
 Listener = Callable[[Event], None]
 
 LAST_EVENTS = ("run.finished", "run.refused")
 """Kinds after which a run writes nothing more of its own."""
+PARKED = "run.parked"
+"""The kind after which a run writes nothing until somebody goes on with it."""
 
 
-async def follow_ledger(path: Path, *, every_s: float = 0.05) -> AsyncIterator[Event]:
-    """Every event, as soon as it is on disk, until the run ends.
+async def follow_ledger(path: Path, *, every_s: float = 0.05, seen: int = 0) -> AsyncIterator[Event]:
+    """Every event, as soon as it is on disk, until the run ends or waits for a person.
 
-    A slow reader never slows the run: it reads the same file that everyone else does.
+    A slow reader never slows the run: it reads the same file that everyone else does, and each line once.
 
     Args:
         path: The ledger.
         every_s: Seconds between two looks.
+        seen: How many events were there before; a run that was parked among these has gone on since.
 
     Raises:
         StorageError: The file cannot be read.
     """
-    seen = 0
+    new_lines = _reader(path)
     while True:
-        events = read_ledger(path).events
-        for event in events[seen:]:
+        for line in next(new_lines):
+            event = parse_event(line)
+            if event is None:
+                continue  # cut short by a crash
             yield event
-            if event.kind in LAST_EVENTS:
+            if event.kind in LAST_EVENTS or (event.kind == PARKED and event.seq >= seen):
                 return
-        seen = len(events)
         await asyncio.sleep(every_s)
 
 
+def _reader(path: Path) -> Iterator[list[bytes]]:
+    """At each turn the lines that have become complete since the last."""
+    rest = b""
+    try:
+        with path.open("rb") as file:
+            while True:
+                *lines, rest = (rest + file.read()).split(b"\n")
+                yield lines
+    except OSError as fault:
+        raise StorageError(f"the ledger {str(path)!r} cannot be read: {fault.strerror}") from fault
+
+
 @asynccontextmanager
-async def listening(path: Path, listener: Listener | None) -> AsyncIterator[None]:
+async def listening(path: Path, listener: Listener | None, *, seen: int = 0) -> AsyncIterator[None]:
     """Pass a run's events on to a listener. It reads the ledger like everyone else, in a task of its own.
 
     Args:
         path: The ledger.
         listener: What it raises is raised when the run has ended; `None` listens to nothing.
+        seen: As in `follow_ledger`.
     """
     if listener is None:
         yield
         return
 
     async def listen(tell: Listener) -> None:
-        async for event in follow_ledger(path):
+        async for event in follow_ledger(path, seen=seen):
             tell(event)
 
     task = asyncio.get_running_loop().create_task(listen(listener))

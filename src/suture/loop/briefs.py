@@ -10,6 +10,7 @@ from suture.loop.clues import Clues, clues_of, suspects_in
 from suture.loop.context import RunContext
 from suture.loop.excerpts import excerpt
 from suture.loop.focus import suspect_files
+from suture.loop.hints import with_hints
 from suture.loop.state import LoopState, TriedEntry
 from suture.loop.text_focus import named_files
 from suture.records import Candidate, Counterexample, Move, Verdict
@@ -26,7 +27,13 @@ DIGEST = 3
 def brief_for(
     move: Move, parent: TriedEntry | None, state: LoopState, context: RunContext, suite: Suite
 ) -> Brief:
-    """The brief of a move."""
+    """The brief of a move, with what a person has told."""
+    return with_hints(_brief(move, parent, state, context, suite), state["hints"])
+
+
+def _brief(
+    move: Move, parent: TriedEntry | None, state: LoopState, context: RunContext, suite: Suite
+) -> Brief:
     if move.kind == "sample" or parent is None:
         task = context.task
         tests = _visible_tests(context)

@@ -127,13 +127,5 @@ class RunContext:
             last_fault=last[-1]["message"] if last else "",
             may_search=self.may_search and not state.get("searched", True),
             not_code=state["not_code"],
-            declined=_in_a_row(state["declined"], state["decisions"]),
+            declined=0 < state["declined"] == state["decisions"],
         )
-
-
-def _in_a_row(declined: list[int], last: int) -> int:
-    """How many of the decisions up to the last one were rejected without a break."""
-    count = 0
-    while last - count in declined:
-        count += 1
-    return count

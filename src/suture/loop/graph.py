@@ -1,4 +1,4 @@
-"""The graph: prepare, a search, rounds of propose, check and decide, then finish. This file only wires."""
+"""The graph: prepare, a search, rounds of propose, check and decide, a person where wanted. Wiring only."""
 
 from __future__ import annotations
 
@@ -7,10 +7,21 @@ from typing import Any, Literal
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from suture.loop.context import RunContext
-from suture.loop.nodes import Branch, check, decide_next, finish, mutate, prepare, propose
+from suture.loop.nodes import (
+    Branch,
+    check,
+    decide_next,
+    finish,
+    mutate,
+    needs_review,
+    prepare,
+    propose,
+    review,
+)
 from suture.loop.state import LoopState
 
 __all__ = ["Compiled", "build_graph"]
@@ -30,15 +41,29 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any]) -> Compiled:
     graph.add_node("mutate", mutate, input_schema=Branch)
     graph.add_node("check", check)
     graph.add_node("decide", decide_next)
+    graph.add_node("review", review)
     graph.add_node("finish", finish)
     graph.add_edge(START, "prepare")
     graph.add_edge("prepare", "decide")
-    graph.add_conditional_edges("decide", _fan_out, ["mutate", "propose", "finish"])
+    graph.add_conditional_edges("decide", _after_decide, ["review", "mutate", "propose", "finish"])
+    graph.add_conditional_edges("review", _after_review, ["mutate", "propose", "check", "decide", "finish"])
     graph.add_edge("mutate", "decide")
     graph.add_edge("propose", "check")
     graph.add_edge("check", "decide")
     graph.add_edge("finish", END)
     return graph.compile(checkpointer=checkpointer)
+
+
+def _after_decide(state: LoopState, runtime: Runtime[RunContext]) -> list[Send] | Literal["review", "finish"]:
+    return "review" if needs_review(state, runtime.context) else _fan_out(state)
+
+
+def _after_review(state: LoopState) -> list[Send] | Literal["check", "decide", "finish"]:
+    """On as decided; else to a person's own candidate, or to another decision. Forks begin here too."""
+    if state["moves"] or state["outcome"]:
+        return _fan_out(state)
+    waits = any(proposal["round"] == state["round"] for proposal in state["proposals"])
+    return "check" if waits else "decide"
 
 
 def _fan_out(state: LoopState) -> list[Send] | Literal["finish"]:

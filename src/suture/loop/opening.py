@@ -17,6 +17,7 @@ from suture.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_ru
 from suture.loop.choosing import Asker
 from suture.loop.context import RunContext
 from suture.loop.recipe import load_recipe
+from suture.loop.reviewing import Reviewer
 from suture.models import Model, Models, RecordedModel, ReplySource
 from suture.records import Task
 from suture.roles import PROMPTS_FOLDER, PromptBook
@@ -45,6 +46,7 @@ class Opening:
         or_live: Whether the model is asked for what the source does not hold.
         about: What the first event says besides.
         ask_user: Asks the user which of two repairs is right, where there is a user to ask.
+        on_review: Asks a person where `loop.autonomy` wants it; without it the run is parked there.
     """
 
     task: Task
@@ -59,6 +61,7 @@ class Opening:
     or_live: bool = False
     about: dict[str, Any] = field(default_factory=dict)
     ask_user: Asker | None = None
+    on_review: Reviewer | None = None
 
     def answered_from(self, source: ReplySource | None, *, or_live: bool) -> Opening:
         """The same with recorded replies before the model, where there are any."""
@@ -103,6 +106,7 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 interpreter=interpreter,
                 prompts=PromptBook(settings.paths.prompts or wanted.project / PROMPTS_FOLDER),
                 ask_user=wanted.ask_user,
+                on_review=wanted.on_review,
             )
             async with open_checkpointer(settings.paths.home / "checkpoints.db") as checkpointer:
                 yield context, checkpointer

@@ -43,7 +43,7 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     circling = barren >= 2 or same_failure_rounds(progress.tried, progress.round) > SAME_FAILURE_ROUNDS
     if circling and recipe.detect_stuck:
         return _stop("stuck", "the last rounds brought nothing new")
-    return _within_budget(_next_round(progress, recipe, nudge=barren > 0), progress)
+    return _within_budget(_next_round(progress, recipe, nudge=barren > 0 or progress.declined), progress)
 
 
 def _next_round(progress: Progress, recipe: Recipe, *, nudge: bool) -> list[Move]:

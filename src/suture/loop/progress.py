@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from suture.records import Origin, TaskKind, Verdict, content_hash
+from suture.records import Origin, Strategy, TaskKind, Verdict, content_hash
 
 __all__ = ["Progress", "Tried", "best_of", "failure_signature", "tally"]
 
@@ -20,10 +20,18 @@ class Tried:
         round: The round that proposed it; the user's own code has -1.
         start: The round of the fresh start that its lineage began with.
         depth: Repairs between that start and it.
+        parent: The candidate that it is a repair of; empty for any other.
         passed: Deciding checks that passed.
         failed: Deciding checks that did not.
         regressed: Deciding checks that passed before the run and now do not.
         signature: Which checks failed, and how; equal where two candidates fail alike.
+        rejected: Whether a person does not want it, whatever the checks say.
+        fingerprint: A hash of its code without comments and layout; empty where nobody computed it.
+        sent_back: Whether a critic does not want it, though every deciding check passed.
+        confidence: Of the diagnosis of its failure, in [0, 1]; 1 where there is none.
+        advised: How the diagnosis would mend it.
+        rank: Its place in a tournament among candidates that the deciding checks cannot tell apart; more is
+            better.
     """
 
     candidate: str
@@ -31,15 +39,22 @@ class Tried:
     round: int
     start: int
     depth: int = 0
+    parent: str = ""
     passed: int = 0
     failed: int = 0
     regressed: int = 0
     signature: str = ""
+    rejected: bool = False
+    fingerprint: str = ""
+    sent_back: bool = False
+    confidence: float = 1.0
+    advised: Strategy | None = None
+    rank: int = 0
 
     @property
     def solved(self) -> bool:
-        """Whether every deciding check passed, and there was one."""
-        return self.passed > 0 and self.failed == 0 and self.regressed == 0
+        """Whether every deciding check passed, there was one, and nobody rejected it."""
+        return self.passed > 0 and self.failed == 0 and self.regressed == 0 and not self.rejected
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +73,13 @@ class Progress:
         last_fault: What the last of them said.
         may_search: Whether there is code to search for a repair without a model, and that was not done yet.
         not_code: Where no change of the code could make the tests pass: the reason, for people.
+        declined: Whether a person rejected what was decided last.
+        attempts_used: Attempts up to now.
+        draws: How each fresh sample failed, repeated ones included, in the order of proposal.
+        untrusted: Whether there are generated tests that may earn trust when more candidates are there.
+        seed: Of the draws of a bandit.
+        record: For a bandit, how often each kind of move, or strategy of repair, was tried in runs before with
+            this model, and how often that solved the task: name -> (solved, tried).
     """
 
     kind: TaskKind
@@ -71,6 +93,12 @@ class Progress:
     last_fault: str = ""
     may_search: bool = False
     not_code: str = ""
+    declined: bool = False
+    attempts_used: int = 0
+    draws: tuple[str, ...] = ()
+    untrusted: bool = False
+    seed: int = 0
+    record: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def best(self) -> Tried | None:
@@ -79,13 +107,20 @@ class Progress:
 
 
 def best_of(tried: Sequence[Tried]) -> Tried | None:
-    """The best candidate: solved, then no regression, most checks passed, fewest failed, the earliest.
+    """The best candidate: solved, then no regression, most checks passed, fewest failed.
 
-    A candidate that breaks what worked loses even to the code it started from.
+    Among equals, one that no critic sent back goes first, then the winner of a tournament, then the earliest. A candidate that breaks what worked loses even to the code it started from, and one that a person rejected
+    to all others.
     """
     if not tried:
         return None
-    return max(tried, key=lambda t: (t.solved, -t.regressed, t.passed, -t.failed, -tried.index(t)))
+    return max(
+        tried,
+        key=lambda t: (
+            *(not t.rejected, t.solved, -t.regressed, t.passed, -t.failed),
+            *(not t.sent_back, t.rank, -tried.index(t)),
+        ),
+    )
 
 
 def tally(verdict: Verdict, base: Verdict | None, threshold: float) -> tuple[int, int, int]:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.types import Command
 
 from suture.errors import (
     BudgetExceeded,
@@ -22,14 +23,18 @@ from suture.ledger import open_reservations, read_ledger
 from suture.loop.context import RunContext
 from suture.loop.graph import Compiled, build_graph
 from suture.loop.nodes.finish import prove_best, write_result
+from suture.loop.parking import answer_to
 from suture.loop.progress import best_of
 from suture.loop.recorded import started_with
+from suture.loop.reviewing import review_of
 from suture.loop.salvage import with_judged_candidates
 from suture.loop.state import LoopState, first_state
 from suture.records import Outcome, Result, from_plain
 
 __all__ = ["resume_task", "run_task"]
 
+Entry = LoopState | Command[str] | None
+"""What the graph is given: a first state, an answer, or nothing where it goes on from its checkpoint."""
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -78,18 +83,41 @@ async def resume_task(
     return await _to_the_end(context, graph, None if reached.values else first_state(context.folder.id))
 
 
-async def _to_the_end(context: RunContext, graph: Compiled, state: LoopState | None) -> Result:
+async def _to_the_end(context: RunContext, graph: Compiled, entry: Entry) -> Result:
     try:
-        return await _worked_off(context, graph, state)
+        while True:
+            ended = await _worked_off(context, graph, entry)
+            if isinstance(ended, Result):
+                return ended
+            entry = await _answered(ended, context, graph)
+            if entry is None:
+                return await _parked(ended, context, graph)
     except asyncio.CancelledError:
         await _end(context, graph, _config(context), "cancelled", "stopped by the user")
         raise Cancelled("stopped", remedy=f"see `suture show {context.folder.id}`") from None
 
 
-async def _worked_off(context: RunContext, graph: Compiled, state: LoopState | None) -> Result:
+async def _answered(question: Mapping[str, Any], context: RunContext, graph: Compiled) -> Command[str] | None:
+    """The answer as what the graph goes on with; a run whose reviewer fails is parked, and loses nothing."""
+    try:
+        answer = await answer_to(question, context)
+    except Exception:
+        await _parked(question, context, graph)
+        raise
+    return None if answer is None else Command(resume=answer)
+
+
+async def _parked(question: Mapping[str, Any], context: RunContext, graph: Compiled) -> Result:
+    snapshot = await graph.aget_state(_config(context))
+    asked = review_of(context.folder, question).asked
+    return write_result(cast(LoopState, snapshot.values), context, "waiting", f"may it {asked}?")
+
+
+async def _worked_off(context: RunContext, graph: Compiled, entry: Entry) -> Result | Mapping[str, Any]:
+    """The result, or the question that a person has to answer first."""
     ledger, config = context.ledger, _config(context)
     try:
-        await graph.ainvoke(state, config, context=context, durability="sync")
+        reached = await graph.ainvoke(entry, config, context=context, durability="sync")
     except BudgetExceeded as fault:
         return await _end(context, graph, config, "budget_exhausted", str(fault))
     except StorageError:
@@ -102,6 +130,9 @@ async def _worked_off(context: RunContext, graph: Compiled, state: LoopState | N
         if isinstance(fault, SandboxError):
             return result
         raise
+    for asked in reached.get("__interrupt__", ()):
+        question: Mapping[str, Any] = asked.value
+        return question
     return _result_of(context)
 
 
@@ -118,7 +149,8 @@ async def _end(
     state = with_judged_candidates(state, context)
     best = best_of([context.tried(entry) for entry in state["tried"]])
     proven = None
-    if outcome != "cancelled" and best is not None and best.solved and best.origin != "user":
+    approved = context.settings.loop.autonomy != "review_all"
+    if outcome != "cancelled" and approved and best is not None and best.solved and best.origin != "user":
         if outcome == "budget_exhausted":
             proven = await prove_best(state, context)
         outcome, reason = "healed", f"every trusted check passes ({reason})"

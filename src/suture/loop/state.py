@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import operator
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 __all__ = ["SCHEMA_VERSION", "LoopState", "Proposal", "TriedEntry", "first_state"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Proposal(TypedDict):
@@ -43,13 +43,19 @@ class TriedEntry(TypedDict):
     failed: int
     regressed: int
     signature: str
+    rejected: NotRequired[bool]
 
 
 class LoopState(TypedDict):
-    """What a checkpoint holds."""
+    """What a checkpoint holds.
+
+    `decisions` counts them: the state after step N is the one in which N have been carried out. `declined` is
+    the last that a person rejected, or 0; `hints` is what they told the model.
+    """
 
     schema_version: int
     run_id: str
+    decisions: int
     round: int
     checks: int
     moves: list[dict[str, Any]]
@@ -62,6 +68,8 @@ class LoopState(TypedDict):
     not_code: str
     outcome: str
     reason: str
+    declined: int
+    hints: list[str]
 
 
 def first_state(run_id: str) -> LoopState:
@@ -69,6 +77,7 @@ def first_state(run_id: str) -> LoopState:
     return LoopState(
         schema_version=SCHEMA_VERSION,
         run_id=run_id,
+        decisions=0,
         round=0,
         checks=0,
         moves=[],
@@ -81,4 +90,6 @@ def first_state(run_id: str) -> LoopState:
         not_code="",
         outcome="",
         reason="",
+        declined=0,
+        hints=[],
     )

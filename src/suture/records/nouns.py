@@ -34,7 +34,8 @@ __all__ = [
 
 TaskKind = Literal["write", "heal"]
 Provenance = Literal["user", "visible", "spec", "adversarial", "property", "oracle"]
-Origin = Literal["user", "mutation", "sample", "repair"]
+Origin = Literal["user", "mutation", "sample", "repair", "edit"]
+"""How a candidate came to be; `user` is the code as it was, `edit` what a person made of a candidate."""
 Evidence = Literal["split", "nonce", "exit_status"]
 """How a verdict was obtained, strongest first (see docs/verdicts.md)."""
 CheckStatus = Literal["passed", "failed", "error", "timeout", "missing", "skipped"]

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, f
 from pydantic.fields import FieldInfo
 
 __all__ = [
+    "Autonomy",
     "BudgetSettings",
     "IsolationLevel",
     "KeySettings",
@@ -26,6 +27,10 @@ __all__ = [
 
 IsolationLevel = Literal["none", "process", "namespace", "container", "wasm", "user_kernel", "vm"]
 """What stands between untrusted code and the host, the weakest first."""
+
+
+Autonomy = Literal["full_auto", "review_repairs", "review_all"]
+"""How far a run goes by itself."""
 
 
 class Group(BaseModel):
@@ -211,6 +216,8 @@ class LoopSettings(Group):
     """A check with less trust informs but never decides."""
     abstain_below: float = Field(default=0.2, ge=0, le=1)
     """With less confidence a result that passes is not handed over as healed (docs/proof.md)."""
+    autonomy: Autonomy = "full_auto"
+    """When a person is asked: never, before repairs, or before each round and the end (docs/people.md)."""
 
 
 class ProofSettings(Group):

@@ -6,5 +6,16 @@ from suture.loop.nodes.finish import finish
 from suture.loop.nodes.mutate import mutate
 from suture.loop.nodes.prepare import prepare
 from suture.loop.nodes.propose import Branch, propose
+from suture.loop.nodes.review import needs_review, review
 
-__all__ = ["Branch", "check", "decide_next", "finish", "mutate", "prepare", "propose"]
+__all__ = [
+    "Branch",
+    "check",
+    "decide_next",
+    "finish",
+    "mutate",
+    "needs_review",
+    "prepare",
+    "propose",
+    "review",
+]

@@ -23,14 +23,17 @@ async def decide_next(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
     context.ledger.append(
         "decided",
         {
+            "decision": state["decisions"] + 1,
             "round": state["round"],
             "moves": [to_plain(move) for move in moves],
             "best": best.candidate if best else None,
         },
     )
+    decided = {"decisions": state["decisions"] + 1}
     if moves[0].kind == "stop":
-        return {"moves": [], "outcome": moves[0].outcome, "reason": moves[0].reason}
+        return {**decided, "moves": [], "outcome": moves[0].outcome, "reason": moves[0].reason}
     return {
+        **decided,
         "moves": [to_plain(move) for move in moves],
         "samples_asked": state["samples_asked"] + sum(move.kind == "sample" for move in moves),
         "repairs_asked": state["repairs_asked"] + sum(move.kind == "repair" for move in moves),

@@ -74,7 +74,7 @@ def write_result(
         context.folder.write_text("result.diff", diff)
     blob = context.folder.put_json(to_plain(result))
     context.ledger.append(
-        "run.finished",
+        "run.parked" if outcome == "waiting" else "run.finished",
         {
             "outcome": outcome,
             "reason": reason,

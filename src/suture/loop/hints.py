@@ -1,0 +1,31 @@
+"""What a person told the model while the run waited for them, in the briefs that come after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from suture.roles import Brief, RepairBrief
+from suture.roles.python_code import parsed
+
+__all__ = ["with_hints"]
+
+SAYS = "A person who reviews this adds: "
+
+
+def with_hints(brief: Brief, hints: Sequence[str]) -> Brief:
+    """The brief with what a person told; the last they said comes first, and before all other advice.
+
+    Args:
+        brief: Of a move.
+        hints: One text each, in the order in which they were given.
+    """
+    told = [f"{SAYS}{' '.join(hint.split())}" for hint in reversed(hints)]
+    if not told:
+        return brief
+    if isinstance(brief, RepairBrief):
+        return replace(brief, advice=(*told, *brief.advice))
+    # A stub stays Python with the hints as comments, and so keeps its fence in the prompt.
+    mark = "# " if parsed(brief.statement) is not None else ""
+    lines = "\n".join(f"{mark}{line}" for line in told)
+    return replace(brief, statement=f"{brief.statement.rstrip()}\n\n{lines}".lstrip())

@@ -1,0 +1,72 @@
+"""What lies between a question of the graph and its answer: the ledger, a person, or nobody."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from suture.checks import refused_files
+from suture.errors import UsageError
+from suture.loop.context import RunContext
+from suture.loop.reviewing import Review, review_of
+from suture.records import Candidate
+
+__all__ = ["answer_to", "edited_candidate"]
+
+EDITED = "edited by a person"
+
+
+async def answer_to(question: Mapping[str, Any], context: RunContext) -> dict[str, Any] | None:
+    """What a person says to a question, on disk before it is used; `None` where nobody answers now.
+
+    A question that was answered before, in a process that was killed since, is not asked again.
+
+    Args:
+        question: As `nodes.review` made it.
+        context: The run.
+
+    Raises:
+        UsageError: The answer cannot be taken: it edits a file that no candidate may write.
+    """
+    for event in context.ledger.events:
+        if event.kind == "review.answered" and event.data["key"] == question["key"]:
+            return _answer(event.data)
+    context.ledger.append("review.asked", question)
+    if context.on_review is None:
+        return None
+    review = review_of(context.folder, question)
+    said = context.on_review(review)
+    answer = await said if inspect.isawaitable(said) else said
+    if answer is None:
+        return None
+    blob = ""
+    if answer.choice == "edit":
+        blob = context.keep(await edited_candidate(answer.files, review, context))
+    told = {"choice": answer.choice, "hint": answer.hint, "blob": blob}
+    context.ledger.append("review.answered", {"key": question["key"], "stage": question["stage"], **told})
+    return told
+
+
+def _answer(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: data[name] for name in ("choice", "hint", "blob")}
+
+
+async def edited_candidate(files: Mapping[str, str], review: Review | None, context: RunContext) -> Candidate:
+    """A person's files over those of the candidate they were shown.
+
+    Raises:
+        UsageError: No candidate may write one of them.
+    """
+    shown = review.candidate if review else None
+    refused = refused_files(files, await context.load_suite())
+    if refused:
+        raise UsageError(
+            f"no candidate may write {', '.join(refused)}", remedy="edit code that is not protected"
+        )
+    return Candidate(
+        files={**(shown.files if shown else {}), **files},
+        origin="edit",
+        parent=shown.hash if shown and shown.files else None,
+        label=EDITED,
+    )

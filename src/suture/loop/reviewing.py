@@ -1,0 +1,180 @@
+"""A person in the loop: what they are asked, what they may say, and who asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from suture.errors import UsageError
+from suture.ledger import LAST_EVENTS, RunFolder, read_ledger
+from suture.records import (
+    Candidate,
+    Counterexample,
+    Diagnosis,
+    Event,
+    Move,
+    Task,
+    Verdict,
+    from_plain,
+)
+from suture.workspace import overlay, unified_diff
+
+__all__ = [
+    "Review",
+    "ReviewAnswer",
+    "ReviewChoice",
+    "ReviewStage",
+    "Reviewer",
+    "answered_with",
+    "pending_review",
+    "recorded_reviewer",
+    "review_of",
+]
+
+ReviewStage = Literal["search", "samples", "repairs", "hand_over"]
+"""Before what a person is asked: a search without a model, fresh candidates, repairs, the end."""
+ReviewChoice = Literal["approve", "edit", "redirect", "reject", "abort"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewAnswer:
+    """What a person says to a review.
+
+    Attributes:
+        choice: `approve` what comes next; `edit`: judge this candidate in its place; `redirect`: go on
+            with a hint; `reject`: something else in its place; `abort` the run.
+        hint: For `redirect`, what the model is to be told from now on.
+        files: For `edit`, path -> text, over those of the candidate that was shown.
+
+    Raises:
+        UsageError: A redirect has no hint, or an edit no files.
+    """
+
+    choice: ReviewChoice
+    hint: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.choice == "redirect" and not self.hint.strip():
+            raise UsageError("a redirect needs a hint", remedy="say what the model is to be told")
+        if self.choice == "edit" and not self.files:
+            raise UsageError("an edit needs a file", remedy="give the edited candidate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """A question to a person: may this be done?
+
+    Attributes:
+        run_id: The run.
+        key: Names the question; equal in a replay of the run.
+        stage: Before what.
+        moves: What would be done; none at the end.
+        candidate: The one that would be mended or handed over, or the best so far; `None` before the first.
+        verdict: What the checks said of it.
+        diagnosis: Why it fails, where somebody has said so.
+        diff: From the task's own files to the candidate's.
+        task: What is wanted, with its own files.
+    """
+
+    run_id: str
+    key: str
+    stage: ReviewStage
+    moves: tuple[Move, ...]
+    candidate: Candidate | None
+    verdict: Verdict | None
+    diagnosis: Diagnosis | None
+    diff: str
+    task: Task
+
+    @property
+    def facts(self) -> tuple[Counterexample, ...]:
+        """What is known of the candidate's failures."""
+        return self.verdict.counterexamples if self.verdict else ()
+
+    @property
+    def asked(self) -> str:
+        """The question in a few words."""
+        count = len(self.moves)
+        return {
+            "search": "search for a repair without a model",
+            "samples": f"ask for {count} fresh candidate{'s' if count > 1 else ''}",
+            "repairs": f"ask for {count} repair{'s' if count > 1 else ''}",
+            "hand_over": "hand this over as the result",
+        }[self.stage]
+
+
+Reviewer = Callable[[Review], ReviewAnswer | Awaitable[ReviewAnswer | None] | None]
+"""Asks a person, and waits; `None` where nobody answers now, so that the run is parked."""
+
+
+def review_of(folder: RunFolder, question: Mapping[str, Any]) -> Review:
+    """A question of the ledger with all that a person has to see.
+
+    Args:
+        folder: The run's.
+        question: The data of its `review.asked`.
+
+    Raises:
+        StorageError: Something of it cannot be read.
+    """
+    started = next(e.data for e in read_ledger(folder.ledger_path).events if e.kind == "run.started")
+    task = from_plain(Task, folder.get_json(started["task"]))
+    blob, verdict = question["blob"], question["verdict"]
+    candidate = from_plain(Candidate, folder.get_json(blob)) if blob else None
+    files = candidate.files if candidate else {}
+    return Review(
+        run_id=folder.id,
+        key=question["key"],
+        stage=question["stage"],
+        moves=tuple(from_plain(Move, move) for move in question["moves"]),
+        candidate=candidate,
+        verdict=from_plain(Verdict, folder.get_json(verdict)) if verdict else None,
+        diagnosis=from_plain(Diagnosis, question["diagnosis"]) if question["diagnosis"] else None,
+        diff=unified_diff(task.files, overlay(task.files, files)),
+        task=task,
+    )
+
+
+def pending_review(folder: RunFolder) -> Review | None:
+    """The question that a run waits for an answer to; `None` where it waits for none.
+
+    Raises:
+        StorageError: The run folder is damaged.
+    """
+    asked: Mapping[str, Any] | None = None
+    for event in read_ledger(folder.ledger_path).events:
+        if event.kind == "review.asked":
+            asked = event.data
+        elif event.kind == "decided" or event.kind == "review.answered" or event.kind in LAST_EVENTS:
+            asked = None
+    return review_of(folder, asked) if asked is not None else None
+
+
+def recorded_reviewer(folder: RunFolder) -> Reviewer:
+    """Answers as the person did in a recorded run; nobody answers what was never answered there."""
+    told = {e.data["key"]: e for e in read_ledger(folder.ledger_path).events if e.kind == "review.answered"}
+
+    def answer(review: Review) -> ReviewAnswer | None:
+        event = told.get(review.key)
+        return _as_said(event, folder) if event is not None else None
+
+    return answer
+
+
+def _as_said(event: Event, folder: RunFolder) -> ReviewAnswer:
+    blob = event.data["blob"]
+    files = from_plain(Candidate, folder.get_json(blob)).files if blob else {}
+    return ReviewAnswer(choice=event.data["choice"], hint=event.data["hint"], files=files)
+
+
+def answered_with(answer: ReviewAnswer, review: Review, then: Reviewer | None) -> Reviewer:
+    """Answers one question with what is given, and has somebody else asked the later ones."""
+
+    def ask(asked: Review) -> ReviewAnswer | Awaitable[ReviewAnswer | None] | None:
+        if asked.key == review.key:
+            return answer
+        return then(asked) if then is not None else None
+
+    return ask
