@@ -127,7 +127,7 @@ def run(request: dict[str, Any], root: str) -> dict[str, Any]:
     """Carry out one request: load the module, prepare, and run the code, traced where that is wanted."""
     printed = io.StringIO()
     tracer = Tracer(root, request["seconds"])
-    answer = {"ended": "returned", "value": "", "exception": "", "line": 0}  # type: dict[str, Any]
+    answer = {"ended": "returned", "value": "", "exception": ""}  # type: dict[str, Any]
     sys.stdout = sys.stderr = printed
     try:
         names = dict(vars(importlib.import_module(request["module"])))

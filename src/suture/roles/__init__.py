@@ -9,11 +9,13 @@ from suture.roles.adversarial_tester import AdversarialBrief, adversarial_draft
 from suture.roles.coder import Brief, RepairBrief, WriteBrief, as_shown, coder_draft
 from suture.roles.coder_reply import files_from_reply
 from suture.roles.critic import CritiqueBrief, CritiqueReply, critique_draft
+from suture.roles.debugger import MOST_STEPS, AskDiagnosis, DebugBrief, Investigation, investigate
 from suture.roles.diagnosis import DiagnosisReply, diagnosis_draft
 from suture.roles.fitting import Count, Draft, Fitted, Part, fit
 from suture.roles.prompt_book import PROMPTS_FOLDER, PromptBook, packaged_names, packaged_prompt, read_prompt
 from suture.roles.prompt_files import Prompt, parse_prompt
 from suture.roles.prompt_text import prompt_as_plain, prompt_as_yaml
+from suture.roles.react import AskDraft, OnStep, Step, Tool, Trail
 from suture.roles.showing import Attempt, Hint, Suspect, describe_fact
 from suture.roles.spec_tester import SpecTestBrief, spec_test_draft
 from suture.roles.summariser import MOST_LESSONS, LessonsBrief, LessonsReply, lessons_draft
@@ -21,26 +23,35 @@ from suture.roles.written_checks import UNTRIED, WrittenChecks, checks_from_repl
 
 __all__ = [
     "MOST_LESSONS",
+    "MOST_STEPS",
     "PROMPTS_FOLDER",
     "UNTRIED",
     "AdversarialBrief",
+    "AskDiagnosis",
+    "AskDraft",
     "Attempt",
     "Brief",
     "Count",
     "CritiqueBrief",
     "CritiqueReply",
+    "DebugBrief",
     "DiagnosisReply",
     "Draft",
     "Fitted",
     "Hint",
+    "Investigation",
     "LessonsBrief",
     "LessonsReply",
+    "OnStep",
     "Part",
     "Prompt",
     "PromptBook",
     "RepairBrief",
     "SpecTestBrief",
+    "Step",
     "Suspect",
+    "Tool",
+    "Trail",
     "WriteBrief",
     "WrittenChecks",
     "adversarial_draft",
@@ -52,6 +63,7 @@ __all__ = [
     "diagnosis_draft",
     "files_from_reply",
     "fit",
+    "investigate",
     "lessons_draft",
     "packaged_names",
     "packaged_prompt",

@@ -1,0 +1,164 @@
+"""Thinking with tools: a model acts, sees what came of it, and acts again, a bounded number of times.
+
+A plain loop. Whoever asks the model is handed in, and so are the tools; nothing here runs code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from suture.errors import MalformedReply
+from suture.models import Reply
+from suture.roles.actions import DONE, Action, read_action
+from suture.roles.fitting import Draft, Part
+
+__all__ = ["AskDraft", "Ended", "OnStep", "Step", "Tool", "Trail", "act", "steps_part", "tools_text"]
+
+Ended = Literal["done", "steps", "repeated", "malformed"]
+AskDraft = Callable[[Draft], Awaitable[Reply]]
+"""Fits a prompt and asks the role's model. What it raises ends the loop, but for a `MalformedReply`."""
+
+MOST_REFUSED = 2
+"""Replies in a row that are no action, before the model is taken to know none."""
+MOST_SHOWN = 4000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """Something a model may do.
+
+    Attributes:
+        name: One word.
+        usage: What its input is and what it shows, for the prompt.
+        run: Does it. What goes wrong with the input is an answer in words, not an exception.
+    """
+
+    name: str
+    usage: str
+    run: Callable[[Action], Awaitable[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One turn.
+
+    Attributes:
+        number: From 1.
+        tool: The tool, or `done`; empty where the reply was no action.
+        input: What was given to it; of a reply that was no action, its beginning.
+        observation: What came of it, or why it was no action.
+    """
+
+    number: int
+    tool: str
+    input: str
+    observation: str
+
+
+OnStep = Callable[[Step], None]
+"""Told of each step when it is done, such as to write it into a ledger."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trail:
+    """What was done, and why it ended.
+
+    Attributes:
+        steps: In order.
+        ended: `done` by the model's word; no `steps` were left; the same action was `repeated`; too many
+            replies in a row were `malformed`.
+    """
+
+    steps: tuple[Step, ...]
+    ended: Ended
+
+    @property
+    def acted(self) -> bool:
+        """Whether a tool was used at all."""
+        return any(step.tool not in ("", DONE) for step in self.steps)
+
+
+async def act(
+    draft_of: Callable[[Sequence[Step]], Draft],
+    tools: Sequence[Tool],
+    ask: AskDraft,
+    *,
+    most_steps: int,
+    on_step: OnStep | None = None,
+) -> Trail:
+    """Let a model use tools until it is done, repeats itself, or has had its steps.
+
+    Args:
+        draft_of: The prompt after so many steps.
+        tools: What it may do.
+        ask: Asks the model.
+        most_steps: The most replies.
+        on_step: Told of each step.
+
+    Raises:
+        BudgetExceeded: `ask` had no budget for another call.
+        ModelError: The model failed.
+        SandboxError: A tool's wall failed.
+    """
+    known = {tool.name: tool for tool in tools}
+    steps: list[Step] = []
+    seen: set[tuple[str, str]] = set()
+    refused = 0
+
+    def ended(why: Ended) -> Trail:
+        return Trail(steps=tuple(steps), ended=why)
+
+    for number in range(1, most_steps + 1):
+        text = ""
+        try:
+            reply = await ask(draft_of(steps))
+            text = reply.text
+            action = read_action(text, known)
+        except MalformedReply as fault:
+            refused += 1
+            step = Step(number=number, tool="", input=text[:200], observation=fault.message)
+        else:
+            refused = 0
+            key = (action.tool, "".join(action.given.split()))
+            if action.tool == DONE or key in seen:
+                return ended("done" if action.tool == DONE else "repeated")
+            seen.add(key)
+            told = (await known[action.tool].run(action)).strip() or "(nothing)"
+            step = Step(number=number, tool=action.tool, input=action.given, observation=_bounded(told))
+        steps.append(step)
+        if on_step is not None:
+            on_step(step)
+        if refused == MOST_REFUSED:
+            return ended("malformed")
+    return ended("steps")
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= MOST_SHOWN:
+        return text
+    half = MOST_SHOWN // 2
+    return f"{text[:half]}\n... {len(text) - MOST_SHOWN} characters are cut ...\n{text[-half:]}"
+
+
+def tools_text(tools: Sequence[Tool]) -> str:
+    """The tools, as a prompt lists them."""
+    return "\n".join(f"- {tool.name}: {tool.usage}" for tool in tools)
+
+
+def steps_part(steps: Sequence[Step]) -> Part:
+    """What was done so far, oldest first; each step is a piece."""
+    pieces = [_shown(step) for step in steps]
+    return Part(pieces=pieces, before="\nWhat you did so far:\n\n", joint="\n\n", after="\n")
+
+
+def _shown(step: Step) -> str:
+    if not step.tool:
+        return f"Your reply could not be used: {step.observation}"
+    given = (
+        f"INPUT:\n```python\n{step.input.strip()}\n```"
+        if "\n" in step.input.strip()
+        else f"INPUT: {step.input}"
+    )
+    return f"TOOL: {step.tool}\n{given}\nRESULT:\n{step.observation}"
