@@ -1,14 +1,18 @@
-"""Closing ends also what is only being started."""
+"""Closing and cancelling end also what is only being started."""
 
 from __future__ import annotations
 
 import asyncio
+import time
+import uuid
 from typing import cast
 
 import pytest
 
+from sandbox.sandbox_programs import eventually_gone, survivors
 from suture.errors import SandboxBroken
 from suture.sandbox import BubblewrapSandbox, RunRequest
+from suture.sandbox.running import start_session
 from suture.sandbox.zygote import Zygote, ZygoteKeeper
 
 
@@ -56,3 +60,18 @@ async def test_a_closed_keeper_keeps_nothing(ahead: bool) -> None:
         await task
     await asyncio.sleep(0)
     assert [zygote.ended for zygote in made] == [True]
+
+
+@pytest.mark.parametrize("steps", range(2, 6))
+async def test_what_a_start_has_forked_when_it_is_cancelled_does_not_live_on(steps: int) -> None:
+    marker = f"marker-{uuid.uuid4()}"
+    task = asyncio.create_task(start_session(("/bin/sh", "-c", f"sh -c 'sleep 600; : {marker}' & wait")))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    while len(survivors(marker)) < 2:
+        time.sleep(0.02)  # not asyncio.sleep: the start must get no further meanwhile
+    task.cancel()
+    async with asyncio.timeout(20):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    await eventually_gone(marker)

@@ -7,12 +7,12 @@ import os
 import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Protocol, Self
 
 from suture.sandbox.memory import MemoryGroup
 
-__all__ = ["ColdProcess", "Feed", "Running", "kill_wall", "memory_file"]
+__all__ = ["ColdProcess", "Feed", "Running", "kill_wall", "memory_file", "start_session"]
 
 
 class Feed(Protocol):
@@ -109,31 +109,20 @@ class ColdProcess:
             inherit: Descriptors that the command needs besides.
             group: The control group that the command enters.
         """
-        request_fd, lifeline_fd = os.pipe()
-        read_fd, write_fd = os.pipe()
-        lifeline = await _open_lifeline(lifeline_fd)
-        report, report_pipe = await _open_report(read_fd)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *(*command, str(request_fd), str(write_fd)),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                # What bubblewrap was given may be in sight behind the wall.
-                env={},
-                cwd="/",
-                pass_fds=(request_fd, write_fd, *inherit),
-                start_new_session=True,
-            )
-        except BaseException:
-            report_pipe.close()
-            lifeline.close()
+        with ExitStack() as unless_started, ExitStack() as passed_on:
             if group is not None:
-                group.drop()
-            raise
-        finally:
-            os.close(request_fd)
-            os.close(write_fd)
+                unless_started.callback(group.drop)
+            request_fd, lifeline_fd = os.pipe()
+            passed_on.callback(os.close, request_fd)
+            lifeline = await _open_lifeline(lifeline_fd)
+            unless_started.callback(lifeline.close)
+            read_fd, write_fd = os.pipe()
+            passed_on.callback(os.close, write_fd)
+            report, report_pipe = await _open_report(read_fd)
+            unless_started.callback(report_pipe.close)
+            words = (*command, str(request_fd), str(write_fd))
+            process = await start_session(words, (request_fd, write_fd, *inherit))
+            unless_started.pop_all()
         lifeline.write(len(packed).to_bytes(8, "big"))
         lifeline.write(packed)
         return cls(process, report, report_pipe, lifeline, group)
@@ -167,6 +156,36 @@ class ColdProcess:
         """Let what supervises the program believe that its host is gone; safe to call twice."""
         if not self._lifeline.is_closing():
             self._lifeline.abort()
+
+
+async def start_session(command: Sequence[str], inherit: Sequence[int] = ()) -> Process:
+    """Start what builds a wall, as the leader of a session, with pipes for its streams.
+
+    Args:
+        command: The words to start it with; its environment is empty, for it may be in sight behind the wall.
+        inherit: Descriptors that the command needs.
+    """
+    starting = asyncio.create_task(
+        asyncio.create_subprocess_exec(
+            *command,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env={},
+            cwd="/",
+            pass_fds=tuple(inherit),
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # Cut short, asyncio would end this one process only, and what it has forked by then would live on.
+        await asyncio.wait([starting])
+        if not starting.cancelled() and starting.exception() is None:
+            kill_wall(starting.result())
+            await starting.result().communicate()
+        raise
 
 
 def kill_wall(process: Process) -> None:

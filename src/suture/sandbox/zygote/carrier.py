@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import Process
 from collections.abc import Sequence
 from typing import Protocol
 
-from suture.sandbox.running import kill_wall
+from suture.sandbox.running import kill_wall, start_session
 
 __all__ = ["Carrier", "ProcessCarrier"]
 
@@ -69,17 +69,7 @@ class ProcessCarrier:
             command: The words to start it with; its environment is empty.
             inherit: Descriptors that the command needs.
         """
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env={},
-            cwd="/",
-            pass_fds=tuple(inherit),
-            start_new_session=True,
-        )
-        return cls(process)
+        return cls(await start_session(command, inherit))
 
     def write(self, data: bytes) -> None:
         """Take bytes for the zygote's stdin; one that is gone does not make this fail."""
