@@ -21,6 +21,7 @@ COMMANDS = (
     "undo",
     "doctor",
     "bench",
+    "bench run",
     "models",
     "models list",
     "models pull",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from suture.cli.bench.run import run_command
+
 __all__ = ["bench_app"]
 
 bench_app = typer.Typer(
@@ -14,3 +16,6 @@ bench_app = typer.Typer(
 @bench_app.callback()
 def bench() -> None:
     """Measure recipes and models on problems with hidden tests."""
+
+
+bench_app.command("run")(run_command)

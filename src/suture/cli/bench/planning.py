@@ -1,0 +1,113 @@
+"""From the options of `suture bench run` to a plan: a new one, or one that is there with more besides."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import typer
+
+from suture.api import run_sync
+from suture.cli.terminal import answer, answer_json, note
+from suture.errors import UsageError
+from suture.evals.bench_folder import BenchFolder
+from suture.evals.circumstances import circumstances
+from suture.evals.datasets import load_problems
+from suture.evals.plans import DEFAULT_CAP, Plan, extended
+from suture.evals.problem import Regime
+from suture.evals.runner import grade_references
+from suture.models import choose_model
+from suture.sandbox import open_sandbox
+from suture.settings import Settings
+
+__all__ = ["Wanted", "bench_folder", "plan_of", "validate"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What the options say; what they leave out is that of the benchmark to resume, or the default."""
+
+    ids: Mapping[str, tuple[str, ...]]
+    arms: Sequence[str]
+    models: Sequence[str]
+    cap: int | None
+    regime: str | None
+    seeds: int
+
+
+def bench_folder(settings: Settings, name: str) -> BenchFolder:
+    """The folder of a benchmark: a path, or a name below `paths.home`."""
+    return BenchFolder(Path(name) if "/" in name else settings.paths.home / "benchmarks" / name)
+
+
+def plan_of(folder: BenchFolder, wanted: Wanted, settings: Settings, *, resume: bool) -> Plan:
+    """The plan.
+
+    Raises:
+        UsageError: There is such a benchmark already, or none to resume; or the options do not make a plan.
+    """
+    if resume:
+        begun = folder.plan()
+        return extended(begun, _new(wanted, begun, settings))
+    if folder.exists:
+        raise UsageError(
+            f"a benchmark was begun in {str(folder.path)!r}",
+            remedy="--resume goes on with it, or take another name",
+        )
+    if not wanted.ids:
+        raise UsageError("there is nothing to measure", remedy="name a set: --dataset humaneval")
+    if not wanted.arms:
+        raise UsageError(
+            "there is no recipe to measure", remedy="--arm greedy --arm best_of_k --arm adaptive"
+        )
+    plan = _new(wanted, Plan(ids={}, arms=(), models=()), settings)
+    return Plan(**{**vars(plan), "made": circumstances(sys.argv[1:])})
+
+
+def _new(wanted: Wanted, begun: Plan, settings: Settings) -> Plan:
+    models = wanted.models or begun.models or (choose_model(settings)[0],)
+    return Plan(
+        ids=wanted.ids,
+        arms=tuple(wanted.arms),
+        models=tuple(models),
+        seeds=wanted.seeds,
+        cap=wanted.cap or begun.cap or DEFAULT_CAP,
+        regime=_regime(wanted.regime or begun.regime),
+    )
+
+
+def _regime(name: str) -> Regime:
+    for known in get_args(Regime):
+        if name == known:
+            regime: Regime = known
+            return regime
+    raise UsageError(f"there is no regime {name!r}", remedy=f"one of {', '.join(get_args(Regime))}")
+
+
+def validate(ids: Mapping[str, tuple[str, ...]], settings: Settings, parallel: int, *, as_json: bool) -> None:
+    """Grade the sets' own solutions, and name those that fail; exits 1 where one does."""
+    from suture.cli.bench.progress import Bar
+
+    problems = [p for name, chosen in ids.items() for p in load_problems(name, ids=chosen)]
+
+    async def grades() -> dict[str, str]:
+        judge = open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+        try:
+            found = await grade_references(problems, judge, settings, parallel=parallel, told=bar)
+        finally:
+            await judge.close()
+        return {p.id: f"{g.standing}: {g.why}" for p in problems if not (g := found[p.content_hash]).right}
+
+    with Bar() as bar:
+        failing = run_sync(grades())
+    if as_json:
+        answer_json({"tasks": len(problems), "passing": len(problems) - len(failing), "failing": failing})
+    else:
+        answer(f"{len(problems) - len(failing)} of {len(problems)} references pass")
+        for task, why in failing.items():
+            note(f"  {task}: {why}")
+    if failing:
+        raise typer.Exit(1)

@@ -1,0 +1,77 @@
+"""How far a benchmark is: a bar with the time left on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from suture.cli.terminal import console, note, printable
+
+if TYPE_CHECKING:
+    from suture.evals.rows import Row
+    from suture.evals.runner import Advance
+
+__all__ = ["Bar"]
+
+EVERY_S = 20.0
+"""Between plain lines."""
+
+
+class Bar:
+    """Called with each step of a benchmark; a context manager, because a terminal gets a moving line."""
+
+    def __init__(self) -> None:
+        self._console = console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(elapsed_when_finished=True),
+            console=self._console,
+        )
+        self._line = self._bar.add_task("preparing", total=None)
+        self._doing = ""
+        self._first: tuple[float, int] = (time.monotonic(), 0)
+        self._told_s = 0.0
+
+    def __enter__(self) -> Bar:
+        if self._console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._bar.stop()
+
+    def __call__(self, advance: Advance) -> None:
+        """Show a step."""
+        if advance.doing != self._doing:
+            self._doing, self._first = advance.doing, (time.monotonic(), max(0, advance.done - 1))
+            self._told_s = 0.0
+            if self._console.is_terminal:
+                self._bar.remove_task(self._line)
+                self._line = self._bar.add_task(advance.doing, total=advance.total)
+        if advance.row is not None and advance.row.fault:
+            self._console.print(printable(f"{_name(advance.row)}: no number: {advance.row.fault}"))
+        if self._console.is_terminal:
+            self._bar.update(self._line, completed=advance.done, total=advance.total)
+        elif time.monotonic() - self._told_s >= EVERY_S or advance.done == advance.total:
+            self._told_s = time.monotonic()
+            note(f"{advance.doing}: {advance.done} of {advance.total}{self._left(advance)}")
+
+    def _left(self, advance: Advance) -> str:
+        began_s, before = self._first
+        done = advance.done - before
+        if done < 1 or advance.done == advance.total:
+            return ""
+        left_s = (time.monotonic() - began_s) / done * (advance.total - advance.done)
+        return f", about {left_s / 60:.0f} min left" if left_s > 90 else f", about {left_s:.0f} s left"
+
+
+def _name(row: Row) -> str:
+    return f"{row.problem} under {row.arm}"

@@ -1,0 +1,118 @@
+"""`suture bench run`: measure arms on the tasks of a set, or go on with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suture.cli.faults import reports_faults
+from suture.cli.options import Debug, Json, Set, load
+from suture.cli.terminal import note
+from suture.errors import UsageError
+
+__all__ = ["run_command"]
+
+Many = list[str] | None
+
+
+@reports_faults
+def run_command(
+    name: Annotated[str, typer.Argument(help="What to call it, or a folder.")],
+    dataset: Annotated[
+        Many, typer.Option("--dataset", metavar="SET", help="A set, such as humaneval; may be repeated.")
+    ] = None,
+    ids: Annotated[
+        Many, typer.Option("--task", "--ids", metavar="ID", help="Only this task; may be repeated.")
+    ] = None,
+    ids_file: Annotated[
+        Path | None, typer.Option("--ids-file", metavar="FILE", help="Only these tasks, one id a line.")
+    ] = None,
+    first: Annotated[
+        int | None, typer.Option("--first", metavar="N", min=1, help="Only the first N tasks of each set.")
+    ] = None,
+    arm: Annotated[
+        Many, typer.Option("--arm", metavar="RECIPE", help="A recipe to measure; may be repeated.")
+    ] = None,
+    model: Annotated[
+        Many,
+        typer.Option("--model", metavar="PROVIDER:MODEL", help="Who answers; may be repeated."),
+    ] = None,
+    cap: Annotated[
+        int | None,
+        typer.Option("--cap", metavar="TOKENS", min=64, help="The most tokens of replies a task; 2000."),
+    ] = None,
+    regime: Annotated[
+        str | None,
+        typer.Option(
+            "--regime",
+            help="What the loop sees: visible (as a user has it), self, oracle (never fair).",
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Repetitions with samples of their own.")] = 1,
+    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Tasks at once.")] = 4,
+    pool: Annotated[
+        Path | None,
+        typer.Option("--pool", metavar="FOLDER", help="Replies to draw from and to add to; shared by arms."),
+    ] = None,
+    recording: Annotated[
+        list[Path] | None,
+        typer.Option("--recording", metavar="FILE", help="Recorded replies to draw from; may be repeated."),
+    ] = None,
+    replayed: Annotated[
+        bool, typer.Option("--replayed", help="Ask no model: a reply that is not recorded is an error.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on, also with more tasks or arms than it was begun with.")
+    ] = False,
+    validate_reference: Annotated[
+        bool, typer.Option("--validate-reference", help="Only grade the sets' own solutions.")
+    ] = False,
+    assignments: Set = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Measure recipes on tasks with hidden tests, at equal tokens; print what each solved.
+
+    Ctrl-C leaves a folder that --resume goes on with; no reply is paid for twice.
+    """
+    from suture.api import run_sync
+    from suture.cli.bench.planning import Wanted, bench_folder, plan_of, validate
+    from suture.cli.bench.progress import Bar
+    from suture.cli.bench.summary import tell_rows
+    from suture.evals.plans import chosen_ids
+    from suture.evals.runner import run_benchmark
+
+    settings = load(Path(), assignments).settings
+    named = [*(ids or ()), *(_lines_of(ids_file) if ids_file else ())]
+    chosen = chosen_ids(dataset or (), named, first)
+    if validate_reference:
+        validate(chosen, settings, parallel, as_json=as_json)
+        return
+    folder = bench_folder(settings, name)
+    wanted = Wanted(ids=chosen, arms=arm or (), models=model or (), cap=cap, regime=regime, seeds=seeds)
+    plan = plan_of(folder, wanted, settings, resume=resume)
+    with Bar() as bar:
+        run_sync(
+            run_benchmark(
+                plan,
+                folder,
+                settings,
+                parallel=parallel,
+                pool=pool,
+                recordings=recording or (),
+                replayed=replayed,
+                told=bar,
+            )
+        )
+    tell_rows(folder.rows(), as_json=as_json)
+    note(f"in {folder.path}")
+
+
+def _lines_of(path: Path) -> list[str]:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as fault:
+        raise UsageError(f"the file of ids {str(path)!r} cannot be read: {fault}") from fault
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]

@@ -1,0 +1,55 @@
+"""What a benchmark's rows say in short: one line for each set, model and arm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from suture.cli.terminal import answer, answer_json, note, table
+
+if TYPE_CHECKING:
+    from suture.evals.rows import Row
+
+__all__ = ["tell_rows"]
+
+HEADS = ("set", "regime", "model", "arm", "tasks", "solved", "claimed", "tokens", "calls")
+
+
+def tell_rows(rows: Sequence[Row], *, as_json: bool) -> None:
+    """Print them; on stderr what has no number, and every time-out of the grading."""
+    lines = [_line(group) for group in _groups(rows)]
+    if as_json:
+        answer_json([dict(zip(HEADS, line, strict=True)) for line in lines])
+    elif lines:
+        answer(table([HEADS, *([str(cell) for cell in line] for line in lines)]))
+    for row in rows:
+        if row.fault:
+            note(f"{row.problem} under {row.arm}: no number: {row.fault}")
+        for step in row.steps:
+            if step.grade is not None and step.grade.standing == "timeout":
+                note(
+                    f"{row.problem} under {row.arm}: the grading ran out of time ({step.grade.wall_s:.1f} s)"
+                )
+
+
+def _groups(rows: Iterable[Row]) -> Iterable[list[Row]]:
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.dataset, row.regime, row.model, row.arm), []).append(row)
+    return groups.values()
+
+
+def _line(rows: list[Row]) -> tuple[str | int, ...]:
+    counted = [row for row in rows if row.solved() is not None]
+    leaders = [row.leader() for row in counted]
+    return (
+        rows[0].dataset,
+        rows[0].regime,
+        rows[0].model,
+        rows[0].arm,
+        len(counted),
+        sum(bool(row.solved()) for row in counted),
+        sum(leader is not None and leader.claimed for leader in leaders),
+        sum(row.generated for row in counted),
+        sum(row.calls for row in counted),
+    )

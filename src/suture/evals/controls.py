@@ -1,0 +1,90 @@
+"""Before any number: a solver that is always right must score 1, and one that is always wrong 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from suture.errors import PrerequisiteError
+from suture.evals.evaluating import Job, evaluate
+from suture.evals.grading import Grade
+from suture.evals.problem import MODULE, Problem
+from suture.models import ScriptedModel
+from suture.sandbox import Sandbox
+from suture.settings import Settings
+
+__all__ = ["SAMPLE", "require_controls", "sample_of"]
+
+SAMPLE = 5
+"""Tasks of each set on which the two are tried."""
+CAP = 100_000
+
+
+def sample_of(problems: Sequence[Problem], count: int = SAMPLE) -> list[Problem]:
+    """So many tasks, evenly spread."""
+    count = min(count, len(problems))
+    return [problems[number * len(problems) // count] for number in range(count)]
+
+
+async def require_controls(
+    problems: Sequence[Problem],
+    references: Mapping[str, Grade],
+    settings: Settings,
+    sandbox: Sandbox,
+    judge: Sandbox,
+) -> list[tuple[str, str]]:
+    """Try both on some tasks of each set, by the very path that every arm goes.
+
+    Args:
+        problems: The tasks.
+        references: How their references are graded, by the hash of the task; where one fails the task is
+            passed over.
+        settings: The knobs.
+        sandbox: The wall for the runs.
+        judge: The wall for the hidden checks.
+
+    Returns:
+        Set and id of the tasks on which they were tried.
+
+    Raises:
+        PrerequisiteError: One of them does not score what it must, so no number would mean anything.
+    """
+    fit = [problem for problem in problems if references[problem.content_hash].right]
+    sets = {problem.dataset: [p for p in fit if p.dataset == problem.dataset] for problem in fit}
+    tried = [problem for members in sets.values() for problem in sample_of(members)]
+    for problem in tried:
+        reference = references[problem.content_hash]
+        for name, files, wanted in (
+            ("right", problem.solution, True),
+            ("wrong", {MODULE: _wrong_code(problem)}, False),
+        ):
+            job = Job(
+                problem=problem,
+                arm="greedy",
+                model=f"scripted:always-{name}",
+                seed=0,
+                cap=CAP,
+                regime="visible",
+                reference=reference,
+            )
+            model = ScriptedModel([_reply(files)], name=job.model, repeat_last=True)
+            row = await evaluate(job, model=model, settings=settings, sandbox=sandbox, judge=judge)
+            if row.solved() is not wanted:
+                raise PrerequisiteError(
+                    f"the solver that is always {name} does not score {wanted:d} on {problem.id}"
+                    f"{f': {row.fault}' if row.fault else ''}",
+                    remedy="nothing can be measured here; --validate-reference may show why",
+                )
+    return [(problem.dataset, problem.id) for problem in tried]
+
+
+def _wrong_code(problem: Problem) -> str:
+    name = problem.entry_point
+    if name[:1].isupper():
+        return f"class {name}:\n    def __init__(self, *args, **kwargs):\n        raise NotImplementedError\n"
+    return f"def {name}(*args, **kwargs):\n    raise NotImplementedError\n"
+
+
+def _reply(files: Mapping[str, str]) -> str:
+    if len(files) == 1:
+        return "".join(f"```python\n{text}\n```\n" for text in files.values())
+    return "\n".join(f"### {path}\n```python\n{text}\n```\n" for path, text in files.items())

@@ -1,0 +1,175 @@
+"""One task under one arm: the run through the front door, then, when it has ended, its grading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from suture.api import solve
+from suture.errors import (
+    Cancelled,
+    ModelAuthError,
+    PrerequisiteError,
+    StorageError,
+    SutureError,
+    UsageError,
+)
+from suture.evals.grading import Grade, grade_code
+from suture.evals.leaks import leaked_lines
+from suture.evals.problem import Problem, Regime, task_of
+from suture.evals.rows import Row
+from suture.evals.steps import code_of, steps_of, totals_of
+from suture.ledger import RunFolder, find_run, read_ledger
+from suture.models import Model
+from suture.records import Event, Result
+from suture.sandbox import Sandbox
+from suture.settings import BudgetSettings, Settings
+
+__all__ = ["Job", "arm_settings", "evaluate", "graded", "row_of_run"]
+
+GENEROUS_SECONDS = 24 * 3600.0
+GENEROUS_TOKENS = 10**9
+FOR_THE_USER = (Cancelled, ModelAuthError, PrerequisiteError, StorageError, UsageError)
+"""Faults that the next task would meet too: they end the benchmark, which is resumed when they are gone."""
+LOST_MOVES = ("BudgetExceeded", "MalformedReply", "EditDoesNotApply", "ContextTooLong")
+"""Faults of a move that are the arm's own; any other means that the model could not be asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One line of a table: a task under an arm.
+
+    Attributes:
+        problem: The task.
+        arm: The recipe.
+        model: `provider:model`, which speaks for every role.
+        seed: Which repetition, from 0.
+        cap: The most tokens of replies.
+        regime: What of the checks the loop may see.
+        reference: How the task's own reference is graded here.
+    """
+
+    problem: Problem
+    arm: str
+    model: str
+    seed: int
+    cap: int
+    regime: Regime
+    reference: Grade
+
+    def row(self, **fields: Any) -> Row:
+        """A row of this job, with so much of it filled in."""
+        bare = Row(
+            problem=self.problem.id,
+            problem_hash=self.problem.content_hash,
+            dataset=self.problem.dataset,
+            regime=self.regime,
+            arm=self.arm,
+            model=self.model,
+            seed=self.seed,
+            cap=self.cap,
+            run="",
+            outcome="infra_error",
+            confidence=0.0,
+        )
+        return replace(bare, **fields)
+
+
+def arm_settings(settings: Settings, job: Job) -> Settings:
+    """The settings of one run: the arm's recipe, the cap, and nothing else that could end it."""
+    budget = BudgetSettings(
+        attempts=job.cap, tokens=GENEROUS_TOKENS, completion_tokens=job.cap, seconds=GENEROUS_SECONDS
+    )
+    return settings.model_copy(
+        update={
+            "loop": settings.loop.model_copy(update={"recipe": job.arm}),
+            "budget": budget,
+            # A proof says nothing about solving, and takes as long as the run.
+            "proof": settings.proof.model_copy(update={"seconds": 0.0}),
+        }
+    )
+
+
+async def evaluate(job: Job, *, model: Model, settings: Settings, sandbox: Sandbox, judge: Sandbox) -> Row:
+    """Run a task under an arm, then grade every candidate that led.
+
+    Args:
+        job: What to run.
+        model: Who answers.
+        settings: The knobs; the run's folder comes below their `paths.home`.
+        sandbox: The wall for the run.
+        judge: Another one, for the hidden checks.
+
+    Returns:
+        A row; one with a fault where the wall or the model failed.
+
+    Raises:
+        PrerequisiteError: Something is missing: a sandbox, a model, a key.
+        UsageError: The arm is unknown, or the recordings lack a reply and nobody is to be asked.
+        StorageError: A folder cannot be written.
+        Cancelled: The user stopped it.
+    """
+    if not job.reference.right:
+        return job.row(fault=f"its own reference does not pass here: {job.reference.why or 'no reason'}")
+    try:
+        result = await solve(
+            task_of(job.problem, job.regime),
+            settings=arm_settings(settings, job),
+            model=model,
+            sandbox=sandbox,
+        )
+    except FOR_THE_USER:
+        raise
+    except SutureError as fault:
+        return job.row(run=fault.run_id or "", fault=f"{type(fault).__name__}: {fault}")
+    row = row_of_run(job, find_run(settings.paths.home, result.run_id), result)
+    return row if row.fault else await graded(row, job, settings, judge)
+
+
+def row_of_run(job: Job, folder: RunFolder, result: Result) -> Row:
+    """What a run's folder says; nothing is graded yet.
+
+    Raises:
+        StorageError: The folder is damaged.
+    """
+    events = read_ledger(folder.ledger_path).events
+    return job.row(
+        run=folder.id,
+        outcome=result.outcome,
+        confidence=result.confidence,
+        steps=steps_of(folder, events),
+        fault=_fault(job, folder, result, events),
+        **totals_of(events),
+    )
+
+
+async def graded(row: Row, job: Job, settings: Settings, judge: Sandbox) -> Row:
+    """A row with grades for every candidate that led at some time, each distinct code graded once.
+
+    Raises:
+        StorageError: The run's folder is damaged.
+    """
+    folder = find_run(settings.paths.home, row.run)
+    events = read_ledger(folder.ledger_path).events
+    grades: dict[str, Grade] = {}
+    for step in row.steps:
+        if step.leads and step.candidate not in grades:
+            code = code_of(step, folder, events)
+            grades[step.candidate] = await grade_code(
+                job.problem, code, judge, settings.sandbox, reference_s=job.reference.wall_s
+            )
+    steps = tuple(replace(step, grade=grades.get(step.candidate)) for step in row.steps)
+    broken = next((grade.why for grade in grades.values() if grade.standing == "infra"), None)
+    fault = row.fault if broken is None else f"grading failed: {broken or 'no reason'}"
+    return replace(row, steps=steps, fault=fault)
+
+
+def _fault(job: Job, folder: RunFolder, result: Result, events: tuple[Event, ...]) -> str:
+    if job.regime != "oracle":
+        leaked = leaked_lines(job.problem, folder)
+        if leaked:
+            return f"a hidden check stood in a prompt: {leaked[0]!r:.80}"
+    for event in events:
+        if event.kind == "move.failed" and event.data["kind"] not in LOST_MOVES:
+            return f"{event.data['kind']}: {event.data['message']}"
+    return result.reason if result.outcome == "infra_error" else ""

@@ -1,0 +1,99 @@
+"""What a benchmark is to measure, fixed before it begins."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from suture.errors import UsageError
+from suture.evals.datasets import load_problems
+from suture.evals.problem import Problem, Regime
+
+__all__ = ["DEFAULT_CAP", "Plan", "chosen_ids", "extended"]
+
+DEFAULT_CAP = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A benchmark.
+
+    Attributes:
+        ids: Set -> the ids of its tasks, in order; fixed beforehand.
+        arms: The recipes.
+        models: As `provider:model`.
+        seeds: How often each is repeated with samples of its own.
+        cap: The most tokens of replies for each task and arm.
+        regime: What of the checks the loop may see.
+        made: The circumstances: machine, versions, date, command.
+    """
+
+    ids: Mapping[str, tuple[str, ...]]
+    arms: tuple[str, ...]
+    models: tuple[str, ...]
+    seeds: int = 1
+    cap: int = DEFAULT_CAP
+    regime: Regime = "visible"
+    made: Mapping[str, str] = field(default_factory=dict)
+
+    def problems(self) -> tuple[Problem, ...]:
+        """The tasks.
+
+        Raises:
+            UsageError: A set has no such task any more.
+            PrerequisiteError: A set is not on this machine.
+        """
+        return tuple(problem for name, ids in self.ids.items() for problem in load_problems(name, ids=ids))
+
+    def jobs(self) -> Iterator[tuple[str, str, str, str, int]]:
+        """Set, task, arm, model and seed of each line of the table: model by model, task by task."""
+        for model in self.models:
+            for dataset, ids in self.ids.items():
+                for task, seed, arm in itertools.product(ids, range(self.seeds), self.arms):
+                    yield dataset, task, arm, model, seed
+
+
+def chosen_ids(
+    datasets: Sequence[str], ids: Sequence[str] = (), first: int | None = None
+) -> dict[str, tuple[str, ...]]:
+    """The tasks of some sets: those of the ids, or all, or the first of each.
+
+    Raises:
+        UsageError: No set has such a task, or there is no such set.
+        PrerequisiteError: A set is not on this machine.
+    """
+    known = {name: [problem.id for problem in load_problems(name)] for name in datasets}
+    for wanted in ids:
+        if not any(wanted in held for held in known.values()):
+            raise UsageError(
+                f"no task is called {wanted!r}",
+                remedy=f"ids look like {', '.join(repr(held[0]) for held in known.values() if held)}",
+            )
+    chosen = {name: [i for i in ids if i in held] if ids else held for name, held in known.items()}
+    return {name: tuple(dict.fromkeys(held))[:first] for name, held in chosen.items() if held}
+
+
+def extended(plan: Plan, more: Plan) -> Plan:
+    """A plan with the tasks, arms, models and seeds of another besides: what is done stays done.
+
+    Raises:
+        UsageError: They are not of the same cap and regime.
+    """
+    for name in ("cap", "regime"):
+        if getattr(plan, name) != getattr(more, name):
+            raise UsageError(
+                f"the benchmark was begun with {name} {getattr(plan, name)!r}, not {getattr(more, name)!r}",
+                remedy="give it another name",
+            )
+    ids = {
+        name: tuple(dict.fromkeys((*plan.ids.get(name, ()), *more.ids.get(name, ()))))
+        for name in (*plan.ids, *(name for name in more.ids if name not in plan.ids))
+    }
+    return replace(
+        plan,
+        ids=ids,
+        arms=tuple(dict.fromkeys((*plan.arms, *more.arms))),
+        models=tuple(dict.fromkeys((*plan.models, *more.models))),
+        seeds=max(plan.seeds, more.seeds),
+    )

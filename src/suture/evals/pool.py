@@ -1,0 +1,130 @@
+"""One pool of replies for all arms of a benchmark: what one of them drew, no other pays for again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from suture.errors import StorageError, UsageError
+from suture.evals.problem import Problem
+from suture.evals.recordings import Draw, draw_key, draw_of, extra_of, prompt_hash, read_recording
+from suture.ledger.run_folder import write_atomically
+from suture.models import AbsentModel, Message, Model, Reply, Sampling, count_tokens
+from suture.records import from_plain, to_plain
+
+__all__ = ["PooledModel", "ReplyPool"]
+
+SEED_STRIDE = 1000
+"""Draws of one repetition; the next one's have indices of their own."""
+
+
+class ReplyPool:
+    """Draws by their key: recordings, and a folder to which new ones are added.
+
+    Args:
+        folder: One JSON file for each draw; made when it is first needed. Several processes may share it.
+        recordings: Files of `write_recording`, which are only read.
+
+    Raises:
+        UsageError: There is no such recording.
+        StorageError: It is damaged.
+    """
+
+    def __init__(self, folder: Path, recordings: Iterable[Path] = ()) -> None:
+        self.folder = folder
+        self._recorded: dict[str, Draw] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        for path in recordings:
+            self._recorded.update((draw.key, draw) for draw in read_recording(path))
+
+    def find(self, key: str, max_tokens: int) -> Reply | None:
+        """A recorded reply as it would have come with this limit of its length.
+
+        Raises:
+            StorageError: A draw of the folder is damaged.
+        """
+        for draw in (self._recorded.get(key), self._kept(key)):
+            reply = draw.answer(max_tokens) if draw is not None else None
+            if reply is not None:
+                return replace(reply, replayed=True, from_run="pool")
+        return None
+
+    def keep(self, draw: Draw) -> None:
+        """Write a draw down before anyone uses it.
+
+        Raises:
+            StorageError: The disk is full or gone.
+        """
+        write_atomically(self.folder / f"{draw.key}.json", json.dumps(to_plain(draw)).encode("ascii"))
+
+    def lock(self, key: str) -> asyncio.Lock:
+        """To be held while a draw is looked for and made: two arms that want it at once pay for it once."""
+        return self._locks.setdefault(key, asyncio.Lock())
+
+    def _kept(self, key: str) -> Draw | None:
+        path = self.folder / f"{key}.json"
+        try:
+            return from_plain(Draw, json.loads(path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError) as fault:
+            raise StorageError(
+                f"the recorded reply {str(path)!r} is damaged", remedy="delete it; the model is asked again"
+            ) from fault
+
+
+class PooledModel:
+    """A model that answers a task's calls from a pool, and adds to the pool what was not in it.
+
+    Args:
+        model: Who is asked for what the pool lacks; `None` makes that an error.
+        name: `provider:model`, which the draws are of.
+        pool: The pool.
+        problem: The task.
+        seed: Which repetition; each but the first has samples of its own. Greedy replies are the same in all.
+    """
+
+    def __init__(
+        self, model: Model | None, name: str, pool: ReplyPool, problem: Problem, *, seed: int = 0
+    ) -> None:
+        self.name = name
+        self._model = model
+        self._pool = pool
+        self._problem = problem
+        self._seed = seed
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        """Answer from the pool, else ask and keep; see `Model.complete`.
+
+        Raises:
+            UsageError: The pool does not hold the reply, and there is no model to ask.
+            StorageError: A recorded reply is damaged, or the disk is full.
+        """
+        drawn = sampling
+        if sampling.temperature > 0:
+            drawn = replace(sampling, index=sampling.index + self._seed * SEED_STRIDE)
+        prompt = prompt_hash(messages)
+        key = draw_key(self.name, prompt, drawn.temperature, drawn.index, extra_of(drawn))
+        async with self._pool.lock(key):
+            known = self._pool.find(key, sampling.max_tokens)
+            if known is not None:
+                return known
+            if self._model is None:
+                raise UsageError(
+                    f"the recordings hold no reply of {self.name!r} to a call for {self._problem.id} "
+                    f"(T={drawn.temperature:g}, sample {drawn.index})",
+                    remedy="let the model be asked: leave out --replayed",
+                )
+            reply = await self._model.complete(messages, drawn)
+            self._pool.keep(draw_of(self._problem, self.name, messages, drawn, reply))
+            return reply
+
+    async def count_tokens(self, messages: Sequence[Message]) -> int:
+        """The tokens of a prompt: as the model counts, or an estimate where there is none to ask."""
+        return await count_tokens(self._model or AbsentModel(self.name), messages)
+
+    async def close(self) -> None:
+        """Nothing: the model is shared, and closed by who opened it."""

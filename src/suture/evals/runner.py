@@ -1,0 +1,242 @@
+"""Run a benchmark: every task under every arm, several at once, each row on disk before the next task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from suture.errors import SutureError, UsageError
+from suture.evals.bench_folder import BenchFolder, RowKey, key_of
+from suture.evals.controls import require_controls
+from suture.evals.evaluating import Job, evaluate
+from suture.evals.grading import Grade, grade_code
+from suture.evals.plans import Plan
+from suture.evals.pool import PooledModel, ReplyPool
+from suture.evals.problem import Problem
+from suture.evals.rows import Row
+from suture.models import Model, open_model
+from suture.sandbox import Sandbox, open_sandbox
+from suture.settings import Settings
+
+__all__ = ["Advance", "Listener", "grade_references", "run_benchmark"]
+
+Opener = Callable[[Settings, str], Model]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advance:
+    """How far a benchmark is.
+
+    Attributes:
+        doing: What goes on: `references`, `controls`, or `tasks`.
+        done: Lines that are done, those of earlier sessions included.
+        total: Lines in all.
+        row: The one that was just finished.
+    """
+
+    doing: str
+    done: int
+    total: int
+    row: Row | None = None
+
+
+Listener = Callable[[Advance], None]
+
+
+@dataclass(kw_only=True)
+class _Session:
+    """What all tasks of one session share."""
+
+    folder: BenchFolder
+    settings: Settings
+    parallel: int
+    told: Listener
+    sandbox: Sandbox
+    judge: Sandbox
+    pool: ReplyPool
+    done: int = 0
+    total: int = 0
+
+    async def work_off(self, jobs: Sequence[Job], model: Model | None) -> None:
+        """So many at once; each row is written down when it is there."""
+        waiting = iter(jobs)
+
+        async def work() -> None:
+            for job in waiting:
+                row = await self._row(job, model)
+                self.folder.add_row(row)
+                self.done += 1
+                self.told(Advance(doing="tasks", done=self.done, total=self.total, row=row))
+
+        await _together([work() for _ in range(self.parallel)])
+
+    async def _row(self, job: Job, model: Model | None) -> Row:
+        answering = PooledModel(model, job.model, self.pool, job.problem, seed=job.seed)
+        try:
+            return await evaluate(
+                job, model=answering, settings=self.settings, sandbox=self.sandbox, judge=self.judge
+            )
+        except SutureError:
+            raise
+        except Exception as fault:
+            # The edge: a crash in one task is a line of the table, not the end of all the others.
+            return job.row(fault=f"{type(fault).__name__}: {fault}")
+
+    async def references(self, problems: Sequence[Problem]) -> dict[str, Grade]:
+        """How the references are graded; those that were not graded before are, and that is written down."""
+        known = self.folder.references()
+        missing = [problem for problem in problems if problem.content_hash not in known]
+        if missing:
+            known |= await grade_references(
+                missing, self.judge, self.settings, parallel=self.parallel, told=self.told
+            )
+            self.folder.write_references(known)
+        return known
+
+    async def require_controls(self, problems: Sequence[Problem], references: Mapping[str, Grade]) -> None:
+        """The two solvers whose scores are known, once for each benchmark and set of tasks."""
+        tried = self.folder.controls()
+        new = [p for p in problems if p.dataset not in {dataset for dataset, _ in tried}]
+        if new:
+            self.told(Advance(doing="controls", done=0, total=1))
+            tried += await require_controls(new, references, self.settings, self.sandbox, self.judge)
+            self.folder.write_controls(tried)
+
+
+async def run_benchmark(
+    plan: Plan,
+    folder: BenchFolder,
+    settings: Settings,
+    *,
+    parallel: int = 4,
+    pool: Path | None = None,
+    recordings: Sequence[Path] = (),
+    replayed: bool = False,
+    opener: Opener = open_model,
+    told: Listener = lambda advance: None,
+) -> None:
+    """Measure what is not measured yet; rows with a fault are measured again.
+
+    Args:
+        plan: What to measure.
+        folder: Where; its rows of earlier sessions are kept.
+        settings: The knobs; runs lie below the folder, whatever their `paths.home` is.
+        parallel: Tasks at once.
+        pool: A folder of replies, to draw from and to add to; the benchmark's own where not given.
+        recordings: Files of replies to draw from.
+        replayed: Whether a reply that neither holds is an error, in place of asking the model.
+        opener: Makes a model of its name.
+        told: Called after each step.
+
+    Raises:
+        UsageError: An arm is unknown, a set has changed since, another process measures there, or a reply is
+            missing that must not be asked for.
+        PrerequisiteError: Something is missing: a set, a sandbox, a model, a key; or the controls fail.
+        StorageError: The folder is damaged or full.
+        Cancelled: The user stopped it; it can be resumed.
+    """
+    home = settings.paths.model_copy(update={"home": folder.path.resolve()})
+    settings = settings.model_copy(update={"paths": home})
+    with folder.held():
+        folder.write_plan(plan)
+        problems = plan.problems()
+        finished = _kept_rows(folder, problems)
+        jobs = list(plan.jobs())
+        async with AsyncExitStack() as stack:
+            sandbox, judge = _wall(settings), _wall(settings)
+            stack.push_async_callback(sandbox.close)
+            stack.push_async_callback(judge.close)
+            session = _Session(
+                folder=folder,
+                settings=settings,
+                parallel=parallel,
+                told=told,
+                sandbox=sandbox,
+                judge=judge,
+                pool=ReplyPool(pool or folder.path / "pool", recordings),
+                done=sum(key in finished for key in jobs),
+                total=len(jobs),
+            )
+            references = await session.references(problems)
+            await session.require_controls(problems, references)
+            known = {(problem.dataset, problem.id): problem for problem in problems}
+            for model in plan.models:
+                left = [
+                    Job(
+                        problem=known[dataset, task],
+                        arm=arm,
+                        model=model,
+                        seed=seed,
+                        cap=plan.cap,
+                        regime=plan.regime,
+                        reference=references[known[dataset, task].content_hash],
+                    )
+                    for dataset, task, arm, of, seed in jobs
+                    if of == model and (dataset, task, arm, of, seed) not in finished
+                ]
+                if left:
+                    live = None if replayed else opener(settings, model)
+                    try:
+                        await session.work_off(left, live)
+                    finally:
+                        if live is not None:
+                            await live.close()
+
+
+async def grade_references(
+    problems: Sequence[Problem],
+    judge: Sandbox,
+    settings: Settings,
+    *,
+    parallel: int = 4,
+    told: Listener = lambda advance: None,
+) -> dict[str, Grade]:
+    """How each task's own reference is graded here, by the hash of the task."""
+    grades: dict[str, Grade] = {}
+    waiting = iter(problems)
+
+    async def work() -> None:
+        for problem in waiting:
+            grades[problem.content_hash] = await grade_code(
+                problem, problem.solution, judge, settings.sandbox
+            )
+            told(Advance(doing="references", done=len(grades), total=len(problems)))
+
+    await _together([work() for _ in range(parallel)])
+    return grades
+
+
+def _wall(settings: Settings) -> Sandbox:
+    return open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+
+
+def _kept_rows(folder: BenchFolder, problems: Sequence[Problem]) -> frozenset[RowKey]:
+    """What is finished. Rows with a fault are taken out, and done again.
+
+    Raises:
+        UsageError: A task is not what it was.
+    """
+    hashes = {(problem.dataset, problem.id): problem.content_hash for problem in problems}
+    rows = [row for row in folder.rows() if not row.fault]
+    for row in rows:
+        if row.problem_hash != hashes.get((row.dataset, row.problem), row.problem_hash):
+            raise UsageError(
+                f"{row.problem} is not the task that was measured in {str(folder.path)!r}",
+                remedy="measure in a new folder",
+            )
+    folder.write_rows(rows)
+    return frozenset(map(key_of, rows))
+
+
+async def _together(workers: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Run workers to their end; the first fault ends them all, and is raised as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for worker in workers:
+                group.create_task(worker)
+    except BaseExceptionGroup as faults:
+        raise faults.exceptions[0] from None
