@@ -115,6 +115,7 @@ def test_a_role_that_is_none_is_a_usage_error(cli: Cli) -> None:
 
 def test_another_folder_of_prompts_can_be_named(cli: Cli, own: Path, tmp_path: Path) -> None:
     own.parent.rename(tmp_path / "wording")
-    assert json.loads(cli("prompts", "show", "coder", "--json").stdout)["version"] == packaged_prompt("coder").version
+    ours = packaged_prompt("coder").version
+    assert json.loads(cli("prompts", "show", "coder", "--json").stdout)["version"] == ours
     shown = cli("prompts", "show", "coder", "--json", "--set", "paths.prompts=wording")
     assert json.loads(shown.stdout)["version"] == 9

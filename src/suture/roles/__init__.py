@@ -11,19 +11,23 @@ from suture.roles.coder_reply import files_from_reply
 from suture.roles.critic import CritiqueBrief, CritiqueReply, critique_draft
 from suture.roles.debugger import MOST_STEPS, AskDiagnosis, DebugBrief, Investigation, investigate
 from suture.roles.diagnosis import DiagnosisReply, diagnosis_draft
+from suture.roles.file_tools import FileDesk, merged_work
 from suture.roles.fitting import Count, Draft, Fitted, Part, fit
+from suture.roles.planner import MOST_SUBTASKS, PlanBrief, PlanReply, plan_draft
 from suture.roles.prompt_book import PROMPTS_FOLDER, PromptBook, packaged_names, packaged_prompt, read_prompt
 from suture.roles.prompt_files import Prompt, parse_prompt
 from suture.roles.prompt_text import prompt_as_plain, prompt_as_yaml
 from suture.roles.react import AskDraft, OnStep, Step, Tool, Trail
 from suture.roles.showing import Attempt, Hint, Suspect, describe_fact
 from suture.roles.spec_tester import SpecTestBrief, spec_test_draft
+from suture.roles.subtask_coder import SubtaskBrief, work_on
 from suture.roles.summariser import MOST_LESSONS, LessonsBrief, LessonsReply, lessons_draft
 from suture.roles.written_checks import UNTRIED, WrittenChecks, checks_from_reply
 
 __all__ = [
     "MOST_LESSONS",
     "MOST_STEPS",
+    "MOST_SUBTASKS",
     "PROMPTS_FOLDER",
     "UNTRIED",
     "AdversarialBrief",
@@ -37,6 +41,7 @@ __all__ = [
     "DebugBrief",
     "DiagnosisReply",
     "Draft",
+    "FileDesk",
     "Fitted",
     "Hint",
     "Investigation",
@@ -44,11 +49,14 @@ __all__ = [
     "LessonsReply",
     "OnStep",
     "Part",
+    "PlanBrief",
+    "PlanReply",
     "Prompt",
     "PromptBook",
     "RepairBrief",
     "SpecTestBrief",
     "Step",
+    "SubtaskBrief",
     "Suspect",
     "Tool",
     "Trail",
@@ -65,11 +73,14 @@ __all__ = [
     "fit",
     "investigate",
     "lessons_draft",
+    "merged_work",
     "packaged_names",
     "packaged_prompt",
     "parse_prompt",
+    "plan_draft",
     "prompt_as_plain",
     "prompt_as_yaml",
     "read_prompt",
     "spec_test_draft",
+    "work_on",
 ]

@@ -5,7 +5,7 @@ A plain loop. Whoever asks the model is handed in, and so are the tools; nothing
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +13,7 @@ from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.roles.actions import DONE, Action, read_action
 from suture.roles.fitting import Draft, Part
+from suture.roles.showing import fenced
 
 __all__ = ["AskDraft", "Ended", "OnStep", "Step", "Tool", "Trail", "act", "steps_part", "tools_text"]
 
@@ -48,6 +49,7 @@ class Step:
         number: From 1.
         tool: The tool, or `done`; empty where the reply was no action.
         input: What was given to it; of a reply that was no action, its beginning.
+        code: The block of code that was given to it; empty where there was none.
         observation: What came of it, or why it was no action.
     """
 
@@ -55,6 +57,7 @@ class Step:
     tool: str
     input: str
     observation: str
+    code: str = ""
 
 
 OnStep = Callable[[Step], None]
@@ -87,6 +90,7 @@ async def act(
     *,
     most_steps: int,
     on_step: OnStep | None = None,
+    otherwise: Callable[[str], Action | None] = lambda _: None,
 ) -> Trail:
     """Let a model use tools until it is done, repeats itself, or has had its steps.
 
@@ -96,6 +100,7 @@ async def act(
         ask: Asks the model.
         most_steps: The most replies.
         on_step: Told of each step.
+        otherwise: What a reply means that names no tool; `None` where it means nothing.
 
     Raises:
         BudgetExceeded: `ask` had no budget for another call.
@@ -115,24 +120,40 @@ async def act(
         try:
             reply = await ask(draft_of(steps))
             text = reply.text
-            action = read_action(text, known)
+            action = _meant(text, known, otherwise)
         except MalformedReply as fault:
             refused += 1
             step = Step(number=number, tool="", input=text[:200], observation=fault.message)
         else:
             refused = 0
-            key = (action.tool, "".join(action.given.split()))
+            key = (action.tool, "".join((action.input + action.code).split()))
             if action.tool == DONE or key in seen:
                 return ended("done" if action.tool == DONE else "repeated")
             seen.add(key)
             told = (await known[action.tool].run(action)).strip() or "(nothing)"
-            step = Step(number=number, tool=action.tool, input=action.given, observation=_bounded(told))
+            step = Step(
+                number=number,
+                tool=action.tool,
+                input=action.input,
+                code=action.code,
+                observation=_bounded(told),
+            )
         steps.append(step)
         if on_step is not None:
             on_step(step)
         if refused == MOST_REFUSED:
             return ended("malformed")
     return ended("steps")
+
+
+def _meant(text: str, tools: Mapping[str, Tool], otherwise: Callable[[str], Action | None]) -> Action:
+    try:
+        return read_action(text, tools)
+    except MalformedReply:
+        action = otherwise(text)
+        if action is None:
+            raise
+        return action
 
 
 def _bounded(text: str) -> str:
@@ -156,9 +177,5 @@ def steps_part(steps: Sequence[Step]) -> Part:
 def _shown(step: Step) -> str:
     if not step.tool:
         return f"Your reply could not be used: {step.observation}"
-    given = (
-        f"INPUT:\n```python\n{step.input.strip()}\n```"
-        if "\n" in step.input.strip()
-        else f"INPUT: {step.input}"
-    )
-    return f"TOOL: {step.tool}\n{given}\nRESULT:\n{step.observation}"
+    code = f"\n{fenced(step.code)}" if step.code.strip() else ""
+    return f"TOOL: {step.tool}\nINPUT: {step.input.strip()}{code}\nRESULT:\n{step.observation}"
