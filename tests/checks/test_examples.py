@@ -20,6 +20,8 @@ def programs(text: str, entry_point: str | None = "f") -> list[str]:
         (">>>f(1)\n'a'", "assert f(1) == 'a'"),
         (">>> round(f(1), 2)  # why\n0.5", "assert round(f(1), 2) == 0.5"),
         (">>> f(1) == 2\n", "assert f(1) == 2"),
+        (">>> f(1) is None\nTrue\n", "assert (f(1) is None) == True"),
+        (">>> f(1) == 2\nFalse\n", "assert (f(1) == 2) == False"),
         ("f(1, 2) == 3", "assert f(1, 2) == 3"),
         ("it holds that f(1, 2) -> 3.", "assert f(1, 2) == 3"),
         ("* f(1,2) => 3", "assert f(1, 2) == 3"),

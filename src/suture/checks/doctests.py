@@ -125,7 +125,9 @@ def _assertion(call: str, expression: ast.expr, shown: str) -> str | None:
         return None
     if not is_literal(expected) or isinstance(expected.body, ast.BinOp):
         return None
-    return f"assert {call} == {ast.unparse(expected)}"
+    # As a tree, which knows where brackets are needed: `f(1) is None == True` would be something else.
+    compared = ast.Compare(left=expression, ops=[ast.Eq()], comparators=[expected.body])
+    return ast.unparse(ast.Assert(test=compared))
 
 
 def _is_about(

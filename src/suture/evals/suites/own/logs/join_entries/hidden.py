@@ -1,0 +1,8 @@
+assert join_entries([]) == []
+assert join_entries(["", "   ", "\t"]) == []
+assert join_entries(["  lost", "a"]) == ["  lost", "a"]
+assert join_entries(["  lost", "  more", "a"]) == ["  lost\n  more", "a"]
+assert join_entries(["a", "b", "c"]) == ["a", "b", "c"]
+assert join_entries(["a", "\tb", " c", "d", "", " e"]) == ["a\n\tb\n c", "d\n e"]
+assert join_entries(["a  ", " b\t", "c\n"]) == ["a\n b", "c"]
+assert join_entries(["x", "    ", "y"]) == ["x", "y"]

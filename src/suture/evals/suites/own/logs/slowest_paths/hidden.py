@@ -1,0 +1,11 @@
+assert slowest_paths([], 3) == []
+assert slowest_paths(["GET /a 200 10ms"], 0) == []
+assert slowest_paths(["GET /a 200 10ms", "POST /a 201 11ms"], 5) == [("/a", 10.5)]
+assert slowest_paths(["GET /b 200 10ms", "GET /a 200 10ms", "GET /c 200 9ms"], 2) == [("/a", 10.0), ("/b", 10.0)]
+assert slowest_paths(["GET /a?x=1 200 10ms", "GET /a?y=2?z 200 20ms", "GET /a 200 30ms"], 1) == [("/a", 20.0)]
+assert slowest_paths(["GET /a 503 900ms", "GET /a 200 1ms"], 1) == [("/a", 1.0)]
+assert slowest_paths(["GET /a 200 10", "GET /b 200 8ms extra", "GET /c 200", "GET /d 200 7ms"], 9) == [("/d", 7.0)]
+assert slowest_paths(["GET /a/5 250 3ms"], 1) == [("/a/5", 3.0)]
+assert slowest_paths(["GET /x 200 2ms", "GET /x 200 4ms", "GET /y 200 5ms", "GET /z 200 100ms"], 2) == [("/z", 100.0), ("/y", 5.0)]
+assert slowest_paths(["GET /x 200 90ms", "GET /y 200 50ms", "GET /y 200 50ms"], 2) == [("/x", 90.0), ("/y", 50.0)]
+assert type(slowest_paths(["GET /a 200 10ms"], 1)[0][1]) is float

@@ -1,0 +1,15 @@
+assert clean_records([]) == []
+assert clean_records([{}]) == [{}]
+assert clean_records([{"A": "x"}, {"a": "none"}]) == [{"a": "x"}, {"a": None}]
+assert clean_records([{"Zip\tCode": "  "}]) == [{"zip_code": None}]
+assert clean_records([{"a": "NONE", "b": "None ", "c": "nonesuch"}]) == [{"a": None, "b": None, "c": "nonesuch"}]
+assert clean_records([{"x": "1", "X": "2", " x": "3"}]) == [{"x": "1"}]
+assert clean_records([{"x": "-", "X": "n/a", " x": "3", "x ": "4"}]) == [{"x": "3"}]
+assert clean_records([{"a": "0"}]) == [{"a": "0"}]
+assert clean_records([{"K": " A  b "}]) == [{"k": "A  b"}]
+assert list(clean_records([{"b": "-", "a": "1", "B": "2"}])[0]) == ["b", "a"]
+assert list(clean_records([{"b": "-", "a": "1", "B": "2"}])[0].values()) == ["2", "1"]
+
+given = [{" A ": " 1 "}]
+clean_records(given)
+assert given == [{" A ": " 1 "}]
