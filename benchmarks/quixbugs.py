@@ -29,12 +29,12 @@ from quixbugs_graphs import WRAPPERS
 
 from suture.api import heal
 from suture.checks import prepare_suite
+from suture.checks.inputs import inputs_near, read_arguments
 from suture.checks.test_command import TestCommand
 from suture.ledger import read_ledger
 from suture.loop.tasks import heal_task
 from suture.records import Result
 from suture.repair import Edit
-from suture.repair.inputs import inputs_near, read_arguments
 from suture.repair.trials import Proposal, compare, locate
 from suture.sandbox import Sandbox, discover_interpreter, open_sandbox
 from suture.settings import PathSettings, SandboxSettings, Settings

@@ -182,14 +182,15 @@ def draws(case: Case) -> Iterator[list[Row]]:
 def fit(cases: Sequence[Case], steps: int = 3000, rate: float = 0.5, ridge: float = 0.002) -> None:
     """Logistic regression by gradient descent; the weight of a sign is never negative."""
     data: list[tuple[list[float], bool]] = []
+    unheard: list[bool] = []
     names = list(WEIGHTS)
     for case in cases:
         for rows in draws(case):
-            data += [
-                ([getattr(one.signs, name) for name in names], right)
-                for one, right in judged(case, rows)
-                if any(row.viable and row.passed for row in rows)
-            ]
+            answers = judged(case, rows)
+            if any(row.viable and row.passed for row in rows):
+                data += [([getattr(one.signs, name) for name in names], right) for one, right in answers]
+            else:
+                unheard += [right for _, right in answers]
     weights, intercept = [0.0] * len(names), 0.0
     for _ in range(steps):
         slopes, offset = [0.0] * len(names), 0.0
@@ -203,6 +204,7 @@ def fit(cases: Sequence[Case], steps: int = 3000, rate: float = 0.5, ridge: floa
         weights = [
             max(0.0, w - rate * (s / len(data) + ridge * w)) for w, s in zip(weights, slopes, strict=True)
         ]
+    print(f"{sum(unheard)} of {len(unheard)} are right where no candidate was heard")
     print(f"{len(data)} examples, {sum(right for _, right in data)} right")
     print(f"INTERCEPT = {intercept:.2f}")
     print("WEIGHTS =", {name: round(weight, 2) for name, weight in zip(names, weights, strict=True)})

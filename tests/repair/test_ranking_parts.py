@@ -10,10 +10,10 @@ import time
 
 import pytest
 
+from suture.checks.inputs import inputs_near, read_arguments
 from suture.repair import Edit, mutants
 from suture.repair.dead_code import dead_parts
 from suture.repair.faults import dstar, line_scores, ochiai, rank_faults
-from suture.repair.inputs import inputs_near, read_arguments
 from suture.repair.orders import first_order, second_order
 from suture.repair.trials import Proposal, Spectrum, TestRun, Trial
 from suture.repair.warnings import literals_of, warnings_about

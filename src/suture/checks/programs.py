@@ -21,7 +21,10 @@ THREADS = 512
 """Each process of a compiler or of node is a dozen threads."""
 CACHE_MB = 1024
 CORES = 4
-MODULES = ("asserts", "frames", "nonce_program", "split_candidate", "split_judge", "tracing_program", "wire")
+MODULES = (
+    *("asserts", "frames", "nonce_program", "split_candidate", "split_judge", "telling", "tracing_program"),
+    "wire",
+)
 BOOT = "from suture.checks.{} import main; main()"
 
 

@@ -42,11 +42,13 @@ class Ruling:
         status: How it ended.
         fact: What was seen: `call`, `expected`, `got`, `exception`, `file`, `line`, as far as known.
         live: Why the program needs live objects, where it does; then `status` says nothing yet.
+        told: For a program that asked a question: a digest of the answer, and the answer (see telling.py).
     """
 
     status: CheckStatus
     fact: Mapping[str, Any] = field(default_factory=dict)
     live: str = ""
+    told: tuple[str, ...] = ()
 
 
 class Party:
@@ -125,9 +127,10 @@ class SplitCourt:
     ) -> None:
         self._module = module
         self._wall_s = check_wall_s or settings.check_wall_s
+        self._load_wall_s = max(self._wall_s, settings.check_wall_s)  # a short check needs the same start
         self._judge = Party(sandbox, "split_judge", {}, settings)
         self._candidate = Party(sandbox, "split_candidate", files, settings)
-        self._deadline = 0.0
+        self._limit_s = self._deadline = 0.0
         self._death = ""
         self._late = False
 
@@ -154,7 +157,7 @@ class SplitCourt:
         return loaded if isinstance(loaded, Ruling) else None
 
     async def _load(self) -> Ruling | None:
-        self._set_deadline()
+        self._set_deadline(self._load_wall_s)
         reply = await self._start_candidate()
         if "died" in reply:
             return Ruling(status=self._status(), fact={"exception": f"while loading: {self._death}"})
@@ -166,7 +169,7 @@ class SplitCourt:
 
     async def try_program(self, program: Program) -> Ruling:
         """Run one test program against the candidate."""
-        self._set_deadline()
+        self._set_deadline(self._wall_s)
         self._death, self._late = "", False
         await self._judge.start()
         frame = dump({"source": program.source, "names": dict(program.names), "stars": program.stars})
@@ -185,7 +188,7 @@ class SplitCourt:
         if outcome.get("live"):
             return Ruling(status="error", live=outcome["live"])
         if outcome["passed"] and not self._death:
-            return Ruling(status="passed")
+            return Ruling(status="passed", told=tuple(outcome.get("told", ())))
         fact = outcome.get("fact") or {"exception": self._death}
         return Ruling(status=self._status() if self._death else "failed", fact=fact)
 
@@ -195,7 +198,7 @@ class SplitCourt:
     async def _judge_fell(self) -> Ruling:
         late = self._late or self._left_s() <= 0
         await self._judge.stop()
-        what = f"the test did not end within {self._wall_s:g} s" if late else "the test ended the judge"
+        what = f"the test did not end within {self._limit_s:g} s" if late else "the test ended the judge"
         return Ruling(status="timeout" if late else "error", fact={"exception": self._death or what})
 
     async def _relay(self, ask: dict[str, Any]) -> dict[str, Any]:
@@ -227,15 +230,16 @@ class SplitCourt:
         if answered:
             return "the answer is not data"
         if self._late:
-            return f"no answer within {self._wall_s:g} s"
+            return f"no answer within {self._limit_s:g} s"
         if ended is not None and ended.signal is not None:
             return f"the program was ended by signal {ended.signal}"
         if ended is not None and ended.exit_code is not None:
             return f"the program ended itself with exit code {ended.exit_code}"
         return "the program ended"
 
-    def _set_deadline(self) -> None:
-        self._deadline = asyncio.get_running_loop().time() + self._wall_s
+    def _set_deadline(self, wall_s: float) -> None:
+        self._limit_s = wall_s
+        self._deadline = asyncio.get_running_loop().time() + wall_s
 
     def _left_s(self) -> float:
         return self._deadline - asyncio.get_running_loop().time()

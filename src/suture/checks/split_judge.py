@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from suture.checks.asserts import HOOK, Asserts, Call, compile_program, explain, shorten
 from suture.checks.frames import FrameStream
+from suture.checks.telling import TOLD, tell
 from suture.checks.wire import BadFrame, Encoder, NotData, decode
 
 __all__ = ["CandidateDied", "NeedsLiveObjects", "main", "run_program"]
@@ -247,7 +248,8 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
         ask: Sends a request to the candidate and answers its reply.
 
     Returns:
-        `passed`, and where it is false the `fact`; or `live`, why the program needs live objects.
+        `passed`, and where it is false the `fact`; or `live`, why the program needs live objects. `told` is
+        there where the program left an answer to be told (see telling.py).
     """
     NeedsLiveObjects.reasons.clear()
     outcome = _run(request, ask)
@@ -268,6 +270,8 @@ def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
             setattr(module, name, _stand_in(remote, target))
         setattr(module, HOOK, asserts)
         exec(compile_program(request["source"], PROGRAM), module.__dict__)
+        if TOLD in module.__dict__:
+            return {"passed": True, "told": tell(*module.__dict__[TOLD])}
     except SystemExit as end:
         if not end.code:
             return {"passed": True}

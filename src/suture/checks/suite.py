@@ -20,7 +20,7 @@ from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
 
-__all__ = ["Suite", "check_candidate", "grade", "prepare_suite", "refused_files"]
+__all__ = ["Suite", "check_candidate", "grade", "prepare_suite", "refused_files", "rule_on"]
 
 EVIDENCE: tuple[Evidence, ...] = ("split", "nonce", "exit_status")
 LONGEST_OUTPUT = 8000
@@ -101,8 +101,13 @@ def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str
     return tuple(sorted(refused))
 
 
-async def check_candidate(candidate: Candidate, suite: Suite) -> Verdict:
+async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float | None = None) -> Verdict:
     """Judge a candidate. Several may be judged at the same time.
+
+    Args:
+        candidate: The candidate.
+        suite: What it must pass.
+        wall_s: Seconds for each function-level check; the settings' `check_wall_s` where it is left out.
 
     Raises:
         UsageError: A path of the candidate leaves the project.
@@ -115,7 +120,7 @@ async def check_candidate(candidate: Candidate, suite: Suite) -> Verdict:
     if suite.task.checks:
         module = _module(suite.task, files)
         judged, output = await _judge(
-            suite.task.checks, files, module, suite.sandbox, suite.settings, suite.functions
+            suite.task.checks, files, module, suite.sandbox, suite.settings, suite.functions, wall_s
         )
         outcomes += judged
         outputs.append(output)
@@ -132,6 +137,36 @@ async def check_candidate(candidate: Candidate, suite: Suite) -> Verdict:
         wall_s=time.monotonic() - started_s,
         notes=(*notes, *_live_notes(outcomes, suite.task.checks)),
     )
+
+
+async def rule_on(
+    candidate: Candidate, suite: Suite, programs: Sequence[str], wall_s: float
+) -> tuple[Ruling, ...]:
+    """Run programs that are no checks, such as questions, on a candidate by the split verdict.
+
+    Args:
+        candidate: The candidate.
+        suite: The suite that judges it; its checks are not run.
+        programs: Python sources that use the task's module.
+        wall_s: Seconds for each.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    files, _ = _laid_over(candidate, suite)
+    module = _module(suite.task, files)
+    texts = {path: text_of(content) for path, content in files.items() if path.endswith(".py")}
+    async with SplitCourt(suite.sandbox, suite.settings, files, module, wall_s) as court:
+        unloadable = await court.load()
+        if unloadable is not None:
+            return (unloadable,) * len(programs)
+        plans = [plan_program(source, texts, module, suite.functions) for source in programs]
+        return tuple(
+            [
+                Ruling(status="error", live=plan.live) if plan.live else await court.try_program(plan)
+                for plan in plans
+            ]
+        )
 
 
 async def grade(

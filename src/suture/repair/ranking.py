@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from suture.checks.inputs import inputs_near, read_arguments
 from suture.checks.parsing import parsed
 from suture.checks.test_command import TestCommand
 from suture.repair.edits import mutated
-from suture.repair.inputs import inputs_near, read_arguments
 from suture.repair.search import Findings
 from suture.repair.trials import Proposal, compare
 from suture.repair.view import FUNCTIONS, is_docstring

@@ -11,7 +11,7 @@ from suture.checks.suite import Suite
 from suture.checks.trust.claims import contradict
 from suture.checks.trust.matrix import GIVEN, MatrixLimits, Row, run_matrix
 from suture.checks.trust.scoring import Signs, Voices, agreement, hear, trust_of, unsureness
-from suture.checks.trust.sifting import Removed, Sifted, agreement_with_examples, sift
+from suture.checks.trust.sifting import Removed, Sifted, sift
 from suture.records import Candidate, Check, Provenance, Task, Verdict
 
 __all__ = ["Assessed", "Assessment", "assess", "assess_checks", "given_checks"]
@@ -122,13 +122,11 @@ def _assessed(check: Check, sifted: Sifted, voices: Voices, unsure: float) -> As
     votes, sets = agreement(check.id, voices)
     others = [other for other in sifted.checks if other.provenance == check.provenance and other is not check]
     right, wrong = sifted.record.get(check.provenance, (0, 0))
-    fits = agreement_with_examples(sifted.claims[check.id], sifted.examples)
     signs = Signs(
         votes=votes,
         sets=sets,
         author=mean(agreement(other.id, voices)[1] for other in others) if others else 0.0,
         examples=(right - wrong) / (right + wrong + 1),
-        kind=0.0 if fits is None else 1.0 if fits else -1.0,
     )
     ran = [row for row in voices.rows if check.id in row.statuses]
     passing = sum(check.id in row.passed for row in ran)
@@ -139,8 +137,6 @@ def _assessed(check: Check, sifted: Sifted, voices: Voices, unsure: float) -> As
     ]
     if ran and len(voices.sets) > 1:
         reasons.append(f"{(1 + sets) / 2:.0%} of the weight of {len(voices.sets)} behaviours")
-    if fits is False:
-        reasons.append("it expects another type than the examples show")
     if right or wrong:
         reasons.append(f"its author repeated {right} given checks rightly and {wrong} wrongly")
     if unsure:

@@ -28,11 +28,6 @@ class Expectation:
     kind: Literal["equals", "truth"]
     value: Any
 
-    @property
-    def type_name(self) -> str:
-        """The type's name; `bool` also for a bare truth."""
-        return type(self.value).__name__
-
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:

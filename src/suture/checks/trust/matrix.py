@@ -84,16 +84,15 @@ async def run_matrix(
     chosen = sorted(once.values(), key=lambda pair: not pair[1])[: limits.candidates]
     statuses: dict[str, dict[str, CheckStatus]] = {candidate.hash: {} for candidate, _ in chosen}
     wall_s = min(limits.check_s, suite.settings.check_wall_s)
-    settings = suite.settings.model_copy(update={"check_wall_s": wall_s})
     gate = asyncio.Semaphore(limits.at_once)
 
     async def run_one(candidate: Candidate, batch: Sequence[Check]) -> None:
         seen = statuses[candidate.hash]
         if list(seen.values()).count("timeout") >= MOST_LATE:
             return
-        part = replace(suite, command=None, settings=settings, task=replace(suite.task, checks=tuple(batch)))
+        part = replace(suite, command=None, task=replace(suite.task, checks=tuple(batch)))
         async with gate:
-            verdict = await check_candidate(candidate, part)
+            verdict = await check_candidate(candidate, part, wall_s=wall_s)
         seen.update({outcome.check_id: outcome.status for outcome in verdict.outcomes})
 
     wanted = checks[: limits.checks]
@@ -101,7 +100,10 @@ async def run_matrix(
         async with asyncio.timeout(limits.seconds):
             for first in range(0, len(wanted), BATCH):
                 batch = wanted[first : first + BATCH]
-                await asyncio.gather(*(run_one(candidate, batch) for candidate, _ in chosen))
+                runs = (run_one(candidate, batch) for candidate, _ in chosen)
+                ended = await asyncio.gather(*runs, return_exceptions=True)
+                for fault in filter(None, ended):
+                    raise fault
     except TimeoutError:
         pass  # what was not run is not counted
     return tuple(

@@ -15,11 +15,11 @@ from suture.checks.trust.matrix import Row
 
 __all__ = ["Signs", "Voices", "agreement", "hear", "logit_of", "trust_of", "unsureness"]
 
-MOST_BY_VOICES = {0: 0.5, 1: 0.85}
+MOST_BY_VOICES = {0: 0.15, 1: 0.85}
 """The most trust where no candidate, or a single one, was heard: one program and one test do not agree about
 a task, they may share one mistake of one model."""
-INTERCEPT = 0.4
-WEIGHTS = {"votes": 2.1, "sets": 1.4, "author": 0.7, "examples": 0.2, "kind": 0.1}
+INTERCEPT = 0.15
+WEIGHTS = {"votes": 2.1, "sets": 1.15, "author": 0.7, "examples": 0.45}
 SURE_LOGPROB = -0.25
 """Mean natural logarithm of a token's probability, from which on a reply counts as sure."""
 PER_NAT = 2.0
@@ -48,14 +48,12 @@ class Signs:
         sets: In [-1, 1]: the share of the weight of behaviours that pass it, less that of the others.
         author: In [-1, 1]: the mean of `sets` over the author's other checks.
         examples: In [-1, 1]: how the author's repetitions of given checks came out.
-        kind: 1 where it expects a value of the type that the examples show, -1 of another, 0 unknown.
     """
 
     votes: float = 0.0
     sets: float = 0.0
     author: float = 0.0
     examples: float = 0.0
-    kind: float = 0.0
 
 
 def hear(rows: Sequence[Row]) -> Voices:

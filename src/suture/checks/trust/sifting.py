@@ -9,7 +9,7 @@ from suture.checks.sources import distinct
 from suture.checks.trust.claims import Claim, claim_of, contradict
 from suture.records import Check, Provenance
 
-__all__ = ["Removed", "Sifted", "agreement_with_examples", "sift"]
+__all__ = ["Removed", "Sifted", "sift"]
 
 SAME = "a given check says the same"
 CONTRADICTS = "it contradicts a given check"
@@ -30,14 +30,12 @@ class Sifted:
     Attributes:
         checks: Each once, with ids that are unique also among the given checks.
         claims: Check id -> what it claims.
-        examples: What the given checks claim.
         removed: The others.
         record: Author -> its checks that repeated a given one, and those that contradicted one.
     """
 
     checks: tuple[Check, ...]
     claims: dict[str, Claim]
-    examples: tuple[Claim, ...]
     removed: tuple[Removed, ...]
     record: dict[Provenance, tuple[int, int]]
 
@@ -74,18 +72,9 @@ def sift(generated: Sequence[Check], given: Sequence[Check], entry_point: str | 
     return Sifted(
         checks=named,
         claims={check.id: claim for check, claim in zip(named, claims, strict=True)},
-        examples=examples,
         removed=tuple(removed),
         record=record,
     )
-
-
-def agreement_with_examples(claim: Claim, examples: Sequence[Claim]) -> bool | None:
-    """Whether a claim expects the kind of value that the examples do; `None` where neither can be told."""
-    kinds = {example.expected.type_name for example in examples if example.expected is not None}
-    if claim.expected is None or not kinds:
-        return None
-    return claim.expected.type_name in kinds
 
 
 def _unfit(claim: Claim, entry_point: str | None) -> str:
