@@ -22,6 +22,8 @@ COMMANDS = (
     "doctor",
     "bench",
     "bench run",
+    "bench report",
+    "bench compare",
     "models",
     "models list",
     "models pull",

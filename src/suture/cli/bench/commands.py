@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from suture.cli.bench.compare import compare_command
+from suture.cli.bench.report import report_command
 from suture.cli.bench.run import run_command
 
 __all__ = ["bench_app"]
@@ -19,3 +21,5 @@ def bench() -> None:
 
 
 bench_app.command("run")(run_command)
+bench_app.command("report")(report_command)
+bench_app.command("compare")(compare_command)

@@ -4,20 +4,30 @@ No model and no sandbox is opened here, and nothing is computed while a run goes
 """
 
 from suture.evals.reports.cells import BASELINES, Cell, cells_of
+from suture.evals.reports.markdown import report_markdown
 from suture.evals.reports.pairing import Comparison, adjusted, compare_arms
-from suture.evals.reports.reading import ROWS_FILE, read_rows
+from suture.evals.reports.reading import read_rows
 from suture.evals.reports.summing import Report, Section, report_of
+from suture.evals.reports.tables import comparison_table
+from suture.evals.reports.versus import Versus, compare_runs, in_words
+from suture.evals.reports.writing import report_json, write_report
 
 __all__ = [
     "BASELINES",
-    "ROWS_FILE",
     "Cell",
     "Comparison",
     "Report",
     "Section",
+    "Versus",
     "adjusted",
     "cells_of",
     "compare_arms",
+    "compare_runs",
+    "comparison_table",
+    "in_words",
     "read_rows",
+    "report_json",
+    "report_markdown",
     "report_of",
+    "write_report",
 ]

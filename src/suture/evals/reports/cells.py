@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from suture.evals.problem import Regime
+from suture.evals.problem import REGIMES, Regime
 from suture.evals.rows import Row
 
 __all__ = ["BASELINES", "Cell", "cells_of"]
@@ -46,13 +46,15 @@ class Cell:
 
 
 def cells_of(rows: Iterable[Row]) -> tuple[Cell, ...]:
-    """The cells of some rows, in the order of their names."""
+    """The cells of some rows, the headline's regime first."""
     sorted_rows: dict[tuple[str, Regime, str, int], list[Row]] = {}
     for row in rows:
         sorted_rows.setdefault((row.dataset, row.regime, row.model, row.cap), []).append(row)
     return tuple(
         _cell(dataset, regime, model, cap, sorted_rows[(dataset, regime, model, cap)])
-        for dataset, regime, model, cap in sorted(sorted_rows)
+        for dataset, regime, model, cap in sorted(
+            sorted_rows, key=lambda cell: (REGIMES.index(cell[1]), cell)
+        )
     )
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import mean
 
 from suture.evals.metrics import by_task
 from suture.evals.rows import Row
 from suture.evals.statistics import Interval, bootstrap_difference, holm, mcnemar, minimum_detectable
 
-__all__ = ["ALPHA", "Comparison", "adjusted", "compare_arms"]
+__all__ = ["ALPHA", "Comparison", "adjusted", "ahead", "compare_arms", "paired_scores"]
 
 ALPHA = 0.05
 
@@ -73,14 +72,8 @@ def compare_arms(
         tokens: Generated tokens that count; the whole runs' where not given.
     """
     ran = {row.problem for row in first_rows}, {row.problem for row in second_rows}
-    ones, others = by_task(first_rows, tokens), by_task(second_rows, tokens)
-    pairs = []
-    for task in sorted(ones.keys() & others.keys()):
-        seeds = sorted(ones[task].keys() & others[task].keys())
-        if seeds:
-            pairs.append(([ones[task][seed] for seed in seeds], [others[task][seed] for seed in seeds]))
-    ahead = [mean(b) - mean(a) for a, b in pairs]
-    only_first, only_second = sum(d < 0 for d in ahead), sum(d > 0 for d in ahead)
+    pairs = paired_scores(first_rows, second_rows, tokens)
+    only_first, only_second = ahead(pairs)
     p_value = mcnemar(only_first, only_second)
     return Comparison(
         first=first,
@@ -97,6 +90,23 @@ def compare_arms(
         adjusted=p_value,
         detectable=_detectable(len(pairs), only_first + only_second, ALPHA),
     )
+
+
+def paired_scores(
+    first_rows: Sequence[Row], second_rows: Sequence[Row], tokens: int | None = None
+) -> list[tuple[list[float], list[float]]]:
+    """Of each task that can be compared the scores of both arms, seed by seed."""
+    ones, others = by_task(first_rows, tokens), by_task(second_rows, tokens)
+    pairs = []
+    for task in sorted(ones.keys() & others.keys()):
+        if seeds := sorted(ones[task].keys() & others[task].keys()):
+            pairs.append(([ones[task][seed] for seed in seeds], [others[task][seed] for seed in seeds]))
+    return pairs
+
+
+def ahead(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> tuple[int, int]:
+    """On how many tasks the first arm is ahead, and on how many the second."""
+    return sum(sum(a) > sum(b) for a, b in pairs), sum(sum(b) > sum(a) for a, b in pairs)
 
 
 def adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:

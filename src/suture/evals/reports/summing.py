@@ -68,18 +68,24 @@ class Report:
 def report_of(rows: Sequence[Row]) -> Report:
     """Sum up rows, each cell for itself."""
     cells = cells_of(rows)
-    bare = [cell for cell in cells if cell.missing_baselines]
-    warnings = [
-        f"NO EQUAL-BUDGET BASELINE: no rows of {' or '.join(cell.missing_baselines)} for {cell.title}. "
-        "Without them its numbers do not show that a loop does better than sampling with the same tokens."
-        for cell in bare
-    ]
-    if not cells:
-        warnings.append("There are no rows, so there are no numbers.")
-    regimes = {cell.regime: REGIME_WORDS[cell.regime] for cell in cells}
     return Report(
-        warnings=tuple(warnings), regimes=dict(sorted(regimes.items())), sections=tuple(map(_section, cells))
+        warnings=tuple(_first_lines(cells)),
+        regimes={cell.regime: REGIME_WORDS[cell.regime] for cell in cells},
+        sections=tuple(map(_section, cells)),
     )
+
+
+def _first_lines(cells: Sequence[Cell]) -> Iterator[str]:
+    if not cells:
+        yield "There are no rows, so there are no numbers."
+    bare = [
+        f"{' or '.join(cell.missing_baselines)} in {cell.title}" for cell in cells if cell.missing_baselines
+    ]
+    if bare:
+        yield (
+            f"NO EQUAL-BUDGET BASELINE: there are no rows of {'; of '.join(bare)}. Without them the numbers "
+            "do not show that a loop does better than sampling with the same tokens."
+        )
 
 
 def _section(cell: Cell) -> Section:
@@ -108,10 +114,7 @@ def _against_baselines(cell: Cell) -> Iterator[Comparison]:
 
 def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
     if cell.changed:
-        yield (
-            f"{len(cell.changed)} tasks are left out because their content differs between the runs: "
-            f"{_some(cell.changed)}."
-        )
+        yield f"Left out, because their content differs between the runs: {_some(cell.changed)}."
     for arm in arms:
         if arm.faults:
             yield f"{arm.arm}: {arm.faults} of {arm.runs} runs left out: the machinery failed, not the code."
@@ -145,8 +148,8 @@ def _resolution(comparisons: Sequence[Comparison]) -> str:
     if len(sizes) < len(found):
         return f"{at}, some arms could not be told apart whatever they did: the sample is too small."
     return (
-        f"{at}, a true difference of {max(sizes):.1%} of tasks is found four times in five; "
-        "a smaller one is more often missed, so no difference found is not the same as none."
+        f"{at}, a true difference of {100 * max(sizes):.1f} points is found four times in five whichever "
+        "arms are compared; a smaller one is missed more often, so none found does not mean none there."
     )
 
 

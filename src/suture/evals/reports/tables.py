@@ -38,6 +38,7 @@ class Table:
 def tables_of(section: Section) -> Iterator[Table]:
     """Every table of a section, the most important first."""
     yield _solved_table(section)
+    yield _prompt_table(section)
     yield comparison_table(section.comparisons)
     yield _claims_table(section)
     yield _cost_table(section)
@@ -63,8 +64,8 @@ def comparison_table(comparisons: tuple[Comparison, ...]) -> Table:
                 str(one.only_first),
                 str(one.only_second),
                 _points(one.difference),
-                f"{one.p_value:.4f}",
-                f"{one.adjusted:.4f}",
+                _p(one.p_value),
+                _p(one.adjusted),
                 NONE if one.detectable is None else f"{100 * one.detectable:.1f}",
                 f"{one.missing_first} / {one.missing_second} / {one.unknown}",
             )
@@ -79,16 +80,23 @@ def comparison_table(comparisons: tuple[Comparison, ...]) -> Table:
 
 
 def _solved_table(section: Section) -> Table:
-    budgets = [solved.tokens for solved in section.arms[0].solved] if section.arms else []
     return Table(
         caption="Solved by the hidden checks, at most so many generated tokens each",
-        head=("arm", "tasks", "seeds", *(f"{tokens:,} tokens" for tokens in budgets)),
+        head=("arm", "tasks", "seeds", *(f"{tokens:,} tokens" for tokens in _budgets(section))),
         rows=tuple(
             (arm.arm, str(arm.tasks), str(arm.seeds), *(_solved(at) for at in arm.solved))
             for arm in section.arms
         ),
-        note="""Share of tasks with its 95% interval; then runs solved of runs with a known truth, and the
-        mean prompt tokens of a run by then.""",
+        note="""Share of tasks with its 95% interval; then runs solved of runs with a known truth.""",
+    )
+
+
+def _prompt_table(section: Section) -> Table:
+    return Table(
+        caption="Prompt tokens beside them",
+        head=("arm", *(f"{tokens:,} tokens" for tokens in _budgets(section))),
+        rows=tuple((arm.arm, *(f"{at.prompted:,.0f}" for at in arm.solved)) for arm in section.arms),
+        note="Mean of a run by the time it had generated so many tokens.",
     )
 
 
@@ -155,7 +163,7 @@ def _errors_table(section: Section) -> Table:
         head=("arm", "error of the first candidate", "healed"),
         rows=tuple((arm.arm, one.error, _count(one.healed)) for arm in section.arms for one in arm.errors),
         note="""Of the runs whose first candidate is wrong with this error on the visible checks, those that
-        ended right. `none seen`: it passed all that was visible.""",
+        ended right. None seen: it passed all that was visible.""",
     )
 
 
@@ -203,10 +211,18 @@ def _accuracy_at(found: Calibration, coverage: float) -> str:
     return f"{accuracy:.1%} (of {kept:.0%})"
 
 
+def _budgets(section: Section) -> tuple[int, ...]:
+    return tuple(at.tokens for at in section.arms[0].solved) if section.arms else ()
+
+
+def _p(value: float) -> str:
+    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
 def _solved(at: Solved) -> str:
     if at.share is None:
         return NONE
-    return f"{_percent(at.share)}; {at.runs.count}/{at.runs.of}; {at.prompted:,.0f} prompt"
+    return f"{_percent(at.share)} {at.runs.count}/{at.runs.of}"
 
 
 def _claimed_minus_solved(arm: ArmMetrics) -> str:

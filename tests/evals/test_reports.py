@@ -1,0 +1,264 @@
+"""Reports: what stands in them, in which order, and that rows of adversaries stay text."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evals.made_rows import arm_rows, benchmark_rows, row, step, write_rows
+from suture.errors import StorageError, UsageError
+from suture.evals.grading import Grade
+from suture.evals.reports import (
+    compare_runs,
+    in_words,
+    read_rows,
+    report_json,
+    report_markdown,
+    report_of,
+    write_report,
+)
+from suture.evals.reports.page import report_page
+from suture.evals.rows import Row
+
+
+def both_baselines(tasks: int = 4) -> list[Row]:
+    return [*arm_rows("greedy", [True] * tasks), *arm_rows("best_of_k", [True] * tasks)]
+
+
+def test_a_report_without_baselines_says_so_in_its_first_lines() -> None:
+    for arms, missing in (("greedy",), "best_of_k"), (("adaptive",), "greedy or best_of_k"):
+        report = report_of([one for arm in arms for one in arm_rows(arm, [True, False])])
+        assert f"no rows of {missing} in set" in report.warnings[0]
+        lines = report_markdown(report).splitlines()[:4]
+        assert any("NO EQUAL-BUDGET BASELINE" in line for line in lines)
+        page = report_page(report)
+        assert page.index("NO EQUAL-BUDGET BASELINE") < page.index("<h2>")
+
+
+def test_a_report_with_both_baselines_does_not() -> None:
+    assert report_of(both_baselines()).warnings == ()
+
+
+def test_a_baseline_at_other_tokens_is_none() -> None:
+    rows = [*arm_rows("adaptive", [True]), *(replace(one, cap=500) for one in both_baselines(1))]
+    assert "no rows of greedy or best_of_k in set" in report_of(rows).warnings[0]
+
+
+def test_unlike_rows_are_never_pooled() -> None:
+    rows = both_baselines()
+    other = [
+        *(replace(one, regime="oracle") for one in rows),
+        *(replace(one, model="local:other") for one in rows),
+        *(replace(one, dataset="other") for one in rows),
+        *(replace(one, cap=1000) for one in rows),
+    ]
+    report = report_of([*rows, *other])
+    assert len(report.sections) == 5
+    assert all(arm.runs == 4 for section in report.sections for arm in section.arms)
+    assert report.regimes.keys() == {"visible", "oracle"}
+    assert [section.regime for section in report.sections] == ["visible"] * 4 + ["oracle"]
+    text = report_markdown(report)
+    assert "Regime oracle: the loop was shown the hidden checks" in text
+    assert "Regime visible" in text
+
+
+def test_a_task_that_changed_between_runs_is_left_out_and_named() -> None:
+    rows = [*both_baselines(), row("adaptive", 0), row("adaptive", 1, problem_hash="another")]
+    section = report_of(rows).sections[0]
+    assert "Left out, because their content differs between the runs: Set/1." in section.warnings
+    assert [arm.tasks for arm in section.arms] == [3, 3, 1]
+
+
+def test_what_is_left_out_is_told() -> None:
+    rows = [
+        *both_baselines(),
+        row("adaptive", 0, fault="no wall"),
+        row("adaptive", 1, step(Grade(standing="timeout"))),
+        row("adaptive", 2, step(None)),
+        row(
+            "adaptive",
+            3,
+            step(Grade(standing="right", evidence="nonce"), generated=2500),
+            prompts={"coder": "x"},
+        ),
+    ]
+    told = " ".join(report_of(rows).sections[0].warnings)
+    assert "adaptive: 1 of 4 runs left out: the machinery failed" in told
+    assert "adaptive: 1 of 4 runs left out: their result is not graded" in told
+    assert "grading ran out of time: Set/1." in told
+    assert "1 by nonce" in told
+    assert "1 runs generated more than the cap" in told
+    assert "different versions of the prompts" in told
+
+
+def test_every_arm_is_held_against_each_baseline_once() -> None:
+    section = report_of(benchmark_rows(12)).sections[0]
+    pairs = [(one.first, one.second) for one in section.comparisons]
+    assert pairs[0] == ("greedy", "best_of_k")
+    assert len(pairs) == len(set(pairs)) == 4 + 3
+    assert "7 comparisons" in section.resolution
+
+
+def test_the_resolution_owns_up_to_a_sample_that_is_too_small() -> None:
+    assert "too small" in report_of(both_baselines(3)).sections[0].resolution
+    assert "points is found four times in five" in report_of(both_baselines(80)).sections[0].resolution
+
+
+def test_no_rows_make_a_report_that_says_so() -> None:
+    report = report_of([])
+    assert report.warnings == ("There are no rows, so there are no numbers.",)
+    assert "There are no rows" in report_page(report)
+    assert "There are no rows" in report_markdown(report)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [row("greedy", n, fault="no wall") for n in range(3)],
+        [row("greedy")],
+        [replace(row("greedy"), steps=())],
+        arm_rows("greedy", [False] * 5),
+        benchmark_rows(5, seeds=3),
+        [row(f"arm {n}", task) for n in range(14) for task in range(2)],
+    ],
+    ids=["faults alone", "one task", "no candidate", "nothing solved", "seeds", "many arms"],
+)
+def test_every_form_can_be_written_of_odd_rows(rows: list[Row], tmp_path: Path) -> None:
+    paths = write_report(report_of(rows), tmp_path / "report")
+    assert [path.name for path in paths] == ["report.md", "report.json", "report.html"]
+    assert json.loads(paths[1].read_text())["sections"][0]["arms"]
+    for table in re.findall(r"(?:^\|.*\n)+", paths[0].read_text(), re.MULTILINE):
+        assert len({line.count("|") - line.count("\\|") for line in table.splitlines()}) == 1
+    well_formed(paths[2].read_text())
+
+
+def well_formed(page: str) -> ElementTree.Element:
+    """The page as a tree; it is written so that an XML parser can read it too."""
+    return ElementTree.fromstring(page.removeprefix("<!doctype html>\n"))
+
+
+def test_the_page_needs_nothing_from_elsewhere() -> None:
+    page = report_page(report_of(benchmark_rows(12)))
+    assert not re.findall(r"(?:src|href|url|@import|<script|<link|https?:)", page)
+    tree = well_formed(page)
+    plots = list(tree.iter("svg"))
+    assert len(plots) == 1 + 5 + 5 + 5
+    assert all(plot.get("role") == "img" and plot.get("aria-label") for plot in plots)
+    for table in tree.iter("table"):
+        assert table.find("caption") is not None
+        assert all(cell.get("scope") == "col" for cell in table.findall("thead/tr/th"))
+        assert all(line.find("th[@scope='row']") is not None for line in table.findall("tbody/tr"))
+
+
+def test_plots_stay_inside_their_frame() -> None:
+    for plot in well_formed(report_page(report_of(benchmark_rows(12)))).iter("svg"):
+        _, _, width, height = map(float, (plot.get("viewBox") or "").split())
+        for one in plot.iter():
+            for name, most in (("x", width), ("x1", width), ("cx", width), ("y", height), ("y1", height)):
+                assert 0 <= float(one.get(name, 0)) <= most
+
+
+def test_names_from_rows_never_act_as_markup() -> None:
+    evil = "<script>alert(1)</script>|x|\n# y `z`"
+    rows = [
+        row(evil, evil, step(False, error=evil), dataset=evil, model=evil),
+        row(evil, 1, step(Grade(standing="timeout", why=evil)), dataset=evil, model=evil),
+    ]
+    report = report_of(rows)
+    assert "<script" not in report_page(report)
+    assert not re.search(r"(?<!\\)<script|^# y", report_markdown(report), re.MULTILINE)
+    assert json.loads(report_json(report))["sections"][0]["arms"][0]["arm"] == evil
+
+
+def test_the_json_holds_what_the_tables_are_made_of() -> None:
+    plain = json.loads(report_json(report_of(benchmark_rows(12))))
+    arm = plain["sections"][0]["arms"][0]
+    assert arm["arm"] == "greedy"
+    assert arm["solved"][-1]["runs"]["of"] == 12
+    assert plain["sections"][0]["comparisons"][0]["p_value"] <= 1
+
+
+def test_rows_are_read_back_whole(tmp_path: Path) -> None:
+    rows = benchmark_rows(4)
+    assert read_rows([write_rows(tmp_path / "a", rows)]) == rows
+    again = write_rows(tmp_path / "b", rows)
+    assert read_rows([tmp_path / "a", again]) == rows
+
+
+def test_a_row_that_is_being_written_is_passed_over(tmp_path: Path) -> None:
+    folder = write_rows(tmp_path / "a", [row(), row("greedy", 1)])
+    whole = (folder / "rows.jsonl").read_text()
+    (folder / "rows.jsonl").write_text(whole[:-20])
+    assert read_rows([folder]) == [row()]
+
+
+def test_two_answers_to_one_question_are_refused(tmp_path: Path) -> None:
+    one = write_rows(tmp_path / "a", [row()])
+    other = write_rows(tmp_path / "b", [row(right=False, run="later")])
+    with pytest.raises(UsageError, match="two different rows of 'greedy' on 'Set/0' with seed 0"):
+        read_rows([one, other])
+
+
+def test_folders_without_rows_and_damaged_rows_are_faults(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no rows"):
+        read_rows([tmp_path])
+    folder = write_rows(tmp_path / "a", [row(), row("greedy", 1)])
+    text = (folder / "rows.jsonl").read_text()
+    (folder / "rows.jsonl").write_text(text.replace('"seed": 0', '"seed": "x"', 1))
+    with pytest.raises(StorageError, match="line 1"):
+        read_rows([folder])
+
+
+def test_a_report_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot be written"):
+        write_report(report_of([]), tmp_path / "file")
+
+
+def test_a_real_difference_of_two_runs_in_words() -> None:
+    before, after = arm_rows("adaptive", [False] * 10 + [True] * 20), arm_rows("adaptive", [True] * 30)
+    (found,) = compare_runs(before, after, names=("old", "new"))
+    said = in_words(found.comparisons[0])
+    assert said.startswith("adaptive in new solves more tasks than adaptive in old: of 30 tasks 10 go to")
+    assert "p = 0.0020" in said
+    assert len(found.warnings) == 2
+    (turned,) = compare_runs(after, before, names=("new", "old"))
+    assert in_words(turned.comparisons[0]).startswith("adaptive in new solves more tasks")
+
+
+def test_no_difference_says_what_would_have_been_missed() -> None:
+    rows = arm_rows("adaptive", [True, False] * 20)
+    said = in_words(compare_runs(rows, rows)[0].comparisons[0])
+    assert "cannot be told apart" in said
+    assert re.search(r"A true difference of less than \d+\.\d points would be missed", said)
+    few = arm_rows("adaptive", [True, False])
+    assert "So few tasks could not show any difference." in in_words(compare_runs(few, few)[0].comparisons[0])
+
+
+def test_arms_are_chosen_by_name() -> None:
+    rows = benchmark_rows(10)
+    every = compare_runs(rows, rows)[0].comparisons
+    assert [one.first for one in every][:2] == ["greedy in A", "best_of_k in A"]
+    assert len(every) == 5
+    (one,) = compare_runs(rows, rows, ["adaptive"])[0].comparisons
+    assert (one.first, one.second) == ("adaptive in A", "adaptive in B")
+    (two,) = compare_runs(rows, rows, ["best_of_k", "adaptive"])[0].comparisons
+    assert (two.first, two.second) == ("best_of_k in A", "adaptive in B")
+    with pytest.raises(UsageError, match="two arms are compared, not 3"):
+        compare_runs(rows, rows, ["a", "b", "c"])
+
+
+def test_unlike_runs_are_not_compared() -> None:
+    rows = arm_rows("adaptive", [True])
+    with pytest.raises(UsageError, match="nothing to compare"):
+        compare_runs(rows, [replace(one, regime="oracle") for one in rows])
+    with pytest.raises(UsageError, match="nothing to compare"):
+        compare_runs(rows, [])
+    (changed,) = compare_runs(rows, [replace(one, problem_hash="new") for one in rows])
+    assert "no comparison" in in_words(changed.comparisons[0])
+    assert "differs between the runs: 1 tasks" in changed.warnings[-1]
