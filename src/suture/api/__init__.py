@@ -8,6 +8,7 @@ from suture.api.afterwards import undo, verify
 from suture.api.again import recorded_run, replay, resume
 from suture.api.agent import SelfHealingAgent
 from suture.api.carrying_out import run_sync
+from suture.api.forking import fork_from_iteration
 from suture.api.healing import heal
 from suture.api.reviewing import pending_review
 from suture.api.solving import solve
@@ -27,6 +28,7 @@ __all__ = [
     "Reviewer",
     "SelfHealingAgent",
     "example_task",
+    "fork_from_iteration",
     "heal",
     "pending_review",
     "recorded_run",

@@ -11,6 +11,7 @@ from suture.ledger import Limits, RunFolder, compare_runs, find_run, read_ledger
 from suture.ledger.follow import Listener
 from suture.loop import Opening, RecordedRun, Replay, open_recorded
 from suture.loop.choosing import recorded_asker
+from suture.loop.forking import recorded_start
 from suture.loop.reviewing import (
     Review,
     ReviewAnswer,
@@ -71,6 +72,7 @@ async def replay(
             interpreter=recorded.interpreter,
             source=open_replies(recorded.folder.path, may_be_empty=True),
             or_live=or_live,
+            start=recorded_start(recorded.folder),
             about={"replays": recorded.folder.id},
             ask_user=recorded_asker(read_ledger(recorded.folder.ledger_path).events),
             on_review=recorded_reviewer(recorded.folder),

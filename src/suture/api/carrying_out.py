@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
 from suture.ledger import find_run
 from suture.ledger.follow import Listener, listening
-from suture.loop import Opening, RunContext, opened, resume_task, run_task
+from suture.loop import Opening, RunContext, load_recipe, fork_task, opened, resume_task, run_task
 from suture.models import Model, Models, ReplySource, open_models, open_replies
 from suture.models.deferred import open_or_defer
 from suture.models.providers import open_named
@@ -40,7 +41,7 @@ async def carry_out(wanted: Opening, handover: Handover = KEPT, *, on_event: Lis
     """Do one run, prove what it healed, and hand that over as the user asked."""
     async with opened(wanted) as (context, checkpointer):
         context.prove = prove
-        go = run_task if wanted.folder is None else resume_task
+        go = _how(wanted)
         about = {"project": str(wanted.project), **wanted.about}
         async with listening(context.ledger.path, on_event, seen=len(context.ledger.events)):
             result = await go(context, checkpointer, about=about)
@@ -51,6 +52,12 @@ async def carry_out(wanted: Opening, handover: Handover = KEPT, *, on_event: Lis
         except HANDOVER_FAULTS as fault:
             raise _kept(fault, result, context) from fault
     return result
+
+
+def _how(wanted: Opening) -> Callable[..., Coroutine[Any, Any, Result]]:
+    if wanted.folder is not None:
+        return resume_task
+    return run_task if wanted.start is None else partial(fork_task, start=wanted.start)
 
 
 def _kept(fault: SutureError, result: Result, context: RunContext) -> SutureError:
@@ -85,7 +92,8 @@ async def models_for(
     Where they may not be needed (`later`), one that is missing is an error only when it is asked.
     """
     opener = (open_or_defer if later else open_named) if live else absent_model
-    models = open_models(settings, model, opener=opener)
+    helpers = load_recipe(settings.loop, settings.model.temperature).helpers
+    models = open_models(settings, model, opener=opener, in_use=("coder", *helpers.seats))
     try:
         yield models
     finally:

@@ -11,6 +11,7 @@ from suture.ledger.follow import LAST_EVENTS, PARKED, follow_ledger
 from suture.ledger.reservations import Reservation, open_reservations
 from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run
 from suture.ledger.steady import steady_text
+from suture.ledger.steps import decision_after, events_until, last_step
 
 __all__ = [
     "LAST_EVENTS",
@@ -26,8 +27,11 @@ __all__ = [
     "SystemClock",
     "branch_of_round",
     "compare_runs",
+    "decision_after",
+    "events_until",
     "find_run",
     "follow_ledger",
+    "last_step",
     "list_runs",
     "new_run",
     "open_reservations",

@@ -25,7 +25,7 @@ USAGE = {
     *("tokens", "prompt_tokens", "completion_tokens", "cached_tokens", "model_calls", "unpriced_calls"),
     *("money", "spend", "retries", "priced"),
 }
-NAMES = {"run_id", "reservation", "replayed", "replays", "from_run"}
+NAMES = {"run_id", "reservation", "replayed", "replays", "forks", "from_run"}
 SURROUNDINGS = {"settings", "project", "interpreter", "python", "python_origin", "toolchain"}
 """Where it ran; the verdicts say whether that made a difference."""
 LEFT_OUT = frozenset(TIMES | USAGE | NAMES | SURROUNDINGS)

@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,19 +142,37 @@ class Ledger:
         Raises:
             StorageError: The disk is full or gone.
         """
-        seq = self._events[-1].seq + 1 if self._events else 0
-        fields = {
-            "seq": seq,
-            "time_s": self._clock.now(),
-            "kind": kind,
-            "data": {**_place.get(), **(data or {})},
-        }
-        # ASCII only: a lone surrogate in model text must not make the record unwritable.
-        line = json.dumps(fields, separators=(",", ":")).encode("ascii")
-        self._write(line + b"\n")
-        event = Event(**json.loads(line))  # what is on disk, not what the caller may change later
-        self._events.append(event)
-        return event
+        return self.append_all([(kind, data or {})])[0]
+
+    def append_all(self, entries: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[Event, ...]:
+        """Write several events at once: after a crash all of them are there, or none.
+
+        Args:
+            entries: Kind and data of each, in order.
+
+        Raises:
+            StorageError: The disk is full or gone.
+        """
+        first = self._events[-1].seq + 1 if self._events else 0
+        lines = [
+            # ASCII only: a lone surrogate in model text must not make the record unwritable.
+            json.dumps(
+                {
+                    "seq": seq,
+                    "time_s": self._clock.now(),
+                    "kind": kind,
+                    "data": {**_place.get(), **data},
+                },
+                separators=(",", ":"),
+            ).encode("ascii")
+            for seq, (kind, data) in enumerate(entries, start=first)
+        ]
+        self._write(b"".join(line + b"\n" for line in lines))
+        events = tuple(
+            Event(**json.loads(line)) for line in lines
+        )  # what is on disk, not what callers change
+        self._events.extend(events)
+        return events
 
     def _write(self, line: bytes) -> None:
         start = self._file.seek(0, os.SEEK_END)

@@ -8,7 +8,7 @@ from suture.loop.context import RunContext
 from suture.loop.opening import Opening, opened
 from suture.loop.recipe import Recipe, list_recipes, load_recipe
 from suture.loop.recorded import RecordedRun, Replay, open_recorded
-from suture.loop.run import resume_task, run_task
+from suture.loop.run import fork_task, resume_task, run_task
 
 __all__ = [
     "Opening",
@@ -16,6 +16,7 @@ __all__ = [
     "RecordedRun",
     "Replay",
     "RunContext",
+    "fork_task",
     "list_recipes",
     "load_recipe",
     "open_recorded",

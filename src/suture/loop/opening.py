@@ -16,6 +16,7 @@ from suture.languages import Interpreter
 from suture.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_run
 from suture.loop.choosing import Asker
 from suture.loop.context import RunContext
+from suture.loop.forking import Start
 from suture.loop.recipe import load_recipe
 from suture.loop.reviewing import Reviewer
 from suture.models import Model, Models, RecordedModel, ReplySource
@@ -44,6 +45,7 @@ class Opening:
         interpreter: What `python` means, where that is known already.
         source: Replies of another run, to answer from.
         or_live: Whether the model is asked for what the source does not hold.
+        start: Where it begins, where it is a fork of another run.
         about: What the first event says besides.
         ask_user: Asks the user which of two repairs is right, where there is a user to ask.
         on_review: Asks a person where `loop.autonomy` wants it; without it the run is parked there.
@@ -59,6 +61,7 @@ class Opening:
     interpreter: Interpreter | None = None
     source: ReplySource | None = None
     or_live: bool = False
+    start: Start | None = None
     about: dict[str, Any] = field(default_factory=dict)
     ask_user: Asker | None = None
     on_review: Reviewer | None = None

@@ -6,15 +6,11 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from suture.checks import refused_files
-from suture.errors import UsageError
 from suture.loop.context import RunContext
-from suture.loop.reviewing import Review, review_of
-from suture.records import Candidate
+from suture.loop.edits import edited_candidate
+from suture.loop.reviewing import review_of
 
-__all__ = ["answer_to", "edited_candidate"]
-
-EDITED = "edited by a person"
+__all__ = ["answer_to"]
 
 
 async def answer_to(question: Mapping[str, Any], context: RunContext) -> dict[str, Any] | None:
@@ -42,7 +38,7 @@ async def answer_to(question: Mapping[str, Any], context: RunContext) -> dict[st
         return None
     blob = ""
     if answer.choice == "edit":
-        blob = context.keep(await edited_candidate(answer.files, review, context))
+        blob = context.keep(await edited_candidate(answer.files, review.candidate, context))
     told = {"choice": answer.choice, "hint": answer.hint, "blob": blob}
     context.ledger.append("review.answered", {"key": question["key"], "stage": question["stage"], **told})
     return told
@@ -50,23 +46,3 @@ async def answer_to(question: Mapping[str, Any], context: RunContext) -> dict[st
 
 def _answer(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: data[name] for name in ("choice", "hint", "blob")}
-
-
-async def edited_candidate(files: Mapping[str, str], review: Review | None, context: RunContext) -> Candidate:
-    """A person's files over those of the candidate they were shown.
-
-    Raises:
-        UsageError: No candidate may write one of them.
-    """
-    shown = review.candidate if review else None
-    refused = refused_files(files, await context.load_suite())
-    if refused:
-        raise UsageError(
-            f"no candidate may write {', '.join(refused)}", remedy="edit code that is not protected"
-        )
-    return Candidate(
-        files={**(shown.files if shown else {}), **files},
-        origin="edit",
-        parent=shown.hash if shown and shown.files else None,
-        label=EDITED,
-    )

@@ -20,7 +20,10 @@ from suture.errors import (
     UsageError,
 )
 from suture.ledger import open_reservations, read_ledger
+from suture.loop.aids import aids_of
 from suture.loop.context import RunContext
+from suture.loop.forking import Start, begin, enter, recorded_start
+from suture.loop.generated_tests import adopt_recorded
 from suture.loop.graph import Compiled, build_graph
 from suture.loop.nodes.finish import prove_best, write_result
 from suture.loop.parking import answer_to
@@ -31,7 +34,7 @@ from suture.loop.salvage import with_judged_candidates
 from suture.loop.state import LoopState, first_state
 from suture.records import Outcome, Result, from_plain
 
-__all__ = ["resume_task", "run_task"]
+__all__ = ["fork_task", "resume_task", "run_task"]
 
 Entry = LoopState | Command[str] | None
 """What the graph is given: a first state, an answer, or nothing where it goes on from its checkpoint."""
@@ -62,6 +65,31 @@ async def run_task(
     return await _to_the_end(context, build_graph(checkpointer), first_state(context.folder.id))
 
 
+async def fork_task(
+    context: RunContext,
+    checkpointer: BaseCheckpointSaver[Any],
+    start: Start,
+    *,
+    about: Mapping[str, Any] = NOTHING,
+) -> Result:
+    """Run a task to its outcome from where another run was; raises as `run_task` does.
+
+    Args:
+        context: What the run works with.
+        checkpointer: Where LangGraph keeps its state.
+        start: Where it begins; the other run is left as it is.
+        about: What else the first event is to say.
+    """
+    graph = build_graph(checkpointer)
+    started = {**started_with(context), **about}
+    try:
+        await begin(start, started, context, graph)
+    except UsageError as fault:
+        context.ledger.append_all([("run.started", started), ("run.refused", _told(fault))])
+        raise
+    return await _to_the_end(context, graph, None)
+
+
 async def resume_task(
     context: RunContext, checkpointer: BaseCheckpointSaver[Any], *, about: Mapping[str, Any] = NOTHING
 ) -> Result:
@@ -80,10 +108,19 @@ async def resume_task(
     graph = build_graph(checkpointer)
     reached = await graph.aget_state(_config(context))
     context.ledger.append("run.resumed", {"at": list(reached.next), **about})
-    return await _to_the_end(context, graph, None if reached.values else first_state(context.folder.id))
+    if reached.values:
+        return await _to_the_end(context, graph, None)
+    start = recorded_start(context.folder)
+    if start is None:
+        return await _to_the_end(context, graph, first_state(context.folder.id))
+    await enter(start.state, context, graph)
+    return await _to_the_end(context, graph, None)
 
 
 async def _to_the_end(context: RunContext, graph: Compiled, entry: Entry) -> Result:
+    reached = (await graph.aget_state(_config(context))).values
+    if reached:
+        adopt_recorded(aids_of(cast(LoopState, reached)), context)
     try:
         while True:
             ended = await _worked_off(context, graph, entry)
@@ -115,7 +152,7 @@ async def _parked(question: Mapping[str, Any], context: RunContext, graph: Compi
 
 async def _worked_off(context: RunContext, graph: Compiled, entry: Entry) -> Result | Mapping[str, Any]:
     """The result, or the question that a person has to answer first."""
-    ledger, config = context.ledger, _config(context)
+    config = _config(context)
     try:
         reached = await graph.ainvoke(entry, config, context=context, durability="sync")
     except BudgetExceeded as fault:
@@ -123,7 +160,7 @@ async def _worked_off(context: RunContext, graph: Compiled, entry: Entry) -> Res
     except StorageError:
         raise  # there is nowhere left to write to
     except (UsageError, PrerequisiteError) as fault:
-        ledger.append("run.refused", {"kind": type(fault).__name__, "message": str(fault)})
+        context.ledger.append("run.refused", _told(fault))
         raise
     except Exception as fault:
         result = await _end(context, graph, config, "infra_error", f"{type(fault).__name__}: {fault}")
@@ -134,6 +171,10 @@ async def _worked_off(context: RunContext, graph: Compiled, entry: Entry) -> Res
         question: Mapping[str, Any] = asked.value
         return question
     return _result_of(context)
+
+
+def _told(fault: Exception) -> dict[str, str]:
+    return {"kind": type(fault).__name__, "message": str(fault)}
 
 
 def _config(context: RunContext) -> RunnableConfig:

@@ -10,8 +10,9 @@ from pydantic import SecretStr, ValidationError
 
 from suture.errors import UsageError
 from suture.settings.schema import THE_USERS_ALONE, Settings
+from suture.settings.sources import flag_layer
 
-__all__ = ["settings_as_plain", "settings_of_record"]
+__all__ = ["settings_as_plain", "settings_of_record", "settings_with"]
 
 OF_THE_MACHINE = ("keys", "paths")
 """Groups that belong to who runs, and not to the run."""
@@ -68,6 +69,28 @@ def settings_of_record(
             f"the run was recorded with settings that this version refuses: {wrong}",
             remedy="use the version of Suture that recorded it",
         ) from fault
+
+
+def settings_with(settings: Settings, changes: Mapping[str, object]) -> Settings:
+    """The settings with other values for some of them.
+
+    Args:
+        settings: As they are.
+        changes: Dotted key -> value, or the text of one.
+
+    Raises:
+        UsageError: There is no such setting, or the value is wrong.
+    """
+    groups = {name: dict(group) for name, group in settings}
+    for key in flag_layer(changes):
+        group, _, field = key.partition(".")
+        groups[group][field] = changes[key]
+    try:
+        return Settings.model_validate(groups)
+    except ValidationError as fault:
+        error = fault.errors()[0]
+        key = ".".join(map(str, error["loc"][:2]))
+        raise UsageError(f"{key}: {changes.get(key)!r} is wrong: {error['msg']}") from None
 
 
 def _without_credentials(value: Any) -> Any:

@@ -9,12 +9,13 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from suture.loop.context import RunContext
+from suture.loop.edits import proposal_of, proposed_data
 from suture.loop.progress import best_of
 from suture.loop.reviewing import ReviewStage
 from suture.loop.state import LoopState, Proposal, TriedEntry
-from suture.records import Candidate, content_hash
+from suture.records import content_hash
 
-__all__ = ["edit_proposal", "needs_review", "question_of", "review"]
+__all__ = ["needs_review", "question_of", "review"]
 
 EDITED = "edited by a person"
 TOLD = ("round", "moves", "blob", "verdict")
@@ -30,7 +31,7 @@ async def review(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, An
         hinted = {"hints": [*state["hints"], answer["hint"]]}
         return hinted if state["moves"] else {**hinted, **_rejected(question, state)}
     if choice == "edit":
-        return {**_set_aside(question, state), **_edited(answer["blob"], question, state, context)}
+        return {**_set_aside(question, state), "proposals": [_proposed(answer["blob"], state, context)]}
     if choice == "reject":
         return _declined(question, state)
     if choice == "abort":
@@ -116,40 +117,7 @@ def _set_aside(question: Mapping[str, Any], state: LoopState) -> dict[str, Any]:
     return update
 
 
-def _edited(blob: str, question: Mapping[str, Any], state: LoopState, context: RunContext) -> dict[str, Any]:
+def _proposed(blob: str, state: LoopState, context: RunContext) -> Proposal:
     candidate = context.candidate(blob)
-    return {"proposals": [edit_proposal(candidate, blob, state["round"], context)]}
-
-
-def edit_proposal(candidate: Candidate, blob: str, number: int, context: RunContext) -> Proposal:
-    """A person's candidate, as one that waits for its checks; it begins a lineage of its own.
-
-    Args:
-        candidate: What they wrote.
-        blob: Where it is kept.
-        number: The round.
-        context: The run, whose ledger is told.
-    """
-    context.ledger.append(
-        "candidate.proposed",
-        {
-            "candidate": candidate.hash,
-            "blob": blob,
-            "origin": candidate.origin,
-            "parent": candidate.parent,
-            "label": candidate.label,
-            "shown": [],
-            "files": sorted(candidate.files),
-        },
-    )
-    return Proposal(
-        candidate=candidate.hash,
-        blob=blob,
-        origin=candidate.origin,
-        round=number,
-        start=number,
-        depth=0,
-        label=candidate.label,
-        fault="",
-        message="",
-    )
+    context.ledger.append("candidate.proposed", proposed_data(candidate, blob))
+    return proposal_of(candidate, blob, state["round"])

@@ -1,0 +1,181 @@
+"""A run that begins where another one was: its state, what had happened until then, and its blobs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+
+from suture.errors import StorageError, UsageError
+from suture.ledger import RunFolder, events_until, read_ledger
+from suture.loop.context import RunContext
+from suture.loop.edits import edited_candidate, proposal_of, proposed_data
+from suture.loop.graph import Compiled, build_graph
+from suture.loop.progress import best_of
+from suture.loop.state import SCHEMA_VERSION, LoopState
+from suture.records import Event
+from suture.store import open_checkpointer
+
+__all__ = ["Start", "begin", "enter", "recorded_start", "start_at"]
+
+ENTRY = "review"
+"""The node that a state is said to come from: its edges lead on from any state (see `graph`)."""
+LEFT_BEHIND = ("run.started", "run.resumed", "run.parked", "review.asked")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """Where a run begins that is a fork.
+
+    Attributes:
+        run: The run that it is a fork of.
+        at: How many decisions of that run had been carried out.
+        state: The graph's state then.
+        events: What had happened until then.
+        folder: Where the blobs lie that both speak of.
+        hint: What the model is to be told from now on.
+        files: A person's files over the best candidate's; judged before anything else.
+    """
+
+    run: str
+    at: int
+    state: LoopState
+    events: Sequence[Event]
+    folder: RunFolder
+    hint: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+async def start_at(folder: RunFolder, at: int, database: Path) -> Start:
+    """Where a run was when `at` of its decisions had been carried out.
+
+    Args:
+        folder: The run's; nothing in it is changed.
+        at: Which step; 0 is before its first decision.
+        database: The checkpoints.
+
+    Raises:
+        UsageError: There is no such step, or its state is of another version.
+        StorageError: The checkpoints or the ledger cannot be read.
+    """
+    states: dict[int, LoopState] = {}
+    async with open_checkpointer(database) as checkpointer:
+        graph = build_graph(checkpointer)
+        async for snapshot in graph.aget_state_history(_thread(folder.id)):
+            if snapshot.next == ("decide",) and snapshot.values.get("schema_version") == SCHEMA_VERSION:
+                states.setdefault(snapshot.values["decisions"], cast(LoopState, snapshot.values))
+    if at not in states:
+        there = (
+            f"there are {min(states)} to {max(states)}" if states else "its checkpoints are gone, or older"
+        )
+        raise UsageError(f"run {folder.id} has no step {at} to start from", remedy=there)
+    events = events_until(read_ledger(folder.ledger_path).events, at)
+    return Start(run=folder.id, at=at, state=states[at], events=events, folder=folder)
+
+
+def recorded_start(folder: RunFolder) -> Start | None:
+    """Where a recorded run began, if it was a fork; itself holds all that it took over.
+
+    Raises:
+        StorageError: The run was killed before it had taken over everything.
+    """
+    events = read_ledger(folder.ledger_path).events
+    forks = next((event.data.get("forks") for event in events if event.kind == "run.started"), None)
+    if not forks:
+        return None
+    taken = events[1 : 1 + forks["events"]]
+    if len(taken) < forks["events"]:
+        raise StorageError(f"run {folder.id} was killed while it began", remedy=f"fork {forks['run']} again")
+    state = folder.get_json(forks["state"])
+    return Start(run=forks["run"], at=forks["at"], state=state, events=taken, folder=folder)
+
+
+async def begin(start: Start, started: Mapping[str, Any], context: RunContext, graph: Compiled) -> None:
+    """Write down what a fork takes over, and set the graph to its state.
+
+    Args:
+        start: Where it begins.
+        started: What its first event is to say.
+        context: The fork.
+        graph: Its graph.
+
+    Raises:
+        UsageError: A person's candidate writes a file that no candidate may write.
+        StorageError: The run folder cannot be written.
+    """
+    _link_blobs(start.folder, context.folder)
+    state, proposed = await _changed(start, context)
+    blob = context.folder.put_json({**state, "run_id": ""})
+    events = _taken_over(start, offset=1) + proposed
+    forks = {"run": start.run, "at": start.at, "state": blob, "events": len(events)}
+    context.ledger.append_all([("run.started", {**started, "forks": forks}), *events])
+    await enter(state, context, graph)
+
+
+async def enter(state: LoopState, context: RunContext, graph: Compiled) -> None:
+    """Set the graph to a state, so that it goes on from there."""
+    values = {**state, "run_id": context.folder.id}
+    await graph.aupdate_state(_thread(context.folder.id), values, as_node=ENTRY)
+
+
+Entries = list[tuple[str, Mapping[str, Any]]]
+
+
+async def _changed(start: Start, context: RunContext) -> tuple[LoopState, Entries]:
+    """The state with the hint and the candidate that the fork brings, and what to tell of these."""
+    state = LoopState(**{**start.state, "moves": [], "outcome": "", "reason": ""})
+    if start.hint:
+        state["hints"] = [*state["hints"], start.hint]
+    if not start.files:
+        return state, []
+    best = best_of([context.tried(entry) for entry in state["tried"]])
+    entry = next((e for e in state["tried"] if best and e["candidate"] == best.candidate), None)
+    shown = context.candidate(entry["blob"]) if entry else None
+    candidate = await edited_candidate(start.files, shown, context)
+    blob = context.keep(candidate)
+    state["proposals"] = [*state["proposals"], proposal_of(candidate, blob, state["round"])]
+    return state, [("candidate.proposed", proposed_data(candidate, blob))]
+
+
+def _taken_over(start: Start, *, offset: int) -> Entries:
+    """Its events as another run tells them: attempts and tokens count as they did, and nothing is paid."""
+    entries: Entries = []
+    place: dict[int, int] = {}
+    for event in start.events:
+        if event.kind in LEFT_BEHIND:
+            continue
+        place[event.seq] = offset + len(entries)
+        data = {**event.data, "from_run": start.run}
+        if event.kind == "budget.settled":
+            data |= {"reservation": place[event.data["reservation"]], "model_calls": 0, "unpriced_calls": 0}
+        elif event.kind == "model.called":
+            data["replayed"] = True
+        entries.append((event.kind, data))
+    return entries
+
+
+def _link_blobs(source: RunFolder, target: RunFolder) -> None:
+    """The blobs of one run in another, without copying them where the file system can share them."""
+    there = target.path / "blobs"
+    try:
+        there.mkdir(exist_ok=True)
+        for blob in (source.path / "blobs").iterdir():
+            if blob.name.startswith(".") or (there / blob.name).exists():
+                continue
+            try:
+                os.link(blob, there / blob.name)
+            except OSError:
+                shutil.copyfile(blob, there / blob.name)
+    except OSError as fault:
+        raise StorageError(
+            f"the blobs of {source.id} cannot be taken over: {fault.strerror}", remedy="free some disk space"
+        ) from fault
+
+
+def _thread(run: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": run}}
