@@ -36,7 +36,7 @@ from suture.models import (
     Sampling,
 )
 from suture.models.prices import Price, Prices
-from suture.records import Move, Task
+from suture.records import Task
 from suture.settings import Settings
 from suture.testing import FakeClock, ScriptedModel
 
@@ -81,8 +81,8 @@ def run(tmp_path: Path) -> Iterator[Setting]:
 
 
 def question(role: Role = "coder", index: int = 0) -> Question:
-    move = Move(kind="sample", temperature=0.5, index=index)
-    return Question(role=role, move=move, messages=PROMPT, prompt="p" * 64)
+    sampling = Sampling(temperature=0.5, max_tokens=9999, index=index)
+    return Question(role=role, messages=PROMPT, prompt="p" * 64, sampling=sampling, move="sample")
 
 
 async def test_a_call_is_reserved_in_full_and_settled_at_what_it_cost(run: Setting) -> None:

@@ -1,4 +1,4 @@
-"""Every recipe through the real graph, sandbox and database, with a scripted model: how it ends, at what cost."""
+"""Every recipe through the real graph, sandbox and database; only the model is scripted."""
 
 from __future__ import annotations
 

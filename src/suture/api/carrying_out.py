@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
 from suture.ledger import find_run
 from suture.ledger.follow import Listener, listening
-from suture.loop import Opening, RunContext, load_recipe, fork_task, opened, resume_task, run_task
+from suture.loop import Opening, RunContext, fork_task, load_recipe, opened, resume_task, run_task
 from suture.models import Model, Models, ReplySource, open_models, open_replies
 from suture.models.deferred import open_or_defer
 from suture.models.providers import open_named

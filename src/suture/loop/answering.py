@@ -1,47 +1,64 @@
-"""From a brief to the coder's reply: the prompt is cut to the room that the model has."""
+"""From a brief to a reply: the prompt is cut to the room that the model has."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from suture.errors import ContextTooLong
 from suture.loop.asking import Question, ask
 from suture.loop.context import RunContext
-from suture.models import Reply, RoleModel, count_tokens
+from suture.models import Reply, RoleModel, Sampling, count_tokens
 from suture.records import Move
-from suture.roles import Brief, as_shown, coder_draft, fit
+from suture.roles import Brief, Draft, Fitted, as_shown, coder_draft, fit
 from suture.roles.text_coder import TextBrief, text_draft
 
-__all__ = ["answered", "room_tokens"]
+__all__ = ["answered", "fitted_reply", "room_tokens"]
 
 SQUEEZES = 2
 """How often a prompt that a provider calls too long is shortened, by a third each time."""
 
 
 async def answered(brief: Brief, move: Move, context: RunContext) -> tuple[Brief, Reply]:
-    """The reply to a brief, and the brief as far as the prompt had room for it.
+    """The coder's reply to a brief, and the brief as far as there was room; raises as `fitted_reply`."""
+    prompt = context.prompts.load("coder")
+    draft = text_draft(brief, prompt) if isinstance(brief, TextBrief) else coder_draft(brief, prompt)
+    sampling = Sampling(
+        temperature=move.temperature,
+        max_tokens=context.models.for_role("coder").max_tokens,
+        index=move.index,
+    )
+    question = Question(role="coder", messages=(), prompt=prompt.hash, sampling=sampling, move=move.kind)
+    fitted, reply = await fitted_reply(draft, question, context)
+    return as_shown(brief, fitted), reply
+
+
+async def fitted_reply(draft: Draft, question: Question, context: RunContext) -> tuple[Fitted, Reply]:
+    """The reply to a draft, and the prompt as far as there was room for it.
 
     The context of an embedded model is known. Another model's is not: it may call the prompt too long, and
     then gets a shorter one.
+
+    Args:
+        draft: The prompt before it is cut to size.
+        question: Who asks, and how to draw; its messages are those of the draft.
+        context: The run.
 
     Raises:
         ContextTooLong: The prompt does not fit even with every part that may shrink at its smallest.
         BudgetExceeded: The call could exceed the budget.
         ModelError: The model failed.
     """
-    prompt = context.prompts.load("coder")
-    draft = text_draft(brief, prompt) if isinstance(brief, TextBrief) else coder_draft(brief, prompt)
-    seat = context.models.for_role("coder")
+    seat = context.models.for_role(question.role)
     count = partial(count_tokens, seat.model)
     room = room_tokens(seat, context.settings.model.context_tokens)
     squeezes = 0
     while True:
         fitted = await fit(draft, room, count)
         if fitted.cut:
-            context.ledger.append("prompt.shrunk", {"role": "coder", "left_out": dict(fitted.cut)})
-        question = Question(role="coder", move=move, messages=fitted.messages, prompt=prompt.hash)
+            context.ledger.append("prompt.shrunk", {"role": question.asker, "left_out": dict(fitted.cut)})
         try:
-            return as_shown(brief, fitted), await ask(question, context)
+            return fitted, await ask(replace(question, messages=fitted.messages), context)
         except ContextTooLong:
             if squeezes == SQUEEZES:
                 raise

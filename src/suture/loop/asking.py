@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from suture.errors import MalformedReply, ModelError, PrerequisiteError, ReplyLost, UsageError
 from suture.ledger import Reservation
 from suture.loop.context import RunContext
 from suture.models import Message, Model, Price, Reply, Role, Sampling, count_upper_bound
-from suture.records import Move
 
 __all__ = ["Question", "ask"]
 
@@ -25,16 +24,25 @@ class Question:
     """What a role asks for.
 
     Attributes:
-        role: Who asks.
-        move: The move that it belongs to, which says how to draw.
+        role: Whose model is asked.
         messages: The prompt.
         prompt: The hash of the prompt's file, for the ledger.
+        sampling: How to draw; its `max_tokens` is what the role's setting allows at most.
+        move: The kind of move that it belongs to; empty where it brings no candidate, and so is no attempt.
+        helper: Who asks, where that is not the role itself, such as the spec tester with the tester's model.
     """
 
     role: Role
-    move: Move
     messages: Sequence[Message]
     prompt: str
+    sampling: Sampling
+    move: str = ""
+    helper: str = ""
+
+    @property
+    def asker(self) -> str:
+        """Who asks, for the ledger."""
+        return self.helper or self.role
 
 
 async def ask(question: Question, context: RunContext) -> Reply:
@@ -56,7 +64,7 @@ async def ask(question: Question, context: RunContext) -> Reply:
             context.ledger.append(
                 "model.stepped_down",
                 {
-                    "role": question.role,
+                    "role": question.asker,
                     "from": model.name,
                     "to": substitute.name,
                     "kind": type(fault).__name__,
@@ -68,25 +76,26 @@ async def ask(question: Question, context: RunContext) -> Reply:
 
 async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
     """Ask one model: its cost is reserved first, and what it really cost is written down after."""
-    budget, move = context.budget, question.move
+    budget = context.budget
     bound = count_upper_bound(question.messages)
     price = context.models.price_of(model.name, bound)
     most = _longest_reply(question, bound, price, context)
+    attempts = 1 if question.move else 0
     reservation = budget.reserve(
-        f"{move.kind} {move.index}",
-        attempts=1,
+        f"{question.move or question.asker} {question.sampling.index}",
+        attempts=attempts,
         tokens=bound + most,
         completion_tokens=most,
         money=price.cost(bound, most) if price else 0.0,
-        role=question.role,
-        move=move.kind,
+        role=question.asker,
+        move=question.move,
     )
-    sampling = Sampling(temperature=move.temperature, max_tokens=most, index=move.index)
+    sampling = replace(question.sampling, max_tokens=most)
     try:
         async with budget.time_limit():
             reply = await model.complete(question.messages, sampling)
     except MalformedReply as fault:
-        budget.write_off(reservation, attempts=1, model_calls=0 if fault.replayed else 1)
+        budget.write_off(reservation, attempts=attempts, model_calls=0 if fault.replayed else 1)
         raise
     except ReplyLost as fault:
         budget.write_off(reservation, model_calls=0 if fault.replayed else 1)
@@ -103,7 +112,7 @@ async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
 
 def _longest_reply(question: Question, bound: int, price: Price | None, context: RunContext) -> int:
     """The most tokens of the reply that the role's setting, and what is left of the budget, allow."""
-    most = context.models.for_role(question.role).max_tokens
+    most = min(question.sampling.max_tokens, context.models.for_role(question.role).max_tokens)
     tokens, money = context.budget.remaining_tokens(), context.budget.remaining_money()
     if tokens is not None:
         most = min(most, max(tokens - bound, LEAST_REPLY_TOKENS))
@@ -121,9 +130,9 @@ def _write_down(
     context.ledger.append(
         "model.called",
         {
-            "role": question.role,
-            "move": question.move.kind,
-            "index": question.move.index,
+            "role": question.asker,
+            "move": question.move,
+            "index": question.sampling.index,
             "call": reply.call_hash,
             "model": reply.model,
             "prompt": question.prompt,

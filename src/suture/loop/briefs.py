@@ -6,19 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from suture.checks import Suite, refused_files
+from suture.loop.aids import aids_of
 from suture.loop.clues import Clues, clues_of, suspects_in
 from suture.loop.context import RunContext
 from suture.loop.excerpts import excerpt
 from suture.loop.focus import suspect_files
-from suture.loop.hints import with_hints
+from suture.loop.hints import with_advice, with_hints
 from suture.loop.state import LoopState, TriedEntry
 from suture.loop.text_focus import named_files
-from suture.records import Candidate, Counterexample, Move, Verdict
+from suture.records import Candidate, Counterexample, Move, Strategy, Verdict
 from suture.roles import Attempt, Brief, RepairBrief, WriteBrief, describe_fact
 from suture.roles.text_coder import TextBrief
 from suture.workspace import overlay
 
-__all__ = ["brief_for"]
+__all__ = ["brief_for", "deciding_facts", "digest", "repair_brief"]
 
 DIGEST = 3
 """Earlier attempts that a repair prompt lists."""
@@ -27,8 +28,11 @@ DIGEST = 3
 def brief_for(
     move: Move, parent: TriedEntry | None, state: LoopState, context: RunContext, suite: Suite
 ) -> Brief:
-    """The brief of a move, with what a person has told."""
-    return with_hints(_brief(move, parent, state, context, suite), state["hints"])
+    """The brief of a move, with what a person and the helpers have told."""
+    aids = aids_of(state)
+    remarks = aids.remarks.get(parent["candidate"], ()) if parent else ()
+    brief = with_advice(_brief(move, parent, state, context, suite), (*remarks, *aids.plan, *aids.lessons))
+    return with_hints(brief, state["hints"])
 
 
 def _brief(
@@ -42,7 +46,7 @@ def _brief(
         )
     if context.task.language != "python":
         return _text_brief(move, parent, state, context, suite)
-    return _repair_brief(move, parent, state, context, suite)
+    return repair_brief(parent, state, context, suite, move.strategy)
 
 
 def _text_brief(
@@ -58,7 +62,7 @@ def _text_brief(
         language=task.language,
         files=named_files(files, output, closed, task.language),
         output=output,
-        history=_digest(parent, state, context),
+        history=digest(parent, state, context),
         strategy=move.strategy,
         project=frozenset(files),
         refused=_refused(state),
@@ -77,21 +81,22 @@ def _visible_tests(context: RunContext) -> str:
     return "\n".join(text.strip("\n") for text in [*asserts, *files])
 
 
-def _repair_brief(
-    move: Move, parent: TriedEntry, state: LoopState, context: RunContext, suite: Suite
+def repair_brief(
+    parent: TriedEntry, state: LoopState, context: RunContext, suite: Suite, strategy: Strategy = "minimal"
 ) -> RepairBrief:
+    """What there is to know about a candidate of Python code that fails."""
     task = context.task
     candidate = context.candidate(parent["blob"])
     verdict = context.verdict(parent["verdict"])
-    facts = _deciding_facts(verdict, context.settings.loop.trust_threshold)
+    facts = deciding_facts(verdict, context.settings.loop.trust_threshold)
     brief = RepairBrief(
         statement=task.statement,
         files={task.module: candidate.files[task.module]} if task.kind == "write" else {},
         entry_point=task.entry_point,
         facts=facts,
         output=verdict.output,
-        history=_digest(parent, state, context),
-        strategy=move.strategy,
+        history=digest(parent, state, context),
+        strategy=strategy,
         refused=_refused(state),
     )
     return brief if task.kind == "write" else _localised(brief, candidate, context, suite)
@@ -130,19 +135,21 @@ def _refused(state: LoopState) -> list[str]:
     return list(dict.fromkeys(reasons))
 
 
-def _deciding_facts(verdict: Verdict, threshold: float) -> tuple[Counterexample, ...]:
+def deciding_facts(verdict: Verdict, threshold: float) -> tuple[Counterexample, ...]:
     """No repair against an untrusted test: facts of checks below the threshold are left out."""
     outcomes = [o for o in verdict.outcomes if o.trust >= threshold and not o.passed]
     return tuple(o.counterexample for o in outcomes if o.counterexample is not None)
 
 
-def _digest(parent: TriedEntry, state: LoopState, context: RunContext) -> tuple[Attempt, ...]:
-    others = [e for e in state["tried"] if e["origin"] != "user" and e["candidate"] != parent["candidate"]]
+def digest(apart: TriedEntry | None, state: LoopState, context: RunContext) -> tuple[Attempt, ...]:
+    """The last attempts in a line each, apart from one that is shown in full."""
+    shown = apart["candidate"] if apart else ""
+    others = [e for e in state["tried"] if e["origin"] != "user" and e["candidate"] != shown]
     return tuple(_attempt(entry, context) for entry in others[-DIGEST:])
 
 
 def _attempt(entry: TriedEntry, context: RunContext) -> Attempt:
-    facts = _deciding_facts(context.verdict(entry["verdict"]), context.settings.loop.trust_threshold)
+    facts = deciding_facts(context.verdict(entry["verdict"]), context.settings.loop.trust_threshold)
     return Attempt(
         label=entry["label"],
         passed=entry["passed"],

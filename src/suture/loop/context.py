@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from suture.checks import Suite, prepare_suite
 from suture.languages import Interpreter, is_pytest_command, pytest_equivalent
@@ -16,7 +17,7 @@ from suture.loop.recipe import Recipe
 from suture.loop.reviewing import Reviewer
 from suture.loop.state import LoopState, TriedEntry
 from suture.models import Model, Models
-from suture.records import Candidate, Task, Verdict, from_plain, to_plain
+from suture.records import Candidate, Check, Task, Verdict, from_plain, to_plain
 from suture.roles import PromptBook
 from suture.sandbox import Sandbox
 from suture.settings import Settings
@@ -33,6 +34,7 @@ class RunContext:
         interpreter: What `python` means in the task's test command; `None` where it has none.
         prove: Proves a healed candidate before it is handed over; without it nothing is proved.
         prompts: The prompts of this run.
+        record: What earlier runs with this model saw of each kind of move; see `Progress`.
         ask_user: Asks the user which of two repairs is right; without it nobody is asked.
         on_review: Asks a person where `loop.autonomy` wants it; without it the run is parked there.
     """
@@ -50,7 +52,9 @@ class RunContext:
     prompts: PromptBook = field(default_factory=PromptBook)
     ask_user: Asker | None = None
     on_review: Reviewer | None = None
+    record: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     _suite: Suite | None = field(default=None, init=False)
+    _own_checks: tuple[Check, ...] | None = field(default=None, init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def in_turn(self) -> AbstractAsyncContextManager[None]:
@@ -80,6 +84,20 @@ class RunContext:
                 self.task, self.sandbox, self.settings.sandbox, self.interpreter
             )
         return self._suite
+
+    def adopt(self, generated: Sequence[Check]) -> None:
+        """Judge by these checks too, from now on; those that were adopted before go.
+
+        Args:
+            generated: Checks that a model wrote, with the trust that they have earned.
+        """
+        if self._own_checks is None:
+            self._own_checks = self.task.checks
+        own = {check.id for check in self._own_checks}
+        new = tuple(check for check in generated if check.id not in own)
+        self.task = replace(self.task, checks=(*self._own_checks, *new))
+        if self._suite is not None:
+            self._suite = replace(self._suite, task=self.task)
 
     def test_sources(self) -> tuple[str, ...]:
         """Texts of the project's tests, as far as they are known: the suite says which files hold them."""
@@ -128,4 +146,16 @@ class RunContext:
             may_search=self.may_search and not state.get("searched", True),
             not_code=state["not_code"],
             declined=0 < state["declined"] == state["decisions"],
+            attempts_used=self.budget.spend().attempts,
+            draws=_draws(state),
+            untrusted=bool(state["aids"].get("generated")),
+            seed=self.settings.model.seed,
+            record=self.record,
         )
+
+
+def _draws(state: LoopState) -> tuple[str, ...]:
+    """How each fresh sample failed; the same code may have been drawn more than once."""
+    known = {entry["candidate"]: entry["signature"] for entry in state["tried"]}
+    drawn = [p["candidate"] for p in state["proposals"] if p["origin"] == "sample"]
+    return tuple(known[candidate] for candidate in drawn if candidate in known)

@@ -15,11 +15,13 @@ from suture.loop.nodes import (
     Branch,
     check,
     decide_next,
+    equip,
     finish,
     mutate,
     needs_review,
     prepare,
     propose,
+    reflect,
     review,
 )
 from suture.loop.state import LoopState
@@ -37,19 +39,23 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any]) -> Compiled:
     """
     graph = StateGraph(LoopState, context_schema=RunContext)
     graph.add_node("prepare", prepare)
+    graph.add_node("equip", equip)
     graph.add_node("propose", propose, input_schema=Branch)
     graph.add_node("mutate", mutate, input_schema=Branch)
     graph.add_node("check", check)
+    graph.add_node("reflect", reflect)
     graph.add_node("decide", decide_next)
     graph.add_node("review", review)
     graph.add_node("finish", finish)
     graph.add_edge(START, "prepare")
-    graph.add_edge("prepare", "decide")
+    graph.add_edge("prepare", "equip")
+    graph.add_edge("equip", "decide")
     graph.add_conditional_edges("decide", _after_decide, ["review", "mutate", "propose", "finish"])
     graph.add_conditional_edges("review", _after_review, ["mutate", "propose", "check", "decide", "finish"])
     graph.add_edge("mutate", "decide")
     graph.add_edge("propose", "check")
-    graph.add_edge("check", "decide")
+    graph.add_edge("check", "reflect")
+    graph.add_edge("reflect", "decide")
     graph.add_edge("finish", END)
     return graph.compile(checkpointer=checkpointer)
 

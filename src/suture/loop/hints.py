@@ -1,4 +1,4 @@
-"""What a person told the model while the run waited for them, in the briefs that come after."""
+"""What a person and the helpers told, in the briefs that come after."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from suture.roles import Brief, RepairBrief
 from suture.roles.python_code import parsed
 
-__all__ = ["with_hints"]
+__all__ = ["with_advice", "with_hints"]
 
 SAYS = "A person who reviews this adds: "
 
@@ -20,12 +20,21 @@ def with_hints(brief: Brief, hints: Sequence[str]) -> Brief:
         brief: Of a move.
         hints: One text each, in the order in which they were given.
     """
-    told = [f"{SAYS}{' '.join(hint.split())}" for hint in reversed(hints)]
+    return with_advice(brief, [f"{SAYS}{hint}" for hint in reversed(hints)])
+
+
+def with_advice(brief: Brief, told: Sequence[str]) -> Brief:
+    """The brief with advice, before all other that it holds.
+
+    Args:
+        brief: Of a move.
+        told: One sentence each, the weightiest first.
+    """
     if not told:
         return brief
     if isinstance(brief, RepairBrief):
         return replace(brief, advice=(*told, *brief.advice))
     # A stub stays Python with the hints as comments, and so keeps its fence in the prompt.
     mark = "# " if parsed(brief.statement) is not None else ""
-    lines = "\n".join(f"{mark}{line}" for line in told)
+    lines = "\n".join(f"{mark}{' '.join(line.split())}" for line in told)
     return replace(brief, statement=f"{brief.statement.rstrip()}\n\n{lines}".lstrip())

@@ -1,4 +1,4 @@
-"""What to do next: a pure function of the progress so far. No clock, no model, no chance.
+"""What to do next: a pure function of the progress so far. No clock, no model, no chance but a seeded draw.
 
 The order follows what is known of small models: sample and select before repairing, repair from facts for at
 most two rounds in one lineage, then start afresh (see docs/loop.md for the sources).
@@ -6,111 +6,200 @@ most two rounds in one lineage, then start afresh (see docs/loop.md for the sour
 
 from __future__ import annotations
 
+from suture.loop.bandit import draw_parent
 from suture.loop.progress import Progress, Tried, best_of
 from suture.loop.recipe import Recipe
-from suture.loop.stuck import SAME_FAILURE_ROUNDS, barren_rounds, same_failure_rounds
-from suture.records import Move, Outcome, Strategy
+from suture.loop.recipe_schema import Way
+from suture.loop.stuck import circling, gain_bound, rounds_without_gain
+from suture.records import Move, Outcome
 
-__all__ = ["decide"]
+__all__ = ["decide", "next_parent"]
 
-STRATEGIES: tuple[Strategy, ...] = ("minimal", "restructure", "guard")
+ENOUGH_TO_COMPARE = 5
+"""Candidates without which generated tests earn no trust, where there are no others."""
 
 
 def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     """The moves of the next round; a single `stop` ends the run."""
+    stop = _end(progress, recipe)
+    if stop is not None:
+        return stop
+    if progress.round == 0 and progress.may_search and recipe.mutate:
+        return (Move(kind="mutate", reason="the cheapest repair first: a search without a model"),)
+    if progress.round == 0:
+        moves = _fresh(progress, recipe, recipe.opening, greedy=True)
+    else:
+        moves = _next_round(progress, recipe)
+    return _within_budget(moves, progress, recipe)
+
+
+def next_parent(progress: Progress, recipe: Recipe) -> Tried | None:
+    """The candidate that the next round would mend, whatever its diagnosis; `None` for a fresh start."""
+    if progress.round == 0 or _end(progress, recipe) is not None:
+        return None
+    return _parent(progress, recipe)
+
+
+def _end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
+    """Why the run is at its end; `None` where it is not."""
     best = progress.best
-    if best is not None and best.solved:
+    if best is not None and best.solved and not _is_sent_back(progress, recipe):
         if best.origin == "user":
             return _stop("nothing_to_heal", "every test passes as it is")
-        return _stop("healed", "every trusted check passes")
+        return _stop("healed", "every trusted check passes" + _despite(best))
     if progress.kind == "heal" and progress.tried[0].failed == 0:
         return _stop("not_healed", "no test decides: all of them are skipped")
     if progress.not_code:
         return _stop("not_a_code_fault", progress.not_code)
-    if progress.round == 0 and progress.may_search and recipe.mutate:
-        return (Move(kind="mutate", reason="the cheapest repair first: a search without a model"),)
-    if progress.round == 0:
-        return _within_budget(_fresh(progress, recipe, recipe.opening, greedy=True), progress)
+    return _no_further(progress, recipe) if progress.round else None
+
+
+def _no_further(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
+    best, rounds = progress.best, progress.round
     if progress.faults and set(progress.faults) == {"budget"}:
-        return _stop("budget_exhausted", "the next model call could exceed the budget")
+        return _given_up(progress, "budget_exhausted", "the next model call could exceed the budget")
     if progress.faults and set(progress.faults) <= {"budget", "model"}:
-        return _stop("infra_error", f"the model could not be asked: {progress.last_fault}")
+        return _given_up(progress, "infra_error", f"the model could not be asked: {progress.last_fault}")
     if progress.checks == 0 and best is not None:
-        return _stop("not_healed", "there is no check to trust: the code is returned unverified")
-    if recipe.max_rounds is not None and progress.round >= recipe.max_rounds:
-        return _stop("not_healed", f"recipe {recipe.name} gives up after {recipe.max_rounds} round(s)")
-    barren = barren_rounds(progress.tried, progress.round)
-    circling = barren >= 2 or same_failure_rounds(progress.tried, progress.round) > SAME_FAILURE_ROUNDS
-    if circling and recipe.detect_stuck:
-        return _stop("stuck", "the last rounds brought nothing new")
-    return _within_budget(_next_round(progress, recipe, nudge=barren > 0 or progress.declined), progress)
+        may_earn = (
+            progress.untrusted and len(progress.tried) < ENOUGH_TO_COMPARE and rounds < ENOUGH_TO_COMPARE
+        )
+        if not may_earn:
+            return _stop("not_healed", "there is no check to trust: the code is returned unverified")
+    if recipe.max_rounds is not None and rounds >= recipe.max_rounds:
+        return _given_up(
+            progress, "not_healed", f"recipe {recipe.name} gives up after {recipe.max_rounds} round(s)"
+        )
+    if recipe.detect_stuck and circling(progress.tried, rounds) == "stuck":
+        return _given_up(progress, "stuck", "the last rounds brought nothing new")
+    if recipe.patience is not None and rounds_without_gain(progress.tried, rounds) >= recipe.patience:
+        return _given_up(progress, "stuck", f"no better candidate in {recipe.patience} round(s)")
+    if gain_bound(progress.draws) < recipe.least_gain:
+        return _given_up(progress, "stuck", "a further draw would hardly behave in a way not seen yet")
+    return None
 
 
-def _next_round(progress: Progress, recipe: Recipe, *, nudge: bool) -> list[Move]:
-    if not recipe.fresh and progress.tried:
-        return _go_on_mending(progress, recipe, nudge=nudge)
-    parent = None if nudge else _repairable(progress, recipe)
-    if parent is not None:
-        return _repairs(progress, recipe, parent, recipe.repair_width, greedy=True)
-    return _fresh(progress, recipe, recipe.samples, greedy=False, nudge=nudge)
+def _is_sent_back(progress: Progress, recipe: Recipe) -> bool:
+    """Whether a critic's doubt about code that passes is still worth a round: never more than a few."""
+    best = progress.best
+    if best is None or not best.sent_back:
+        return False
+    first = min(t.round for t in progress.tried if t.solved)
+    return progress.round - 1 - first < recipe.rejections
 
 
-def _go_on_mending(progress: Progress, recipe: Recipe, *, nudge: bool) -> list[Move]:
-    """One lineage for ever; a greedy reply that brought nothing new would only come again, so draw then."""
-    parent = progress.tried[-1] if recipe.repair_of == "last" else progress.best
-    assert parent is not None  # something was tried
-    return _repairs(progress, recipe, parent, recipe.repair_width, greedy=not nudge)
+def _despite(best: Tried) -> str:
+    return "; the critic still does not like it, and decides nothing" if best.sent_back else ""
+
+
+def _next_round(progress: Progress, recipe: Recipe) -> list[Move]:
+    parent, nudged = _parent(progress, recipe), _is_nudged(progress)
+    if parent is None:
+        return _fresh(progress, recipe, recipe.samples, greedy=False, nudge=nudged)
+    if parent.confidence < recipe.least_confidence and recipe.fresh:
+        return _fresh(
+            progress, recipe, recipe.samples, greedy=False, why="nobody is sure why it fails: other samples"
+        )
+    return _repairs(progress, recipe, parent, recipe.repair_width, greedy=not nudged)
+
+
+def _is_nudged(progress: Progress) -> bool:
+    return progress.declined or circling(progress.tried, progress.round) != "no"
+
+
+def _parent(progress: Progress, recipe: Recipe) -> Tried | None:
+    best = progress.best
+    if best is None:
+        return None
+    if best.sent_back:
+        return best
+    if recipe.bandit:
+        return draw_parent(progress)
+    if not recipe.fresh:
+        return progress.tried[-1] if recipe.repair_of == "last" else best
+    return None if _is_nudged(progress) else _repairable(progress, recipe)
 
 
 def _repairable(progress: Progress, recipe: Recipe) -> Tried | None:
-    """The best candidate of the newest lineage, unless that has had its repairs.
-
-    The opening is never repaired: a second draw comes before the first repair.
-    """
-    newest = max((t.start for t in progress.tried), default=0)
+    """A candidate of the newest lineage, unless that has had its repairs."""
+    newest = max(t.start for t in progress.tried)
     lineage = [t for t in progress.tried if t.start == newest]
-    if newest <= 0 or max(t.depth for t in lineage) >= recipe.repair_rounds:
+    is_opening = newest < 0 or (newest == 0 and not recipe.repair_opening)
+    if is_opening or max(t.depth for t in lineage) >= recipe.repair_rounds:
         return None
     return lineage[-1] if recipe.repair_of == "last" else best_of(lineage)
 
 
 def _fresh(
-    progress: Progress, recipe: Recipe, count: int, *, greedy: bool, nudge: bool = False
+    progress: Progress, recipe: Recipe, count: int, *, greedy: bool, nudge: bool = False, why: str = ""
 ) -> list[Move]:
     if progress.kind == "heal" and progress.tried:
         return _repairs(progress, recipe, progress.tried[0], count, greedy=greedy)
+    reason = why or (
+        "nothing new came: other samples" if nudge else "greedy first" if greedy else "fresh samples"
+    )
     first = progress.samples_asked
-    reason = "nothing new came: other samples" if nudge else "greedy first" if greedy else "fresh samples"
     return [
-        Move(
-            kind="sample",
-            temperature=0.0 if greedy and number == 0 else recipe.temperature,
-            index=first + number,
-            reason=reason,
-        )
+        _sample(first + number, 0.0 if greedy and number == 0 else recipe.temperature, reason)
         for number in range(count)
     ]
+
+
+def _sample(index: int, temperature: float, reason: str) -> Move:
+    return Move(kind="sample", temperature=temperature, index=index, reason=reason)
 
 
 def _repairs(progress: Progress, recipe: Recipe, parent: Tried, count: int, *, greedy: bool) -> list[Move]:
-    first = progress.repairs_asked
-    return [
-        Move(
-            kind="repair",
-            parent=parent.candidate,
-            strategy=STRATEGIES[(number + (0 if greedy else 1)) % len(STRATEGIES)],
-            temperature=0.0 if greedy and number == 0 else recipe.temperature,
-            index=first + number,
-            reason=f"repair from facts ({parent.failed} failing)",
+    """Repairs of one candidate, each in another way; a diagnosis says which way comes first."""
+    ways = _ways(recipe, parent, skip=0 if greedy else 1)
+    samples, repairs = progress.samples_asked, progress.repairs_asked
+    moves: list[Move] = []
+    for number in range(count):
+        way = ways[number % len(ways)]
+        if way == "fresh" and progress.kind == "write":
+            moves.append(_sample(samples, recipe.temperature, "a fresh one beside the repairs"))
+            samples += 1
+            continue
+        moves.append(
+            Move(
+                kind="repair",
+                parent=parent.candidate,
+                strategy="restructure" if way == "fresh" else way,
+                temperature=0.0 if greedy and number == 0 else recipe.temperature,
+                index=repairs,
+                reason=_why_repair(parent),
+            )
         )
-        for number in range(count)
-    ]
+        repairs += 1
+    return moves
 
 
-def _within_budget(moves: list[Move], progress: Progress) -> tuple[Move, ...]:
-    if progress.attempts_left is not None:
-        moves = moves[: progress.attempts_left]
-    return tuple(moves) if moves else _stop("budget_exhausted", "no attempts are left")
+def _why_repair(parent: Tried) -> str:
+    return "the critic sends it back" if parent.solved else f"repair from facts ({parent.failed} failing)"
+
+
+def _ways(recipe: Recipe, parent: Tried, *, skip: int) -> tuple[Way, ...]:
+    first = skip % len(recipe.strategies)
+    ways = (*recipe.strategies[first:], *recipe.strategies[:first])
+    advised = parent.advised
+    return ways if advised is None or skip else (advised, *(way for way in ways if way != advised))
+
+
+def _within_budget(moves: list[Move], progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
+    left = progress.attempts_left
+    if recipe.attempt_limit is not None:
+        own = max(0, recipe.attempt_limit - progress.attempts_used)
+        left = own if left is None else min(left, own)
+    moves = moves if left is None else moves[:left]
+    return tuple(moves) if moves else _given_up(progress, "budget_exhausted", "no attempts are left")
+
+
+def _given_up(progress: Progress, outcome: Outcome, reason: str) -> tuple[Move, ...]:
+    """The end without what was wanted; code that passes and only a critic dislikes is healed all the same."""
+    best = progress.best
+    if best is not None and best.solved and best.origin != "user":
+        return _stop("healed", "every trusted check passes" + _despite(best))
+    return _stop(outcome, reason)
 
 
 def _stop(outcome: Outcome, reason: str) -> tuple[Move, ...]:

@@ -78,8 +78,8 @@ class Progress:
         draws: How each fresh sample failed, repeated ones included, in the order of proposal.
         untrusted: Whether there are generated tests that may earn trust when more candidates are there.
         seed: Of the draws of a bandit.
-        record: For a bandit, how often each kind of move, or strategy of repair, was tried in runs before with
-            this model, and how often that solved the task: name -> (solved, tried).
+        record: For a bandit, what earlier runs with this model saw: kind of move -> (candidates of it that
+            solved the task, candidates of it).
     """
 
     kind: TaskKind
@@ -109,7 +109,8 @@ class Progress:
 def best_of(tried: Sequence[Tried]) -> Tried | None:
     """The best candidate: solved, then no regression, most checks passed, fewest failed.
 
-    Among equals, one that no critic sent back goes first, then the winner of a tournament, then the earliest. A candidate that breaks what worked loses even to the code it started from, and one that a person rejected
+    Among equals, one that no critic sent back goes first, then the winner of a tournament, then the earliest.
+    A candidate that breaks what worked loses even to the code it started from, and one that a person rejected
     to all others.
     """
     if not tried:

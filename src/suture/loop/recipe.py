@@ -6,45 +6,15 @@ import tomllib
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from suture.errors import UsageError
+from suture.loop.recipe_schema import Helpers, Recipe, recipe_fields
 from suture.settings import LoopSettings
 
-__all__ = ["Recipe", "list_recipes", "load_recipe"]
-
-
-class Recipe(BaseModel):
-    """What the policy may do; the docstring under each field is its documentation."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    name: str = Field(min_length=1)
-    """What it is called; its file's name."""
-    summary: str = ""
-    """One sentence for people."""
-    opening: int = Field(default=1, ge=1)
-    """Replies asked for in the first round; the first of them is greedy."""
-    samples: int = Field(default=4, ge=1)
-    """Replies asked for in each fresh start after that; `loop.samples` where the file does not say."""
-    fresh: bool = True
-    """Whether there are fresh starts at all; without them the one lineage is repaired until the end."""
-    repair_width: int = Field(default=2, ge=1)
-    """Repairs of the same candidate asked for at once."""
-    repair_rounds: int = Field(default=2, ge=0)
-    """Repairs in one lineage before a fresh start; `loop.repair_rounds` where the file does not say."""
-    repair_of: Literal["best", "last"] = "best"
-    """Which candidate of a lineage is repaired."""
-    max_rounds: int | None = Field(default=None, ge=1)
-    """Rounds before the run gives up; the budget alone ends it where the file does not say."""
-    detect_stuck: bool = True
-    """Whether a run that goes in circles ends as `stuck`; a baseline spends its budget instead."""
-    mutate: bool = False
-    """Whether code that fails is first searched for a repair without a model."""
-    temperature: float = Field(default=0.8, ge=0)
-    """Of every reply that is not greedy; the coder's setting where the file does not say."""
+__all__ = ["Helpers", "Recipe", "list_recipes", "load_recipe", "recipe_fields"]
 
 
 def list_recipes() -> tuple[str, ...]:
@@ -102,5 +72,7 @@ def _first_fault(fault: ValidationError) -> str:
     key = ".".join(map(str, first["loc"]))
     if first["type"] != "extra_forbidden":
         return f"{key} = {first['input']!r}: {first['msg']}"
-    near = get_close_matches(key, Recipe.model_fields, n=1)
+    *table, last = key.split(".")
+    known = [name.rpartition(".")[2] for name in recipe_fields() if name.startswith(".".join(table))]
+    near = get_close_matches(last, known, n=1)
     return f"there is no key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")

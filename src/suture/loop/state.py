@@ -26,6 +26,7 @@ class Proposal(TypedDict):
     label: str
     fault: str
     message: str
+    parent: NotRequired[str]
 
 
 class TriedEntry(TypedDict):
@@ -44,13 +45,19 @@ class TriedEntry(TypedDict):
     regressed: int
     signature: str
     rejected: NotRequired[bool]
+    parent: NotRequired[str]
+    fingerprint: NotRequired[str]
+    sent_back: NotRequired[bool]
+    confidence: NotRequired[float]
+    advised: NotRequired[str]
+    rank: NotRequired[int]
 
 
 class LoopState(TypedDict):
     """What a checkpoint holds.
 
     `decisions` counts them: the state after step N is the one in which N have been carried out. `declined` is
-    the last that a person rejected, or 0; `hints` is what they told the model.
+    the last that a person rejected, or 0; `hints` is what they told the model. `aids` is `aids.Aids`.
     """
 
     schema_version: int
@@ -70,6 +77,7 @@ class LoopState(TypedDict):
     reason: str
     declined: int
     hints: list[str]
+    aids: dict[str, Any]
 
 
 def first_state(run_id: str) -> LoopState:
@@ -92,4 +100,5 @@ def first_state(run_id: str) -> LoopState:
         reason="",
         declined=0,
         hints=[],
+        aids={},
     )

@@ -1,25 +1,61 @@
-"""Is the run going in circles? A pure function of what was tried."""
+"""Is the run going in circles? Pure functions of what was tried: code and failures count, words never."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from suture.loop.progress import Tried
+from suture.records import content_hash
 
-__all__ = ["SAME_FAILURE_ROUNDS", "barren_rounds", "same_failure_rounds"]
+__all__ = [
+    "SAME_FAILURE_ROUNDS",
+    "Circling",
+    "barren_rounds",
+    "circling",
+    "code_fingerprint",
+    "gain_bound",
+    "rounds_without_gain",
+    "same_failure_rounds",
+]
 
+Circling = Literal["no", "nudge", "stuck"]
+"""Whether the run goes on as it does, goes about it in another way once, or ends."""
+
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+BARREN_ROUNDS = 2
+"""Rounds without any new code after which a run is stuck; half as many nudge it."""
 SAME_FAILURE_ROUNDS = 4
 """Rounds with the very same failure, and nothing gained, after which a run is stuck."""
+NUDGE_ROUNDS = 3
+"""Such rounds after which it is nudged."""
+RULE_OF_THREE = 3
+"""What was never seen in n draws has, at 95%, a chance of less than 3/n (Hanley, Lippman-Hand, JAMA 1983)."""
 
 
-def barren_rounds(tried: Sequence[Tried], rounds: int) -> int:
-    """How many of the last rounds brought no candidate that had not been seen before.
+def circling(tried: Sequence[Tried], rounds: int) -> Circling:
+    """Whether a run goes in circles: no new code, or new code that fails as the code before did.
 
     Args:
         tried: Candidates in the order of proposal; a repeated one stands there once, under its first round.
         rounds: Rounds that have ended.
     """
-    last = max((t.round for t in tried), default=-1)
+    barren, same = barren_rounds(tried, rounds), same_failure_rounds(tried, rounds)
+    if barren >= BARREN_ROUNDS or same > SAME_FAILURE_ROUNDS:
+        return "stuck"
+    return "nudge" if barren or same == NUDGE_ROUNDS else "no"
+
+
+def barren_rounds(tried: Sequence[Tried], rounds: int) -> int:
+    """How many of the last rounds brought no code that was not seen before, layout and comments aside."""
+    seen: set[str] = set()
+    last = -1
+    for one in tried:
+        if (one.fingerprint or one.candidate) not in seen:
+            seen.add(one.fingerprint or one.candidate)
+            last = max(last, one.round)
     return rounds - 1 - last
 
 
@@ -35,3 +71,41 @@ def same_failure_rounds(tried: Sequence[Tried], rounds: int) -> int:
             break
         count += 1
     return count
+
+
+def rounds_without_gain(tried: Sequence[Tried], rounds: int) -> int:
+    """How many rounds have ended since the one in which the most checks were first passed."""
+    most = max((t.passed for t in tried), default=0)
+    return rounds - 1 - min((t.round for t in tried if t.passed == most), default=-1)
+
+
+def gain_bound(signatures: Sequence[str]) -> float:
+    """An upper bound, in [0, 1], of the chance that a further draw behaves in a way not seen yet.
+
+    The estimate is that of Good (1953, Biometrika 40): the share of draws whose behaviour was seen once.
+
+    Args:
+        signatures: How each draw failed, repeated draws included.
+    """
+    if not signatures:
+        return 1.0
+    once = sum(count == 1 for count in Counter(signatures).values())
+    return min(1.0, (once + RULE_OF_THREE) / len(signatures))
+
+
+def code_fingerprint(files: Mapping[str, str]) -> str:
+    """A hash of what the files say to a computer: without comments, layout and docstrings of Python."""
+    return content_hash(
+        {path: _plain(text) if path.endswith(".py") else text for path, text in files.items()}
+    )
+
+
+def _plain(text: str) -> str:
+    try:
+        tree = ast.parse(text)
+        for node in ast.walk(tree):
+            if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:] or [ast.Pass()]
+        return ast.dump(tree)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text

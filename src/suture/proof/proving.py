@@ -16,7 +16,7 @@ from suture.checks import Suite, check_candidate
 from suture.errors import BudgetExceeded
 from suture.loop import RunContext
 from suture.loop.confidence import confidence_in, confidence_when_warned
-from suture.loop.nodes.check import judge
+from suture.loop.judging import judge
 from suture.loop.progress import tally
 from suture.loop.proving import Proven
 from suture.loop.suspicion import suspicious_signs

@@ -297,6 +297,7 @@ class Result:
         evidence: The kind of evidence of the verdict, where there is one.
         confidence: In [0, 1]; what the evidence is worth, by a heuristic (see docs/proof.md).
         warnings: Signs that the change games the tests; they lower the confidence and decide nothing.
+        degraded: Roles that failed when they were asked, so that the run went on without them.
         spend: What it cost.
     """
 
@@ -310,6 +311,7 @@ class Result:
     evidence: Evidence | None = None
     confidence: float = 0.0
     warnings: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = ()
     spend: Spend = field(default_factory=Spend)
 
     @property

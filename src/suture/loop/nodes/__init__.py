@@ -2,20 +2,24 @@
 
 from suture.loop.nodes.check import check
 from suture.loop.nodes.decide import decide_next
+from suture.loop.nodes.equip import equip
 from suture.loop.nodes.finish import finish
 from suture.loop.nodes.mutate import mutate
 from suture.loop.nodes.prepare import prepare
 from suture.loop.nodes.propose import Branch, propose
+from suture.loop.nodes.reflect import reflect
 from suture.loop.nodes.review import needs_review, review
 
 __all__ = [
     "Branch",
     "check",
     "decide_next",
+    "equip",
     "finish",
     "mutate",
     "needs_review",
     "prepare",
     "propose",
+    "reflect",
     "review",
 ]

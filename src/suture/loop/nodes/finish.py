@@ -7,6 +7,7 @@ from typing import Any, cast
 from langgraph.runtime import Runtime
 
 from suture.loop.confidence import confidence_in, confidence_when_warned
+from suture.loop.consulting import degraded_helpers
 from suture.loop.context import RunContext
 from suture.loop.progress import best_of
 from suture.loop.proving import Proven
@@ -68,6 +69,7 @@ def write_result(
         evidence=verdict.evidence if verdict and verdict.outcomes else None,
         confidence=confidence,
         warnings=warnings,
+        degraded=tuple(dict.fromkeys(degraded_helpers(context))),
         spend=context.budget.spend(),
     )
     if diff:

@@ -11,7 +11,7 @@ from suture.checks import Suite, refused_files
 from suture.loop.choosing import chosen_repairs
 from suture.loop.context import RunContext
 from suture.loop.guide import guide_of
-from suture.loop.nodes.check import judge, tried_entry
+from suture.loop.judging import judge, tried_entry
 from suture.loop.nodes.propose import Branch
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.records import Candidate, to_plain

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from suture.checks import triage
 from suture.loop.context import RunContext
-from suture.loop.nodes.check import judge
+from suture.loop.judging import judge
 from suture.loop.progress import failure_signature, tally
 from suture.loop.state import LoopState, TriedEntry
 from suture.records import Candidate, Verdict, to_plain

@@ -115,6 +115,7 @@ def _entry(candidate: Candidate, blob: str, state: LoopState, parent: TriedEntry
         label=candidate.label,
         fault="",
         message="",
+        parent=candidate.parent or "",
     )
 
 

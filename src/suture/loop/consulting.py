@@ -1,0 +1,156 @@
+"""Asking a role that helps the coder: within the budget, a bounded number of times, never in the run's way.
+
+A helper that fails is degraded: the ledger says so, the result lists it, and the run goes on without what it
+would have said. Nothing is made up in its place. One that was degraded twice is not asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel
+
+from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError
+from suture.loop.answering import fitted_reply, room_tokens
+from suture.loop.asking import Question, ask
+from suture.loop.context import RunContext
+from suture.models import Message, Reply, Role, Sampling, count_tokens
+from suture.models.structured import ask as ask_structured
+from suture.roles import Draft, Prompt, fit
+
+__all__ = ["Consultation", "Helper", "degraded_helpers"]
+
+Helper = Literal[
+    "planner",
+    "spec_tester",
+    "property_tester",
+    "adversarial_tester",
+    "critic",
+    "debugger",
+    "diagnose",
+    "summariser",
+    "optimiser",
+    "reviewer",
+]
+"""Who helps the coder; each is the name of a prompt file too."""
+SEATS: dict[Helper, Role] = {
+    "planner": "planner",
+    "spec_tester": "tester",
+    "property_tester": "tester",
+    "adversarial_tester": "tester",
+    "critic": "critic",
+    "reviewer": "critic",
+    "debugger": "debugger",
+    "diagnose": "debugger",
+    "summariser": "summariser",
+    "optimiser": "coder",
+}
+"""Whose model each speaks with."""
+MOST_FAILURES = 2
+TRIES = 2
+"""How often one question is put where the reply cannot be used."""
+
+ReplyT = TypeVar("ReplyT", bound=BaseModel)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consultation:
+    """One helper in one round.
+
+    Attributes:
+        helper: Who.
+        context: The run.
+        round: The round; with it the same question of another round is drawn anew.
+        temperature: Of its replies; 0 is greedy.
+    """
+
+    helper: Helper
+    context: RunContext
+    round: int
+    temperature: float = 0.0
+
+    @property
+    def prompt(self) -> Prompt:
+        """Its prompt file."""
+        return self.context.prompts.load(self.helper)
+
+    async def or_none(self, work: Callable[[Consultation], Awaitable[T]]) -> T | None:
+        """What the work brings; `None` where the helper is degraded, now or before.
+
+        Raises:
+            ModelAuthError: The provider refused the key.
+            SandboxError: A wall failed.
+        """
+        if degraded_helpers(self.context).count(self.helper) >= MOST_FAILURES:
+            return None
+        try:
+            return await work(self)
+        except (ModelAuthError, asyncio.CancelledError):
+            raise
+        except (ModelError, BudgetExceeded) as fault:
+            self.context.ledger.append(
+                "role.degraded",
+                {"role": self.helper, "kind": type(fault).__name__, "message": ascii(str(fault))[1:-1]},
+            )
+            return None
+
+    async def reply(self, draft: Draft) -> Reply:
+        """A reply in words."""
+        return (await fitted_reply(draft, self._question(0), self.context))[1]
+
+    async def read(self, draft: Draft, reader: Callable[[Reply], T]) -> T:
+        """What is read from a reply in words; asked for again, warmer, where it cannot be read.
+
+        Raises:
+            MalformedReply: No reply could be read.
+        """
+        for attempt in range(TRIES):
+            _, reply = await fitted_reply(draft, self._question(attempt), self.context)
+            try:
+                return reader(reply)
+            except MalformedReply:
+                if attempt == TRIES - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def typed(self, draft: Draft, type_: type[ReplyT]) -> ReplyT:
+        """A reply of a type.
+
+        Raises:
+            MalformedReply: No reply could be used.
+        """
+        seat = self.context.models.for_role(SEATS[self.helper])
+        room = room_tokens(seat, self.context.settings.model.context_tokens)
+        fitted = await fit(draft, room, partial(count_tokens, seat.model))
+        question = self._question(0)
+
+        async def complete(messages: Sequence[Message], sampling: Sampling) -> Reply:
+            return await ask(replace(question, messages=messages, sampling=sampling), self.context)
+
+        answer = await ask_structured(complete, fitted.messages, type_, question.sampling, tries=TRIES)
+        return answer.value
+
+    def _question(self, attempt: int) -> Question:
+        seat = self.context.models.for_role(SEATS[self.helper])
+        sampling = Sampling(
+            temperature=self.temperature if attempt == 0 else seat.temperature,
+            max_tokens=seat.max_tokens,
+            index=self.round * TRIES + attempt,
+        )
+        return Question(
+            role=SEATS[self.helper],
+            messages=(),
+            prompt=self.prompt.hash,
+            sampling=sampling,
+            helper=self.helper,
+        )
+
+
+def degraded_helpers(context: RunContext) -> tuple[str, ...]:
+    """Who failed in this run, in the order of their failures, once for each failure."""
+    return tuple(str(e.data["role"]) for e in context.ledger.events if e.kind == "role.degraded")

@@ -1,0 +1,159 @@
+"""Tests that helpers write: asked for, tried on candidates, and adopted with the trust that they earn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from suture.checks.trust import Assessment, assess_checks
+from suture.loop.aids import Aids
+from suture.loop.consulting import Consultation
+from suture.loop.context import RunContext
+from suture.loop.judging import judged_again
+from suture.loop.state import LoopState, TriedEntry
+from suture.records import Check, Provenance, from_plain, to_plain
+from suture.roles import Draft, Prompt
+from suture.roles.adversarial_tester import AdversarialBrief, adversarial_draft
+from suture.roles.spec_tester import SpecTestBrief, spec_test_draft
+from suture.roles.written_checks import WrittenChecks, checks_from_reply
+
+__all__ = [
+    "adopt_generated",
+    "adopt_recorded",
+    "attack",
+    "generated_checks",
+    "may_be_tested",
+    "tests_from_the_task",
+]
+
+
+def may_be_tested(context: RunContext) -> bool:
+    """Whether tests can be written for the task: one function or class, judged by checks of functions."""
+    return context.task.kind == "write" and context.task.language == "python"
+
+
+def generated_checks(aids: Aids, context: RunContext) -> tuple[Check, ...]:
+    """The tests that were written up to now, with the trust that they have."""
+    if not aids.generated:
+        return ()
+    return tuple(from_plain(Check, plain) for plain in context.folder.get_json(aids.generated)["checks"])
+
+
+async def tests_from_the_task(aids: Aids, context: RunContext) -> Aids:
+    """What the spec tester and the property tester write, who never see code."""
+    helpers = context.recipe.helpers
+    if helpers.spec_tests and may_be_tested(context):
+        brief = SpecTestBrief(
+            statement=context.task.statement,
+            entry_point=context.task.entry_point,
+            examples=_examples(context),
+        )
+        aids = await _written(
+            Consultation(helper="spec_tester", context=context, round=0),
+            lambda prompt: spec_test_draft(brief, prompt),
+            "spec",
+            aids,
+        )
+    return aids
+
+
+async def attack(entry: TriedEntry, aids: Aids, number: int, context: RunContext) -> Aids:
+    """What the adversarial tester writes against a candidate."""
+    brief = AdversarialBrief(
+        statement=context.task.statement,
+        files=context.candidate(entry["blob"]).files,
+        entry_point=context.task.entry_point,
+        examples=_examples(context),
+    )
+    return await _written(
+        Consultation(helper="adversarial_tester", context=context, round=number),
+        lambda prompt: adversarial_draft(brief, prompt),
+        "adversarial",
+        aids,
+    )
+
+
+async def adopt_generated(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:
+    """Give the generated tests the trust that the candidates lend them; those that gain or lose their say are
+    applied to every candidate.
+
+    Raises:
+        BudgetExceeded: The time is up.
+        SandboxError: The wall failed.
+    """
+    written = generated_checks(aids, context)
+    judged = [(context.candidate(e["blob"]), context.verdict(e["verdict"])) for e in state["tried"]]
+    if not written or not judged:
+        return state, aids
+    async with context.budget.time_limit():
+        found = await assess_checks(written, judged, await context.load_suite())
+    context.ledger.append("tests.assessed", _told(found))
+    context.adopt(found.checks)
+    threshold = context.settings.loop.trust_threshold
+    deciding = tuple(sorted(check.id for check in found.checks if check.trust >= threshold))
+    kept = {check.source: check for check in found.checks}
+    everything = tuple(kept.get(check.source, replace(check, trust=0.0)) for check in written)
+    changed = deciding != aids.deciding
+    aids = replace(aids, generated=_keep(everything, context), deciding=deciding)
+    state = {**state, "checks": _count(context)}
+    if changed:
+        state = {**state, "tried": [await judged_again(entry, context) for entry in state["tried"]]}
+    return state, aids
+
+
+def adopt_recorded(aids: Aids, context: RunContext) -> None:
+    """Judge by the tests that had been adopted before, in a process that has just begun."""
+    context.adopt([check for check in generated_checks(aids, context) if check.trust > 0])
+
+
+async def _written(
+    consultation: Consultation, draft_of: Callable[[Prompt], Draft], provenance: Provenance, aids: Aids
+) -> Aids:
+    context = consultation.context
+
+    async def write(asked: Consultation) -> WrittenChecks:
+        return await asked.read(
+            draft_of(asked.prompt),
+            lambda reply: checks_from_reply(reply, provenance, context.task.entry_point),
+        )
+
+    written = await consultation.or_none(write)
+    if written is None:
+        return aids
+    context.ledger.append(
+        "tests.written",
+        {
+            "role": consultation.helper,
+            "tests": [check.source for check in written.checks],
+            "dropped": dict(written.dropped),
+        },
+    )
+    known = {check.source: check for check in (*generated_checks(aids, context), *written.checks)}
+    return replace(aids, generated=_keep(tuple(known.values()), context))
+
+
+def _keep(checks: tuple[Check, ...], context: RunContext) -> str:
+    return context.folder.put_json({"checks": [to_plain(check) for check in checks]})
+
+
+def _examples(context: RunContext) -> str:
+    """The tests that are there already."""
+    return "\n".join(check.source for check in context.task.checks if check.provenance in ("user", "visible"))
+
+
+def _count(context: RunContext) -> int:
+    threshold = context.settings.loop.trust_threshold
+    return sum(check.trust >= threshold for check in context.task.checks) + bool(context.task.test_command)
+
+
+def _told(found: Assessment) -> dict[str, Any]:
+    return {
+        "heard": found.heard,
+        "behaviours": found.behaviours,
+        "tests": [
+            {"test": one.check.source, "trust": one.check.trust, "reasons": list(one.reasons)}
+            for one in found.kept
+        ],
+        "removed": [{"test": one.check.source, "reason": one.reason} for one in found.removed],
+    }

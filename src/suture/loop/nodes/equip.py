@@ -1,0 +1,22 @@
+"""Equip: what helpers contribute before there is any code: a plan, and tests from the task alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from suture.loop.aids import aids_of
+from suture.loop.context import RunContext
+from suture.loop.generated_tests import tests_from_the_task
+from suture.loop.state import LoopState
+from suture.records import to_plain
+
+__all__ = ["equip"]
+
+
+async def equip(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
+    """Ask the helpers that the recipe wants once, before the first move."""
+    aids = aids_of(state)
+    found = await tests_from_the_task(aids, runtime.context)
+    return {"aids": to_plain(found)} if found != aids else {}

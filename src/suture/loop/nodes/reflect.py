@@ -1,0 +1,133 @@
+"""Reflect: what helpers say of the candidates of a round, before the policy decides on the next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from suture.loop.aids import Aids, aids_of
+from suture.loop.briefs import repair_brief
+from suture.loop.context import RunContext
+from suture.loop.generated_tests import adopt_generated, attack, may_be_tested
+from suture.loop.opinions import criticise, diagnose, draw_lessons
+from suture.loop.policy import decide, next_parent
+from suture.loop.progress import best_of
+from suture.loop.recipe_schema import Helpers
+from suture.loop.state import LoopState, TriedEntry
+from suture.loop.tournament import ranked
+from suture.records import Strategy, to_plain
+from suture.roles import RepairBrief
+
+__all__ = ["reflect"]
+
+
+async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
+    """Have tests written and weighed, ties broken, code criticised, failures diagnosed, and lessons drawn.
+
+    Each is asked about a candidate once, and none of them decides: tests do once they are trusted, and a
+    critic may only send passing code back a few times.
+    """
+    context = runtime.context
+    helpers, wants_ties = context.recipe.helpers, context.recipe.tournament
+    if (helpers == Helpers() and not wants_ties) or context.task.language != "python":
+        return {}
+    before, aids = state, aids_of(state)
+    if helpers.tests and may_be_tested(context):
+        state, aids = await _tested(state, aids, context)
+    if wants_ties:
+        state = await ranked(state, context)
+    state, aids = await _criticised(state, aids, context)
+    state, aids = await _diagnosed(state, aids, context)
+    if helpers.lessons and _goes_on(state, context):
+        aids = replace(aids, lessons=await draw_lessons(aids, state, context))
+    update: dict[str, Any] = {"aids": to_plain(aids)}
+    return update | {key: state[key] for key in ("tried", "checks") if state[key] != before[key]}
+
+
+async def _tested(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:
+    """Weigh the tests that are there; code that fails none of them is attacked with others."""
+    state, aids = await adopt_generated(state, aids, context)
+    best = _best(state, context)
+    attacks = sum(name.startswith("attack:") for name in aids.read)
+    wanted = context.recipe.helpers.adversarial_tests and attacks < context.recipe.attacks
+    if not wanted or best is None or best["failed"] or _is_done("attack", best, aids):
+        return state, aids
+    aids = _done("attack", best, await attack(best, aids, state["round"], context))
+    return await adopt_generated(state, aids, context)
+
+
+async def _criticised(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:
+    """The critic's view of code that passes, or of what is mended next; a doubt about the former is kept."""
+    wanted, entry = context.recipe.helpers.critic, _subject(state, context)
+    if wanted == "off" or entry is None or _is_done("critic", entry, aids):
+        return state, aids
+    passes = context.tried(entry).solved
+    if wanted == "gate" and not passes:
+        return state, aids
+    said = await criticise(await _brief(entry, state, context), entry, state["round"], context)
+    aids = _done("critic", entry, aids)
+    if said is None or said.approved:
+        return state, aids
+    aids = _remarked(entry, said.issues, aids)
+    return (_changed(state, entry, {"sent_back": True}) if passes else state), aids
+
+
+async def _diagnosed(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:
+    """The debugger's word on what is mended next, where it fails a test."""
+    parent = next_parent(context.progress(state), context.recipe)
+    entry = _entry(state, parent.candidate) if parent is not None and not parent.solved else None
+    if context.recipe.helpers.diagnose == "off" or entry is None or _is_done("debugger", entry, aids):
+        return state, aids
+    found = await diagnose(await _brief(entry, state, context), entry, state, context)
+    aids = _done("debugger", entry, aids)
+    if found is None:
+        return state, aids
+    advised: Strategy = found.strategy
+    state = _changed(state, entry, {"confidence": found.confidence, "advised": advised})
+    return state, _remarked(entry, (found.root_cause,), aids)
+
+
+async def _brief(entry: TriedEntry, state: LoopState, context: RunContext) -> RepairBrief:
+    return repair_brief(entry, state, context, await context.load_suite())
+
+
+def _subject(state: LoopState, context: RunContext) -> TriedEntry | None:
+    """What passes every trusted check, else what would be mended next."""
+    best = _best(state, context)
+    if best is not None and context.tried(best).solved:
+        return None if best["origin"] == "user" else best
+    parent = next_parent(context.progress(state), context.recipe)
+    return _entry(state, parent.candidate) if parent is not None else None
+
+
+def _best(state: LoopState, context: RunContext) -> TriedEntry | None:
+    best = best_of([context.tried(entry) for entry in state["tried"]])
+    return _entry(state, best.candidate) if best is not None else None
+
+
+def _entry(state: LoopState, candidate: str) -> TriedEntry:
+    return next(entry for entry in state["tried"] if entry["candidate"] == candidate)
+
+
+def _goes_on(state: LoopState, context: RunContext) -> bool:
+    return decide(context.progress(state), context.recipe)[0].kind != "stop"
+
+
+def _changed(state: LoopState, entry: TriedEntry, fields: dict[str, Any]) -> LoopState:
+    changed: TriedEntry = {**entry, **fields}  # type: ignore[typeddict-item]
+    return {**state, "tried": [changed if one is entry else one for one in state["tried"]]}
+
+
+def _is_done(what: str, entry: TriedEntry, aids: Aids) -> bool:
+    return f"{what}:{entry['candidate']}" in aids.read
+
+
+def _done(what: str, entry: TriedEntry, aids: Aids) -> Aids:
+    return replace(aids, read=(*aids.read, f"{what}:{entry['candidate']}"))
+
+
+def _remarked(entry: TriedEntry, said: tuple[str, ...], aids: Aids) -> Aids:
+    known = aids.remarks.get(entry["candidate"], ())
+    return replace(aids, remarks={**aids.remarks, entry["candidate"]: (*known, *said)})

@@ -1,0 +1,139 @@
+"""What the critic, the debugger and the summariser say of candidates. They inform; the checks decide."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+
+from suture.checks.tracing import Probe
+from suture.loop.aids import Aids
+from suture.loop.briefs import digest
+from suture.loop.consulting import Consultation
+from suture.loop.context import RunContext
+from suture.loop.state import LoopState, TriedEntry
+from suture.loop.tools import Iteration, debugger_tools
+from suture.records import Critique, Diagnosis, Lesson, to_plain
+from suture.roles import DiagnosisReply, RepairBrief, diagnosis_draft
+from suture.roles.critic import CritiqueBrief, CritiqueReply, critique_draft
+from suture.roles.debugger import DebugBrief, investigate
+from suture.roles.react import Step
+from suture.roles.summariser import LessonsBrief, LessonsReply, lessons_draft
+from suture.workspace import overlay
+
+__all__ = ["criticise", "diagnose", "draw_lessons"]
+
+DIFFS = 4
+"""Earlier candidates that the debugger can compare."""
+
+
+async def criticise(
+    brief: RepairBrief, entry: TriedEntry, number: int, context: RunContext
+) -> Critique | None:
+    """The critic's view of a candidate; `None` where the critic is degraded.
+
+    Args:
+        brief: What there is to know about it.
+        entry: It.
+        number: The round.
+        context: The run.
+    """
+    question = CritiqueBrief(
+        statement=brief.statement,
+        files=brief.files,
+        passed=entry["passed"],
+        total=entry["passed"] + entry["failed"],
+        facts=brief.facts,
+    )
+
+    async def ask(asked: Consultation) -> CritiqueReply:
+        return await asked.typed(critique_draft(question, asked.prompt), CritiqueReply)
+
+    reply = await Consultation(helper="critic", context=context, round=number).or_none(ask)
+    if reply is None:
+        return None
+    critique = reply.record()
+    context.ledger.append("criticised", {"candidate": entry["candidate"], "critique": to_plain(critique)})
+    return critique
+
+
+async def diagnose(
+    brief: RepairBrief, entry: TriedEntry, state: LoopState, context: RunContext
+) -> Diagnosis | None:
+    """Why a candidate fails; `None` where the debugger is degraded."""
+    with_tools = context.recipe.helpers.diagnose == "tools"
+    asked = Consultation(
+        helper="debugger" if with_tools else "diagnose", context=context, round=state["round"]
+    )
+    found = await asked.or_none(partial(_look, brief, entry, state) if with_tools else partial(_reply, brief))
+    if found is not None:
+        context.ledger.append("diagnosed", {"candidate": entry["candidate"], "diagnosis": to_plain(found)})
+    return found
+
+
+async def _reply(brief: RepairBrief, asked: Consultation) -> Diagnosis:
+    return (await asked.typed(diagnosis_draft(brief, asked.prompt), DiagnosisReply)).record()
+
+
+async def _look(brief: RepairBrief, entry: TriedEntry, state: LoopState, asked: Consultation) -> Diagnosis:
+    context = asked.context
+    question = DebugBrief(
+        statement=brief.statement,
+        files=brief.files,
+        facts=brief.facts,
+        output=brief.output,
+        history=brief.history,
+    )
+    probe = Probe(
+        sandbox=context.sandbox,
+        settings=context.settings.sandbox,
+        files=overlay(context.task.files, context.candidate(entry["blob"]).files),
+        module=context.task.module if context.task.kind == "write" else next(iter(brief.files), ""),
+        interpreter=context.interpreter,
+    )
+
+    def tell(step: Step) -> None:
+        context.ledger.append("debugger.stepped", {"candidate": entry["candidate"], "step": asdict(step)})
+
+    async with context.budget.time_limit():
+        found = await investigate(
+            question,
+            asked.prompt,
+            debugger_tools(probe, _iterations(entry, state, context)),
+            ask=asked.reply,
+            conclude=lambda draft: asked.typed(draft, DiagnosisReply),
+            on_step=tell,
+        )
+    return found.diagnosis
+
+
+def _iterations(entry: TriedEntry, state: LoopState, context: RunContext) -> list[Iteration]:
+    """The last candidates, the failing one last."""
+    others = [other for other in state["tried"] if other["candidate"] != entry["candidate"]]
+    return [
+        Iteration(
+            label=one["label"],
+            files=context.candidate(one["blob"]).files,
+            failed=context.verdict(one["verdict"]).failed,
+        )
+        for one in (*others[-DIFFS:], entry)
+    ]
+
+
+async def draw_lessons(aids: Aids, state: LoopState, context: RunContext) -> tuple[str, ...]:
+    """The lessons of the run up to now; those of before where the summariser is degraded."""
+    brief = LessonsBrief(
+        statement=context.task.statement,
+        history=digest(None, state, context),
+        remarks=[remark for entry in state["tried"] for remark in aids.remarks.get(entry["candidate"], ())],
+        known=[Lesson(text=text) for text in aids.lessons],
+    )
+
+    async def ask(asked: Consultation) -> LessonsReply:
+        return await asked.typed(lessons_draft(brief, asked.prompt), LessonsReply)
+
+    reply = await Consultation(helper="summariser", context=context, round=state["round"]).or_none(ask)
+    if reply is None:
+        return aids.lessons
+    lessons = tuple(lesson.text for lesson in reply.record())
+    context.ledger.append("lessons.drawn", {"lessons": list(lessons)})
+    return lessons
