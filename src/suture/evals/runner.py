@@ -22,7 +22,7 @@ from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import Settings
 
-__all__ = ["Advance", "Listener", "grade_references", "run_benchmark"]
+__all__ = ["Advance", "Listener", "grade_references", "run_benchmark", "together"]
 
 Opener = Callable[[Settings, str], Model]
 
@@ -72,7 +72,7 @@ class _Session:
                 self.done += 1
                 self.told(Advance(doing="tasks", done=self.done, total=self.total, row=row))
 
-        await _together([work() for _ in range(self.parallel)])
+        await together([work() for _ in range(self.parallel)])
 
     async def _row(self, job: Job, model: Model | None) -> Row:
         answering = PooledModel(model, job.model, self.pool, job.problem, seed=job.seed)
@@ -206,7 +206,7 @@ async def grade_references(
             )
             told(Advance(doing="references", done=len(grades), total=len(problems)))
 
-    await _together([work() for _ in range(parallel)])
+    await together([work() for _ in range(parallel)])
     return grades
 
 
@@ -232,7 +232,7 @@ def _kept_rows(folder: BenchFolder, problems: Sequence[Problem]) -> frozenset[Ro
     return frozenset(map(key_of, rows))
 
 
-async def _together(workers: Sequence[Coroutine[Any, Any, None]]) -> None:
+async def together(workers: Sequence[Coroutine[Any, Any, None]]) -> None:
     """Run workers to their end; the first fault ends them all, and is raised as it is."""
     try:
         async with asyncio.TaskGroup() as group:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import typer
 
+from suture.cli.bench.baseline import baseline_command
 from suture.cli.bench.compare import compare_command
+from suture.cli.bench.regrade import regrade_command
+from suture.cli.bench.gate import gate_command
 from suture.cli.bench.report import report_command
 from suture.cli.bench.run import run_command
 
@@ -21,5 +24,8 @@ def bench() -> None:
 
 
 bench_app.command("run")(run_command)
+bench_app.command("regrade")(regrade_command)
 bench_app.command("report")(report_command)
 bench_app.command("compare")(compare_command)
+bench_app.command("baseline")(baseline_command)
+bench_app.command("gate")(gate_command)

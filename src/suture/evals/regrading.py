@@ -1,0 +1,85 @@
+"""Everything graded anew from the run folders: no model is asked, and no row is believed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from suture.evals.bench_folder import BenchFolder
+from suture.evals.evaluating import Job, graded, row_of_run
+from suture.evals.rows import Row
+from suture.evals.runner import Advance, Listener, grade_references, together
+from suture.ledger import find_run, read_ledger
+from suture.records import Result, from_plain
+from suture.sandbox import open_sandbox
+from suture.settings import Settings
+
+__all__ = ["regrade"]
+
+
+async def regrade(
+    folder: BenchFolder, settings: Settings, *, parallel: int = 4, told: Listener = lambda advance: None
+) -> list[tuple[Row, Row]]:
+    """Make every row anew of its run's folder, and put them in the place of those that were there.
+
+    Args:
+        folder: The benchmark.
+        settings: The knobs of the sandbox.
+        parallel: Tasks at once.
+        told: Called after each step.
+
+    Returns:
+        The rows whose grades or sums came out otherwise: as it was, as it is.
+
+    Raises:
+        UsageError: There is no benchmark, or a set or a run's folder is gone.
+        PrerequisiteError: A set or the sandbox is missing.
+        StorageError: A run's folder is damaged.
+    """
+    home = settings.paths.model_copy(update={"home": folder.path.resolve()})
+    settings = settings.model_copy(update={"paths": home})
+    with folder.held():
+        plan, rows = folder.plan(), folder.rows()
+        problems = {(problem.dataset, problem.id): problem for problem in plan.problems()}
+        judge = open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+        try:
+            references = await grade_references(
+                tuple(problems.values()), judge, settings, parallel=parallel, told=told
+            )
+            anew = list(rows)
+            waiting = iter(enumerate(rows))
+
+            async def work() -> None:
+                for place, row in waiting:
+                    problem = problems[row.dataset, row.problem]
+                    job = Job(
+                        problem=problem,
+                        arm=row.arm,
+                        model=row.model,
+                        seed=row.seed,
+                        cap=row.cap,
+                        regime=row.regime,
+                        reference=references[problem.content_hash],
+                    )
+                    if not row.fault:
+                        anew[place] = await graded(_read_again(row, job, settings), job, settings, judge)
+                    told(Advance(doing="grading", done=place + 1, total=len(rows)))
+
+            await together([work() for _ in range(parallel)])
+        finally:
+            await judge.close()
+        folder.write_references(references)
+        folder.write_rows(anew)
+    return [(was, now) for was, now in zip(rows, anew, strict=True) if _bare(was) != _bare(now)]
+
+
+def _read_again(row: Row, job: Job, settings: Settings) -> Row:
+    run = find_run(settings.paths.home, row.run)
+    events = read_ledger(run.ledger_path).events
+    blob = next(event.data["result"] for event in events if event.kind == "run.finished")
+    return row_of_run(job, run, from_plain(Result, run.get_json(blob)))
+
+
+def _bare(row: Row) -> Row:
+    """A row without how long the grading took."""
+    steps = [replace(s, grade=replace(s.grade, wall_s=0.0) if s.grade else None) for s in row.steps]
+    return replace(row, steps=tuple(steps))
