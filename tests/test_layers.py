@@ -49,7 +49,6 @@ ONLY_IN = {
     **dict.fromkeys(
         (
             "anthropic",
-            "huggingface_hub",
             "langchain",
             "langchain_anthropic",
             "langchain_core",
@@ -64,9 +63,13 @@ ONLY_IN = {
         ),
         ("models/",),
     ),
+    "huggingface_hub": ("models/", "evals/datasets/sources.py"),  # weights, and data sets
     **dict.fromkeys(
         STARTS_PROCESSES,
-        ("sandbox/", "models/embedded.py", "models/fetch.py", "models/server_child.py", "workspace/git.py"),
+        (
+            *("sandbox/", "models/embedded.py", "models/fetch.py", "models/server_child.py"),
+            *("workspace/git.py", "cli/editor.py"),  # the last is the person's own, on their own terminal
+        ),
     ),
     "os.fork": ("sandbox/", "repair/inside/"),  # what lies in there runs behind the wall
 }

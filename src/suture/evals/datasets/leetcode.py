@@ -19,6 +19,10 @@ __all__ = ["leetcode"]
 
 VISIBLE = 3
 """Of the cases, those that a solver may see, as many as most statements give as examples."""
+PLAIN = frozenset(("dict", "float", "list", "range", "set", "sorted", "str", "tuple"))
+"""What cases call to make their values."""
+LATER = "from __future__ import annotations\n"
+"""The signatures of the package's helpers name types that are not there."""
 AS_CLASS = """
 class Solution:
     def {name}(self, *arguments):
@@ -62,6 +66,7 @@ def _shipped(record: Record, make: Make) -> Problem | None:
         return None
     name = methods[0]["name"]
     stub = _stub(f"class Solution:\n    def {name}{methods[0]['signature']}:\n        pass\n")
+    as_class = LATER + AS_CLASS.format(name=name)
     tested = _Tests(record=record, cases=tests[0]["test_cases"]["list"])
     if stub is None or not tested.plain:
         return None
@@ -70,8 +75,8 @@ def _shipped(record: Record, make: Make) -> Problem | None:
         kind="write",
         statement=_statement(_told(record), stub),
         entry_point=name,
-        visible=AS_CLASS.format(name=name) + tested.program(VISIBLE),
-        hidden=AS_CLASS.format(name=name) + tested.program(None),
+        visible=as_class + tested.program(VISIBLE),
+        hidden=as_class + tested.program(None),
         reference="",
     )
 
@@ -85,12 +90,13 @@ class _Tests:
 
     @property
     def plain(self) -> bool:
-        """Whether the cases are literals, and the whole is Python."""
-        try:
-            values = [ast.literal_eval(case) for case in self.cases]
-        except (ValueError, SyntaxError):
+        """Whether the whole is Python, and the cases are made of nothing but plain values."""
+        tree = parsed(self.program(None))
+        loop = tree.body[-1] if tree is not None else None
+        if not isinstance(loop, ast.For) or not self.cases:
             return False
-        return bool(values) and parsed(self.program(None)) is not None
+        names = {node.id for node in ast.walk(loop.iter) if isinstance(node, ast.Name)}
+        return names <= PLAIN
 
     def program(self, first: int | None) -> str:
         """A program that tests the first so many cases, or all."""
@@ -102,7 +108,7 @@ class _Tests:
         ]
         cases = "".join(f"    {case},\n" for case in self.cases[:first])
         return (
-            f"from __future__ import annotations\n\n{''.join(parts)}"
+            f"{''.join(parts)}"
             f"def {test['name']}({test['parametrize']}):\n{test['body']}\n\n"
             f"for _case in [\n{cases}]:\n    {test['name']}(*_case)\n"
         )
