@@ -7,9 +7,11 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from suture.evals.recordings import draw_key, prompt_hash
+from suture.evals.rows import Row
 from suture.models import Message, Reply, Sampling
 
 RIGHT = "def times_{n}(x):\n    return x * {n}\n"
@@ -67,3 +69,16 @@ class LuckyModel:
 def calls_in(log: Path) -> list[str]:
     """The calls by the key of their draw, in order."""
     return log.read_text().splitlines() if log.exists() else []
+
+
+def told_of(rows: Sequence[Row]) -> list[Row]:
+    """Rows without what no two runs share, in an order of their own."""
+    return sorted(map(_steady, rows), key=lambda row: (row.problem, row.arm, row.seed))
+
+
+def _steady(row: Row) -> Row:
+    steps = tuple(
+        replace(step, seconds=0.0, grade=replace(step.grade, wall_s=0.0) if step.grade else None)
+        for step in row.steps
+    )
+    return replace(row, run="", seconds=0.0, model_s=0.0, checks_s=0.0, steps=steps)

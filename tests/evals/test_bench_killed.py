@@ -12,9 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench_tasks import LuckyModel, calls_in, write_set
-from test_runner import told_of
 
+from evals.bench_tasks import LuckyModel, calls_in, told_of, write_set
 from suture.evals.bench_folder import BenchFolder
 from suture.evals.plans import Plan
 from suture.evals.rows import Row
@@ -28,7 +27,7 @@ CHILD = """
 import asyncio, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from test_bench_killed import measure
+from evals.test_bench_killed import measure
 asyncio.run(measure(Path(sys.argv[2]), sys.argv[3].split(","), pause_s=0.15))
 """
 
@@ -68,7 +67,7 @@ async def test_killed_ten_times_and_the_same_table(
         folder.mkdir()
     expected = await measure(whole, ids)
     chance = random.Random(7)
-    command = [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(torn), ",".join(ids)]
+    command = [sys.executable, "-c", CHILD, str(Path(__file__).parents[1]), str(torn), ",".join(ids)]
     lost: set[str] = set()
     for _ in range(KILLS):
         assert await killed_in_the_middle(command, torn, chance), (

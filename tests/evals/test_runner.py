@@ -4,45 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bench_tasks import LuckyModel, calls_in, write_set
 
+from evals.bench_tasks import LuckyModel, calls_in, told_of, write_set
 from suture.errors import PrerequisiteError, UsageError
 from suture.evals.bench_folder import BenchFolder
 from suture.evals.controls import sample_of
 from suture.evals.datasets import load_problems
 from suture.evals.plans import Plan, chosen_ids, extended
 from suture.evals.regrading import regrade
-from suture.evals.rows import Row
 from suture.evals.runner import Advance, run_benchmark
-from suture.models import Model, ScriptedModel
+from suture.models import Message, Model, Reply, Sampling, ScriptedModel
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import Settings
 
 Ids = dict[str, tuple[str, ...]]
-TIMES = ("run", "seconds", "model_s", "checks_s")
-
-
-def told_of(rows: list[Row]) -> list[Row]:
-    """Rows without what no two runs share, in an order of their own."""
-    nothing = dict.fromkeys(TIMES[1:], 0.0)
-    alike = [
-        replace(
-            row,
-            run="",
-            **nothing,
-            steps=tuple(
-                replace(s, seconds=0.0, grade=replace(s.grade, wall_s=0.0) if s.grade else None)
-                for s in row.steps
-            ),
-        )
-        for row in rows
-    ]
-    return sorted(alike, key=lambda row: (row.problem, row.arm, row.seed))
 
 
 @pytest.fixture
@@ -130,7 +110,7 @@ async def test_a_model_that_fails_is_no_result(tmp_path: Path, ids: Ids) -> None
     plan = plan_of({"mbpp": ids["mbpp"][:2]}, "greedy")
 
     class Broken(LuckyModel):
-        async def complete(self, *_: object) -> None:  # type: ignore[override]  # it never answers
+        async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
             raise ZeroDivisionError("a bug of the machinery")
 
     await run_benchmark(plan, folder, Settings(), opener=opening(Broken(tmp_path / "log")))
