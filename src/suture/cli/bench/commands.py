@@ -6,8 +6,8 @@ import typer
 
 from suture.cli.bench.baseline import baseline_command
 from suture.cli.bench.compare import compare_command
-from suture.cli.bench.regrade import regrade_command
 from suture.cli.bench.gate import gate_command
+from suture.cli.bench.regrade import regrade_command
 from suture.cli.bench.report import report_command
 from suture.cli.bench.run import run_command
 

@@ -16,7 +16,7 @@ __all__ = ["report_command"]
 
 @reports_faults
 def report_command(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Benchmarks: their names, or folders.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Benchmarks: their names, or folders.")],
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Where to write it; `report` in the first one's folder."),

@@ -1,0 +1,40 @@
+"""`suture bench baseline`: fix the list of tasks that a gate tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suture.cli.faults import reports_faults
+from suture.cli.options import Debug, load
+from suture.cli.terminal import answer, printable
+
+__all__ = ["baseline_command"]
+
+
+@reports_faults
+def baseline_command(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A benchmark: its name, or its folder.")],
+    path: Annotated[Path, typer.Argument(metavar="BASELINE.json", help="The file to write.")],
+    arm: Annotated[
+        str, typer.Option("--arm", metavar="RECIPE", help="Whose results, where there are several.")
+    ] = "",
+    tasks: Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, help="At most so many.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Write down which tasks `suture bench gate` tests, in which order, and what was solved of them.
+
+    The order follows the hash of the tasks' ids, so that nobody chooses it.
+    """
+    from suture.cli.bench.planning import bench_folder
+    from suture.evals.gate import record_baseline, write_baseline
+    from suture.evals.reports import read_rows
+
+    folder = bench_folder(load(Path()).settings, run)
+    rows = read_rows([folder.path])
+    made = record_baseline(rows, arm, tasks, folder.plan().made if folder.exists else None)
+    write_baseline(made, path)
+    solved = sum(task.solved for task in made.tasks)
+    answer(printable(f"{path}: {made.arm} solved {solved} of {len(made.tasks)} tasks ({made.rate:.1%})"))

@@ -1,0 +1,164 @@
+"""`suture bench gate`: does an arm still solve a fixed list of tasks often enough?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suture.cli.faults import reports_faults
+from suture.cli.options import Debug, Json, Set, load
+from suture.cli.terminal import answer, answer_json, printable
+from suture.errors import UsageError
+
+if TYPE_CHECKING:
+    from suture.evals.bench_folder import BenchFolder
+    from suture.evals.gate import Baseline, GateResult
+    from suture.evals.sequential import Design
+    from suture.settings import Settings
+
+__all__ = ["gate_command"]
+
+EXIT_CODES = {"passed": 0, "failed": 1, "undecided": 4}
+"""4: a budget, of tasks here, is spent."""
+
+
+@reports_faults
+def gate_command(
+    baseline: Annotated[
+        Path, typer.Argument(metavar="BASELINE.json", help="Made by `suture bench baseline`.")
+    ],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A benchmark: its name, or its folder.")],
+    least: Annotated[
+        float | None,
+        typer.Option("--min", metavar="RATE", help="The rate that is good enough; else the baseline's own."),
+    ] = None,
+    margin: Annotated[
+        float, typer.Option("--margin", metavar="RATE", help="How far below it a rate is too poor.")
+    ] = 0.15,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="One minus the chance of either error.")
+    ] = 0.95,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="PROVIDER:MODEL", help="Another model than the baseline's."),
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Run missing tasks, a few at a time, until it is decided.")
+    ] = False,
+    recording: Annotated[
+        list[Path] | None,
+        typer.Option("--recording", metavar="FILE", help="Recorded replies to draw from; may be repeated."),
+    ] = None,
+    replayed: Annotated[
+        bool, typer.Option("--replayed", help="Ask no model: a reply that is not recorded is an error.")
+    ] = False,
+    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Tasks at once.")] = 4,
+    assignments: Set = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Test a success rate on a fixed list of tasks, and stop as soon as it is decided.
+
+    Exit code 0: passed, the rate is above --min less --margin. 1: failed, the rate is below --min. 4:
+    undecided, the tasks do not suffice. A wrong pass or fail has a chance of at most one minus --confidence.
+    """
+    from suture.cli.bench.planning import bench_folder
+    from suture.evals.gate import gate_rows, read_baseline
+    from suture.evals.reports import read_rows
+    from suture.evals.sequential import design_test
+
+    settings = load(Path(), assignments).settings
+    folder = bench_folder(settings, run)
+    fixed = read_baseline(baseline)
+    judged = model or fixed.model
+    if least is None and judged != fixed.model:
+        raise UsageError(
+            f"the recorded rate is that of {fixed.model!r}, not of {judged!r}", remedy="give --min"
+        )
+    design = design_test(fixed.rate if least is None else least, margin, confidence, len(fixed.tasks))
+    if measure:
+        found = measured(
+            fixed, design, folder, settings, judged, parallel, recording or [], replayed=replayed
+        )
+    else:
+        found = gate_rows(fixed, read_rows([folder.path]), design, judged)
+    tell(fixed, design, found, judged, as_json=as_json)
+    if code := EXIT_CODES[found.decision.standing]:
+        raise typer.Exit(code)
+
+
+def measured(
+    fixed: Baseline,
+    design: Design,
+    folder: BenchFolder,
+    settings: Settings,
+    model: str,
+    parallel: int,
+    recordings: list[Path],
+    *,
+    replayed: bool,
+) -> GateResult:
+    """The result, once what it takes was run."""
+    from suture.api import run_sync
+    from suture.cli.bench.progress import Bar
+    from suture.evals.circumstances import circumstances
+    from suture.evals.gate_live import measure_until_decided
+
+    with Bar() as bar:
+        return run_sync(
+            measure_until_decided(
+                fixed,
+                design,
+                folder,
+                settings,
+                model=model,
+                parallel=parallel,
+                recordings=recordings,
+                replayed=replayed,
+                made=circumstances(sys.argv[1:]),
+                told=bar,
+            )
+        )
+
+
+def tell(fixed: Baseline, design: Design, found: GateResult, model: str, *, as_json: bool) -> None:
+    """Print how it stands, first in a sentence, then with what error rates."""
+    from suture.evals.sequential import chances_at
+    from suture.records import to_plain
+
+    good, poor = chances_at(design, design.least), chances_at(design, design.poor)
+    if as_json:
+        chances = {"at_least": to_plain(good), "at_poor": to_plain(poor)}
+        answer_json({**to_plain(found), "least": design.least, "poor": design.poor, "chances": chances})
+        return
+    answer(printable(sentence(fixed, design, found, model)))
+    for rate, chance in ((design.least, good), (design.poor, poor)):
+        answer(
+            f"  at a true rate of {rate:.1%} it passes {chance.passed:.1%}, fails {chance.failed:.1%} and is "
+            f"undecided {chance.undecided:.1%} of the time, after {chance.tasks:.0f} tasks on average"
+        )
+    told = {
+        "left out, the machinery failed": found.skipped,
+        "solved when recorded, not now": found.lost,
+        "solved now, not when recorded": found.won,
+        "not run": found.next,
+    }
+    for what, names in told.items():
+        if names:
+            answer(printable(f"  {what}: {', '.join(names)}"))
+
+
+def sentence(fixed: Baseline, design: Design, found: GateResult, model: str) -> str:
+    """How it stands, and what that says."""
+    made, sure = found.decision, f"with {1 - design.error:.0%} confidence"
+    says = {
+        "passed": f"the rate is above {design.poor:.1%} {sure}",
+        "failed": f"the rate is below {design.least:.1%} {sure}",
+        "undecided": f"too few to tell a rate of {design.least:.1%} from one of {design.poor:.1%} {sure}",
+    }
+    counts = f"{made.solved} of {made.tasks} tasks solved, {design.tasks} at most"
+    what = f"{fixed.arm} with {model} on {fixed.dataset}, regime {fixed.regime}"
+    return f"{made.standing}: {what}: {counts}; {says[made.standing]}"

@@ -1,0 +1,74 @@
+"""A quality gate that measures as it goes: a few tasks at a time, until the test is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from suture.evals.bench_folder import BenchFolder
+from suture.evals.gate import Baseline, GateResult, gate_rows
+from suture.evals.plans import Plan, extended
+from suture.evals.runner import Listener, Opener, run_benchmark
+from suture.evals.sequential import Design
+from suture.models import open_model
+from suture.settings import Settings
+
+__all__ = ["BATCH", "measure_until_decided"]
+
+BATCH = 8
+
+
+async def measure_until_decided(
+    baseline: Baseline,
+    design: Design,
+    folder: BenchFolder,
+    settings: Settings,
+    *,
+    model: str,
+    parallel: int = 4,
+    recordings: Sequence[Path] = (),
+    replayed: bool = False,
+    made: Mapping[str, str] | None = None,
+    opener: Opener = open_model,
+    told: Listener = lambda advance: None,
+) -> GateResult:
+    """Run the tasks that the test asks for, and no more than eight too many.
+
+    Args:
+        baseline: The tasks.
+        design: The test.
+        folder: Where rows are kept; those that are there count.
+        settings: The knobs.
+        model: Who answers.
+        parallel: Tasks at once.
+        recordings: Files of replies to draw from.
+        replayed: Whether a reply that none of them holds is an error, in place of asking the model.
+        made: The circumstances, for a folder that is new.
+        opener: Makes a model of its name.
+        told: Called after each step.
+
+    Raises:
+        SutureError: As `suture.evals.runner.run_benchmark` does.
+    """
+    while True:
+        found = gate_rows(baseline, folder.rows(), design, model)
+        if not found.next:
+            return found
+        batch = Plan(
+            ids={baseline.dataset: found.next[:BATCH]},
+            arms=(baseline.arm,),
+            models=(model,),
+            cap=baseline.cap,
+            regime=baseline.regime,
+            made=dict(made or {}),
+        )
+        await run_benchmark(
+            extended(folder.plan(), batch) if folder.exists else batch,
+            folder,
+            settings,
+            parallel=parallel,
+            recordings=recordings,
+            replayed=replayed,
+            opener=opener,
+            told=told,
+        )
