@@ -13,11 +13,14 @@ from suture.roles.debugger import MOST_STEPS, AskDiagnosis, DebugBrief, Investig
 from suture.roles.diagnosis import DiagnosisReply, diagnosis_draft
 from suture.roles.file_tools import FileDesk, merged_work
 from suture.roles.fitting import Count, Draft, Fitted, Part, fit
+from suture.roles.optimiser import OptimiseBrief, OptimiseGoal, optimise_draft, optimised_files
 from suture.roles.planner import MOST_SUBTASKS, PlanBrief, PlanReply, plan_draft
 from suture.roles.prompt_book import PROMPTS_FOLDER, PromptBook, packaged_names, packaged_prompt, read_prompt
 from suture.roles.prompt_files import Prompt, parse_prompt
 from suture.roles.prompt_text import prompt_as_plain, prompt_as_yaml
+from suture.roles.property_tester import PropertyBrief, properties_from_reply, property_draft
 from suture.roles.react import AskDraft, OnStep, Step, Tool, Trail
+from suture.roles.reviewer import ReviewBrief, ReviewReply, review_draft
 from suture.roles.showing import Attempt, Hint, Suspect, describe_fact
 from suture.roles.spec_tester import SpecTestBrief, spec_test_draft
 from suture.roles.subtask_coder import SubtaskBrief, work_on
@@ -48,12 +51,17 @@ __all__ = [
     "LessonsBrief",
     "LessonsReply",
     "OnStep",
+    "OptimiseBrief",
+    "OptimiseGoal",
     "Part",
     "PlanBrief",
     "PlanReply",
     "Prompt",
     "PromptBook",
+    "PropertyBrief",
     "RepairBrief",
+    "ReviewBrief",
+    "ReviewReply",
     "SpecTestBrief",
     "Step",
     "SubtaskBrief",
@@ -74,13 +82,18 @@ __all__ = [
     "investigate",
     "lessons_draft",
     "merged_work",
+    "optimise_draft",
+    "optimised_files",
     "packaged_names",
     "packaged_prompt",
     "parse_prompt",
     "plan_draft",
     "prompt_as_plain",
     "prompt_as_yaml",
+    "properties_from_reply",
+    "property_draft",
     "read_prompt",
+    "review_draft",
     "spec_test_draft",
     "work_on",
 ]
