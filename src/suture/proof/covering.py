@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 
 from suture.checks import Suite
 from suture.checks.programs import PRIVATE, program_limits, without_private
-from suture.languages import program_environment, resolve_command
+from suture.languages import Interpreter, program_environment, resolve_command
 from suture.proof.certificate import Coverage
 from suture.proof.statements import touched_statements
 from suture.sandbox import BOX, RunRequest, interpreter_mounts
 from suture.workspace import text_of
 
-__all__ = ["measure_coverage", "touched"]
+__all__ = ["measure_coverage", "touched", "watch_lines"]
 
 NOTES = f"{PRIVATE}/lines"
 NO_COMMAND = "checks of functions run apart from the code, where no line can be watched"
@@ -48,15 +48,48 @@ async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> Coverage
         return Coverage(unmeasured=NO_STATEMENT)
     if suite.command is None:
         return Coverage(unmeasured=NO_COMMAND, changed=changed)
+    interpreter = suite.command.interpreter
+    argv = resolve_command(suite.task.test_command, interpreter)
+    ran = await watch_lines(argv, without_private(after), statements, suite, interpreter)
+    if ran is None:
+        return Coverage(unmeasured=NOT_LOADED, changed=changed)
+    covered = {
+        path: tuple(spot.start for spot in spots if any((path, line) in ran for line in spot))
+        for path, spots in statements.items()
+    }
+    return Coverage(changed=changed, covered=covered)
+
+
+async def watch_lines(
+    argv: Sequence[str],
+    files: Mapping[str, bytes],
+    statements: Mapping[str, Sequence[range]],
+    suite: Suite,
+    interpreter: Interpreter,
+) -> set[tuple[str, int]] | None:
+    """Run a command that starts Python behind the wall, and note which lines of some statements run.
+
+    Args:
+        argv: The command.
+        files: The project.
+        statements: Path -> the statements, each as its lines.
+        suite: Whose wall and limits hold.
+        interpreter: What the command runs on.
+
+    Returns:
+        Path and line of each line that ran; `None` where the command loaded nothing that could watch.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
     lines = {f"{BOX}/{path}": sorted(set().union(*spots)) for path, spots in statements.items()}
     tracer = resources.files("suture.proof").joinpath("tracer.py").read_bytes()
-    interpreter = suite.command.interpreter
     environment = program_environment(interpreter, BOX)
     paths = (f"{BOX}/{PRIVATE}", environment.get("PYTHONPATH"))
     result = await suite.sandbox.run(
         RunRequest(
-            argv=resolve_command(suite.task.test_command, interpreter),
-            files={**without_private(after), f"{PRIVATE}/sitecustomize.py": tracer},
+            argv=tuple(argv),
+            files={**files, f"{PRIVATE}/sitecustomize.py": tracer},
             env={
                 **environment,
                 "PYTHONPATH": ":".join(path for path in paths if path),
@@ -70,14 +103,7 @@ async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> Coverage
             collect=(NOTES,),
         )
     )
-    if NOTES not in result.files:
-        return Coverage(unmeasured=NOT_LOADED, changed=changed)
-    ran = _noted(result.files[NOTES])
-    covered = {
-        path: tuple(spot.start for spot in spots if any((f"{BOX}/{path}", line) in ran for line in spot))
-        for path, spots in statements.items()
-    }
-    return Coverage(changed=changed, covered=covered)
+    return _noted(result.files[NOTES]) if NOTES in result.files else None
 
 
 def _noted(content: bytes) -> set[tuple[str, int]]:
@@ -85,7 +111,7 @@ def _noted(content: bytes) -> set[tuple[str, int]]:
     for line in content.splitlines():
         try:
             path, number = json.loads(line)
-            found.add((str(path), int(number)))
+            found.add((str(path).removeprefix(f"{BOX}/"), int(number)))
         except (ValueError, TypeError):
             continue  # the first line, or what the code under test wrote
     return found

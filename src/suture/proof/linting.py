@@ -18,7 +18,7 @@ from suture.sandbox import BOX, Mount, RunRequest, Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import text_of
 
-__all__ = ["find_ruff", "lint_changes"]
+__all__ = ["NOT_FOUND", "find_ruff", "lint_changes", "ruff_findings"]
 
 INSIDE = "/tmp/ruff"
 MOST_FINDINGS = 50
@@ -61,8 +61,8 @@ async def lint_changes(
     ruff = find_ruff(interpreter)
     if ruff is None:
         return Lint(absent=NOT_FOUND)
-    now = await _findings(ruff, after, changed, sandbox, settings)
-    then = await _findings(ruff, before, [path for path in changed if path in before], sandbox, settings)
+    now = await ruff_findings(ruff, after, changed, sandbox, settings)
+    then = await ruff_findings(ruff, before, [path for path in changed if path in before], sandbox, settings)
     if now is None or then is None:
         return Lint(tool="ruff", absent="ruff did not end well on this project")
     known = Counter((path, text) for path, _, text in then)
@@ -76,14 +76,28 @@ async def lint_changes(
     return Lint(tool="ruff", findings=tuple(fresh[:MOST_FINDINGS]))
 
 
-async def _findings(
+async def ruff_findings(
     ruff: Path,
     files: Mapping[str, bytes],
     paths: list[str],
     sandbox: Sandbox,
     settings: SandboxSettings,
 ) -> list[tuple[str, int, str]] | None:
-    """Path, line and text of each finding; `None` where the linter did not end well."""
+    """What the linter says of some files of a project, behind the wall.
+
+    Args:
+        ruff: The linter.
+        files: The project.
+        paths: The files to lint.
+        sandbox: The wall.
+        settings: Its limits.
+
+    Returns:
+        Path, line and text of each finding; `None` where the linter did not end well.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
     if not paths:
         return []
     options = ("check", "--quiet", "--no-cache", "--exit-zero", "--output-format=json", "--")

@@ -1,0 +1,75 @@
+"""What can be counted in the source alone: lines, and docstrings."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterator
+
+from suture.checks.parsing import parsed
+from suture.proof.quality.evaluator import Measured, Subject
+
+__all__ = ["NO_PYTHON", "Docstrings", "Lines"]
+
+NO_PYTHON = "no file of it is Python"
+IGNORED = (
+    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
+    *(tokenize.ENCODING, tokenize.ENDMARKER),
+)
+
+
+class Lines:
+    """Lines of code, of comments, and all of them."""
+
+    name = "lines"
+
+    async def evaluate(self, subject: Subject) -> Measured:
+        """Count the files that can be parsed."""
+        code = comments = total = 0
+        texts = [text for text in subject.files.values() if parsed(text) is not None]
+        for text in texts:
+            kinds = list(_kinds(text))
+            code += len({line for line, kind in kinds if kind not in IGNORED})
+            comments += len({line for line, kind in kinds if kind == tokenize.COMMENT})
+            total += len(text.splitlines())
+        values = {"lines_total": total, "lines_of_code": code, "lines_with_comments": comments}
+        return Measured(values=values) if texts else Measured(absent=NO_PYTHON)
+
+
+def _kinds(text: str) -> Iterator[tuple[int, int]]:
+    """Line and kind of each token, once for each line that it spans."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        for line in range(token.start[0], token.end[0] + 1):
+            yield line, token.type
+
+
+class Docstrings:
+    """The share of public functions, methods and classes that have a docstring."""
+
+    name = "docstrings"
+
+    async def evaluate(self, subject: Subject) -> Measured:
+        """Look at every definition whose name has no leading underscore; nested functions do not count."""
+        trees = {path: tree for path, text in subject.files.items() if (tree := parsed(text)) is not None}
+        if not trees:
+            return Measured(absent=NO_PYTHON)
+        public = [(path, node) for path, tree in trees.items() for node in _definitions(tree)]
+        bare = [(path, node) for path, node in public if not ast.get_docstring(node)]
+        if not public:
+            return Measured(absent="it defines nothing public")
+        return Measured(
+            values={"docstring_coverage": 1 - len(bare) / len(public)},
+            findings=tuple(f"{path}:{node.lineno}: {node.name} has no docstring" for path, node in bare),
+        )
+
+
+def _definitions(
+    scope: ast.Module | ast.ClassDef,
+) -> Iterator[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in scope.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if not node.name.startswith("_"):
+                yield node
+            if isinstance(node, ast.ClassDef):
+                yield from _definitions(node)
