@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -21,14 +20,15 @@ TOOLS = ("trace_call", "run_snippet")
 DIAGNOSIS = (
     '{"root_cause": "x is returned", "category": "wrong_logic", "strategy": "minimal", "confidence": 0.7}'
 )
-TRACE = "TOOL: trace_call\nINPUT: f(1)"
+TRACE = "TOOL: trace_call\nINPUT: f(5)"
+LOOK = "f(1)"
 FENCE = "```"
 
 
 @pytest.mark.parametrize(
     ("text", "action"),
     [
-        (TRACE, Action(tool="trace_call", input="f(1)")),
+        (TRACE, Action(tool="trace_call", input="f(5)")),
         ("Sure.\n\n**Tool:** `trace_call`\n**Input:** `f(1)`\n", Action(tool="trace_call", input="f(1)")),
         ("Action: TRACE_CALL\nAction Input: f(1)\nObservation: 2", Action(tool="trace_call", input="f(1)")),
         ('TOOL: trace_call("f(1)")', Action(tool="trace_call", input="f(1)")),
@@ -37,8 +37,8 @@ FENCE = "```"
             "TOOL: run_snippet\nINPUT: for n in (1, 2):\n    print(n)\nRESULT: 1 2",
             Action(tool="run_snippet", input="for n in (1, 2):\n    print(n)"),
         ),
-        (f"{TRACE}\nThat should show it.", Action(tool="trace_call", input="f(1)")),
-        (f"{TRACE}\nTOOL: done", Action(tool="trace_call", input="f(1)")),
+        (f"{TRACE}\nThat should show it.", Action(tool="trace_call", input="f(5)")),
+        (f"{TRACE}\nTOOL: done", Action(tool="trace_call", input="f(5)")),
         ("TOOL: done", Action(tool="done")),
         ("TOOL: trace_call", Action(tool="trace_call")),
         (
@@ -88,8 +88,8 @@ class Bench:
         self.prompts.append(messages[-1].content)
         return (await ask_typed(self.model.complete, messages, DiagnosisReply, Sampling())).value
 
-    async def investigate(self, most_steps: int = 5) -> Investigation:
-        fact = Counterexample(check_id="c", call="f(1)", expected="2", got="1")
+    async def investigate(self, most_steps: int = 5, call: str = LOOK) -> Investigation:
+        fact = Counterexample(check_id="c", call=call, expected="2", got="1")
         brief = DebugBrief(statement="Add one.", files={"m.py": "def f(x):\n    return x\n"}, facts=[fact])
         return await investigate(
             brief,
@@ -109,30 +109,38 @@ async def test_it_looks_and_then_says_what_is_wrong() -> None:
         root_cause="x is returned", category="wrong_logic", strategy="minimal", confidence=0.7
     )
     assert found.trail.ended == "done"
-    assert bench.used == ["f(1)", "f(2)"]
+    assert bench.used == [LOOK, "f(5)", "f(2)"]
     assert list(found.trail.steps) == bench.steps
-    assert [(step.number, step.tool) for step in bench.steps] == [(1, "trace_call"), (2, "run_snippet")]
+    told = [(step.number, step.tool, step.chosen) for step in bench.steps]
+    assert told == [(1, "trace_call", False), (2, "trace_call", True), (3, "run_snippet", True)]
 
 
 async def test_each_step_sees_what_the_ones_before_showed() -> None:
     bench = Bench(TRACE, "TOOL: done", DIAGNOSIS)
     await bench.investigate()
     first, second, conclusion = bench.prompts
-    assert "INPUT: f(1)" in first and "What you did" not in first  # noqa: PT018 - one thing
-    assert "TOOL: trace_call\nINPUT: f(1)\nRESULT:\nline 2: x -> returns 1" in second
-    assert "RESULT:\nline 2: x -> returns 1" in conclusion
+    looked = "TOOL: trace_call\nINPUT: f(1)\nRESULT:\nline 2: x -> returns 1"
+    assert [looked in prompt for prompt in bench.prompts] == [True, True, True]
+    assert [looked.replace("f(1)", "f(5)") in prompt for prompt in bench.prompts] == [False, True, True]
+    assert "TOOL: done" in first
     assert '"root_cause"' in conclusion
     assert "run_snippet shows it" in second
 
 
 async def test_the_same_action_again_ends_it() -> None:
-    bench = Bench(TRACE, "Tool: trace_call\nInput: f( 1 )", DIAGNOSIS)
+    bench = Bench(TRACE, "Tool: trace_call\nInput: f( 5 )", DIAGNOSIS)
     found = await bench.investigate()
-    assert (found.trail.ended, bench.used) == ("repeated", ["f(1)"])
+    assert (found.trail.ended, bench.used) == ("repeated", [LOOK, "f(5)"])
+
+
+async def test_what_was_looked_at_before_is_not_looked_at_again() -> None:
+    bench = Bench(f"TOOL: trace_call\nINPUT: {LOOK}", DIAGNOSIS)
+    assert (await bench.investigate()).trail.ended == "repeated"
+    assert bench.used == [LOOK]
 
 
 async def test_it_has_so_many_steps_and_no_more() -> None:
-    looks = [f"TOOL: trace_call\nINPUT: f({number})" for number in range(9)]
+    looks = [f"TOOL: trace_call\nINPUT: f({number})" for number in range(2, 9)]
     bench = Bench(*looks[:3], DIAGNOSIS)
     found = await bench.investigate(most_steps=3)
     assert (found.trail.ended, len(bench.model.calls)) == ("steps", 4)
@@ -151,7 +159,7 @@ async def test_a_model_that_never_acts_gives_no_diagnosis() -> None:
     with pytest.raises(MalformedReply, match="never took a step"):
         await bench.investigate()
     assert len(bench.model.calls) == 2
-    assert [step.tool for step in bench.steps] == ["", ""]
+    assert [step.tool for step in bench.steps] == ["trace_call", "", ""]
 
 
 async def test_a_diagnosis_that_cannot_be_read_is_not_made_up() -> None:
@@ -173,18 +181,8 @@ async def test_what_a_tool_says_is_bounded(answer: str, shown: str) -> None:
     assert len(bench.steps[0].observation) < MOST_SHOWN + 100
 
 
-def test_first_look_is_at_the_failing_call() -> None:
-    def example(tools: Sequence[str], call: str) -> str:
-        from suture.roles.debugger import step_draft
-
-        async def run(_: Action) -> str:
-            return ""
-
-        brief = DebugBrief(statement="", files={"m.py": "x"}, facts=[Counterexample(check_id="c", call=call)])
-        known = [Tool(name=name, usage="", run=run) for name in tools]
-        draft = step_draft(brief, packaged_prompt("debugger"), known, ())
-        return draft.texts["example"]
-
-    assert "INPUT: f(3)" in example(TOOLS, "f(3)")
-    for tools, call in ((TOOLS, ""), (TOOLS, "f(\n3)"), (("run_snippet",), "f(3)")):
-        assert "TOOL: name" in example(tools, call)
+@pytest.mark.parametrize("call", ["", "the third row"])
+async def test_what_is_no_call_is_not_traced(call: str) -> None:
+    bench = Bench("TOOL: done", DIAGNOSIS)
+    found = await bench.investigate(call=call)
+    assert (found.trail.steps, bench.used) == ((), [])

@@ -48,8 +48,8 @@ class CritiqueReply(BaseModel):
     approved: bool = Field(description="true only where the code does all that the task demands")
 
     def record(self) -> Critique:
-        """The record of it."""
-        return Critique(issues=tuple(self.issues), score=self.score, approved=self.approved)
+        """The record of it; what is said twice is kept once."""
+        return Critique(issues=tuple(dict.fromkeys(self.issues)), score=self.score, approved=self.approved)
 
 
 def critique_draft(brief: CritiqueBrief, prompt: Prompt) -> Draft:

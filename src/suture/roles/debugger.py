@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from suture.errors import MalformedReply
 from suture.models.structured import describe_schema
 from suture.records import Counterexample, Diagnosis
+from suture.roles.actions import Action
 from suture.roles.diagnosis import DiagnosisReply
 from suture.roles.fitting import Draft, Part
 from suture.roles.prompt_files import Prompt
@@ -18,6 +19,7 @@ __all__ = ["MOST_STEPS", "AskDiagnosis", "DebugBrief", "Investigation", "investi
 
 MOST_STEPS = 5
 """Two or three looks tell nearly all that a small model can make use of."""
+TRACE = "trace_call"
 AskDiagnosis = Callable[[Draft], Awaitable[DiagnosisReply]]
 """Fits a prompt, and asks the role's model for the answer's type."""
 
@@ -61,6 +63,9 @@ async def investigate(
 ) -> Investigation:
     """Look for the cause of a failure with tools, a bounded number of times, and say what it is.
 
+    The first failing call is traced before the model is asked: that costs no reply, and a small model would
+    not come to it.
+
     Args:
         brief: The failure.
         prompt: The prompt file `debugger`.
@@ -82,6 +87,7 @@ async def investigate(
         ask,
         most_steps=most_steps,
         on_step=on_step,
+        first=_first_look(brief, tools),
     )
     if trail.ended == "malformed" and not trail.acted:
         raise MalformedReply(
@@ -93,11 +99,13 @@ async def investigate(
 
 def step_draft(brief: DebugBrief, prompt: Prompt, tools: Sequence[Tool], steps: Sequence[Step]) -> Draft:
     """The question for the next step, before it is cut to the room there is."""
-    call = next((fact.call for fact in brief.facts if fact.call and "\n" not in fact.call), "")
-    traced = "trace_call" in {tool.name for tool in tools} and bool(call)
-    example = prompt.render("first_look", call=call) if traced and not steps else prompt.render("any_look")
-    texts = {"task": _task(brief), "tools": tools_text(tools), "example": example}
+    texts = {"task": _task(brief), "tools": tools_text(tools)}
     return Draft(prompt=prompt, template="step", texts=texts, parts=_parts(brief, steps))
+
+
+def _first_look(brief: DebugBrief, tools: Sequence[Tool]) -> tuple[Action, ...]:
+    call = next((fact.call for fact in brief.facts if fact.call and "(" in fact.call), "")
+    return (Action(tool=TRACE, input=call),) if call and TRACE in {tool.name for tool in tools} else ()
 
 
 def _conclusion_draft(brief: DebugBrief, prompt: Prompt, steps: Sequence[Step]) -> Draft:

@@ -49,8 +49,9 @@ class Step:
         number: From 1.
         tool: The tool, or `done`; empty where the reply was no action.
         input: What was given to it; of a reply that was no action, its beginning.
-        code: The block of code that was given to it; empty where there was none.
         observation: What came of it, or why it was no action.
+        code: The block of code that was given to it; empty where there was none.
+        chosen: Whether the model asked for it; else it was done before the model was asked.
     """
 
     number: int
@@ -58,6 +59,7 @@ class Step:
     input: str
     observation: str
     code: str = ""
+    chosen: bool = True
 
 
 OnStep = Callable[[Step], None]
@@ -79,8 +81,8 @@ class Trail:
 
     @property
     def acted(self) -> bool:
-        """Whether a tool was used at all."""
-        return any(step.tool not in ("", DONE) for step in self.steps)
+        """Whether the model used a tool at all."""
+        return any(step.tool and step.chosen for step in self.steps)
 
 
 async def act(
@@ -91,6 +93,7 @@ async def act(
     most_steps: int,
     on_step: OnStep | None = None,
     otherwise: Callable[[str], Action | None] = lambda _: None,
+    first: Sequence[Action] = (),
 ) -> Trail:
     """Let a model use tools until it is done, repeats itself, or has had its steps.
 
@@ -101,6 +104,7 @@ async def act(
         most_steps: The most replies.
         on_step: Told of each step.
         otherwise: What a reply means that names no tool; `None` where it means nothing.
+        first: What is done before the model is asked; no steps of its own.
 
     Raises:
         BudgetExceeded: `ask` had no budget for another call.
@@ -109,41 +113,50 @@ async def act(
     """
     known = {tool.name: tool for tool in tools}
     steps: list[Step] = []
-    seen: set[tuple[str, str]] = set()
-    refused = 0
+    seen: set[str] = set()
 
-    def ended(why: Ended) -> Trail:
-        return Trail(steps=tuple(steps), ended=why)
-
-    for number in range(1, most_steps + 1):
-        text = ""
-        try:
-            reply = await ask(draft_of(steps))
-            text = reply.text
-            action = _meant(text, known, otherwise)
-        except MalformedReply as fault:
-            refused += 1
-            step = Step(number=number, tool="", input=text[:200], observation=fault.message)
-        else:
-            refused = 0
-            key = (action.tool, "".join((action.input + action.code).split()))
-            if action.tool == DONE or key in seen:
-                return ended("done" if action.tool == DONE else "repeated")
-            seen.add(key)
-            told = (await known[action.tool].run(action)).strip() or "(nothing)"
-            step = Step(
-                number=number,
-                tool=action.tool,
-                input=action.input,
-                code=action.code,
-                observation=_bounded(told),
-            )
+    def note(step: Step) -> None:
         steps.append(step)
         if on_step is not None:
             on_step(step)
-        if refused == MOST_REFUSED:
-            return ended("malformed")
-    return ended("steps")
+
+    for action in first:
+        note(await _done(action, known, len(steps) + 1, chosen=False))
+        seen.add(_key(action))
+    refused = 0
+    for _ in range(most_steps):
+        text = ""
+        try:
+            text = (await ask(draft_of(steps))).text
+            action = _meant(text, known, otherwise)
+        except MalformedReply as fault:
+            note(Step(number=len(steps) + 1, tool="", input=text[:200], observation=fault.message))
+            refused += 1
+            if refused == MOST_REFUSED:
+                return Trail(steps=tuple(steps), ended="malformed")
+            continue
+        refused = 0
+        if action.tool == DONE or _key(action) in seen:
+            return Trail(steps=tuple(steps), ended="done" if action.tool == DONE else "repeated")
+        seen.add(_key(action))
+        note(await _done(action, known, len(steps) + 1, chosen=True))
+    return Trail(steps=tuple(steps), ended="steps")
+
+
+async def _done(action: Action, tools: Mapping[str, Tool], number: int, *, chosen: bool) -> Step:
+    told = (await tools[action.tool].run(action)).strip() or "(nothing)"
+    return Step(
+        number=number,
+        tool=action.tool,
+        input=action.input,
+        observation=_bounded(told),
+        code=action.code,
+        chosen=chosen,
+    )
+
+
+def _key(action: Action) -> str:
+    return "".join(f"{action.tool}:{action.input}{action.code}".split())
 
 
 def _meant(text: str, tools: Mapping[str, Tool], otherwise: Callable[[str], Action | None]) -> Action:
