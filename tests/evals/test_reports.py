@@ -175,6 +175,14 @@ def test_names_from_rows_never_act_as_markup() -> None:
     assert json.loads(report_json(report))["sections"][0]["arms"][0]["arm"] == evil
 
 
+def test_circumstances_are_told() -> None:
+    report = report_of([row()], {"one": {"cpu": "<EPYC>", "cores": "2"}, "two": {}})
+    text = report_markdown(report)
+    assert "Benchmark one: cpu \\<EPYC\\>; cores 2." in text
+    assert "Benchmark two: circumstances not known." in text
+    assert "Benchmark one: cpu &lt;EPYC&gt;; cores 2." in report_page(report)
+
+
 def test_the_json_holds_what_the_tables_are_made_of() -> None:
     plain = json.loads(report_json(report_of(benchmark_rows(12))))
     arm = plain["sections"][0]["arms"][0]

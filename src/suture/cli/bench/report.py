@@ -30,11 +30,18 @@ def report_command(
     regime, model or cap stays apart.
     """
     from suture.cli.bench.planning import bench_folder
-    from suture.evals.reports import read_rows, report_json, report_markdown, report_of, write_report
+    from suture.evals.reports import (
+        made_of,
+        read_rows,
+        report_json,
+        report_markdown,
+        report_of,
+        write_report,
+    )
 
     settings = load(Path()).settings
     folders = [bench_folder(settings, name).path for name in runs]
-    found = report_of(read_rows(folders))
+    found = report_of(read_rows(folders), made_of(folders))
     for path in write_report(found, out or folders[0] / "report"):
         note(f"written: {path}")
     answer(report_json(found) if as_json else report_markdown(found))

@@ -25,6 +25,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"\nRegime {_escaped(regime)}: {_escaped(meaning)}."
     for section in report.sections:
         yield from _section(section)
+    for name, made in report.made.items():
+        told = "; ".join(f"{what} {value}" for what, value in made.items())
+        yield f"\nBenchmark {_escaped(name)}: {_escaped(told or 'circumstances not known')}."
 
 
 def _section(section: Section) -> Iterator[str]:

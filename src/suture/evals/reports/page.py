@@ -37,6 +37,9 @@ def _body(report: Report) -> Iterator[Markup]:
     series = {name: n for n, name in enumerate(sorted(names, key=_baselines_first))}
     for section in report.sections:
         yield element("section", *_section(section, series))
+    for name, made in report.made.items():
+        told = "; ".join(f"{what} {value}" for what, value in made.items())
+        yield element("p", f"Benchmark {name}: {told or 'circumstances not known'}.", class_="note")
 
 
 def _baselines_first(name: str) -> tuple[int, str]:

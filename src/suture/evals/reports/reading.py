@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from suture.errors import UsageError
 from suture.evals.bench_folder import BenchFolder
 from suture.evals.rows import Row
 
-__all__ = ["read_rows"]
+__all__ = ["made_of", "read_rows"]
 
 
 def read_rows(folders: Sequence[Path]) -> list[Row]:
@@ -35,3 +35,14 @@ def read_rows(folders: Sequence[Path]) -> list[Row]:
                     remedy="report one of the two, or compare them with `suture bench compare`",
                 )
     return list(seen.values())
+
+
+def made_of(folders: Sequence[Path]) -> dict[str, Mapping[str, str]]:
+    """Of each benchmark's folder, by its name, the circumstances under which it was begun.
+
+    Raises:
+        StorageError: A plan is damaged.
+    """
+    return {
+        folder.path.name: folder.plan().made if folder.exists else {} for folder in map(BenchFolder, folders)
+    }

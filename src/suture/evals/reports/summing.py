@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from suture.evals.figures import ArmMetrics
@@ -56,22 +56,30 @@ class Report:
         warnings: Of the whole report, a sentence each, for its first lines.
         regimes: Each regime in it with what it means.
         sections: One for each cell.
+        made: Benchmark -> the circumstances under which it was begun.
         schema_version: Of this record.
     """
 
     warnings: tuple[str, ...]
     regimes: dict[str, str]
     sections: tuple[Section, ...]
+    made: Mapping[str, Mapping[str, str]]
     schema_version: int = 1
 
 
-def report_of(rows: Sequence[Row]) -> Report:
-    """Sum up rows, each cell for itself."""
+def report_of(rows: Sequence[Row], made: Mapping[str, Mapping[str, str]] | None = None) -> Report:
+    """Sum up rows, each cell for itself.
+
+    Args:
+        rows: Of any number of benchmarks.
+        made: Benchmark -> the circumstances under which it was begun.
+    """
     cells = cells_of(rows)
     return Report(
         warnings=tuple(_first_lines(cells)),
         regimes={cell.regime: REGIME_WORDS[cell.regime] for cell in cells},
         sections=tuple(map(_section, cells)),
+        made=dict(made or {}),
     )
 
 
