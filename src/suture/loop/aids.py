@@ -16,7 +16,7 @@ class Aids:
     """Contributions of helpers.
 
     Attributes:
-        plan: The parts of the task, in order.
+        plan: The blob of the planner's `Plan`; empty where there is none.
         generated: The blob of the tests that testers wrote, with the trust that they have; empty for none.
         deciding: Ids of those that are trusted enough to decide.
         lessons: What the summariser draws from the run.
@@ -24,7 +24,7 @@ class Aids:
         read: Names of what was done about a candidate and is not done again, such as `critic:<hash>`.
     """
 
-    plan: tuple[str, ...] = ()
+    plan: str = ""
     generated: str = ""
     deciding: tuple[str, ...] = ()
     lessons: tuple[str, ...] = ()

@@ -31,7 +31,7 @@ def brief_for(
     """The brief of a move, with what a person and the helpers have told."""
     aids = aids_of(state)
     remarks = aids.remarks.get(parent["candidate"], ()) if parent else ()
-    brief = with_advice(_brief(move, parent, state, context, suite), (*remarks, *aids.plan, *aids.lessons))
+    brief = with_advice(_brief(move, parent, state, context, suite), (*remarks, *aids.lessons))
     return with_hints(brief, state["hints"])
 
 

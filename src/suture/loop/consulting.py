@@ -35,6 +35,7 @@ Helper = Literal[
     "summariser",
     "optimiser",
     "reviewer",
+    "subtask_coder",
 ]
 """Who helps the coder; each is the name of a prompt file too."""
 SEATS: dict[Helper, Role] = {
@@ -48,6 +49,7 @@ SEATS: dict[Helper, Role] = {
     "diagnose": "debugger",
     "summariser": "summariser",
     "optimiser": "coder",
+    "subtask_coder": "coder",
 }
 """Whose model each speaks with."""
 MOST_FAILURES = 2
@@ -65,7 +67,7 @@ class Consultation:
     Attributes:
         helper: Who.
         context: The run.
-        round: The round; with it the same question of another round is drawn anew.
+        round: The round, or what else tells equal questions apart: with each number they are drawn anew.
         temperature: Of its replies; 0 is greedy.
     """
 

@@ -12,9 +12,11 @@ from suture.loop.consulting import Consultation
 from suture.loop.context import RunContext
 from suture.loop.judging import judged_again
 from suture.loop.state import LoopState, TriedEntry
-from suture.records import Check, Provenance, from_plain, to_plain
+from suture.models import Reply
+from suture.records import Check, from_plain, to_plain
 from suture.roles import Draft, Prompt
 from suture.roles.adversarial_tester import AdversarialBrief, adversarial_draft
+from suture.roles.property_tester import PropertyBrief, properties_from_reply, property_draft
 from suture.roles.spec_tester import SpecTestBrief, spec_test_draft
 from suture.roles.written_checks import WrittenChecks, checks_from_reply
 
@@ -42,17 +44,24 @@ def generated_checks(aids: Aids, context: RunContext) -> tuple[Check, ...]:
 
 async def tests_from_the_task(aids: Aids, context: RunContext) -> Aids:
     """What the spec tester and the property tester write, who never see code."""
-    helpers = context.recipe.helpers
-    if helpers.spec_tests and may_be_tested(context):
-        brief = SpecTestBrief(
-            statement=context.task.statement,
-            entry_point=context.task.entry_point,
-            examples=_examples(context),
-        )
+    helpers, task = context.recipe.helpers, context.task
+    if not may_be_tested(context):
+        return aids
+    examples = _examples(context)
+    if helpers.spec_tests:
+        spec = SpecTestBrief(statement=task.statement, entry_point=task.entry_point, examples=examples)
         aids = await _written(
             Consultation(helper="spec_tester", context=context, round=0),
-            lambda prompt: spec_test_draft(brief, prompt),
-            "spec",
+            lambda prompt: spec_test_draft(spec, prompt),
+            lambda reply: checks_from_reply(reply, "spec", task.entry_point),
+            aids,
+        )
+    if helpers.property_tests:
+        brief = PropertyBrief(statement=task.statement, entry_point=task.entry_point, examples=examples)
+        aids = await _written(
+            Consultation(helper="property_tester", context=context, round=0),
+            lambda prompt: property_draft(brief, prompt),
+            lambda reply: properties_from_reply(reply, task.entry_point),
             aids,
         )
     return aids
@@ -69,7 +78,7 @@ async def attack(entry: TriedEntry, aids: Aids, number: int, context: RunContext
     return await _written(
         Consultation(helper="adversarial_tester", context=context, round=number),
         lambda prompt: adversarial_draft(brief, prompt),
-        "adversarial",
+        lambda reply: checks_from_reply(reply, "adversarial", context.task.entry_point),
         aids,
     )
 
@@ -108,15 +117,15 @@ def adopt_recorded(aids: Aids, context: RunContext) -> None:
 
 
 async def _written(
-    consultation: Consultation, draft_of: Callable[[Prompt], Draft], provenance: Provenance, aids: Aids
+    consultation: Consultation,
+    draft_of: Callable[[Prompt], Draft],
+    reader: Callable[[Reply], WrittenChecks],
+    aids: Aids,
 ) -> Aids:
     context = consultation.context
 
     async def write(asked: Consultation) -> WrittenChecks:
-        return await asked.read(
-            draft_of(asked.prompt),
-            lambda reply: checks_from_reply(reply, provenance, context.task.entry_point),
-        )
+        return await asked.read(draft_of(asked.prompt), reader)
 
     written = await consultation.or_none(write)
     if written is None:

@@ -92,7 +92,7 @@ async def _look(brief: RepairBrief, entry: TriedEntry, state: LoopState, asked: 
     )
 
     def tell(step: Step) -> None:
-        context.ledger.append("debugger.stepped", {"candidate": entry["candidate"], "step": asdict(step)})
+        context.ledger.append("debugger.stepped", {"candidate": entry["candidate"], "did": asdict(step)})
 
     async with context.budget.time_limit():
         found = await investigate(

@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 from suture.loop.aids import aids_of
 from suture.loop.context import RunContext
 from suture.loop.generated_tests import tests_from_the_task
+from suture.loop.planning import planned
 from suture.loop.state import LoopState
 from suture.records import to_plain
 
@@ -18,5 +19,6 @@ __all__ = ["equip"]
 async def equip(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Ask the helpers that the recipe wants once, before the first move."""
     aids = aids_of(state)
-    found = await tests_from_the_task(aids, runtime.context)
+    found = await planned(aids, runtime.context)
+    found = await tests_from_the_task(found, runtime.context)
     return {"aids": to_plain(found)} if found != aids else {}

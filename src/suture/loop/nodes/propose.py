@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
@@ -10,9 +11,11 @@ from langgraph.runtime import Runtime
 from suture.checks import Suite, refused_files
 from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError, ModelUnreachable
 from suture.ledger import branch_of_round
+from suture.loop.aids import aids_of
 from suture.loop.answering import answered
 from suture.loop.briefs import brief_for
 from suture.loop.context import RunContext
+from suture.loop.planning import plan_of, planned_files
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.records import Candidate, Move, from_plain
 from suture.roles import RepairBrief, files_from_reply
@@ -60,12 +63,8 @@ def _was_answered(context: RunContext) -> bool:
 async def _proposal(move: Move, state: LoopState, context: RunContext) -> Proposal:
     parent = next((entry for entry in state["tried"] if entry["candidate"] == move.parent), None)
     suite = await context.load_suite()
-    brief, reply = await answered(brief_for(move, parent, state, context, suite), move, context)
-    written = (
-        files_from_text_reply(reply, brief)
-        if isinstance(brief, TextBrief)
-        else files_from_reply(reply, brief)
-    )
+    made = await _made(move, parent, state, context, suite)
+    written = made.files
     inherited = dict(context.candidate(parent["blob"]).files) if parent else {}
     candidate = Candidate(
         files=_allowed({**inherited, **written}, suite),
@@ -82,12 +81,35 @@ async def _proposal(move: Move, state: LoopState, context: RunContext) -> Propos
             "origin": candidate.origin,
             "parent": candidate.parent,
             "label": candidate.label,
-            "call": reply.call_hash,
-            "shown": sorted(brief.files) if isinstance(brief, RepairBrief) else [],
+            "call": made.call,
+            "shown": list(made.shown),
             "files": sorted(written),
         },
     )
     return _entry(candidate, blob, state, parent)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Made:
+    """What a model wrote: the files, the call that brought them where it was one, the files it had seen."""
+
+    files: dict[str, str]
+    call: str = ""
+    shown: tuple[str, ...] = ()
+
+
+async def _made(
+    move: Move, parent: TriedEntry | None, state: LoopState, context: RunContext, suite: Suite
+) -> _Made:
+    aids = aids_of(state)
+    plan = plan_of(aids, context)
+    if plan is not None and move.kind == "sample":
+        return _Made(files=await planned_files(plan, aids, move, context, suite))
+    brief, reply = await answered(brief_for(move, parent, state, context, suite), move, context)
+    if isinstance(brief, TextBrief):
+        return _Made(files=files_from_text_reply(reply, brief), call=reply.call_hash)
+    shown = tuple(sorted(brief.files)) if isinstance(brief, RepairBrief) else ()
+    return _Made(files=files_from_reply(reply, brief), call=reply.call_hash, shown=shown)
 
 
 def _allowed(files: dict[str, str], suite: Suite) -> dict[str, str]:

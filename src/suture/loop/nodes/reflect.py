@@ -13,6 +13,7 @@ from suture.loop.context import RunContext
 from suture.loop.generated_tests import adopt_generated, attack, may_be_tested
 from suture.loop.opinions import criticise, diagnose, draw_lessons
 from suture.loop.policy import decide, next_parent
+from suture.loop.polishing import optimised, reviewed
 from suture.loop.progress import best_of
 from suture.loop.recipe_schema import Helpers
 from suture.loop.state import LoopState, TriedEntry
@@ -40,7 +41,8 @@ async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
         state = await ranked(state, context)
     state, aids = await _criticised(state, aids, context)
     state, aids = await _diagnosed(state, aids, context)
-    if helpers.lessons and _goes_on(state, context):
+    state, aids = await _polished(state, aids, context)
+    if helpers.lessons and state["tried"] and _goes_on(state, context):
         aids = replace(aids, lessons=await draw_lessons(aids, state, context))
     update: dict[str, Any] = {"aids": to_plain(aids)}
     return update | {key: state[key] for key in ("tried", "checks") if state[key] != before[key]}
@@ -87,6 +89,22 @@ async def _diagnosed(state: LoopState, aids: Aids, context: RunContext) -> tuple
     advised: Strategy = found.strategy
     state = _changed(state, entry, {"confidence": found.confidence, "advised": advised})
     return state, _remarked(entry, (found.root_cause,), aids)
+
+
+async def _polished(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:
+    """Code that is about to be handed over, made simpler once and reviewed once."""
+    helpers, best = context.recipe.helpers, _best(state, context)
+    ends = (helpers.optimise or helpers.review) and not _goes_on(state, context)
+    if best is None or not ends or not context.tried(best).solved or best["origin"] == "user":
+        return state, aids
+    brief = await _brief(best, state, context)
+    if helpers.optimise and not _is_done("optimiser", best, aids):
+        state = await optimised(brief, best, state, context)
+        aids = _done("optimiser", best, aids)
+    if helpers.review and not _is_done("reviewer", best, aids):
+        await reviewed(brief, best, state, context)
+        aids = _done("reviewer", best, aids)
+    return state, aids
 
 
 async def _brief(entry: TriedEntry, state: LoopState, context: RunContext) -> RepairBrief:

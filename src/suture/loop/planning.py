@@ -1,0 +1,119 @@
+"""A task cut into parts, and a candidate made of them: independent parts are worked on at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, replace
+
+from suture.checks import Suite, refused_files
+from suture.errors import MalformedReply, ModelError
+from suture.loop.aids import Aids
+from suture.loop.consulting import Consultation
+from suture.loop.context import RunContext
+from suture.records import Lesson, Move, Plan, from_plain, to_plain
+from suture.roles.file_tools import FileDesk, merged_work
+from suture.roles.planner import PlanBrief, PlanReply, plan_draft
+from suture.roles.react import Step
+from suture.roles.subtask_coder import SubtaskBrief, work_on
+from suture.workspace import text_of
+
+__all__ = ["plan_of", "planned", "planned_files"]
+
+
+async def planned(aids: Aids, context: RunContext) -> Aids:
+    """The planner's parts of a task that is to be written; none where the planner is degraded."""
+    task = context.task
+    if not context.recipe.helpers.plan or task.kind != "write":
+        return aids
+    brief = PlanBrief(
+        statement=task.statement,
+        module=task.module,
+        entry_point=task.entry_point,
+        project=tuple(task.files),
+    )
+
+    async def ask(asked: Consultation) -> PlanReply:
+        return await asked.typed(plan_draft(brief, asked.prompt), PlanReply)
+
+    reply = await Consultation(helper="planner", context=context, round=0).or_none(ask)
+    if reply is None:
+        return aids
+    plan = to_plain(reply.record())
+    context.ledger.append("planned", {"plan": plan})
+    return replace(aids, plan=context.folder.put_json(plan))
+
+
+def plan_of(aids: Aids, context: RunContext) -> Plan | None:
+    """The plan, where there is one."""
+    return from_plain(Plan, context.folder.get_json(aids.plan)) if aids.plan else None
+
+
+async def planned_files(
+    plan: Plan, aids: Aids, move: Move, context: RunContext, suite: Suite
+) -> dict[str, str]:
+    """A candidate's files, made part by part; it is one attempt, however many parts there are.
+
+    Args:
+        plan: The parts.
+        aids: Lessons that the coder is told.
+        move: How to draw.
+        context: The run.
+        suite: Says which files may be written.
+
+    Raises:
+        BudgetExceeded: There is no attempt left, or no budget for a part.
+        MalformedReply: A part brought no file; the attempt is spent.
+        ModelError: The model failed.
+    """
+    attempt = context.budget.reserve(f"{move.kind} {move.index}, by plan", attempts=1, move=move.kind)
+    try:
+        files = await _worked_off(plan, aids, move, context, suite)
+    except MalformedReply:
+        context.budget.settle(attempt)
+        raise
+    except ModelError:
+        context.budget.release(attempt)
+        raise
+    context.budget.settle(attempt)
+    return files
+
+
+async def _worked_off(
+    plan: Plan, aids: Aids, move: Move, context: RunContext, suite: Suite
+) -> dict[str, str]:
+    task = context.task
+    given = {path: text_of(content) for path, content in task.files.items() if path.endswith(".py")}
+    done: list[str] = []
+    written: dict[str, str] = {}
+    for wave in plan.waves:
+        goals = [plan.subtasks[number - 1].goal for number in wave]
+        base = {**given, **written}
+        briefs = [
+            SubtaskBrief(
+                statement=task.statement,
+                goal=goal,
+                module=task.module,
+                done=tuple(done),
+                lessons=[Lesson(text=text) for text in aids.lessons],
+            )
+            for goal in goals
+        ]
+        works = await asyncio.gather(*(_worked(brief, base, move, context, suite) for brief in briefs))
+        written |= merged_work(base, list(works))
+        done += goals
+    return written
+
+
+async def _worked(
+    brief: SubtaskBrief, base: dict[str, str], move: Move, context: RunContext, suite: Suite
+) -> dict[str, str]:
+    desk = FileDesk(base, lambda path: not refused_files({path: ""}, suite))
+    asked = Consultation(
+        helper="subtask_coder", context=context, round=move.index, temperature=move.temperature
+    )
+
+    def tell(step: Step) -> None:
+        context.ledger.append("part.stepped", {"goal": brief.goal, "did": asdict(step)})
+
+    await work_on(brief, asked.prompt, desk, ask=asked.reply, on_step=tell)
+    return desk.written
