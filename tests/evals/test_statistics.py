@@ -139,6 +139,13 @@ def test_leaving_out_the_unsure_answers_pays_where_confidence_means_something() 
     assert [accuracy for _, accuracy in found.selective] == pytest.approx([0.5, 2 / 3, 1.0, 1.0])
 
 
+def test_the_order_of_equally_sure_answers_does_not_matter() -> None:
+    answers = [(0.9, True), (0.9, False), (0.9, True), (0.2, False)]
+    found = calibration_of(answers)
+    assert found == calibration_of(answers[::-1])
+    assert found.selective == ((1.0, 0.5), (0.75, pytest.approx(2 / 3)))
+
+
 @pytest.mark.parametrize("answers", [[], [(1.2, True)]])
 def test_calibration_refuses_what_is_no_confidence(answers: list[tuple[float, bool]]) -> None:
     with pytest.raises(ValueError, match="confidences"):

@@ -28,7 +28,8 @@ class Calibration:
         brier: Mean squared error of the confidence; 0 is perfect, 0.25 is what always saying 0.5 gives.
         ece: Expected calibration error: the mean gap of confidence and accuracy over the bins.
         bins: The bins that hold an answer, from the least confident.
-        selective: `(coverage, accuracy)` as the least confident answers are left out one after the other.
+        selective: `(coverage, accuracy)` as the least confident answers are left out one after the other,
+            equally confident ones together.
     """
 
     brier: float
@@ -63,6 +64,8 @@ def calibration_of(answers: Sequence[tuple[float, bool]]) -> Calibration:
         ece=sum(b.count * abs(b.confidence - b.accuracy) for b in bins) / total,
         bins=bins,
         selective=tuple(
-            (kept / total, mean(right for _, right in surest[:kept])) for kept in range(total, 0, -1)
+            (kept / total, mean(right for _, right in surest[:kept]))
+            for kept in range(total, 0, -1)
+            if kept == total or surest[kept][0] < surest[kept - 1][0]
         ),
     )
