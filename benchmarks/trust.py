@@ -85,7 +85,8 @@ def checks_in(texts: Sequence[str], task: Task) -> tuple[Check, ...]:
     found: list[Check] = []
     for text in texts:
         for part in re.split(r"^assert\s", text, flags=re.MULTILINE)[1:]:
-            source = f"assert {' '.join(part.split())}"
+            whole = f"assert {part.strip()}"
+            source = whole if parsed(whole) is not None else whole.partition("\n")[0]
             if parsed(source) is not None:
                 found += asserts_in(source, "spec", 0.0)
     sifted = sift(found, given_checks(task), task.entry_point)

@@ -18,8 +18,8 @@ __all__ = ["Signs", "Voices", "agreement", "hear", "logit_of", "trust_of", "unsu
 MOST_BY_VOICES = {0: 0.15, 1: 0.85}
 """The most trust where no candidate, or a single one, was heard: one program and one test do not agree about
 a task, they may share one mistake of one model."""
-INTERCEPT = 0.15
-WEIGHTS = {"votes": 2.1, "sets": 1.15, "author": 0.7, "examples": 0.45}
+INTERCEPT = 0.1
+WEIGHTS = {"votes": 2.1, "sets": 1.15, "author": 0.7, "examples": 0.5}
 SURE_LOGPROB = -0.25
 """Mean natural logarithm of a token's probability, from which on a reply counts as sure."""
 PER_NAT = 2.0
