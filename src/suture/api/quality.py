@@ -1,0 +1,65 @@
+"""The quality of the code that a run accepted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from suture.api.again import recorded_run
+from suture.checks import prepare_suite
+from suture.errors import UsageError
+from suture.ledger import RunFolder, read_ledger
+from suture.proof.quality import Measured, Subject, measure_quality
+from suture.records import Result, from_plain
+from suture.sandbox import Sandbox, discover_programs, open_sandbox
+from suture.settings import Settings
+
+__all__ = ["quality"]
+
+
+async def quality(
+    run: str | Path = "last",
+    *,
+    names: Sequence[str] = (),
+    settings: Settings | None = None,
+    sandbox: Sandbox | None = None,
+) -> dict[str, Measured]:
+    """Measure the code that a run ended with, by evaluators that decide nothing.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or a run's folder.
+        names: Evaluators by name; all where it is empty.
+        settings: Whose keys and folders count; from environment and files where not given.
+        sandbox: The wall; the recorded settings' where not given.
+
+    Returns:
+        Name of the evaluator -> what it found, or why it found nothing.
+
+    Raises:
+        UsageError: There is no such run or evaluator, or the run has no Python code to measure.
+        PrerequisiteError: There is no sandbox, or no Python.
+        SandboxError: The wall failed.
+        StorageError: The run folder is damaged.
+    """
+    recorded = recorded_run(run, settings)
+    result, task = _result_of(recorded.folder), recorded.task
+    if result is None or result.candidate is None:
+        raise UsageError(f"run {recorded.folder.id} has no code to measure")
+    if task.language != "python":
+        raise UsageError(f"the code of run {recorded.folder.id} is {task.language}; only Python is measured")
+    interpreter = recorded.interpreter or discover_programs(recorded.project, os.environ, task.language)
+    known = recorded.settings
+    wall = sandbox or open_sandbox(known.sandbox, keys=known.keys, cache=known.paths.cache)
+    try:
+        suite = await prepare_suite(task, wall, known.sandbox, interpreter)
+        subject = Subject(files=result.candidate.files, suite=suite, interpreter=interpreter)
+        return await measure_quality(subject, names)
+    finally:
+        if wall is not sandbox:
+            await wall.close()
+
+
+def _result_of(folder: RunFolder) -> Result | None:
+    finished = [event for event in read_ledger(folder.ledger_path).events if event.kind == "run.finished"]
+    return from_plain(Result, folder.get_json(finished[-1].data["result"])) if finished else None
