@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -35,14 +36,15 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become 
 
 @as_root
 async def test_the_kernel_sees_an_ordinary_user(sandbox: BubblewrapSandbox) -> None:
-    request = RunRequest(argv=("/bin/sh", "-c", "sleep 600"), limits=ProgramLimits(wall_s=60))
+    seconds = f"600.{secrets.randbelow(10**9)}"  # nobody else's process
+    request = RunRequest(argv=("/bin/sh", "-c", f"sleep {seconds}"), limits=ProgramLimits(wall_s=60))
     task = asyncio.create_task(sandbox.run(request))
     owners: set[int] = set()
     while not owners:
         await asyncio.sleep(0.02)
         for folder in Path("/proc").glob("[0-9]*"):
             try:
-                if (folder / "cmdline").read_bytes() == b"sleep\x00600\x00":
+                if (folder / "cmdline").read_bytes() == f"sleep\0{seconds}\0".encode():
                     owners.add((folder / "cmdline").stat().st_uid)
             except OSError:
                 continue
