@@ -37,7 +37,7 @@ format: $(STAMP)  ## Format the code and fix what can be fixed
 
 lock: $(STAMP)  ## Write constraints/dev.txt anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra local --extra anthropic --extra ollama --extra docker --extra e2b --extra quality --group dev --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --extra local --extra anthropic --extra ollama --extra docker --extra e2b --extra quality --extra otel --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate --quiet --output-file constraints/dev.txt
 
 clean:  ## Remove everything that was made here

@@ -16,7 +16,7 @@ SOURCE = Path(suture.__file__).parent
 LINES = (
     ("errors", "records", "settings", "ledger"),
     ("languages",),
-    ("sandbox", "models", "workspace", "store"),
+    ("sandbox", "models", "workspace", "store", "tracing"),
     ("checks",),
     ("repair", "roles"),
     ("loop", "proof"),
@@ -63,6 +63,8 @@ ONLY_IN = {
         ),
         ("models/",),
     ),
+    "mlflow": ("evals/tracking/",),
+    "opentelemetry": ("tracing/",),
     "huggingface_hub": ("models/", "evals/datasets/sources.py"),  # weights, and data sets
     **dict.fromkeys(
         STARTS_PROCESSES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from suture.models.source import absent_model
 from suture.proof import Handover, hand_over, prove
 from suture.records import Result
 from suture.settings import Settings
+from suture.tracing import export_run, wants_traces
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -43,7 +45,10 @@ async def carry_out(wanted: Opening, handover: Handover = KEPT, *, on_event: Lis
         context.prove = prove
         go = _how(wanted)
         about = {"project": str(wanted.project), **wanted.about}
-        async with listening(context.ledger.path, on_event, seen=len(context.ledger.events)):
+        async with (
+            _traced(context),
+            listening(context.ledger.path, on_event, seen=len(context.ledger.events)),
+        ):
             result = await go(context, checkpointer, about=about)
         try:
             await hand_over(handover, result, wanted.project, context)
@@ -52,6 +57,16 @@ async def carry_out(wanted: Opening, handover: Handover = KEPT, *, on_event: Lis
         except HANDOVER_FAULTS as fault:
             raise _kept(fault, result, context) from fault
     return result
+
+
+@contextlib.asynccontextmanager
+async def _traced(context: RunContext) -> AsyncIterator[None]:
+    """Send the run's spans when it has ended, however, where the environment asks for them."""
+    try:
+        yield
+    finally:
+        if wants_traces(os.environ):
+            await asyncio.to_thread(export_run, context.folder)
 
 
 def _how(wanted: Opening) -> Callable[..., Coroutine[Any, Any, Result]]:

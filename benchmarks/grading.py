@@ -1,0 +1,133 @@
+"""Whether the grading can be believed: what is right passes, what is wrong is caught.
+
+    SUTURE_DATA=... nice -n 15 python benchmarks/grading.py [--set NAME ...] [--first N] [--json FILE]
+
+For each set: the references (all must pass); for sets to heal the given code (all must fail); for sets to
+write the wrong solutions of `suture.evals.wrong`, which are wrong by construction, and small mutants of the
+references, `--mutants` for each task, drawn with a fixed seed. A mutant may be
+equivalent to its reference, so of those that pass it is only said how many they are, by operator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from suture.evals import Problem, grade_code, load_problems
+from suture.evals.problem import MODULE
+from suture.evals.wrong import wrong_solutions
+from suture.repair import mutants, mutated
+from suture.sandbox import Sandbox, open_sandbox
+from suture.settings import SandboxSettings, Settings
+
+SETS = ("humaneval", "mbpp", "quixbugs", "humanevalfix", "suture", "suture-heal")
+SEED = 20261
+FAULTS = (
+    *(
+        "comparison",
+        "boolean",
+        "negation",
+        "condition",
+        "arithmetic sign",
+        "operand",
+        "off by one",
+        "constant",
+    ),
+    *("missing term", "variable", "part of a sequence", "returned", "statement goes"),
+)
+"""Operators that plant a fault; the others of `repair/` mend one, and mostly add what does no harm."""
+SLOW_S = 30.0
+"""One reference of QuixBugs needs about 5 s on a fast machine."""
+
+
+def codes_of(problem: Problem, count: int) -> list[tuple[str, str, dict[str, str]]]:
+    """What is graded: a group, how it is made, and the code."""
+    codes = [("reference", "", problem.solution)]
+    if problem.kind == "heal":
+        return [*codes, ("given", "", problem.given_files)]
+    for how, text in wrong_solutions(problem).items():
+        codes.append(("wrong", how, {**problem.solution, MODULE: text}))
+    made = list(mutants(problem.reference, operators=FAULTS))
+    for mutant in random.Random(f"{SEED} {problem.id}").sample(made, min(count, len(made))):
+        text = mutated(problem.reference, mutant.edits)
+        codes.append(("mutant", mutant.operator, {**problem.solution, MODULE: text}))
+    return codes
+
+
+async def measure(name: str, options: argparse.Namespace, sandbox: Sandbox) -> dict[str, Any]:
+    """Grade all of one set, a few at a time, and print what came of it."""
+    started_s = time.monotonic()
+    room = asyncio.Semaphore(options.workers)
+    tally: Counter[tuple[str, str, str]] = Counter()
+    evidence: Counter[str] = Counter()
+    odd: list[str] = []
+
+    async def judge(problem: Problem) -> None:
+        async with room:
+            reference_s = None
+            for group, how, code in codes_of(problem, options.mutants):
+                settings = SandboxSettings(check_wall_s=SLOW_S)
+                grade = await grade_code(problem, code, sandbox, settings, reference_s=reference_s)
+                tally[group, how, grade.standing] += 1
+                if group == "reference":
+                    reference_s = grade.wall_s
+                    evidence[grade.evidence] += 1
+                if group != "mutant" and grade.right != (group == "reference"):
+                    odd.append(f"{problem.id}: {group} {how}: {grade.standing} {grade.why}".strip())
+
+    await asyncio.gather(*map(judge, load_problems(name, first=options.first)))
+    return {
+        "set": name,
+        "tasks": sum(evidence.values()),
+        "evidence": dict(evidence),
+        "seconds": round(time.monotonic() - started_s),
+        "tally": [[*key, count] for key, count in sorted(tally.items())],
+        "odd": odd,
+    }
+
+
+def tell(result: dict[str, Any]) -> None:
+    """Print one set: what was caught of what, by group and by operator."""
+    print(f"{result['set']}: {result['tasks']} tasks, {result['evidence']}, {result['seconds']} s")
+    sums: dict[tuple[str, str], Counter[str]] = {}
+    for group, how, standing, count in result["tally"]:
+        for key in dict.fromkeys(((group, ""), (group, how))):
+            sums.setdefault(key, Counter())[standing] += count
+    for (group, how), standings in sorted(sums.items()):
+        print(f"  {group:9} {how:28} {dict(standings)}")
+    for line in result["odd"]:
+        print(f"  ! {line}")
+    sys.stdout.flush()
+
+
+async def main() -> int:
+    """Measure the sets that were named, or all."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--set", action="append", choices=[*SETS, "leetcode"], default=[])
+    parser.add_argument("--first", type=int)
+    parser.add_argument("--mutants", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    results = []
+    for name in options.set or SETS:
+        sandbox = open_sandbox(Settings().sandbox)
+        results.append(await measure(name, options, sandbox))
+        await sandbox.close()
+        tell(results[-1])
+        if options.json:
+            options.json.write_text(json.dumps(results, indent=1), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))
