@@ -67,6 +67,11 @@ async def test_files_are_listed_read_and_written_in_memory() -> None:
     assert files.written == {"pkg/n.py": G}
 
 
+def test_where_there_are_no_files_there_is_nothing_to_read() -> None:
+    assert [tool.name for tool in desk({}).tools()] == ["create_file"]
+    assert [tool.name for tool in desk().tools()] == ["create_file", "read_file", "list_files"]
+
+
 async def test_what_a_file_held_before_stays_in_it() -> None:
     files = desk()
     assert (
@@ -89,6 +94,7 @@ async def test_what_a_file_held_before_stays_in_it() -> None:
         ("m.sh", "x = 1", "may not be written"),
         ("", "x = 1", "There was no path"),
         ("n.py", "", "There was no code"),
+        ("n.py", "# the code of this part", "There was no code"),
         ("n.py", "def f(:", "does not parse"),
         ("n.py", "x = 1\n" * 9000, "too much"),
     ],

@@ -33,18 +33,18 @@ class FileDesk:
         """What was written, path -> text."""
 
     def tools(self) -> tuple[Tool, ...]:
-        """The tools `create_file`, `read_file`, `list_files`."""
+        """The tools `create_file`, and `read_file` and `list_files` where there is a file."""
+        create = Tool(
+            name="create_file",
+            usage="the input is a path, and below it a ```python block with the content of the file",
+            run=self._create_file,
+        )
+        if not self._files and not self.written:
+            return (create,)
+        read = "the input is a path; shows the content of the file"
         return (
-            Tool(
-                name="create_file",
-                usage="the input is a path, and below it a ```python block with the content of the file",
-                run=self._create_file,
-            ),
-            Tool(
-                name="read_file",
-                usage="the input is a path; shows the content of the file",
-                run=self._read_file,
-            ),
+            create,
+            Tool(name="read_file", usage=read, run=self._read_file),
             Tool(name="list_files", usage="shows the paths of all files; no input", run=self._list_files),
         )
 
@@ -64,10 +64,11 @@ class FileDesk:
             return f"{path!r} may not be written."
         if len(code) > LONGEST_FILE or len(self.written.keys() | {path}) > MOST_WRITTEN:
             return f"That is too much for {MOST_WRITTEN} files of {LONGEST_FILE} characters."
-        if not code.strip():
-            return "There was no code."
-        if parsed(code) is None:
+        tree = parsed(code)
+        if tree is None:
             return "The code is not Python: it does not parse. Nothing was written."
+        if not tree.body:
+            return "There was no code."
         merged = _laid_over(self.read(path) or "", code)
         if merged is None:
             return "The file is there already, and this leaves out parts of it. Write the whole file."

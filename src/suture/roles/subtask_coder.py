@@ -13,7 +13,7 @@ from suture.roles.file_tools import FileDesk
 from suture.roles.fitting import Draft
 from suture.roles.prompt_files import Prompt
 from suture.roles.python_code import parses
-from suture.roles.react import AskDraft, OnStep, Step, Trail, act, steps_part, tools_text
+from suture.roles.react import AskDraft, OnStep, Step, Tool, Trail, act, steps_part, tools_text
 from suture.roles.showing import advice_part, files_part, task_text
 
 __all__ = ["MOST_STEPS_OF_A_PART", "SubtaskBrief", "work_on"]
@@ -68,9 +68,10 @@ async def work_on(
         ModelError: The model failed.
     """
     before = dict(desk.written)
+    tools = desk.tools()
     trail = await act(
-        lambda steps: _draft(brief, prompt, desk, steps),
-        desk.tools(),
+        lambda steps: _draft(brief, prompt, desk, tools, steps),
+        tools,
         ask,
         most_steps=most_steps,
         on_step=on_step,
@@ -91,7 +92,9 @@ def _as_file(text: str, module: str) -> Action | None:
     return Action(tool="create_file", input=chosen.path or module, code=chosen.code)
 
 
-def _draft(brief: SubtaskBrief, prompt: Prompt, desk: FileDesk, steps: Sequence[Step]) -> Draft:
+def _draft(
+    brief: SubtaskBrief, prompt: Prompt, desk: FileDesk, tools: Sequence[Tool], steps: Sequence[Step]
+) -> Draft:
     text = desk.read(brief.module)
     done = "".join(f"\n- {goal}" for goal in brief.done)
     texts = {
@@ -99,7 +102,7 @@ def _draft(brief: SubtaskBrief, prompt: Prompt, desk: FileDesk, steps: Sequence[
         "goal": brief.goal,
         "done": f"\nThese parts are done:{done}\n" if done else "",
         "module": brief.module,
-        "tools": tools_text(desk.tools()),
+        "tools": tools_text(tools),
     }
     parts = {
         "files": files_part({brief.module: text} if text and text.strip() else {}),
