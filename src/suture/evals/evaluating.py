@@ -19,13 +19,13 @@ from suture.evals.leaks import leaked_lines
 from suture.evals.problem import Problem, Regime, task_of
 from suture.evals.rows import Row
 from suture.evals.steps import code_of, steps_of, totals_of
-from suture.ledger import RunFolder, find_run, read_ledger
+from suture.ledger import RunFolder, read_ledger
 from suture.models import Model
 from suture.records import Event, Result
 from suture.sandbox import Sandbox
 from suture.settings import BudgetSettings, Settings
 
-__all__ = ["Job", "arm_settings", "evaluate", "graded", "row_of_run"]
+__all__ = ["Job", "arm_settings", "evaluate", "row_of_run"]
 
 GENEROUS_SECONDS = 24 * 3600.0
 GENEROUS_TOKENS = 10**9
@@ -122,18 +122,25 @@ async def evaluate(job: Job, *, model: Model, settings: Settings, sandbox: Sandb
         raise
     except SutureError as fault:
         return job.row(run=fault.run_id or "", fault=f"{type(fault).__name__}: {fault}")
-    row = row_of_run(job, find_run(settings.paths.home, result.run_id), result)
-    return row if row.fault else await graded(row, job, settings, judge)
+    folder = RunFolder(settings.paths.home / "runs" / result.run_id)
+    return await row_of_run(job, folder, result, settings, judge)
 
 
-def row_of_run(job: Job, folder: RunFolder, result: Result) -> Row:
-    """What a run's folder says; nothing is graded yet.
+async def row_of_run(job: Job, folder: RunFolder, result: Result, settings: Settings, judge: Sandbox) -> Row:
+    """What a run's folder says, with grades for every candidate that led at some time.
+
+    Args:
+        job: What was run.
+        folder: The run's.
+        result: How it ended.
+        settings: The limits of the sandbox.
+        judge: A wall that the run did not use.
 
     Raises:
         StorageError: The folder is damaged.
     """
     events = read_ledger(folder.ledger_path).events
-    return job.row(
+    row = job.row(
         run=folder.id,
         outcome=result.outcome,
         confidence=result.confidence,
@@ -141,16 +148,8 @@ def row_of_run(job: Job, folder: RunFolder, result: Result) -> Row:
         fault=_fault(job, folder, result, events),
         **totals_of(events),
     )
-
-
-async def graded(row: Row, job: Job, settings: Settings, judge: Sandbox) -> Row:
-    """A row with grades for every candidate that led at some time, each distinct code graded once.
-
-    Raises:
-        StorageError: The run's folder is damaged.
-    """
-    folder = find_run(settings.paths.home, row.run)
-    events = read_ledger(folder.ledger_path).events
+    if row.fault:
+        return row
     grades: dict[str, Grade] = {}
     for step in row.steps:
         if step.leads and step.candidate not in grades:
@@ -160,7 +159,7 @@ async def graded(row: Row, job: Job, settings: Settings, judge: Sandbox) -> Row:
             )
     steps = tuple(replace(step, grade=grades.get(step.candidate)) for step in row.steps)
     broken = next((grade.why for grade in grades.values() if grade.standing == "infra"), None)
-    fault = row.fault if broken is None else f"grading failed: {broken or 'no reason'}"
+    fault = "" if broken is None else f"grading failed: {broken or 'no reason'}"
     return replace(row, steps=steps, fault=fault)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from suture.evals.bench_folder import BenchFolder
-from suture.evals.evaluating import Job, graded, row_of_run
+from suture.evals.evaluating import Job, row_of_run
 from suture.evals.rows import Row
 from suture.evals.runner import Advance, Listener, grade_references, together
-from suture.ledger import find_run, read_ledger
+from suture.ledger import RunFolder, find_run, read_ledger
 from suture.records import Result, from_plain
-from suture.sandbox import open_sandbox
+from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import Settings
 
 __all__ = ["regrade"]
@@ -61,7 +61,9 @@ async def regrade(
                         reference=references[problem.content_hash],
                     )
                     if not row.fault:
-                        anew[place] = await graded(_read_again(row, job, settings), job, settings, judge)
+                        anew[place] = await _again(
+                            job, find_run(settings.paths.home, row.run), settings, judge
+                        )
                     told(Advance(doing="grading", done=place + 1, total=len(rows)))
 
             await together([work() for _ in range(parallel)])
@@ -72,11 +74,10 @@ async def regrade(
     return [(was, now) for was, now in zip(rows, anew, strict=True) if _bare(was) != _bare(now)]
 
 
-def _read_again(row: Row, job: Job, settings: Settings) -> Row:
-    run = find_run(settings.paths.home, row.run)
-    events = read_ledger(run.ledger_path).events
-    blob = next(event.data["result"] for event in events if event.kind == "run.finished")
-    return row_of_run(job, run, from_plain(Result, run.get_json(blob)))
+async def _again(job: Job, run: RunFolder, settings: Settings, judge: Sandbox) -> Row:
+    ended = (event for event in read_ledger(run.ledger_path).events if event.kind == "run.finished")
+    result = from_plain(Result, run.get_json(next(ended).data["result"]))
+    return await row_of_run(job, run, result, settings, judge)
 
 
 def _bare(row: Row) -> Row:
