@@ -143,7 +143,8 @@ def test_the_order_of_equally_sure_answers_does_not_matter() -> None:
     answers = [(0.9, True), (0.9, False), (0.9, True), (0.2, False)]
     found = calibration_of(answers)
     assert found == calibration_of(answers[::-1])
-    assert found.selective == ((1.0, 0.5), (0.75, pytest.approx(2 / 3)))
+    assert [coverage for coverage, _ in found.selective] == [1.0, 0.75]
+    assert [accuracy for _, accuracy in found.selective] == pytest.approx([0.5, 2 / 3])
 
 
 @pytest.mark.parametrize("answers", [[], [(1.2, True)]])
