@@ -83,9 +83,11 @@ def test_what_needs_no_run_is_removed_and_told() -> None:
         "it repeats: assert f(2) == [4]",
         "it does not use f",
         "it holds for any code",
-        "it is no Python",
+        "it cannot be read as Python",
     ]
     assert sifted.record == {"spec": (1, 1)}
+    deep = spec(f"assert f({'+'.join('1' * 900)}) == [900]")
+    assert len(sift(deep, GIVEN, "f").checks) + len(sift(deep, GIVEN, "f").removed) == 1
 
 
 def test_equal_ids_of_different_checks_are_told_apart() -> None:

@@ -104,6 +104,14 @@ async def test_what_cannot_be_measured_is_said(measure: Measure) -> None:
     assert found["coverage"].absent == "there is no check and no test command"
 
 
+async def test_code_that_nests_deeply_breaks_no_evaluator(measure: Measure) -> None:
+    ladder = "def f(n):\n    if n == 0:\n        return 0\n"
+    ladder += "".join(f"    elif n == {n}:\n        return {n}\n" for n in range(1, 1200))
+    found = await measure({"a.py": ladder}, "lines", "docstrings", "complexity", "security")
+    assert found["lines"].values["lines_of_code"] == 2401
+    assert all(measured.absent or measured.values for measured in found.values())
+
+
 async def test_a_missing_tool_is_said_not_guessed(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "radon.complexity", None)
     monkeypatch.setitem(sys.modules, "bandit.core", None)

@@ -166,9 +166,16 @@ def _calls_in(checks: Sequence[Check], task: Task) -> Iterator[tuple[str, str]]:
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
                 continue
             known = task.entry_point in (None, node.func.id) and not hasattr(builtins, node.func.id)
-            arguments = ast.unparse(ast.Tuple(node.args, ast.Load()))
-            if known and read_arguments([arguments]):
+            arguments = _source_of(node.args) if known else ""
+            if arguments and read_arguments([arguments]):
                 yield node.func.id, arguments
+
+
+def _source_of(arguments: list[ast.expr]) -> str:
+    try:
+        return ast.unparse(ast.Tuple(arguments, ast.Load()))
+    except RecursionError:
+        return ""
 
 
 def _shown(name: str, arguments: str) -> str:

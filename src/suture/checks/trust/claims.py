@@ -50,10 +50,15 @@ class Claim:
 
 
 def claim_of(check: Check) -> Claim | None:
-    """Read a check; `None` where its source is not Python."""
+    """Read a check; `None` where its source is not Python, or nests too deeply."""
     tree = parsed(check.source)
-    if tree is None:
+    try:
+        return None if tree is None else _read(tree)
+    except RecursionError:
         return None
+
+
+def _read(tree: ast.Module) -> Claim:
     tree = ast.fix_missing_locations(_Plain().visit(tree))
     names = frozenset(
         part.id for part in ast.walk(tree) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)

@@ -58,7 +58,7 @@ def sift(generated: Sequence[Check], given: Sequence[Check], entry_point: str | 
     for check in generated:
         claim = claim_of(check)
         if claim is None:
-            removed.append(Removed(check=check, reason="it is no Python"))
+            removed.append(Removed(check=check, reason="it cannot be read as Python"))
             continue
         reason = _unfit(claim, entry_point) or _against(claim, examples) or _repeats(claim, claims)
         if reason:

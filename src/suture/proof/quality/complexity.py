@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from suture.checks.parsing import parsed
@@ -30,19 +31,28 @@ class Complexity:
         texts = {path: text for path, text in subject.files.items() if parsed(text) is not None}
         if not texts:
             return Measured(absent=NO_PYTHON)
-        blocks: list[tuple[str, Any]] = [
-            (path, block) for path, text in texts.items() for block in cc_visit(text)
-        ]
-        paths = [block.complexity for _, block in blocks] or [1]
-        return Measured(
-            values={
-                "complexity_max": float(max(paths)),
-                "complexity_mean": sum(paths) / len(paths),
-                "maintainability_min": min(float(mi_visit(text, multi=True)) for text in texts.values()),
-            },
-            findings=tuple(
-                f"{path}:{block.lineno}: {block.name} has {block.complexity} paths"
-                for path, block in blocks
-                if block.complexity > MUCH
-            ),
-        )
+        try:
+            return _measured(texts, cc_visit, mi_visit)
+        except RecursionError:
+            return Measured(absent="it nests too deeply for radon")
+
+
+def _measured(
+    texts: Mapping[str, str], cc_visit: Callable[[str], Any], mi_visit: Callable[..., float]
+) -> Measured:
+    blocks: list[tuple[str, Any]] = [
+        (path, block) for path, text in texts.items() for block in cc_visit(text)
+    ]
+    paths = [block.complexity for _, block in blocks] or [1]
+    return Measured(
+        values={
+            "complexity_max": float(max(paths)),
+            "complexity_mean": sum(paths) / len(paths),
+            "maintainability_min": min(float(mi_visit(text, multi=True)) for text in texts.values()),
+        },
+        findings=tuple(
+            f"{path}:{block.lineno}: {block.name} has {block.complexity} paths"
+            for path, block in blocks
+            if block.complexity > MUCH
+        ),
+    )

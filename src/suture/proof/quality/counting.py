@@ -26,13 +26,16 @@ class Lines:
 
     async def evaluate(self, subject: Subject) -> Measured:
         """Count the files that can be parsed."""
-        code = comments = total = 0
         texts = [text for text in subject.files.values() if parsed(text) is not None]
-        for text in texts:
-            kinds = list(_kinds(text))
-            code += len({line for line, kind in kinds if kind not in IGNORED})
-            comments += len({line for line, kind in kinds if kind == tokenize.COMMENT})
-            total += len(text.splitlines())
+        code = comments = 0
+        try:
+            for text in texts:
+                kinds = list(_kinds(text))
+                code += len({line for line, kind in kinds if kind not in IGNORED})
+                comments += len({line for line, kind in kinds if kind == tokenize.COMMENT})
+        except (tokenize.TokenError, SyntaxError) as fault:
+            return Measured(absent=f"its lines cannot be told apart: {fault}")
+        total = sum(len(text.splitlines()) for text in texts)
         values = {"lines_total": total, "lines_of_code": code, "lines_with_comments": comments}
         return Measured(values=values) if texts else Measured(absent=NO_PYTHON)
 
