@@ -9,10 +9,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from suture.api import SelfHealingAgent, heal, run_sync, solve
-    from suture.records import Check, Result, Task
+    from suture.api import (
+        ReviewAnswer,
+        SelfHealingAgent,
+        fork_from_iteration,
+        heal,
+        resume,
+        run_sync,
+        solve,
+        stream,
+    )
+    from suture.records import Check, Event, Result, Task
 
-__all__ = ["Check", "Result", "SelfHealingAgent", "Task", "heal", "run_sync", "solve"]
+__all__ = [
+    "Check",
+    "Event",
+    "Result",
+    "ReviewAnswer",
+    "SelfHealingAgent",
+    "Task",
+    "fork_from_iteration",
+    "heal",
+    "resume",
+    "run_sync",
+    "solve",
+    "stream",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -20,5 +42,5 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module 'suture' has no attribute {name!r}")
-    room = "suture.records" if name in ("Check", "Result", "Task") else "suture.api"
+    room = "suture.records" if name in ("Check", "Event", "Result", "Task") else "suture.api"
     return getattr(import_module(room), name)

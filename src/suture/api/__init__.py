@@ -12,9 +12,10 @@ from suture.api.forking import fork_from_iteration
 from suture.api.healing import heal
 from suture.api.reviewing import pending_review
 from suture.api.solving import solve
+from suture.api.streaming import stream
 from suture.ledger.follow import Listener
 from suture.loop.choosing import Asker, Choice
-from suture.loop.reviewing import Review, ReviewAnswer, Reviewer
+from suture.loop.reviewing import Review, ReviewAnswer, ReviewChoice, Reviewer
 from suture.loop.tasks import example_task
 from suture.repair import Difference
 
@@ -25,6 +26,7 @@ __all__ = [
     "Listener",
     "Review",
     "ReviewAnswer",
+    "ReviewChoice",
     "Reviewer",
     "SelfHealingAgent",
     "example_task",
@@ -36,6 +38,7 @@ __all__ = [
     "resume",
     "run_sync",
     "solve",
+    "stream",
     "undo",
     "verify",
 ]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from suture.api.again import recorded_run
 from suture.api.carrying_out import run_sync
+from suture.api.forking import fork_from_iteration
 from suture.api.solving import solve
 from suture.errors import UsageError
+from suture.loop.reviewing import Reviewer
+from suture.records import Result
 from suture.settings import flags_from_arguments, load_settings
 
 __all__ = ["SelfHealingAgent"]
@@ -20,7 +25,8 @@ class SelfHealingAgent:
         model_provider: Such as `openai`, `anthropic`, `ollama`, `local`.
         model_name: The provider's name of the model.
         max_iterations: Attempts before it gives up.
-        options: Other arguments that ancestors took; each works, or fails naming its successor.
+        on_review: Called where `autonomy` wants a person asked, as in `solve`.
+        options: `autonomy`, and what ancestors took; each works, or fails naming its successor.
 
     Raises:
         UsageError: An argument is unknown, or has no successor.
@@ -31,12 +37,14 @@ class SelfHealingAgent:
         model_provider: str = "openai",
         model_name: str = "gpt-4",
         max_iterations: int = 5,
+        on_review: Reviewer | None = None,
         **options: object,
     ) -> None:
         if max_iterations < 1:
             raise UsageError(f"max_iterations must be at least 1, not {max_iterations!r}")
         given = {"model_provider": model_provider, "model_name": model_name, "max_iterations": max_iterations}
         self.max_iterations = max_iterations
+        self.on_review = on_review
         self.settings = load_settings(Path.cwd(), flags_from_arguments({**given, **options})).settings
 
     def run(self, specification: str) -> dict[str, Any]:
@@ -51,7 +59,48 @@ class SelfHealingAgent:
             UsageError: The specification is empty.
             PrerequisiteError: A key, a model or the sandbox is missing.
         """
-        result = run_sync(solve(specification, settings=self.settings))
+        return self._told(
+            specification, run_sync(solve(specification, settings=self.settings, on_review=self.on_review))
+        )
+
+    def fork_from_iteration(
+        self,
+        iteration: int,
+        run_id: str = "last",
+        *,
+        hint: str = "",
+        candidate: str | Mapping[str, str] = "",
+        **changes: object,
+    ) -> dict[str, Any]:
+        """Start a new run from a step of another one, with something changed.
+
+        Args:
+            iteration: How many decisions of that run had been carried out; 0 is before the first.
+            run_id: The run: an id, or `last`.
+            hint: What the model is to be told from now on.
+            candidate: Code to judge before anything else.
+            changes: Arguments of this class with other values than the run had.
+
+        Returns:
+            What `run` returns, of the new run.
+
+        Raises:
+            UsageError: There is no such run or step, or an argument is unknown.
+        """
+        forked = fork_from_iteration(
+            run_id,
+            iteration,
+            changes=flags_from_arguments(changes),
+            hint=hint,
+            candidate=candidate or {},
+            settings=self.settings,
+            on_review=self.on_review,
+        )
+        result = run_sync(forked)
+        specification = recorded_run(result.run_id, self.settings).task.statement
+        return self._told(specification, result)
+
+    def _told(self, specification: str, result: Result) -> dict[str, Any]:
         files = dict(result.candidate.files) if result.candidate else {}
         facts = result.verdict.counterexamples if result.verdict else ()
         return {

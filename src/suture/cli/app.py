@@ -9,10 +9,13 @@ import typer
 from suture.cli.bench import bench_app
 from suture.cli.config import config_app
 from suture.cli.doctor import doctor
+from suture.cli.fork import fork
 from suture.cli.heal import heal
+from suture.cli.history import history
 from suture.cli.models import models_app
 from suture.cli.prompts import prompts_app
 from suture.cli.replay import replay, resume
+from suture.cli.reviewing import review
 from suture.cli.run import run
 from suture.cli.show import show
 from suture.cli.undo import undo
@@ -37,7 +40,10 @@ app.command()(run)
 app.command()(heal)
 app.command()(replay)
 app.command()(resume)
+app.command()(review)
+app.command()(history)
 app.command()(show)
+app.command()(fork)
 app.command()(verify)
 app.command()(undo)
 app.command()(doctor)

@@ -10,6 +10,7 @@ from typing import Any
 from suture.cli.faults import EXIT_CODES
 from suture.cli.proof_lines import handover_lines, proof_lines
 from suture.cli.telling import EVIDENCE_WORDS, describe_spend, fact_lines
+from suture.cli.waiting import waiting_lines
 from suture.ledger import RunFolder, read_ledger
 from suture.records import Result, TaskKind, from_plain, to_plain
 from suture.settings import BudgetSettings
@@ -62,6 +63,8 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder, proj
     if not handed_over and result.diff:
         diff = folder.path / "result.diff"
         yield f"apply: {_patch(project, diff)}" if result.ok else f"diff: {diff}"
+    if result.outcome == "waiting":
+        yield from waiting_lines(folder.id)
     yield f"run: {folder.path} (suture show {folder.id})"
 
 

@@ -13,6 +13,7 @@ from suture.cli.choosing import ask_which_is_right
 from suture.cli.faults import reports_faults
 from suture.cli.options import (
     Attempts,
+    Autonomy,
     Debug,
     Json,
     Model,
@@ -72,6 +73,7 @@ def heal(
     ] = False,
     model: Model = None,
     recipe: Recipe = None,
+    autonomy: Autonomy = None,
     attempts: Attempts = None,
     tokens: Tokens = None,
     money: Money = None,
@@ -95,6 +97,7 @@ def heal(
         assignments,
         model__name=model,
         loop__recipe=recipe,
+        loop__autonomy=autonomy,
         budget__attempts=attempts,
         budget__tokens=tokens,
         budget__money=money,
@@ -104,6 +107,7 @@ def heal(
 
     def start(progress: Progress) -> Coroutine[Any, Any, Result]:
         from suture.api import heal as heal_project
+        from suture.cli.reviewing import reviewer_at
 
         return heal_project(
             path,
@@ -118,6 +122,7 @@ def heal(
             replies=replies,
             or_live=or_live,
             ask=partial(ask_which_is_right, progress) if ask else None,
+            on_review=reviewer_at(progress),
             on_event=progress,
         )
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Attempts",
+    "Autonomy",
     "Debug",
     "Json",
     "Model",
@@ -23,6 +24,7 @@ __all__ = [
     "OrLive",
     "Recipe",
     "Replies",
+    "RunName",
     "Seconds",
     "Set",
     "Tokens",
@@ -41,6 +43,18 @@ Model = Annotated[
 ]
 Recipe = Annotated[
     str | None, typer.Option("--recipe", metavar="NAME", help="How to go about it; the setting loop.recipe.")
+]
+Autonomy = Annotated[
+    str | None,
+    typer.Option(
+        "--autonomy",
+        metavar="HOW",
+        help="When you are asked: full_auto, review_repairs or review_all; the setting loop.autonomy.",
+    ),
+]
+RunName = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="`last`, an id, the unique start or end of one, or a run's folder."),
 ]
 Replies = Annotated[
     str | None,

@@ -53,8 +53,8 @@ CLI_INTRODUCTION = """\
 - The result goes to stdout: `run` prints code, `heal` prints a diff, and either can be piped into a file.
   Progress, and how it ended, go to stderr.
 - `--json` prints one JSON document instead. `-` as the task reads it from stdin.
-- Nothing is ever asked unless stdin is a terminal, and then only by `suture run` without a task, with `--ask`,
-  and where `--autonomy` wants a person asked.
+- Nothing is ever asked unless stdin is a terminal, and then only by `suture run` without a task, with `--ask`
+  and where `--autonomy` wants it.
 - Your files are changed only with `--apply` or `--commit`, and only by a result that passed every trusted
   check; `suture undo` takes it back.
 - On a terminal, control characters in anything that a model or a program wrote are shown as `\\x1b` and the

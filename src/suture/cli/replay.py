@@ -1,8 +1,8 @@
-"""`suture replay` and `suture resume`: a run again from its record, or on from where it was killed."""
+"""`suture replay` and `suture resume`: a run again from its record, or on from where it stopped."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,24 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suture.cli.faults import reports_faults
-from suture.cli.options import Debug, Json, OrLive, Set, load
+from suture.cli.files_given import files_given
+from suture.cli.options import Debug, Json, OrLive, RunName, Set, load
+from suture.errors import UsageError
 
 if TYPE_CHECKING:
-    from suture.api import Listener
-    from suture.loop import Replay
+    from suture.api import ReviewAnswer, ReviewChoice
+    from suture.cli.progress import Progress
+    from suture.loop import RecordedRun, Replay
     from suture.records import Result
 
 __all__ = ["replay", "resume"]
 
-Run = Annotated[
-    str,
-    typer.Argument(metavar="RUN", help="`last`, an id, the unique start or end of one, or a run's folder."),
-]
-
 
 @reports_faults
 def replay(
-    run: Run = "last",
+    run: RunName = "last",
     or_live: OrLive = False,
     assignments: Set = None,
     as_json: Json = False,
@@ -73,7 +71,20 @@ def _as_plain(done: Replay) -> dict[str, Any]:
 
 @reports_faults
 def resume(
-    run: Run = "last",
+    run: RunName = "last",
+    said: Annotated[
+        str | None,
+        typer.Option("--answer", metavar="WORD", help="To what it asks: approve, reject or abort."),
+    ] = None,
+    hint: Annotated[
+        str, typer.Option("--hint", metavar="TEXT", help="To what it asks: go on, and tell the model this.")
+    ] = "",
+    edit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--edit", metavar="[PATH=]FILE", help="To what it asks: your own candidate; may be repeated."
+        ),
+    ] = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Change the files, once the result is verified.")
     ] = False,
@@ -81,21 +92,56 @@ def resume(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Go on with a run whose process was killed, from its last checkpoint.
+    """Go on with a run that waits for a person, or whose process was killed.
 
     Replies that the model had given are not paid for again. Only a run that has no end can go on; its
-    settings are those that it began with.
+    settings are those that it began with. Without an answer, what it waits for is asked on the terminal;
+    without a terminal it goes on waiting.
     """
     loaded = load(Path(), assignments)
     from suture.api import recorded_run
     from suture.cli.carrying_out import carry_out
 
     recorded = recorded_run(run, loaded.settings)
+    given = _answer(said, hint, edit or (), recorded)
 
-    def start(on_event: Listener) -> Coroutine[Any, Any, Result]:
+    def start(progress: Progress) -> Coroutine[Any, Any, Result]:
         from suture.api import resume as resume_run
+        from suture.cli.reviewing import reviewer_at
 
-        return resume_run(run, settings=loaded.settings, apply=apply, on_event=on_event)
+        return resume_run(
+            run,
+            settings=loaded.settings,
+            apply=apply,
+            answer=given,
+            on_review=reviewer_at(progress),
+            on_event=progress,
+        )
 
     began_with = replace(loaded, settings=recorded.settings)
     carry_out(start, began_with, project=recorded.project, kind=recorded.task.kind, as_json=as_json)
+
+
+def _answer(said: str | None, hint: str, edit: Sequence[str], recorded: RecordedRun) -> ReviewAnswer | None:
+    """The one thing that a person says to a run that waits; `None` where they say nothing.
+
+    Raises:
+        UsageError: It is more than one thing, or none that is known.
+    """
+    from suture.api import ReviewAnswer
+
+    if (said is not None) + bool(hint) + bool(edit) > 1:
+        raise UsageError("--answer, --hint and --edit exclude each other", remedy="give one of them")
+    if hint:
+        return ReviewAnswer(choice="redirect", hint=hint)
+    if edit:
+        files = files_given(edit, recorded.task, recorded.project)
+        return ReviewAnswer(choice="edit", files=files)
+    words: dict[str, ReviewChoice] = {"approve": "approve", "reject": "reject", "abort": "abort"}
+    if said is None:
+        return None
+    if said in words:
+        return ReviewAnswer(choice=words[said])
+    raise UsageError(
+        f"--answer takes approve, reject or abort, not {said!r}", remedy="or use --hint or --edit"
+    )

@@ -12,6 +12,7 @@ import typer
 from suture.cli.faults import reports_faults
 from suture.cli.options import (
     Attempts,
+    Autonomy,
     Debug,
     Json,
     Model,
@@ -28,7 +29,7 @@ from suture.cli.terminal import stdin_is_terminal
 from suture.errors import UsageError
 
 if TYPE_CHECKING:
-    from suture.api import Listener
+    from suture.cli.progress import Progress
     from suture.records import Result, Task
 
 __all__ = ["read_task", "run"]
@@ -56,6 +57,7 @@ def run(
     ] = False,
     model: Model = None,
     recipe: Recipe = None,
+    autonomy: Autonomy = None,
     attempts: Attempts = None,
     tokens: Tokens = None,
     money: Money = None,
@@ -77,6 +79,7 @@ def run(
         assignments,
         model__name=model,
         loop__recipe=recipe,
+        loop__autonomy=autonomy,
         budget__attempts=attempts,
         budget__tokens=tokens,
         budget__money=money,
@@ -84,8 +87,9 @@ def run(
     )
     from suture.cli.carrying_out import carry_out
 
-    def start(on_event: Listener) -> Coroutine[Any, Any, Result]:
+    def start(progress: Progress) -> Coroutine[Any, Any, Result]:
         from suture.api import solve
+        from suture.cli.reviewing import reviewer_at
 
         return solve(
             wanted,
@@ -94,7 +98,8 @@ def run(
             apply=apply,
             replies=replies,
             or_live=or_live,
-            on_event=on_event,
+            on_review=reviewer_at(progress),
+            on_event=progress,
         )
 
     carry_out(start, loaded, project=Path(), kind="write", as_json=as_json)

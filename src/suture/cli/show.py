@@ -25,11 +25,16 @@ def show(
     as_faults: Annotated[
         bool, typer.Option("--faults", help="Print the lines that may be at fault, the likeliest first.")
     ] = False,
+    at: Annotated[
+        int | None,
+        typer.Option("--at", metavar="N", help="As it stood after its step N; 0 is before the first."),
+    ] = None,
     as_json: Json = False,
     assignments: Set = None,
     debug: Debug = False,
 ) -> None:
     """Tell a run step by step: moves, candidates, verdicts, spend."""
+    from suture.cli.step import step_as_json, step_as_text
     from suture.cli.story import run_as_json, run_as_text, summary_row
     from suture.cli.suspects import show_suspects
     from suture.ledger import find_run, list_runs
@@ -52,6 +57,8 @@ def show(
         answer(diff.read_text("utf-8", "surrogateescape"), diff=True)
     elif as_faults:
         show_suspects(found, as_json=as_json)
+    elif at is not None:
+        answer_json(step_as_json(found, at)) if as_json else answer(printable(step_as_text(found, at)))
     elif as_json:
         answer_json(run_as_json(found))
     else:

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from suture.cli.telling import EVIDENCE_WORDS, describe_share, describe_spend, fact_lines, tell
 from suture.errors import StorageError
-from suture.ledger import LedgerReading, RunFolder, read_ledger, spend_by, spend_of
+from suture.ledger import PARKED, LedgerReading, RunFolder, read_ledger, spend_by, spend_of
 from suture.records import Candidate, Event, Task, Verdict, from_plain
 
-__all__ = ["run_as_json", "run_as_text", "state_of", "summary_row"]
+__all__ = ["run_as_json", "run_as_text", "stands", "state_of", "summary_row"]
 
 FACTS_SHOWN = 5
 SHARES: tuple[Literal["role", "move"], ...] = ("role", "move")
@@ -23,7 +23,7 @@ ENDS = ("run.finished", "run.refused")
 
 
 def state_of(run: RunFolder, reading: LedgerReading) -> str:
-    """`ended`, `running`, or `stopped` for a run whose process went away before the end."""
+    """`ended`, `running`, `waiting` for a person, or `stopped` where its process went away before the end."""
     if any(event.kind in ENDS for event in reading.events):
         return "ended"
     # The writing process holds the ledger's lock for as long as it lives.
@@ -32,18 +32,22 @@ def state_of(run: RunFolder, reading: LedgerReading) -> str:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             return "running"
-    return "stopped"
+    return "waiting" if reading.events and reading.events[-1].kind == PARKED else "stopped"
 
 
 def summary_row(run: RunFolder) -> tuple[str, str, str, str]:
     """One run in a list: id, how it stands, tokens used, the first line of the task."""
     reading = read_ledger(run.ledger_path)
-    finished = _data_of(reading, "run.finished")
-    refused = any(event.kind == "run.refused" for event in reading.events)
-    stands = str(finished.get("outcome", "")) or ("error" if refused else state_of(run, reading))
     statement = str(_data_of(reading, "run.started").get("statement", "")).strip()
     tokens = spend_of(reading.events).tokens
-    return run.id, stands, f"{tokens:,} tokens", (statement.splitlines() or [""])[0][:60]
+    return run.id, stands(run, reading), f"{tokens:,} tokens", (statement.splitlines() or [""])[0][:60]
+
+
+def stands(run: RunFolder, reading: LedgerReading) -> str:
+    """The outcome of a run that ended with one, `error` for one that was refused, else its state."""
+    finished = _data_of(reading, "run.finished")
+    refused = any(event.kind == "run.refused" for event in reading.events)
+    return str(finished.get("outcome", "")) or ("error" if refused else state_of(run, reading))
 
 
 def run_as_json(run: RunFolder) -> dict[str, Any]:
@@ -103,6 +107,8 @@ def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
     yield ""
     if state == "running":
         yield "the run still goes on"
+    elif state == "waiting":
+        yield f"the run waits for a person: suture review {run.id}"
     elif state == "stopped":
         yield "the run has no end: its process was killed, or the machine went down"
     yield f"spent: {describe_spend(spend_of(reading.events), {})}"

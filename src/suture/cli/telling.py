@@ -18,6 +18,12 @@ EVIDENCE_WORDS: dict[Evidence, str] = {
 }
 """What each kind of evidence is worth, in words (see docs/verdicts.md)."""
 
+WAITS_BEFORE = {
+    "search": "a search without a model",
+    "samples": "fresh candidates",
+    "repairs": "repairs",
+    "hand_over": "the hand-over",
+}
 SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
 
 
@@ -88,7 +94,9 @@ def _started(data: Mapping[str, Any]) -> str:
     unpriced = ", ".join(data.get("unpriced") or ())
     note = f"; no price is known of {unpriced}, whose money is not counted" if unpriced else ""
     told = f" with {', '.join(parts)}" if parts else ""
-    return f"started: {data.get('kind', 'run')}{told}{scripted}{note}"
+    forks = data.get("forks")
+    origin = f", from step {forks['at']} of {forks['run']}" if forks else ""
+    return f"started: {data.get('kind', 'run')}{told}{origin}{scripted}{note}"
 
 
 def _prepared(data: Mapping[str, Any]) -> str:
@@ -177,8 +185,21 @@ def _regressed(data: Mapping[str, Any]) -> str:
     return f"candidate {data['candidate'][:8]} breaks what worked: {', '.join(data['checks'])}"
 
 
+def _asked_person(data: Mapping[str, Any]) -> str:
+    return f"a person is asked before {WAITS_BEFORE[data['stage']]}"
+
+
+def _person_answered(data: Mapping[str, Any]) -> str:
+    hint = f": {data['hint']}" if data["hint"] else ""
+    return f"the person says: {data['choice']}{hint}"
+
+
 def _finished(data: Mapping[str, Any]) -> str:
     return f"{data['outcome']}: {data['reason']}"
+
+
+def _resumed(data: Mapping[str, Any]) -> str:
+    return f"resumed at: {', '.join(data['at']) or 'the beginning'}"
 
 
 def _refused(data: Mapping[str, Any]) -> str:
@@ -199,6 +220,10 @@ TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "candidate.proposed": _proposed,
     "candidate.checked": _checked,
     "candidate.regressed": _regressed,
+    "review.asked": _asked_person,
+    "review.answered": _person_answered,
+    "run.parked": _finished,
+    "run.resumed": _resumed,
     "run.finished": _finished,
     "run.refused": _refused,
     **PROOF_TELLERS,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from suture.errors import UsageError
+from suture.languages import is_source
 from suture.ledger import LAST_EVENTS, RunFolder, read_ledger
 from suture.records import (
     Candidate,
@@ -18,7 +19,7 @@ from suture.records import (
     Verdict,
     from_plain,
 )
-from suture.workspace import overlay, unified_diff
+from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of, unified_diff
 
 __all__ = [
     "Review",
@@ -92,6 +93,24 @@ class Review:
     def facts(self) -> tuple[Counterexample, ...]:
         """What is known of the candidate's failures."""
         return self.verdict.counterexamples if self.verdict else ()
+
+    @property
+    def editable(self) -> Mapping[str, str]:
+        """Path -> text of what a person may edit: the candidate's files first, then those that facts name."""
+        task, written = self.task, dict(self.candidate.files) if self.candidate else {}
+        if task.kind == "write":
+            return written or {task.module: ""}
+        files = {path: text_of(content) for path, content in overlay(task.files, written).items()}
+        named = [fact.file for fact in self.facts]
+        free = [path for path in dict.fromkeys([*written, *named, *sorted(files)]) if self._may_change(path)]
+        return {path: files[path] for path in free if path in files}
+
+    def _may_change(self, path: str) -> bool:
+        task = self.task
+        closed = is_protected(path, task.protected or DEFAULT_PROTECTED)
+        return (
+            is_source(path, task.language) and not closed and (not task.only or is_protected(path, task.only))
+        )
 
     @property
     def asked(self) -> str:

@@ -56,9 +56,8 @@ ARGUMENTS: tuple[Argument, ...] = (
     ),
     Argument(name="early_termination", says="a run stops as soon as every trusted check passes"),
     Argument(name="schema_retries", says="a malformed reply is a spent attempt; use budget.attempts"),
-    Argument(
-        name="autonomy_level", says="the tree is changed only by a verified diff that was asked to be applied"
-    ),
+    Argument(name="autonomy", setting="loop.autonomy"),
+    Argument(name="autonomy_level", setting="loop.autonomy"),
     Argument(name="enable_cross_session_memory", says="there is no memory across runs yet"),
     Argument(name="parallel_strategies", says="use loop.samples, the samples asked for at once"),
     Argument(
@@ -91,8 +90,8 @@ OTHER_NAMES: Mapping[str, str] = {
     "scripts/setup_db.py": "nothing to set up: runs are kept under SUTURE_HOME",
     "scripts/init_db.sql": "nothing to set up: runs are kept under SUTURE_HOME",
     "logs/agent.log": "use `suture show last`, or read ledger.jsonl in the run's folder",
-    "history": "use `suture show --list`",
-    "fork_from_iteration": "there is no fork of a run yet; start a new one",
+    "history": "use `suture history`",
+    "fork_from_iteration": "use `suture fork RUN --at N`, or fork_from_iteration() of the api",
 }
 """Flags, files and commands of ancestors -> what to use instead."""
 

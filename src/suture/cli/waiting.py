@@ -1,0 +1,15 @@
+"""How to answer a run that waits for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+__all__ = ["waiting_lines"]
+
+
+def waiting_lines(run: str) -> Iterator[str]:
+    """What to type, for stderr."""
+    yield f"see what it asks: suture review {run}"
+    yield f"answer it:        suture resume {run} --answer approve   (or reject, or abort)"
+    yield f'                  suture resume {run} --hint "..."       (go on, and tell the model this)'
+    yield f"                  suture resume {run} --edit FILE        (your own candidate in its place)"
