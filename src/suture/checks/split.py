@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+from suture.checks.decoding import well_formed
+from suture.checks.judges import Judge, give_back, take_judge
 from suture.checks.names import Program, module_name
-from suture.checks.programs import own_program
-from suture.checks.wire import MAX_FRAME_BYTES, BadFrame, dump, load, well_formed
+from suture.checks.parties import Party
+from suture.checks.wire import MAX_FRAME_BYTES, BadFrame, dump, load
 from suture.records import CheckStatus
-from suture.sandbox import Channel, RunResult, Sandbox
+from suture.sandbox import RunResult, Sandbox
 from suture.settings import SandboxSettings
 
 __all__ = ["Ruling", "SplitCourt"]
@@ -51,61 +52,6 @@ class Ruling:
     told: tuple[str, ...] = ()
 
 
-class Party:
-    """One of the two programs; started when it is first needed, and again after it died."""
-
-    def __init__(
-        self, sandbox: Sandbox, name: str, files: Mapping[str, bytes], limits: SandboxSettings
-    ) -> None:
-        self._sandbox = sandbox
-        self._request = own_program(name, files, limits, wall_s=24 * 3600)
-        self._stack: AsyncExitStack | None = None
-        self._channel: Channel | None = None
-        self.output: list[bytes] = []
-
-    @property
-    def alive(self) -> bool:
-        """Whether it runs, as far as is known."""
-        return self._channel is not None
-
-    async def start(self) -> None:
-        """Start it where it does not run."""
-        if self._channel is None:
-            self._stack = AsyncExitStack()
-            self._channel = await self._stack.enter_async_context(self._sandbox.open(self._request))
-
-    async def exchange(self, frame: bytes, timeout_s: float) -> bytes | None:
-        """Send a frame and wait for one; `None` where the program died of it or was late."""
-        if self._channel is None:
-            return None
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout_s
-        try:
-            async with asyncio.timeout(timeout_s):  # it may have stopped reading
-                await self._channel.send(frame)
-        except TimeoutError:
-            return None
-        return await self._channel.receive(max(0.001, deadline - loop.time()))
-
-    async def kill(self) -> None:
-        """End it at once, whatever it is doing."""
-        stack, self._channel, self._stack = self._stack, None, None
-        if stack is not None:
-            await stack.aclose()
-
-    async def stop(self) -> RunResult | None:
-        """Let it end, and keep what it printed."""
-        if self._channel is None or self._stack is None:
-            return None
-        channel, stack, self._channel, self._stack = self._channel, self._stack, None, None
-        try:
-            ended = await channel.finish()
-        finally:
-            await stack.aclose()
-        self.output.append(ended.stderr)
-        return ended
-
-
 class SplitCourt:
     """A judge and a candidate for the checks of one verdict; an asynchronous context.
 
@@ -128,18 +74,21 @@ class SplitCourt:
         self._module = module
         self._wall_s = check_wall_s or settings.check_wall_s
         self._load_wall_s = max(self._wall_s, settings.check_wall_s)  # a short check needs the same start
-        self._judge = Party(sandbox, "split_judge", {}, settings)
+        self._sandbox = sandbox
+        self._settings = settings
+        self._judge = Judge(sandbox, settings)
         self._candidate = Party(sandbox, "split_candidate", files, settings)
         self._limit_s = self._deadline = 0.0
         self._death = ""
         self._late = False
 
     async def __aenter__(self) -> SplitCourt:
+        self._judge = await take_judge(self._sandbox, self._settings)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
-            await asyncio.gather(self._judge.stop(), self._candidate.stop())
+            await asyncio.gather(give_back(self._judge), self._candidate.stop())
         else:  # cancelled or out of time: nobody waits for what a hanging program may still say
             await asyncio.gather(self._judge.kill(), self._candidate.kill())
 
@@ -179,9 +128,11 @@ class SplitCourt:
             answer = await self._judge.exchange(frame, patience_s)
             if answer is None:
                 return await self._judge_fell()
-            message = load(answer)  # the judge runs our code and the user's tests
+            message = _said(answer)
             if "outcome" in message:
                 return self._ruling(message["outcome"])
+            if "ask" not in message:  # the tests have ended the process that ran them
+                return await self._judge_fell()
             frame = dump(await self._relay(message["ask"]))
 
     def _ruling(self, outcome: dict[str, Any]) -> Ruling:
@@ -197,7 +148,7 @@ class SplitCourt:
 
     async def _judge_fell(self) -> Ruling:
         late = self._late or self._left_s() <= 0
-        await self._judge.stop()
+        await self._judge.kill()
         what = f"the test did not end within {self._limit_s:g} s" if late else "the test ended the judge"
         return Ruling(status="timeout" if late else "error", fact={"exception": self._death or what})
 
@@ -243,6 +194,14 @@ class SplitCourt:
 
     def _left_s(self) -> float:
         return self._deadline - asyncio.get_running_loop().time()
+
+
+def _said(frame: bytes) -> dict[str, Any]:
+    """What the judge says; nothing where the tests that it runs have written something else to us."""
+    try:
+        return load(frame)
+    except BadFrame:
+        return {}
 
 
 def _checked(frame: bytes) -> dict[str, Any] | None:

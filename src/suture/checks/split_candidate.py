@@ -12,8 +12,10 @@ import os
 import sys
 from typing import Any
 
+from suture.checks.decoding import decode
+from suture.checks.encoding import Encoder
 from suture.checks.frames import FrameStream
-from suture.checks.wire import Encoder, NotData, decode
+from suture.checks.wire import NotData
 
 __all__ = ["Candidate", "describe_exception", "main", "make_room", "place_of"]
 

@@ -7,10 +7,10 @@ without a wall.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, fields
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 from suture.settings.schema import IsolationLevel
 
@@ -22,6 +22,7 @@ __all__ = [
     "Capabilities",
     "Channel",
     "IsolationLevel",
+    "KeepingSandbox",
     "MemoryKeeper",
     "Mode",
     "Mount",
@@ -249,4 +250,13 @@ class Sandbox(Protocol):
 
     async def close(self) -> None:
         """Kill everything that still runs; safe to call twice."""
+        ...
+
+
+@runtime_checkable
+class KeepingSandbox(Sandbox, Protocol):
+    """A wall in which programs may be kept running: it tells their keepers when it closes."""
+
+    def at_close(self, act: Callable[[], Awaitable[None]]) -> None:
+        """Have something done once, when this wall is closed."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from suture.errors import SandboxBroken
@@ -25,6 +25,7 @@ class ProgramSandbox(ABC):
     def __init__(self) -> None:
         self._programs: set[Program] = set()
         self._starting: set[asyncio.Task[Program]] = set()
+        self._at_close: list[Callable[[], Awaitable[None]]] = []
 
     @abstractmethod
     def begin(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
@@ -67,11 +68,17 @@ class ProgramSandbox(ABC):
         async with self._started(request) as program:
             yield FrameChannel(program)
 
+    def at_close(self, act: Callable[[], Awaitable[None]]) -> None:
+        """See `contract.KeepingSandbox`."""
+        self._at_close.append(act)
+
     async def close(self) -> None:
         """Kill everything that runs or is being started; safe to call twice.
 
         A run that was being started raises `SandboxBroken`.
         """
+        while self._at_close:
+            await self._at_close.pop()()
         starting = tuple(self._starting)
         for task in starting:
             task.cancel()

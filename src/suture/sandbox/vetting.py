@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -55,7 +55,12 @@ class VettedSandbox:
         self._cache = cache
         self._found: Capabilities | None = None
         self._finding = asyncio.Lock()
+        self._at_close: list[Callable[[], Awaitable[None]]] = []
         self.name = self._sandbox.name
+
+    def at_close(self, act: Callable[[], Awaitable[None]]) -> None:
+        """See `contract.KeepingSandbox`."""
+        self._at_close.append(act)
 
     async def capabilities(self) -> Capabilities:
         """What this wall can do here, as far as canary attacks bear it out.
@@ -118,6 +123,8 @@ class VettedSandbox:
 
     async def close(self) -> None:
         """Kill everything that still runs; safe to call twice."""
+        while self._at_close:
+            await self._at_close.pop()()
         await self._sandbox.close()
 
 
