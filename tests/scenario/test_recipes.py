@@ -1,54 +1,120 @@
-"""Every recipe through the real graph, sandbox and database; only the model is scripted."""
+"""Every recipe through the real graph, sandbox and database; only the model is scripted.
+
+What must come of each scenario stands in the table of docs/recipes/README.md, which people read too.
+"""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from scenario.cast import Cast, as_json
 from suture.api import solve
+from suture.ledger import find_run, read_ledger
+from suture.loop import list_recipes
 from suture.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
-from suture.testing import ScriptedModel
 
+TABLE = Path(__file__).parents[2] / "docs" / "recipes" / "README.md"
+ATTEMPTS = 6
+"""Of each scenario's budget."""
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"
 RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
-WRONG = "```python\ndef add(a, b):\n    return a - b\n```"
 SORRY = "I am sorry."
-ATTEMPTS = 6
 
+
+def wrong(number: int) -> str:
+    return f"```python\ndef add(a, b):\n    return a - b - {number}\n```"
+
+
+def diagnosis(confidence: float = 0.9) -> str:
+    return as_json(
+        root_cause="it subtracts", category="wrong_logic", strategy="minimal", confidence=confidence
+    )
+
+
+GOOD_TESTS = "```python\nassert add(2, 3) == 5\nassert add(0, 0) == 0\nassert add(10, -4) == 6\n```"
+WRONG_TESTS = "```python\nassert add(2, 3) == 6\nassert add(0, 0) == 1\nassert add(10, -4) == 7\n```"
+WRONG_ONCE = [wrong(1), *[RIGHT] * 8]
+HELPFUL = {
+    "coder": [RIGHT],
+    "spec_tester": [GOOD_TESTS],
+    "adversarial_tester": [GOOD_TESTS],
+    "property_tester": ["```python\nfor n in range(5):\n    assert add(n, 0) == n\n```"],
+    "planner": [as_json(subtasks=[{"goal": "write add(a, b)", "needs": []}])],
+    "subtask_coder": [RIGHT],
+    "critic": [as_json(issues=[], score=0.9, approved=True)],
+    "diagnose": [diagnosis()],
+    "debugger": ["TOOL: trace_call\nINPUT: add(1, 2)", "TOOL: done", diagnosis()],
+    "summariser": [as_json(lessons=["Add, do not subtract."])],
+}
+ALWAYS_WRONG = {"coder": [*map(wrong, range(1, 20))], "subtask_coder": [wrong(99)]}
+HATES = {"critic": [as_json(issues=["It is ugly."], score=0.0, approved=False)]}
 SCENARIOS = {
-    "right first time": [RIGHT],
-    "wrong then right": [WRONG, *[RIGHT] * 4],
-    "always wrong": [WRONG] * 20,
-    "malformed for ever": [SORRY] * 20,
+    "right first time": {},
+    "wrong then right": {"coder": WRONG_ONCE, "subtask_coder": [wrong(0)]},
+    "always wrong": ALWAYS_WRONG,
+    "malformed for ever": {name: [SORRY] for name in HELPFUL},
+    "helpers malformed": {name: [SORRY] for name in HELPFUL} | {"coder": WRONG_ONCE},
+    "wrong tests": {
+        "coder": WRONG_ONCE,
+        "spec_tester": [WRONG_TESTS],
+        "adversarial_tester": [WRONG_TESTS],
+        "property_tester": [WRONG_TESTS],
+    },
+    "critic hates all": HATES,
+    "critic loves all": ALWAYS_WRONG,
+    "debugger loops": {"coder": WRONG_ONCE, "debugger": ["TOOL: run_snippet\nINPUT: add(1, 2)"]},
 }
-EXPECTED = {
-    ("greedy", "right first time"): ("healed", 1, 1),
-    ("greedy", "wrong then right"): ("not_healed", 1, 1),
-    ("greedy", "always wrong"): ("not_healed", 1, 1),
-    ("greedy", "malformed for ever"): ("not_healed", 1, 1),
-    ("best_of_k", "right first time"): ("healed", 1, 1),
-    ("best_of_k", "wrong then right"): ("healed", 5, 5),
-    ("best_of_k", "always wrong"): ("budget_exhausted", 6, 6),
-    ("best_of_k", "malformed for ever"): ("budget_exhausted", 6, 6),
-    ("always_repair", "right first time"): ("healed", 1, 1),
-    ("always_repair", "wrong then right"): ("healed", 2, 2),
-    ("always_repair", "always wrong"): ("budget_exhausted", 6, 6),
-    ("always_repair", "malformed for ever"): ("budget_exhausted", 6, 6),
-    ("reflexion", "right first time"): ("healed", 1, 1),
-    ("reflexion", "wrong then right"): ("healed", 2, 2),
-    ("reflexion", "always wrong"): ("budget_exhausted", 6, 6),
-    ("reflexion", "malformed for ever"): ("budget_exhausted", 6, 6),
-}
+ENDS_HEALED = {"right first time", "helpers malformed", "wrong tests", "critic hates all", "debugger loops"}
+NEVER_HEALED = {"always wrong", "malformed for ever", "critic loves all"}
 
 
-@pytest.mark.parametrize(("recipe", "scenario"), list(EXPECTED))
+def told_cells() -> dict[tuple[str, str], str]:
+    """(recipe, scenario) -> what the table says, such as `healed, 2, 5`."""
+    text = TABLE.read_text("utf-8")
+    table = text[text.index("| recipe |") :].partition("\n\n")[0].splitlines()
+    head, _, *rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in table]
+    return {
+        (row[0], scenario): cell
+        for row in rows
+        for scenario, cell in zip(head[1:], row[1:], strict=True)
+        if cell != "-"
+    }
+
+
+CELLS = told_cells()
+
+
+@pytest.mark.parametrize(("recipe", "scenario"), list(CELLS))
 async def test_how_it_ends(recipe: str, scenario: str, settings: Settings) -> None:
     chosen = settings.model_copy(
         update={
             "loop": LoopSettings(recipe=recipe),
-            "budget": BudgetSettings(attempts=ATTEMPTS, seconds=100),
+            "budget": BudgetSettings(attempts=ATTEMPTS, seconds=60),
             "proof": ProofSettings(seconds=0),
         }
     )
-    model = ScriptedModel(SCENARIOS[scenario])
+    model = Cast({**HELPFUL, **SCENARIOS[scenario]})
     result = await solve(TASK, settings=chosen, model=model)
-    assert (result.outcome, result.spend.attempts, len(model.calls)) == EXPECTED[recipe, scenario]
+    assert f"{result.outcome}, {result.spend.attempts}, {len(model.calls)}" == CELLS[recipe, scenario]
+    assert result.spend.attempts <= ATTEMPTS
+    assert result.spend.tokens <= chosen.budget.tokens
+    assert result.spend.model_calls == len(model.calls)
+    events = read_ledger(find_run(chosen.paths.home, result.run_id).ledger_path).events
+    assert set(result.degraded) == {e.data["role"] for e in events if e.kind == "role.degraded"}
+    if scenario in NEVER_HEALED:
+        assert result.outcome != "healed"
+    if scenario in ENDS_HEALED and recipe != "greedy":
+        assert result.outcome == "healed"
+        assert result.candidate is not None
+        assert "a + b" in result.candidate.files["solution.py"]
+
+
+def test_the_table_has_a_row_for_every_recipe_and_a_page_each() -> None:
+    assert {recipe for recipe, _ in CELLS} == set(list_recipes())
+    pages = {page.stem for page in TABLE.parent.glob("*.md")} - {"README"}
+    assert pages == set(list_recipes())
+    linked = set(re.findall(r"\]\((\w+)\.md\)", TABLE.read_text("utf-8")))
+    assert linked == pages

@@ -12,6 +12,7 @@ from suture.ledger.follow import Listener
 from suture.loop import Opening, RecordedRun, Replay, open_recorded
 from suture.loop.choosing import recorded_asker
 from suture.loop.forking import recorded_start
+from suture.loop.move_record import recorded_moves
 from suture.loop.reviewing import (
     Review,
     ReviewAnswer,
@@ -75,6 +76,7 @@ async def replay(
             start=recorded_start(recorded.folder),
             about={"replays": recorded.folder.id},
             ask_user=recorded_asker(read_ledger(recorded.folder.ledger_path).events),
+            record=recorded_moves(read_ledger(recorded.folder.ledger_path).events),
             on_review=recorded_reviewer(recorded.folder),
         )
         result = await carry_out(wanted, on_event=on_event)

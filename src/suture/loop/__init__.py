@@ -6,7 +6,7 @@ This room decides what happens next and in what order. It imports no front door,
 
 from suture.loop.context import RunContext
 from suture.loop.opening import Opening, opened
-from suture.loop.recipe import Recipe, list_recipes, load_recipe
+from suture.loop.recipe import Recipe, describe_recipe, list_recipes, load_recipe, recipe_as_toml
 from suture.loop.recorded import RecordedRun, Replay, open_recorded
 from suture.loop.run import fork_task, resume_task, run_task
 
@@ -16,11 +16,13 @@ __all__ = [
     "RecordedRun",
     "Replay",
     "RunContext",
+    "describe_recipe",
     "fork_task",
     "list_recipes",
     "load_recipe",
     "open_recorded",
     "opened",
+    "recipe_as_toml",
     "resume_task",
     "run_task",
 ]

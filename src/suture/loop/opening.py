@@ -17,7 +17,8 @@ from suture.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_ru
 from suture.loop.choosing import Asker
 from suture.loop.context import RunContext
 from suture.loop.forking import Start
-from suture.loop.recipe import load_recipe
+from suture.loop.move_record import MoveRecord, read_record, recorded_moves
+from suture.loop.recipe import Recipe, load_recipe
 from suture.loop.reviewing import Reviewer
 from suture.models import Model, Models, RecordedModel, ReplySource
 from suture.records import Task
@@ -48,6 +49,7 @@ class Opening:
         start: Where it begins, where it is a fork of another run.
         about: What the first event says besides.
         ask_user: Asks the user which of two repairs is right, where there is a user to ask.
+        record: What a bandit is told of earlier runs; what the home folder holds where not given.
         on_review: Asks a person where `loop.autonomy` wants it; without it the run is parked there.
     """
 
@@ -65,6 +67,7 @@ class Opening:
     about: dict[str, Any] = field(default_factory=dict)
     ask_user: Asker | None = None
     on_review: Reviewer | None = None
+    record: MoveRecord | None = None
 
     def answered_from(self, source: ReplySource | None, *, or_live: bool) -> Opening:
         """The same with recorded replies before the model, where there are any."""
@@ -110,6 +113,7 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 prompts=PromptBook(settings.paths.prompts or wanted.project / PROMPTS_FOLDER),
                 ask_user=wanted.ask_user,
                 on_review=wanted.on_review,
+                record=_record(wanted, recipe, ledger),
             )
             async with open_checkpointer(settings.paths.home / "checkpoints.db") as checkpointer:
                 yield context, checkpointer
@@ -120,3 +124,16 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
 
 def _recorded(wanted: Opening, folder: RunFolder, model: Model) -> Model:
     return RecordedModel(model, folder.replies_path, source=wanted.source, or_live=wanted.or_live)
+
+
+def _record(wanted: Opening, recipe: Recipe, ledger: Ledger) -> MoveRecord:
+    """What earlier runs saw: as this run, or the one that it replays, was told before, where it was."""
+    if not recipe.bandit:
+        return {}
+    told = recorded_moves(ledger.events)
+    told = wanted.record if told is None else told
+    return (
+        read_record(wanted.settings.paths.home, wanted.models.for_role("coder").model.name)
+        if told is None
+        else told
+    )

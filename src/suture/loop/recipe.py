@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
@@ -12,9 +14,19 @@ from pydantic import ValidationError
 
 from suture.errors import UsageError
 from suture.loop.recipe_schema import Helpers, Recipe, recipe_fields
-from suture.settings import LoopSettings
+from suture.settings import LoopSettings, ModelSettings
 
-__all__ = ["Helpers", "Recipe", "list_recipes", "load_recipe", "recipe_fields"]
+__all__ = [
+    "Helpers",
+    "Recipe",
+    "describe_recipe",
+    "is_own_file",
+    "list_recipes",
+    "load_recipe",
+    "recipe_as_toml",
+    "recipe_fields",
+    "recipe_text",
+]
 
 
 def list_recipes() -> tuple[str, ...]:
@@ -25,17 +37,19 @@ def list_recipes() -> tuple[str, ...]:
     )
 
 
-def load_recipe(settings: LoopSettings, temperature: float) -> Recipe:
+def load_recipe(settings: LoopSettings, temperature: float, text: str = "") -> Recipe:
     """The recipe that the settings name, with the settings' own numbers where the file leaves them open.
 
     Args:
         settings: `recipe` is the name of one that ships, or the path of a TOML file.
         temperature: The coder's.
+        text: What the file holds, where a run's record says so; it is not read then.
 
     Raises:
         UsageError: There is no such recipe, or the file is not one.
     """
-    where, text = _source(settings.recipe)
+    where = settings.recipe
+    text = text or recipe_text(where)
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as fault:
@@ -52,19 +66,49 @@ def load_recipe(settings: LoopSettings, temperature: float) -> Recipe:
         raise UsageError(f"{where}: {_first_fault(fault)}") from fault
 
 
-def _source(wanted: str) -> tuple[str, str]:
-    """What to call a recipe in an error, and its text."""
-    if wanted.endswith(".toml"):
+def recipe_text(name: str) -> str:
+    """What the file of a recipe holds.
+
+    Args:
+        name: The name of one that ships, or the path of a TOML file.
+
+    Raises:
+        UsageError: There is no such recipe, or the file cannot be read.
+    """
+    if is_own_file(name):
         try:
-            return wanted, Path(wanted).expanduser().read_text("utf-8")
+            return Path(name).expanduser().read_text("utf-8")
         except (OSError, UnicodeDecodeError, RuntimeError) as fault:
-            raise UsageError(f"the recipe {wanted!r} cannot be read: {fault}") from fault
+            raise UsageError(f"the recipe {name!r} cannot be read: {fault}") from fault
     known = list_recipes()
-    if wanted not in known:
-        near = get_close_matches(wanted, known, n=1)
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-        raise UsageError(f"there is no recipe called {wanted!r}", remedy=f"{remedy}; or name a .toml file")
-    return f"recipe {wanted}", (files("suture.loop") / "recipes" / f"{wanted}.toml").read_text("utf-8")
+        raise UsageError(f"there is no recipe called {name!r}", remedy=f"{remedy}; or name a .toml file")
+    return (files("suture.loop") / "recipes" / f"{name}.toml").read_text("utf-8")
+
+
+def is_own_file(name: str) -> bool:
+    """Whether a recipe is a file of the user's own."""
+    return name.endswith(".toml")
+
+
+def describe_recipe(name: str) -> Recipe:
+    """A recipe with our defaults where its file leaves something open; raises as `load_recipe`."""
+    return load_recipe(LoopSettings(recipe=name), ModelSettings().temperature)
+
+
+def recipe_as_toml(recipe: Recipe) -> str:
+    """A recipe as the text of a file; what has no value is a comment."""
+    plain = recipe.model_dump(mode="json")
+    helpers = plain.pop("helpers")
+    return "\n".join([*_lines(plain), "", "[helpers]", *_lines(helpers), ""])
+
+
+def _lines(plain: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in plain.items():
+        # Of what a recipe holds JSON and TOML write texts, numbers, lists and booleans alike.
+        yield f"# {key} is not set" if value is None else f"{key} = {json.dumps(value, ensure_ascii=False)}"
 
 
 def _first_fault(fault: ValidationError) -> str:

@@ -11,12 +11,16 @@ from suture.errors import StorageError, UsageError
 from suture.languages import Interpreter
 from suture.ledger import LAST_EVENTS, Difference, RunFolder, read_ledger
 from suture.loop.context import RunContext
+from suture.loop.recipe import is_own_file, recipe_as_toml
 from suture.loop.state import SCHEMA_VERSION
 from suture.records import Result, Task, from_plain, to_plain
 from suture.settings import Settings
 from suture.settings.recording import settings_as_plain, settings_of_record
 
 __all__ = ["RecordedRun", "Replay", "open_recorded", "started_with"]
+
+RECIPE_FILE = "recipe.toml"
+"""In a run folder: the recipe, where it was a file of the user's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +96,8 @@ class Replay:
 def started_with(context: RunContext) -> dict[str, Any]:
     """The first event of a run. What is large lies in the folder; keys lie nowhere."""
     task, folder = context.task, context.folder
+    if is_own_file(context.settings.loop.recipe):
+        folder.write_text(RECIPE_FILE, recipe_as_toml(context.recipe))
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": task.kind,
@@ -132,7 +138,9 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
         return RecordedRun(
             folder=folder,
             task=from_plain(Task, folder.get_json(started["task"])),
-            settings=settings_of_record(folder.get_json(started["settings"]), present, own=own),
+            settings=_with_recipe_of(
+                folder, settings_of_record(folder.get_json(started["settings"]), present, own=own)
+            ),
             model=started["common_model"],
             interpreter=program if program and Path(program.executable).exists() else None,
             project=Path(started.get("project", ".")),
@@ -142,3 +150,11 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
         )
     except (ValueError, TypeError, KeyError, AttributeError) as fault:
         raise StorageError(f"the first event of run {folder.id} is damaged: {fault!r}") from fault
+
+
+def _with_recipe_of(folder: RunFolder, settings: Settings) -> Settings:
+    """The settings with the recipe as it was, where it was a file of the user's own."""
+    kept = folder.path / RECIPE_FILE
+    if not kept.is_file():
+        return settings
+    return settings.model_copy(update={"loop": settings.loop.model_copy(update={"recipe": str(kept)})})

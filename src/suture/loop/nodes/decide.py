@@ -20,6 +20,7 @@ async def decide_next(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
     progress = context.progress(state)
     moves = decide(progress, context.recipe)
     best = progress.best
+    _warn(context)
     context.ledger.append(
         "decided",
         {
@@ -38,3 +39,11 @@ async def decide_next(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
         "samples_asked": state["samples_asked"] + sum(move.kind == "sample" for move in moves),
         "repairs_asked": state["repairs_asked"] + sum(move.kind == "repair" for move in moves),
     }
+
+
+def _warn(context: RunContext) -> None:
+    """Say once that the recipe's limit of attempts is near."""
+    recipe, used = context.recipe, context.budget.spend().attempts
+    warned = any(event.kind == "attempts.near_limit" for event in context.ledger.events)
+    if recipe.warn_at is not None and used >= recipe.warn_at and not warned:
+        context.ledger.append("attempts.near_limit", {"used": used, "limit": recipe.attempt_limit})

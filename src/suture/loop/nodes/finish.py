@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 from suture.loop.confidence import confidence_in, confidence_when_warned
 from suture.loop.consulting import degraded_helpers
 from suture.loop.context import RunContext
+from suture.loop.move_record import add_to_record
 from suture.loop.progress import best_of
 from suture.loop.proving import Proven
 from suture.loop.state import LoopState
@@ -24,7 +25,15 @@ async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, An
     outcome = cast(Outcome, state["outcome"])
     proven = await prove_best(state, runtime.context) if outcome == "healed" else None
     write_result(state, runtime.context, outcome, state["reason"], proven)
+    _remember(state, runtime.context)
     return {}
+
+
+def _remember(state: LoopState, context: RunContext) -> None:
+    """What bandits of later runs are told; a replay has nothing new to say."""
+    if not any(event.kind == "run.started" and "replays" in event.data for event in context.ledger.events):
+        tried = [context.tried(entry) for entry in state["tried"]]
+        add_to_record(context.settings.paths.home, context.model.name, tried)
 
 
 async def prove_best(state: LoopState, context: RunContext) -> Proven | None:

@@ -38,6 +38,8 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
         prepared["python"] = context.interpreter.executable
         prepared["python_origin"] = context.interpreter.origin
     context.ledger.append("task.prepared", prepared)
+    if context.recipe.bandit:
+        context.ledger.append("moves.remembered", {"record": dict(context.record)})
     update: dict[str, Any] = {"checks": len(trusted) + has_tests}
     if context.task.kind == "heal":
         entry = await _base(context)

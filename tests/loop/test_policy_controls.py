@@ -1,0 +1,233 @@
+"""The policy's controls, whatever was tried: gates, limits, patience, routing, and a seeded bandit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suture.loop.bandit import draw_parent
+from suture.loop.policy import decide, next_parent
+from suture.loop.progress import Progress, Tried, best_of
+from suture.loop.recipe import Recipe, list_recipes, load_recipe
+from suture.loop.stuck import circling, code_fingerprint, gain_bound, rounds_without_gain
+from suture.settings import LoopSettings
+
+RECIPES = {name: load_recipe(LoopSettings(recipe=name), 0.8) for name in list_recipes()}
+GATED = Recipe(name="gated", rejections=2)
+
+
+def candidate(name: str, round: int, passed: int = 0, failed: int = 1) -> Tried:
+    return Tried(
+        candidate=name,
+        origin="sample",
+        round=round,
+        start=round,
+        passed=passed,
+        failed=failed,
+        signature=name,
+        fingerprint=name,
+    )
+
+
+candidates = st.builds(
+    Tried,
+    candidate=st.text("abcdef", min_size=1, max_size=3),
+    origin=st.just("sample"),
+    round=st.integers(0, 6),
+    start=st.integers(0, 6),
+    depth=st.integers(0, 3),
+    passed=st.integers(0, 4),
+    failed=st.integers(0, 4),
+    regressed=st.integers(0, 2),
+    signature=st.text("xyz", max_size=1),
+    fingerprint=st.text("pq", max_size=2),
+    sent_back=st.booleans(),
+    confidence=st.floats(0, 1),
+    advised=st.sampled_from([None, "minimal", "guard"]),
+    rank=st.integers(0, 3),
+)
+histories = st.lists(candidates, max_size=8)
+
+
+def seen(history: list[Tried], rounds: int) -> tuple[Tried, ...]:
+    return tuple(t for t in history if t.round < rounds)
+
+
+@given(
+    recipe=st.sampled_from(sorted(RECIPES)),
+    history=histories,
+    rounds=st.integers(0, 9),
+    left=st.integers(0, 5),
+)
+def test_every_recipe_answers_within_the_attempts_and_from_what_there_is(
+    recipe: str, history: list[Tried], rounds: int, left: int
+) -> None:
+    known = seen(history, rounds)
+    moves = decide(Progress(kind="write", round=rounds, tried=known, attempts_left=left), RECIPES[recipe])
+    assert moves
+    assert len([move for move in moves if move.kind == "stop"]) in (0, 1)
+    if moves[0].kind != "stop":
+        assert len(moves) <= left
+    assert {move.parent for move in moves if move.parent} <= {t.candidate for t in known}
+    indices = [(move.kind, move.index) for move in moves]
+    assert len(set(indices)) == len(indices)
+
+
+@given(recipe=st.sampled_from(sorted(RECIPES)), history=histories, rounds=st.integers(0, 9))
+def test_the_same_progress_always_decides_the_same(recipe: str, history: list[Tried], rounds: int) -> None:
+    progress = Progress(kind="write", round=rounds, tried=seen(history, rounds))
+    bandit = RECIPES[recipe].model_copy(update={"bandit": True})
+    assert decide(progress, RECIPES[recipe]) == decide(progress, RECIPES[recipe])
+    assert decide(progress, bandit) == decide(progress, bandit)
+
+
+@given(history=histories, rounds=st.integers(1, 9))
+def test_healed_is_said_only_of_code_that_passes_every_deciding_check(
+    history: list[Tried], rounds: int
+) -> None:
+    known = seen(history, rounds)
+    for recipe in (*RECIPES.values(), GATED):
+        move = decide(Progress(kind="write", round=rounds, tried=known), recipe)[0]
+        if move.outcome == "healed":
+            best = best_of(known)
+            assert best is not None
+            assert best.solved
+
+
+@given(rejections=st.integers(0, 4))
+def test_a_critic_cannot_send_code_back_for_ever(rejections: int) -> None:
+    recipe = GATED.model_copy(update={"rejections": rejections})
+    tried: list[Tried] = []
+    for number in range(20):
+        tried.append(replace(candidate(f"c{number}", number, passed=2, failed=0), sent_back=True))
+        move = decide(Progress(kind="write", round=number + 1, tried=tuple(tried)), recipe)[0]
+        if move.kind == "stop":
+            assert (move.outcome, number) == ("healed", rejections)
+            return
+    raise AssertionError("it never ended")
+
+
+@given(history=histories, rounds=st.integers(1, 9))
+def test_a_critic_never_makes_failing_code_pass_nor_passing_code_worse(
+    history: list[Tried], rounds: int
+) -> None:
+    known = seen(history, rounds)
+    unread = [replace(t, sent_back=False) for t in known]
+    best, plain = best_of(known), best_of(unread)
+    if best is not None and plain is not None:
+        assert best.solved == plain.solved
+        assert (best.regressed, best.passed, best.failed) == (plain.regressed, plain.passed, plain.failed)
+
+
+def test_low_confidence_leads_to_fresh_samples_in_place_of_a_repair() -> None:
+    recipe = GATED.model_copy(update={"repair_opening": True, "least_confidence": 0.5})
+    sure = Progress(kind="write", round=1, tried=(candidate("a", 0),))
+    unsure = replace(sure, tried=(replace(sure.tried[0], confidence=0.1),))
+    assert {move.kind for move in decide(sure, recipe)} == {"repair"}
+    assert {move.kind for move in decide(unsure, recipe)} == {"sample"}
+    assert next_parent(unsure, recipe) is not None
+
+
+def test_what_the_debugger_advises_comes_first_and_the_other_ways_after() -> None:
+    recipe = GATED.model_copy(update={"repair_opening": True, "repair_width": 3})
+    told = Progress(kind="write", round=1, tried=(replace(candidate("a", 0), advised="guard"),))
+    assert [move.strategy for move in decide(told, recipe)] == ["guard", "minimal", "restructure"]
+
+
+def test_a_fan_out_may_hold_a_fresh_sample() -> None:
+    recipe = Recipe(
+        name="wide",
+        repair_opening=True,
+        repair_width=4,
+        strategies=("minimal", "restructure", "guard", "fresh"),
+    )
+    moves = decide(Progress(kind="write", round=1, tried=(candidate("a", 0),)), recipe)
+    assert [move.kind for move in moves] == ["repair", "repair", "repair", "sample"]
+
+
+def test_patience_ends_a_run_that_gets_no_better() -> None:
+    recipe = GATED.model_copy(update={"patience": 2, "detect_stuck": False})
+    tried = tuple(candidate(f"c{n}", n, passed=1) for n in range(3))
+    assert decide(Progress(kind="write", round=2, tried=tried[:2]), recipe)[0].kind != "stop"
+    assert decide(Progress(kind="write", round=3, tried=tried), recipe)[0].outcome == "stuck"
+
+
+def test_the_recipes_own_limit_of_attempts_holds_beside_the_budgets() -> None:
+    recipe = GATED.model_copy(update={"attempt_limit": 5})
+    progress = Progress(kind="write", round=1, tried=(candidate("a", 0),), attempts_left=9)
+    assert len(decide(replace(progress, attempts_used=3), recipe)) == 2
+    assert decide(replace(progress, attempts_used=5), recipe)[0].outcome == "budget_exhausted"
+
+
+@pytest.mark.parametrize(
+    ("draws", "outcome"), [(("x",) * 29, None), (("x",) * 31, "stuck"), ((*"abc",) * 1, None)]
+)
+def test_a_run_stops_where_a_further_draw_would_hardly_bring_anything_new(
+    draws: tuple[str, ...], outcome: str | None
+) -> None:
+    recipe = GATED.model_copy(update={"least_gain": 0.1})
+    progress = Progress(kind="write", round=1, tried=(candidate("a", 0),), draws=draws)
+    assert decide(progress, recipe)[0].outcome == outcome
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=1), max_size=30))
+def test_the_bound_of_the_gain_is_a_chance_and_falls_with_repetition(draws: list[str]) -> None:
+    assert 0 < gain_bound(draws) <= 1
+    assert gain_bound(draws + draws) <= gain_bound(draws)
+
+
+def test_without_given_checks_a_few_more_samples_are_drawn_so_that_generated_ones_may_earn_trust() -> None:
+    alone = Progress(kind="write", round=1, tried=(candidate("a", 0, failed=0),), checks=0)
+    assert decide(alone, GATED)[0].outcome == "not_healed"
+    assert decide(replace(alone, untrusted=True), GATED)[0].kind == "sample"
+
+
+@given(history=histories, rounds=st.integers(1, 9))
+def test_stuck_detection_never_grows_tired_of_new_code_that_gains(history: list[Tried], rounds: int) -> None:
+    known = list(seen(history, rounds - 1))
+    most = max((t.passed for t in known), default=0)
+    better = replace(candidate("new", rounds - 1, passed=most + 1), fingerprint="never seen")
+    assert circling([*known, better], rounds) == "no"
+    assert rounds_without_gain([*known, better], rounds) == 0
+
+
+def test_words_are_no_new_code() -> None:
+    plain = "def f(x):\n    return x\n"
+    wordy = '"""A module."""\n# a remark\ndef f(x):\n    """It returns x."""\n    return (x)\n'
+    assert code_fingerprint({"a.py": plain}) == code_fingerprint({"a.py": wordy})
+    assert code_fingerprint({"a.py": plain}) != code_fingerprint(
+        {"a.py": plain.replace("return x", "return -x")}
+    )
+    assert code_fingerprint({"a.py": "def f("}) != code_fingerprint({"a.py": "def g("})
+
+
+def test_the_same_code_in_other_words_is_nudged_and_then_stuck() -> None:
+    first, again = candidate("a", 0), replace(candidate("b", 1), fingerprint="a")
+    assert circling([first, again], 2) == "nudge"
+    assert circling([first, again, replace(again, candidate="c", round=2)], 3) == "stuck"
+
+
+def test_the_bandit_prefers_what_passes_more_and_tires_of_what_does_not_help() -> None:
+    good, bad = candidate("good", 0, passed=9), candidate("bad", 0, passed=1, failed=9)
+    drawn = [
+        draw_parent(Progress(kind="write", round=1, tried=(good, bad), seed=seed)) for seed in range(100)
+    ]
+    names = [one.candidate if one else "" for one in drawn]
+    assert names.count("good") > 90
+    children = [replace(candidate(f"c{n}", 1, passed=0, failed=10), parent="good") for n in range(60)]
+    tired = [
+        draw_parent(Progress(kind="write", round=2, tried=(good, bad, *children), seed=seed))
+        for seed in range(100)
+    ]
+    assert sum(one is not None and one.candidate == "good" for one in tired) < names.count("good")
+
+
+def test_what_earlier_runs_saw_moves_the_bandit() -> None:
+    progress = Progress(kind="write", round=1, tried=(candidate("a", 0, passed=1, failed=9),))
+    fresh = [draw_parent(replace(progress, seed=seed)) is None for seed in range(200)]
+    told = replace(progress, record={"sample": (50, 50), "repair": (0, 50)})
+    told_fresh = [draw_parent(replace(told, seed=seed)) is None for seed in range(200)]
+    assert sum(told_fresh) > sum(fresh)

@@ -1,0 +1,115 @@
+"""Runs with helpers: killed after a node and resumed, replayed, with a recipe of the user's own."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scenario.cast import Cast, as_json
+from scenario.test_recipes import HELPFUL, RIGHT, TASK, wrong
+from suture.api import replay, resume, solve
+from suture.ledger import find_run, read_ledger
+from suture.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
+
+KILLED = """
+import asyncio, os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from scenario.test_recipes_again import cast, settings_in
+from scenario.test_recipes import TASK
+from suture.api import solve
+
+def listen(event):
+    if event.kind == sys.argv[3]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(solve(TASK, settings=settings_in(Path(sys.argv[2])), model=cast(), on_event=listen))
+"""
+
+
+def cast() -> Cast:
+    return Cast({**HELPFUL, "coder": [wrong(1), RIGHT]})
+
+
+def settings_in(home: Path, recipe: str = "dual_oracle") -> Settings:
+    return Settings(
+        paths={"home": home},  # type: ignore[arg-type]
+        loop=LoopSettings(recipe=recipe),
+        budget=BudgetSettings(attempts=6, seconds=60),
+        proof=ProofSettings(seconds=0),
+    )
+
+
+@pytest.mark.parametrize("after", ["tests.written", "candidate.checked", "diagnosed", "criticised"])
+async def test_a_run_that_was_killed_goes_on_and_pays_no_reply_twice(after: str, tmp_path: Path) -> None:
+    tests = str(Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, tests, str(tmp_path), after],
+        check=False,
+        capture_output=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    settings = settings_in(tmp_path)
+    folder = find_run(tmp_path, "last")
+    paid = [e.data["call"] for e in read_ledger(folder.ledger_path).events if e.kind == "model.called"]
+    model = Cast({**HELPFUL, "coder": [wrong(1), RIGHT] if not paid or after == "tests.written" else [RIGHT]})
+    result = await resume("last", settings=settings, model=model)
+    assert result.outcome == "healed"
+    events = read_ledger(folder.ledger_path).events
+    assert [e.kind for e in events].count("run.resumed") == 1
+    again = [e.data for e in events if e.kind == "model.called" and not e.data["replayed"]]
+    assert len({data["call"] for data in again}) == len(again)
+    assert len(model.calls) == len(again) - len(paid)
+    assert result.spend.attempts <= 6
+
+
+async def test_a_run_with_helpers_replays_alike(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    result = await solve(TASK, settings=settings, model=cast())
+    assert result.outcome == "healed"
+    assert (await replay("last", settings=settings)).difference is None
+
+
+async def test_a_recipe_of_ones_own_replays_without_its_file(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text('summary = "Simple."\nbandit = true\n\n[helpers]\noptimise = true\nreview = true\n')
+    long_winded = "```python\ndef add(a, b):\n    total = a\n    total = total + b\n    return total\n```"
+    reviews = as_json(concerns=[{"problem": "none", "kind": "security", "severity": "low", "line": 0}])
+    model = Cast({"coder": [long_winded], "optimiser": [RIGHT], "reviewer": [reviews]})
+    result = await solve(TASK, settings=settings_in(tmp_path / "home", str(own)), model=model)
+    assert result.outcome == "healed"
+    assert result.candidate is not None
+    assert result.candidate.label == "made simpler"
+    own.unlink()
+    again = await replay("last", settings=settings_in(tmp_path / "home"))
+    assert again.difference is None
+    kinds = [e.kind for e in read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events]
+    assert {"optimised", "reviewed", "moves.remembered"} <= set(kinds)
+
+
+@pytest.mark.parametrize(
+    "worse", [wrong(1), "```python\nimport os\n\ndef add(a, b):\n    c = a + b\n    return c\n```"]
+)
+async def test_a_rewriting_that_fails_or_is_no_simpler_is_left(worse: str, tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text("[helpers]\noptimise = true\n")
+    model = Cast({"coder": [RIGHT], "optimiser": [worse]})
+    result = await solve(TASK, settings=settings_in(tmp_path / "home", str(own)), model=model)
+    assert result.outcome == "healed"
+    assert result.candidate is not None
+    assert "return a + b" in result.candidate.files["solution.py"]
+
+
+async def test_the_limit_of_attempts_is_warned_of_once(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text("attempt_limit = 4\nwarn_at = 1\n")
+    model = Cast({"coder": [*map(wrong, range(9))]})
+    result = await solve(TASK, settings=settings_in(tmp_path / "home", str(own)), model=model)
+    assert (result.outcome, result.spend.attempts) == ("budget_exhausted", 4)
+    kinds = [e.kind for e in read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events]
+    assert kinds.count("attempts.near_limit") == 1
