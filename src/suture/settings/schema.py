@@ -92,35 +92,35 @@ class RoleSettings(Group):
     coder_max_tokens: int | None = Field(default=None, ge=16)
     """The most tokens of one of its replies."""
     planner: str | None = None
-    """`provider:model` that cuts a task into parts; no effect yet."""
+    """`provider:model` that cuts a task into parts."""
     planner_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature; no effect yet."""
+    """Its sampling temperature, where it is not greedy."""
     planner_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies; no effect yet."""
+    """The most tokens of one of its replies."""
     tester: str | None = None
-    """`provider:model` that writes tests; no effect yet."""
+    """`provider:model` that writes tests, for the spec, the property and the adversarial tester."""
     tester_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature; no effect yet."""
+    """Its sampling temperature, where it is not greedy."""
     tester_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies; no effect yet."""
+    """The most tokens of one of its replies."""
     critic: str | None = None
-    """`provider:model` that reviews a candidate; no effect yet."""
+    """`provider:model` that criticises a candidate, and reviews one that passes."""
     critic_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature; no effect yet."""
+    """Its sampling temperature, where it is not greedy."""
     critic_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies; no effect yet."""
+    """The most tokens of one of its replies."""
     debugger: str | None = None
-    """`provider:model` that looks for the cause of a failure; no effect yet."""
+    """`provider:model` that looks for the cause of a failure."""
     debugger_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature; no effect yet."""
+    """Its sampling temperature, where it is not greedy."""
     debugger_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies; no effect yet."""
+    """The most tokens of one of its replies."""
     summariser: str | None = None
-    """`provider:model` that draws lessons from what was tried; no effect yet."""
+    """`provider:model` that draws lessons from what was tried."""
     summariser_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature; no effect yet."""
+    """Its sampling temperature, where it is not greedy."""
     summariser_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies; no effect yet."""
+    """The most tokens of one of its replies."""
     escalate: str | None = None
     """`provider:model` that is stronger, for the moves that escalate a hard case; no effect yet."""
 
