@@ -126,24 +126,32 @@ async def work(files: FileDesk, *replies: str) -> tuple[Trail, list[str]]:
     return trail, prompts
 
 
-async def test_a_part_is_done_with_tools() -> None:
+async def test_a_part_is_done_with_tools_until_its_module_is_written() -> None:
     files = desk()
+    helper = f"TOOL: create_file\nINPUT: n.py\n{code(COUNT)}"
     create = f"TOOL: create_file\nINPUT: m.py\n{code(COUNT)}"
-    trail, prompts = await work(files, "TOOL: read_file\nINPUT: m.py", create, "TOOL: done")
+    trail, prompts = await work(files, "TOOL: read_file\nINPUT: m.py", helper, create, "never asked")
     assert trail.ended == "done"
+    assert [step.tool for step in trail.steps] == ["read_file", "create_file", "create_file"]
     assert "def count():" in files.written["m.py"]
     assert "write count" in prompts[0]
     assert "- write read" in prompts[0]
     assert "RESULT:\nimport os" in prompts[1]
-    assert "def count():" in prompts[2]
-    assert "m.py is written; it defines count, f." in prompts[2]
+    assert "n.py is written; it defines count." in prompts[2]
 
 
 async def test_a_block_of_code_alone_is_the_module() -> None:
     files = desk({})
     trail, _ = await work(files, f"Here it is:\n{code(COUNT)}")
-    assert trail.ended == "repeated"
+    assert trail.ended == "done"
     assert files.written == {"m.py": "def count():\n    return 0\n"}
+
+
+async def test_another_file_than_the_module_is_kept_when_the_model_is_done() -> None:
+    files = desk({})
+    trail, _ = await work(files, f"TOOL: create_file\nINPUT: n.py\n{code(COUNT)}", "TOOL: done")
+    assert trail.ended == "done"
+    assert list(files.written) == ["n.py"]
 
 
 @pytest.mark.parametrize("reply", ["TOOL: done", "I cannot.", "TOOL: list_files", code("def f(:")])

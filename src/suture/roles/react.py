@@ -72,8 +72,8 @@ class Trail:
 
     Attributes:
         steps: In order.
-        ended: `done` by the model's word; no `steps` were left; the same action was `repeated`; too many
-            replies in a row were `malformed`.
+        ended: `done` by the model's word, or because it was enough; no `steps` were left; the same action
+            was `repeated`; too many replies in a row were `malformed`.
     """
 
     steps: tuple[Step, ...]
@@ -94,6 +94,7 @@ async def act(
     on_step: OnStep | None = None,
     otherwise: Callable[[str], Action | None] = lambda _: None,
     first: Sequence[Action] = (),
+    enough: Callable[[], bool] = lambda: False,
 ) -> Trail:
     """Let a model use tools until it is done, repeats itself, or has had its steps.
 
@@ -105,6 +106,7 @@ async def act(
         on_step: Told of each step.
         otherwise: What a reply means that names no tool; `None` where it means nothing.
         first: What is done before the model is asked; no steps of its own.
+        enough: Whether what there is to do is done, asked after each step.
 
     Raises:
         BudgetExceeded: `ask` had no budget for another call.
@@ -140,6 +142,8 @@ async def act(
             return Trail(steps=tuple(steps), ended="done" if action.tool == DONE else "repeated")
         seen.add(_key(action))
         note(await _done(action, known, len(steps) + 1, chosen=True))
+        if enough():
+            return Trail(steps=tuple(steps), ended="done")
     return Trail(steps=tuple(steps), ended="steps")
 
 

@@ -49,7 +49,7 @@ async def work_on(
     most_steps: int = MOST_STEPS_OF_A_PART,
     on_step: OnStep | None = None,
 ) -> Trail:
-    """Let a model do one part of a plan; what it writes lies on the desk afterwards.
+    """Let a model do one part of a plan, until the module is written; the work lies on the desk afterwards.
 
     A reply that is a block of code and no action is taken as the module's content: that is what small models
     answer to whatever is asked.
@@ -76,6 +76,7 @@ async def work_on(
         most_steps=most_steps,
         on_step=on_step,
         otherwise=lambda text: _as_file(text, brief.module),
+        enough=lambda: desk.written.get(brief.module) != before.get(brief.module),
     )
     if desk.written == before:
         told = trail.steps[-1].observation if trail.steps else "it was done before it began"
