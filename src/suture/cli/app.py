@@ -14,6 +14,8 @@ from suture.cli.heal import heal
 from suture.cli.history import history
 from suture.cli.models import models_app
 from suture.cli.prompts import prompts_app
+from suture.cli.quality import quality
+from suture.cli.recipes import recipes_app
 from suture.cli.replay import replay, resume
 from suture.cli.reviewing import review
 from suture.cli.run import run
@@ -44,12 +46,14 @@ app.command()(review)
 app.command()(history)
 app.command()(show)
 app.command()(fork)
+app.command()(quality)
 app.command()(verify)
 app.command()(undo)
 app.command()(doctor)
 app.add_typer(bench_app)
 app.add_typer(models_app)
 app.add_typer(prompts_app)
+app.add_typer(recipes_app)
 app.add_typer(config_app)
 
 

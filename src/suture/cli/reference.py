@@ -20,6 +20,7 @@ COMMANDS = (
     "history",
     "show",
     "fork",
+    "quality",
     "verify",
     "undo",
     "doctor",
@@ -41,6 +42,9 @@ COMMANDS = (
     "prompts show",
     "prompts diff",
     "prompts check",
+    "recipes",
+    "recipes list",
+    "recipes show",
     "config",
     "config show",
 )
