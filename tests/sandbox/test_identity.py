@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import uuid
 import venv
 from collections.abc import Callable
 from pathlib import Path
