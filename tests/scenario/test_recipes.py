@@ -6,14 +6,17 @@ What must come of each scenario stands in the table of docs/recipes/README.md, w
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from scenario.cast import Cast, as_json
 from suture.api import solve
 from suture.ledger import find_run, read_ledger
 from suture.loop import list_recipes
+from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
 
 TABLE = Path(__file__).parents[2] / "docs" / "recipes" / "README.md"
@@ -87,8 +90,17 @@ def told_cells() -> dict[tuple[str, str], str]:
 CELLS = told_cells()
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def wall() -> AsyncIterator[Sandbox]:
+    """One wall for all of them: to build one costs more than most scenarios."""
+    sandbox = open_sandbox(Settings().sandbox)
+    yield sandbox
+    await sandbox.close()
+
+
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("recipe", "scenario"), list(CELLS))
-async def test_how_it_ends(recipe: str, scenario: str, settings: Settings) -> None:
+async def test_how_it_ends(recipe: str, scenario: str, settings: Settings, wall: Sandbox) -> None:
     chosen = settings.model_copy(
         update={
             "loop": LoopSettings(recipe=recipe),
@@ -97,7 +109,7 @@ async def test_how_it_ends(recipe: str, scenario: str, settings: Settings) -> No
         }
     )
     model = Cast({**HELPFUL, **SCENARIOS[scenario]})
-    result = await solve(TASK, settings=chosen, model=model)
+    result = await solve(TASK, settings=chosen, model=model, sandbox=wall)
     assert f"{result.outcome}, {result.spend.attempts}, {len(model.calls)}" == CELLS[recipe, scenario]
     assert result.spend.attempts <= ATTEMPTS
     assert result.spend.tokens <= chosen.budget.tokens

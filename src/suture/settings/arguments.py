@@ -26,7 +26,7 @@ class Argument:
     says: str = ""
 
 
-_NO_CRITIC = "trusted checks decide, there is no critic yet"
+_CRITIC = "use a recipe with a critic, such as `critic` (docs/recipes); trusted checks decide"
 _CHECKPOINTS = "every run is checkpointed; there is nothing to switch on"
 
 ARGUMENTS: tuple[Argument, ...] = (
@@ -44,13 +44,13 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument(name="critic_model", setting="models.critic"),
     Argument(name="critic_max_tokens", setting="models.critic_max_tokens"),
     Argument(name="critic_temperature", setting="models.critic_temperature"),
-    Argument(name="approval_threshold", says=_NO_CRITIC),
-    Argument(name="enable_critic", says=_NO_CRITIC),
-    Argument(name="critic_confidence_threshold", says=_NO_CRITIC),
+    Argument(name="approval_threshold", says=_CRITIC),
+    Argument(name="enable_critic", says=_CRITIC),
+    Argument(name="critic_confidence_threshold", says=_CRITIC),
     Argument(
         name="stuck_threshold", says="a run that repeats itself ends as `stuck`; see loop.repair_rounds"
     ),
-    Argument(name="patience", says="use loop.repair_rounds, the repairs in one lineage before a fresh start"),
+    Argument(name="patience", says="use `patience` in a recipe of your own (docs/recipes)"),
     Argument(
         name="min_delta", says="a candidate is better when it passes more trusted checks; there is no score"
     ),
@@ -59,9 +59,11 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument(name="autonomy", setting="loop.autonomy"),
     Argument(name="autonomy_level", setting="loop.autonomy"),
     Argument(name="enable_cross_session_memory", says="there is no memory across runs yet"),
-    Argument(name="parallel_strategies", says="use loop.samples, the samples asked for at once"),
     Argument(
-        name="enable_spec_tests", says="examples in the statement are checks; tests are not generated yet"
+        name="parallel_strategies", says="use the recipe `dual_oracle`, or `strategies` in one of your own"
+    ),
+    Argument(
+        name="enable_spec_tests", says="use a recipe with testers, such as `dual_oracle` (docs/recipes)"
     ),
     Argument(name="enable_checkpointing", says=_CHECKPOINTS),
     Argument(name="persist_checkpoints", says=_CHECKPOINTS),

@@ -207,7 +207,7 @@ class LoopSettings(Group):
     """How the loop goes about it."""
 
     recipe: str = "adaptive"
-    """A recipe of `loop/recipes/`."""
+    """How to go about it: a name that `suture recipes list` shows, or a TOML file of your own."""
     samples: int = Field(default=4, ge=1, le=64)
     """Fresh samples asked for at once after the greedy one failed."""
     repair_rounds: int = Field(default=2, ge=0)
