@@ -33,15 +33,13 @@ def plan() -> Draft:
 
 
 async def test_a_plan_is_a_record_that_can_be_followed() -> None:
-    bad = '{"subtasks": [{"goal": "a", "needs": [2]}, {"goal": "b", "needs": []}]}'
-    good = '{"subtasks": [{"goal": "a", "needs": []}, {"goal": "b", "needs": [1, 1]}]}'
-    model = ScriptedModel([bad, good])
+    good = '{"subtasks": [{"goal": "a", "needs": [1, 2]}, {"goal": "b", "needs": [1, 1]}]}'
+    model = ScriptedModel(['{"subtasks": []}', good])
     messages = plan().messages(plan().full())
     for part in ("Sort words.", "- words.py", "No regex.", "at most 4"):
         assert part in messages[-1].content
     answer = await ask_typed(model.complete, messages, PlanReply, Sampling())
     assert answer.value.record() == Plan(subtasks=(Subtask(goal="a"), Subtask(goal="b", needs=(1,))))
-    assert "may need only parts before it" in model.calls[1].messages[-1].content
 
 
 def desk(files: dict[str, str] | None = None) -> FileDesk:

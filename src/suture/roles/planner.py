@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from suture.models.structured import describe_schema
 from suture.records import Lesson, Plan, Subtask
@@ -57,18 +57,12 @@ class PlanReply(BaseModel):
 
     subtasks: list[SubtaskReply] = Field(min_length=1, max_length=MOST_SUBTASKS)
 
-    @model_validator(mode="after")
-    def _can_be_followed(self) -> PlanReply:
-        self.record()
-        return self
-
     def record(self) -> Plan:
-        """The record of it.
-
-        Raises:
-            ValueError: A part needs one that does not stand before it.
-        """
-        parts = [Subtask(goal=part.goal, needs=tuple(sorted(set(part.needs)))) for part in self.subtasks]
+        """The record of it; that a part needs itself or a later one is left out, since it cannot be had."""
+        parts = [
+            Subtask(goal=part.goal, needs=tuple(sorted({need for need in part.needs if need < number})))
+            for number, part in enumerate(self.subtasks, 1)
+        ]
         return Plan(subtasks=tuple(parts))
 
 
