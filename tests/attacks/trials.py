@@ -79,6 +79,11 @@ SHORT_S = 1.0
 """For attacks that must be stopped by the clock."""
 
 
+UNWALLED_S = 4.0
+"""Where nothing stands against an attack it gets through at once, and then finds no end: it reads all of the
+machine, or has stopped its own supervisor."""
+
+
 class Failed(AssertionError):
     """An attack got through, or what must work did not."""
 
@@ -161,7 +166,10 @@ def request(world: World, code: str, *, started: bool = False, **fields: Any) ->
     how: dict[str, Any] = {"python": whole}
     if started:
         how = {"argv": (own_interpreter().executable, "-I", "-S", "-B", "-c", whole)}
-    return RunRequest(**how, files=files, limits=ProgramLimits(**{**vars(QUICK), **limits}), **fields)
+    chosen = {**vars(QUICK), **limits}
+    if world.able.level == "none":
+        chosen["wall_s"] = min(chosen["wall_s"], UNWALLED_S)
+    return RunRequest(**how, files=files, limits=ProgramLimits(**chosen), **fields)
 
 
 def refused(code: str, *, started: bool = False, **fields: Any) -> Trial:
