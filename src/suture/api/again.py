@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from suture.loop.reviewing import (
     pending_review,
     recorded_reviewer,
 )
-from suture.models import Model, open_replies
+from suture.models import Model, ReplySource, open_replies
 from suture.proof import choose_handover
 from suture.records import Result
 from suture.sandbox import Sandbox
@@ -30,7 +31,7 @@ from suture.settings import Settings, load_settings
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["recorded_run", "replay", "resume", "run_folder"]
+__all__ = ["answered_calls", "recorded_run", "replay", "resume", "run_folder"]
 
 
 async def replay(
@@ -120,6 +121,8 @@ async def resume(
             sandbox=sandbox,
             folder=recorded.folder,
             interpreter=recorded.interpreter,
+            source=_forked_from(recorded.folder, recorded.settings),
+            or_live=True,
             ask_user=recorded_asker(read_ledger(recorded.folder.ledger_path).events),
             on_review=on_review,
         )
@@ -133,6 +136,19 @@ def _question_of(recorded: RecordedRun) -> Review:
             f"run {recorded.folder.id} waits for no answer", remedy="go on with it: `suture resume` alone"
         )
     return review
+
+
+def answered_calls(folder: RunFolder) -> ReplySource:
+    """The replies of a run without the calls that failed: these may be tried again."""
+    source = open_replies(folder.path, may_be_empty=True)
+    return replace(source, entries={key: e for key, e in source.entries.items() if "reply" in e})
+
+
+def _forked_from(folder: RunFolder, settings: Settings) -> ReplySource | None:
+    """What a fork answers from: the run that it began in, where that is still there."""
+    start = recorded_start(folder)
+    origin = settings.paths.home / "runs" / start.run if start else None
+    return answered_calls(RunFolder(origin)) if origin and origin.is_dir() else None
 
 
 def recorded_run(run: str | Path, settings: Settings | None = None) -> RecordedRun:

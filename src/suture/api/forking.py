@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from suture.api.again import recorded_run
+from suture.api.again import answered_calls, recorded_run
 from suture.api.carrying_out import carry_out, models_for
 from suture.errors import UsageError
 from suture.ledger.follow import Listener
 from suture.loop import Opening, RecordedRun
 from suture.loop.forking import start_at
 from suture.loop.reviewing import Reviewer
-from suture.models import Model, ReplySource, open_replies
+from suture.models import Model
 from suture.proof import choose_handover
 from suture.records import Result
 from suture.sandbox import Sandbox
@@ -83,17 +83,12 @@ async def fork_from_iteration(
             models=models,
             sandbox=sandbox,
             interpreter=recorded.interpreter,
-            source=_answered(open_replies(recorded.folder.path, may_be_empty=True)),
+            source=answered_calls(recorded.folder),
             or_live=True,
             start=start,
             on_review=on_review,
         )
         return await carry_out(wanted, choose_handover(apply=apply), on_event=on_event)
-
-
-def _answered(source: ReplySource) -> ReplySource:
-    """Without the calls that failed: a fork may try these again."""
-    return replace(source, entries={key: e for key, e in source.entries.items() if "reply" in e})
 
 
 def _files(candidate: str | Mapping[str, str], recorded: RecordedRun) -> Mapping[str, str]:
