@@ -99,13 +99,18 @@ async def investigate(
 
 def step_draft(brief: DebugBrief, prompt: Prompt, tools: Sequence[Tool], steps: Sequence[Step]) -> Draft:
     """The question for the next step, before it is cut to the room there is."""
-    texts = {"task": _task(brief), "tools": tools_text(tools)}
+    # A small model repeats an example: this one shows it something.
+    texts = {"task": _task(brief), "tools": tools_text(tools), "example": _failing_call(brief) or "1 + 2"}
     return Draft(prompt=prompt, template="step", texts=texts, parts=_parts(brief, steps))
 
 
 def _first_look(brief: DebugBrief, tools: Sequence[Tool]) -> tuple[Action, ...]:
-    call = next((fact.call for fact in brief.facts if fact.call and "(" in fact.call), "")
+    call = _failing_call(brief)
     return (Action(tool=TRACE, input=call),) if call and TRACE in {tool.name for tool in tools} else ()
+
+
+def _failing_call(brief: DebugBrief) -> str:
+    return next((fact.call for fact in brief.facts if "(" in fact.call), "")
 
 
 def _conclusion_draft(brief: DebugBrief, prompt: Prompt, steps: Sequence[Step]) -> Draft:
