@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from suture.checks import prepare_suite
-from suture.checks.distinguishing import Comparison, InputLimits, compare_candidates, questions_near
+from suture.checks.distinguishing import Comparison, InputLimits, compare_candidates
+from suture.checks.questions import edge_questions, questions_near
 from suture.checks.telling import tell
 from suture.records import Candidate, Check, Task
 from suture.sandbox import Sandbox
@@ -59,6 +60,17 @@ async def test_exceptions_and_endless_loops_are_behaviour(compare: Compare) -> N
     assert found.reason.endswith("; 1 did not end in time on several")
 
 
+async def test_edges_are_asked_where_nothing_else_differs(compare: Compare) -> None:
+    task = Task(statement="", checks=(Check(id="v", provenance="visible", source="assert top([3, 1]) == 3"),))
+    careful = "def top(xs):\n    return max(xs) if xs else None\n"
+    other = "def top(xs):\n    return max(xs, default=None)\n"
+    careless = "def top(xs):\n    return sorted(xs)[-1]\n"
+    found, (first, one, two) = await compare(careless, careful, other, task=task)
+    assert found.clusters == ((one, two), (first,))
+    assert [told.call for told in found.disagreements] == ["top([])"]
+    assert found.disagreements[0].answers == {first: "raises IndexError", one: "None", two: "None"}
+
+
 async def test_without_a_majority_the_first_stays_and_that_is_said(compare: Compare) -> None:
     found, (guessed, one) = await compare(GUESSED, SORTED)
     assert found.clusters == ((guessed,), (one,))
@@ -69,6 +81,8 @@ async def test_what_cannot_be_compared_is_said(compare: Compare) -> None:
     found, _ = await compare(SORTED, GUESSED, task=Task(statement="", entry_point="middle"))
     assert (found.clusters, found.preferred) == ((), None)
     assert found.reason == "not compared: no other call is known"
+    found, _ = await compare(SORTED)
+    assert found.reason == "not compared: there is no second candidate"
     found, _ = await compare(SORTED, GUESSED, limits=InputLimits(seconds=0.001))
     assert found.reason == "not compared: no call could be compared"
     holds_a_class = Task(
@@ -96,6 +110,7 @@ async def test_mutated_arguments_and_generators_are_part_of_the_answer(compare: 
 
 def test_questions_are_new_reproducible_and_take_hints() -> None:
     hints = (Check(id="h", provenance="spec", source="assert middle(7, 7, -1) == 99"),)
+    assert "middle(0, 2, 3)" in edge_questions(TASK, hints, 20)
     asked = questions_near(TASK, hints, 20, 1)
     assert asked == questions_near(TASK, hints, 20, 1) != questions_near(TASK, hints, 20, 2)
     assert asked[0] == "middle(7, 7, -1)"

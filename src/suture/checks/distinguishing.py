@@ -5,24 +5,27 @@ After S* (arXiv 2502.14382), which makes such inputs with a model; here they are
 
 from __future__ import annotations
 
-import ast
 import asyncio
-import builtins
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.checks.examples import examples_in
-from suture.checks.inputs import inputs_near, read_arguments
-from suture.checks.parsing import parsed
+from suture.checks.questions import edge_questions, questions_near
 from suture.checks.split import Ruling
 from suture.checks.suite import Suite, rule_on
 from suture.checks.telling import TOLD
-from suture.records import Candidate, Check, Task
+from suture.records import Candidate, Check
 
-__all__ = ["Comparison", "Disagreement", "InputLimits", "compare_candidates", "questions_near"]
+__all__ = [
+    "Comparison",
+    "Disagreement",
+    "InputLimits",
+    "compare_candidates",
+    "edge_questions",
+    "questions_near",
+]
 
-BATCH = 6
+FIRST_BATCH, BATCH = 6, 18
+"""Calls made in one go: few at first, to find out who never ends."""
 MOST_LATE = 2
 LATE = "no end in time"
 MOST_SHOWN = 5
@@ -33,14 +36,16 @@ class InputLimits:
     """What a comparison may use.
 
     Attributes:
-        inputs: Calls that are made of each candidate.
+        inputs: Calls that are made of each candidate, near those of the checks.
+        edges: Calls at the edges of their types, where the others show no difference: the empty list, zero.
         candidates: Candidates that are compared; the first ones.
         call_s: Wall-clock seconds of one call, where the settings do not allow less.
         seconds: Wall-clock seconds of the whole.
         at_once: Candidates that run at the same time.
     """
 
-    inputs: int = 24
+    inputs: int = 60
+    edges: int = 18
     candidates: int = 8
     call_s: float = 2.0
     seconds: float = 30.0
@@ -111,75 +116,42 @@ async def compare_candidates(
     """
     limits = limits or InputLimits()
     chosen = {candidate.hash: candidate for candidate in candidates[: limits.candidates]}
-    questions = questions_near(suite.task, hints, limits.inputs, seed)
+    if len(chosen) < 2:
+        return _not_compared("there is no second candidate")
+    near = questions_near(suite.task, hints, limits.inputs, seed)
+    edges = edge_questions(suite.task, hints, limits.edges)
     answers: dict[str, list[_Answer | None]] = {name: [] for name in chosen}
     wall_s = min(limits.call_s, suite.settings.check_wall_s)
     gate = asyncio.Semaphore(limits.at_once)
 
     async def ask(name: str, batch: Sequence[str]) -> None:
-        told = answers[name]
-        if sum(answer is not None and answer.key == LATE for answer in told) < MOST_LATE:
+        if not _is_late(answers[name]):
             async with gate:
                 rulings = await rule_on(chosen[name], suite, [_program(call) for call in batch], wall_s)
-            told += map(_answer_of, rulings)
+            answers[name] += map(_answer_of, rulings)
 
+    async def ask_all(questions: Sequence[str]) -> None:
+        for batch in _batches(questions):
+            ended = await asyncio.gather(*(ask(name, batch) for name in chosen), return_exceptions=True)
+            for fault in filter(None, ended):
+                raise fault
+
+    questions = near
     try:
         async with asyncio.timeout(limits.seconds):
-            for first in range(0, len(questions) if len(chosen) > 1 else 0, BATCH):
-                batch = questions[first : first + BATCH]
-                ended = await asyncio.gather(*(ask(name, batch) for name in chosen), return_exceptions=True)
-                for fault in filter(None, ended):
-                    raise fault
+            await ask_all(near)
+            if len(_compared(near, answers).clusters) < 2:
+                questions = (*near, *edges)
+                await ask_all(edges)
     except TimeoutError:
         pass  # what everyone was asked until then is compared
     return _compared(questions, answers)
 
 
-def questions_near(task: Task, hints: Sequence[Check], count: int, seed: int) -> tuple[str, ...]:
-    """Calls of a task's function that no trusted check makes: those of the hints, then changed ones.
-
-    Args:
-        task: Its checks and the examples of its statement show how the function is called.
-        hints: Other checks whose calls may be used.
-        count: The most calls.
-        seed: Of the changes.
-    """
-    given = dict.fromkeys(_calls_in((*task.checks, *examples_in(task.statement, task.entry_point)), task))
-    hinted = [call for call in dict.fromkeys(_calls_in(hints, task)) if call not in given]
-    draw = random.Random(seed)
-    made: list[str] = []
-    by_function: dict[str, list[str]] = {}
-    for name, arguments in (*given, *hinted):
-        by_function.setdefault(name, []).append(arguments)
-    for name, texts in by_function.items():
-        near = inputs_near(read_arguments(texts), count, draw)
-        made += [_shown(name, repr(arguments)) for arguments in near]
-    wanted = [_shown(name, arguments) for name, arguments in hinted[: count // 2]]
-    return tuple(dict.fromkeys((*wanted, *made)))[:count]
-
-
-def _calls_in(checks: Sequence[Check], task: Task) -> Iterator[tuple[str, str]]:
-    """The function and the tuple of arguments, as source, of each plain call with literal arguments."""
-    for check in checks:
-        tree = parsed(check.source)
-        for node in ast.walk(tree) if tree is not None else ():
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
-                continue
-            known = task.entry_point in (None, node.func.id) and not hasattr(builtins, node.func.id)
-            arguments = _source_of(node.args) if known else ""
-            if arguments and read_arguments([arguments]):
-                yield node.func.id, arguments
-
-
-def _source_of(arguments: list[ast.expr]) -> str:
-    try:
-        return ast.unparse(ast.Tuple(arguments, ast.Load()))
-    except RecursionError:
-        return ""
-
-
-def _shown(name: str, arguments: str) -> str:
-    return f"{name}{arguments.removesuffix(',)')})" if arguments.endswith(",)") else f"{name}{arguments}"
+def _batches(questions: Sequence[str]) -> Iterator[Sequence[str]]:
+    yield questions[:FIRST_BATCH]
+    for first in range(FIRST_BATCH, len(questions), BATCH):
+        yield questions[first : first + BATCH]
 
 
 def _program(call: str) -> str:
@@ -206,7 +178,7 @@ def _compared(questions: Sequence[str], answers: Mapping[str, Sequence[_Answer |
     usable = [n for n in range(asked) if all(told[n] is not None for told in told_of.values())]
     if not usable:
         why = "no other call is known" if not questions else "no call could be compared"
-        return Comparison(clusters=(), disagreements=(), calls=0, reason=f"not compared: {why}")
+        return _not_compared(why)
     order = list(answers)
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, told in told_of.items():
@@ -219,6 +191,10 @@ def _compared(questions: Sequence[str], answers: Mapping[str, Sequence[_Answer |
         calls=len(usable),
         reason=_reason([len(names) for names in clusters], len(usable), len(late)),
     )
+
+
+def _not_compared(why: str) -> Comparison:
+    return Comparison(clusters=(), disagreements=(), calls=0, reason=f"not compared: {why}")
 
 
 def _is_late(told: Sequence[_Answer | None]) -> bool:

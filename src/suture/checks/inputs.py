@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["Arguments", "inputs_near", "read_arguments"]
+__all__ = ["Arguments", "edges_of", "inputs_near", "read_arguments"]
 
 Arguments = tuple[Any, ...]
 Trait = Callable[[Any], bool]
@@ -70,6 +70,36 @@ def inputs_near(
             known.add(repr(candidate))
             found.append(candidate)
     return found
+
+
+def edges_of(seeds: Sequence[Arguments], count: int) -> list[Arguments]:
+    """Arguments at the edges of their types: nothing, one, the same twice, zero, negative; one at a time.
+
+    They may break a precondition that all given arguments keep.
+
+    Args:
+        seeds: Arguments that the tests use.
+        count: The most that are wanted.
+    """
+    known = {repr(seed) for seed in seeds}
+    found: dict[str, Arguments] = {}
+    for seed in seeds:
+        for place, value in enumerate(seed):
+            for edge in _edges(value):
+                made = (*seed[:place], edge, *seed[place + 1 :])
+                if repr(made) not in known:
+                    found.setdefault(repr(made), made)
+    return list(found.values())[:count]
+
+
+def _edges(value: Any) -> list[Any]:
+    if isinstance(value, bool) or value is None:
+        return []
+    if isinstance(value, int | float):
+        return [type(value)(edge) for edge in (0, 1, -1)]
+    if isinstance(value, str | list | tuple):
+        return [value[:0], value[:1], value[:1] * 2]
+    return [type(value)()] if isinstance(value, set | frozenset | dict) else []
 
 
 def _changed(value: Any, draw: random.Random, pool: Sequence[Any]) -> Any:
