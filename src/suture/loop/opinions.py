@@ -98,12 +98,23 @@ async def _look(brief: RepairBrief, entry: TriedEntry, state: LoopState, asked: 
         found = await investigate(
             question,
             asked.prompt,
-            debugger_tools(probe, _iterations(entry, state, context)),
+            debugger_tools(
+                probe, _iterations(entry, state, context), reference=_reference(brief, state, context)
+            ),
             ask=asked.reply,
             conclude=lambda draft: asked.typed(draft, DiagnosisReply),
             on_step=tell,
         )
     return found.diagnosis
+
+
+def _reference(brief: RepairBrief, state: LoopState, context: RunContext) -> dict[str, bytes] | None:
+    """The project with a candidate that passes the first failing check, where there is one."""
+    check = brief.facts[0].check_id if brief.facts else ""
+    for entry in state["tried"]:
+        if check in context.verdict(entry["verdict"]).passed:
+            return dict(overlay(context.task.files, context.candidate(entry["blob"]).files))
+    return None
 
 
 def _iterations(entry: TriedEntry, state: LoopState, context: RunContext) -> list[Iteration]:
