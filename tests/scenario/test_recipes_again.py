@@ -12,6 +12,7 @@ import pytest
 from scenario.cast import Cast, as_json
 from scenario.test_recipes import HELPFUL, RIGHT, TASK, wrong
 from suture.api import replay, resume, solve
+from suture.cli.story import run_as_text
 from suture.ledger import find_run, read_ledger
 from suture.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
 
@@ -72,6 +73,11 @@ async def test_a_run_with_helpers_replays_alike(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     result = await solve(TASK, settings=settings, model=cast())
     assert result.outcome == "healed"
+    story = run_as_text(find_run(tmp_path, "last"))
+    assert "adversarial tester: 3 tests" in story
+    assert "debugger on " in story
+    assert "critic approves of " in story
+    assert "lessons: Add, do not subtract." in story
     assert (await replay("last", settings=settings)).difference is None
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from suture.cli.helper_lines import HELPER_TELLERS
 from suture.cli.proof_lines import PROOF_TELLERS
 from suture.records import Counterexample, Event, Evidence, Spend
 
@@ -226,5 +227,6 @@ TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "run.resumed": _resumed,
     "run.finished": _finished,
     "run.refused": _refused,
+    **HELPER_TELLERS,
     **PROOF_TELLERS,
 }
