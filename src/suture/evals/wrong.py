@@ -26,7 +26,7 @@ def _spoiled(value):
     if isinstance(value, bool) or value is None:
         return not value
     if isinstance(value, (int, float, complex)):
-        return value + 1 if abs(value) < 1e15 else -value
+        return 0 if value == float("inf") else abs(value) * 2 + 1
     if isinstance(value, str):
         return value + "x"
     if isinstance(value, (list, tuple)):
@@ -52,7 +52,7 @@ BODIES = {
     "ends the process": ("", "    raise SystemExit(0)"),
     "ends the process at once": ("import os as _os", "    _os._exit(0)"),
     "equals everything": (EQUAL, "    return _Equal()"),
-    "is off by a little": (SPOILED, "    return _spoiled(_right(*arguments, **named))"),
+    "answers another value": (SPOILED, "    return _spoiled(_right(*arguments, **named))"),
 }
 """What is put after the module, and the body of the function that takes the right one's place."""
 KNOWN = "knows the visible examples"

@@ -10,6 +10,7 @@ from suture.cli.bench.gate import gate_command
 from suture.cli.bench.regrade import regrade_command
 from suture.cli.bench.report import report_command
 from suture.cli.bench.run import run_command
+from suture.cli.bench.track import track_command
 
 __all__ = ["bench_app"]
 
@@ -29,3 +30,4 @@ bench_app.command("report")(report_command)
 bench_app.command("compare")(compare_command)
 bench_app.command("baseline")(baseline_command)
 bench_app.command("gate")(gate_command)
+bench_app.command("track")(track_command)

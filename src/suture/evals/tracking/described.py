@@ -1,0 +1,110 @@
+"""What MLflow is told of a benchmark and of each of its rows: parameters, metrics, tags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from suture.evals.plans import Plan
+from suture.evals.rows import Row
+from suture.records import content_hash, to_plain
+
+__all__ = ["Description", "describe_benchmark", "describe_row"]
+
+LONGEST = 500
+"""Characters of a parameter; older servers refuse longer ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """One run in MLflow's words.
+
+    Attributes:
+        name: For people.
+        params: What it was.
+        metrics: What came of it; a share is in [0, 1].
+        tags: What it is found by.
+    """
+
+    name: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+def describe_benchmark(name: str, plan: Plan, rows: Sequence[Row]) -> Description:
+    """The whole benchmark.
+
+    Args:
+        name: Its folder's name.
+        plan: What it was to measure.
+        rows: What is measured up to now.
+    """
+    params = {
+        "sets": ", ".join(f"{dataset} ({len(ids)})" for dataset, ids in plan.ids.items()),
+        "arms": ", ".join(plan.arms),
+        "models": ", ".join(plan.models),
+        "seeds": str(plan.seeds),
+        "cap": str(plan.cap),
+        "regime": plan.regime,
+        **{f"made.{key}": value for key, value in plan.made.items()},
+    }
+    metrics: dict[str, float] = {"rows": len(rows), "faults": sum(bool(row.fault) for row in rows)}
+    for arm in plan.arms:
+        known = [solved for row in rows if row.arm == arm and (solved := row.solved()) is not None]
+        if known:
+            metrics[f"solved.{arm}"] = sum(known) / len(known)
+    metrics["tokens"] = sum(row.generated + row.prompted for row in rows)
+    return Description(
+        name=name,
+        params=_cut(params),
+        metrics=metrics,
+        tags={"suture.benchmark": name, "suture.what": "benchmark"},
+    )
+
+
+def describe_row(benchmark: str, row: Row) -> Description:
+    """One task under one arm. A row that says something new is another run: its hash is its key."""
+    leader, solved = row.leader(), row.solved()
+    params = {
+        "set": row.dataset,
+        "task": row.problem,
+        "task_hash": row.problem_hash,
+        "arm": row.arm,
+        "model": row.model,
+        "seed": str(row.seed),
+        "cap": str(row.cap),
+        "regime": row.regime,
+        "outcome": row.outcome,
+        **{f"prompt.{role}": version for role, version in row.prompts.items()},
+    }
+    metrics: dict[str, float] = {
+        "retries": max(0, sum(step.origin != "user" for step in row.steps) - 1),
+        "claimed": bool(leader is not None and leader.claimed),
+        "confidence": row.confidence,
+        "generated_tokens": row.generated,
+        "prompt_tokens": row.prompted,
+        "tokens": row.generated + row.prompted,
+        "calls": row.calls,
+        "seconds": row.seconds,
+        "model_seconds": row.model_s,
+        "checks_seconds": row.checks_s,
+    }
+    if solved is not None:
+        metrics["success"] = solved
+    if row.money is not None:
+        metrics["money_usd"] = row.money
+    tags = {
+        "suture.benchmark": benchmark,
+        "suture.what": "row",
+        "suture.row": content_hash(to_plain(row)),
+        "suture.run": row.run,
+    }
+    if row.fault:
+        tags["suture.fault"] = row.fault[:LONGEST]
+    name = f"{row.problem} {row.arm}" + (f" seed {row.seed}" if row.seed else "")
+    return Description(name=name, params=_cut(params), metrics=metrics, tags=tags)
+
+
+def _cut(params: Mapping[str, str]) -> dict[str, str]:
+    return {key: value[:LONGEST] for key, value in params.items()}
