@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from attacks.trials import Skipped
-from sandbox.engines import podman_host
+from sandbox.engines import gvisor_host, podman_host
 from suture.errors import SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, Capabilities, Mode, Sandbox
 from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.unsafe import UnsafeSubprocess
 
-__all__ = ["BACKENDS", "NO_WALL", "Backend", "opened"]
+__all__ = ["BACKENDS", "BY_HAND", "NO_WALL", "Backend", "opened"]
 
 NOWHERE = "unix:///no/such/socket"
 
@@ -60,6 +60,17 @@ BACKENDS = {
         mode="warm",
     ),
 }
+
+BY_HAND = {
+    "gvisor": Backend(
+        requirement="gvisor",
+        make=lambda: ContainerSandbox(host=gvisor_host(), runtime="runsc"),
+        broken=lambda: ContainerSandbox(host=NOWHERE, environ={}, runtime="runsc"),
+        identities=("root",),
+        mode="spare",
+    ),
+}
+"""Each program starts a kernel of its own, so that the list takes minutes (see `attacks.by_hand`)."""
 
 NO_WALL = {
     "none": Backend(

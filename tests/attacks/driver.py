@@ -17,7 +17,7 @@ import sys
 import traceback
 from contextlib import closing
 
-from attacks.backends import BACKENDS, NO_WALL, opened
+from attacks.backends import BACKENDS, BY_HAND, NO_WALL, opened
 from attacks.ground import Ground
 from attacks.identities import CANARY
 from attacks.matrix import ROWS
@@ -38,7 +38,7 @@ def main(backend: str, *rest: str) -> None:
 
 
 async def serve(name: str, ground: Ground) -> None:
-    backend = {**BACKENDS, **NO_WALL}[name]
+    backend = {**BACKENDS, **BY_HAND, **NO_WALL}[name]
     try:
         sandbox, able = await opened(backend)
     except Skipped as reason:
@@ -84,7 +84,7 @@ def answer(outcome: str, detail: str = "") -> None:
 
 async def hold(name: str, marker: str) -> None:
     request = RunRequest(argv=("/bin/sh", "-c", f"sleep 600 # {marker}"))
-    await BACKENDS[name].make().run(request)
+    await {**BACKENDS, **BY_HAND}[name].make().run(request)
 
 
 if __name__ == "__main__":

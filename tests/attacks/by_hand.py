@@ -1,0 +1,59 @@
+"""The attack list against a wall that is too slow for every run of the suite.
+
+    cd tests && PYTHONPATH=. python -m attacks.by_hand gvisor [ROW ...]
+
+It ends with 1 where a row falls that is not known to, or one holds that is said to fall.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from attacks.identities import command_for
+from attacks.matrix import ROWS
+from attacks.test_matrix import Driver
+
+__all__ = ["FALLS_SHORT", "main"]
+
+FALLS_SHORT: dict[str, dict[int, str]] = {
+    "gvisor": {
+        21: "the program ends the box itself, which looks like a fault of the box",
+        22: "descriptors of the supervisor beside the program can be opened through /proc/PID/fd",
+        28: "its /proc does not tell whether new privileges can be had, so the row cannot see it",
+        29: "files that stand for devices can be made in the program's own folders",
+        48: "any niceness is accepted",
+    }
+}
+"""Wall -> row -> why it falls there; `docs/sandbox-backends.md` says the same to users."""
+
+
+def main(wall: str, *rows: str) -> int:
+    """Try rows against a wall as root, and tell of each."""
+    command = command_for("root", "attacks.driver", wall)
+    if isinstance(command, str):
+        sys.exit(command)
+    driver, odd = Driver(command), 0
+    try:
+        first = driver.start()
+        if first["outcome"] != "passed":
+            sys.exit(first["detail"])
+        for number in map(int, rows or ROWS):
+            began_s = time.monotonic()
+            told = driver.face(number)
+            reason = FALLS_SHORT[wall].get(number, "")
+            known = told["outcome"] == "skipped" or (told["outcome"] == "failed") == bool(reason)
+            odd += not known
+            shown = reason if known and reason else told["detail"].strip()[-400:]
+            print(
+                f"{'' if known else 'NOT AS SAID '}{number:2} {told['outcome']:7} "
+                f"{time.monotonic() - began_s:5.1f} s  {ROWS[number].attempt}: {shown}",
+                flush=True,
+            )
+    finally:
+        driver.close()
+    return 1 if odd else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
