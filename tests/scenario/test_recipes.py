@@ -16,6 +16,7 @@ from scenario.cast import Cast, as_json
 from suture.api import solve
 from suture.ledger import find_run, read_ledger
 from suture.loop import list_recipes
+from suture.loop.recipe import recipe_fields
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
 
@@ -130,3 +131,9 @@ def test_the_table_has_a_row_for_every_recipe_and_a_page_each() -> None:
     assert pages == set(list_recipes())
     linked = set(re.findall(r"\]\((\w+)\.md\)", TABLE.read_text("utf-8")))
     assert linked == pages
+
+
+def test_the_page_tells_what_each_key_means() -> None:
+    rows = [f"| `{key}` | {means} |" for key, means in recipe_fields().items()]
+    assert all(means for means in recipe_fields().values())
+    assert "\n".join(rows) in TABLE.read_text("utf-8")

@@ -7,10 +7,10 @@ would have said. Nothing is made up in its place. One that was degraded twice is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel
 
@@ -22,23 +22,9 @@ from suture.models import Message, Reply, Role, Sampling, count_tokens
 from suture.models.structured import ask as ask_structured
 from suture.roles import Draft, Prompt, fit
 
-__all__ = ["Consultation", "Helper", "degraded_helpers"]
+__all__ = ["Consultation", "degraded_helpers"]
 
-Helper = Literal[
-    "planner",
-    "spec_tester",
-    "property_tester",
-    "adversarial_tester",
-    "critic",
-    "debugger",
-    "diagnose",
-    "summariser",
-    "optimiser",
-    "reviewer",
-    "subtask_coder",
-]
-"""Who helps the coder; each is the name of a prompt file too."""
-SEATS: dict[Helper, Role] = {
+SEATS: Mapping[str, Role] = {
     "planner": "planner",
     "spec_tester": "tester",
     "property_tester": "tester",
@@ -51,7 +37,7 @@ SEATS: dict[Helper, Role] = {
     "optimiser": "coder",
     "subtask_coder": "coder",
 }
-"""Whose model each speaks with."""
+"""Whose model each helper speaks with; its name is that of its prompt file too."""
 MOST_FAILURES = 2
 TRIES = 2
 """How often one question is put where the reply cannot be used."""
@@ -65,13 +51,13 @@ class Consultation:
     """One helper in one round.
 
     Attributes:
-        helper: Who.
+        helper: Who: one of `SEATS`, or an adviser of an installed package.
         context: The run.
         round: The round, or what else tells equal questions apart: with each number they are drawn anew.
         temperature: Of its replies; 0 is greedy.
     """
 
-    helper: Helper
+    helper: str
     context: RunContext
     round: int
     temperature: float = 0.0

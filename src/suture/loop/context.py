@@ -11,6 +11,7 @@ from suture.checks import Suite, prepare_suite
 from suture.languages import Interpreter, is_pytest_command, pytest_equivalent
 from suture.ledger import Budget, Ledger, RunFolder
 from suture.loop.choosing import Asker
+from suture.loop.extensions import Extensions
 from suture.loop.progress import Progress, Tried
 from suture.loop.proving import Prover
 from suture.loop.recipe import Recipe
@@ -34,6 +35,7 @@ class RunContext:
         interpreter: What `python` means in the task's test command; `None` where it has none.
         prove: Proves a healed candidate before it is handed over; without it nothing is proved.
         prompts: The prompts of this run.
+        extensions: What installed packages bring, of what the recipe wants.
         record: What earlier runs with this model saw of each kind of move; see `Progress`.
         ask_user: Asks the user which of two repairs is right; without it nobody is asked.
         on_review: Asks a person where `loop.autonomy` wants it; without it the run is parked there.
@@ -52,6 +54,7 @@ class RunContext:
     prompts: PromptBook = field(default_factory=PromptBook)
     ask_user: Asker | None = None
     on_review: Reviewer | None = None
+    extensions: Extensions = field(default_factory=Extensions)
     record: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     _suite: Suite | None = field(default=None, init=False)
     _own_checks: tuple[Check, ...] | None = field(default=None, init=False)

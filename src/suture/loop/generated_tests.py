@@ -10,6 +10,7 @@ from suture.checks.trust import Assessment, assess_checks
 from suture.loop.aids import Aids
 from suture.loop.consulting import Consultation
 from suture.loop.context import RunContext
+from suture.loop.extending import brought_checks
 from suture.loop.judging import judged_again
 from suture.loop.state import LoopState, TriedEntry
 from suture.models import Reply
@@ -43,10 +44,13 @@ def generated_checks(aids: Aids, context: RunContext) -> tuple[Check, ...]:
 
 
 async def tests_from_the_task(aids: Aids, context: RunContext) -> Aids:
-    """What the spec tester and the property tester write, who never see code."""
+    """What the spec tester and the property tester write, who never see code, and what packages bring."""
     helpers, task = context.recipe.helpers, context.task
     if not may_be_tested(context):
         return aids
+    brought = brought_checks(context)
+    if brought:
+        aids = replace(aids, generated=_keep(brought, context))
     examples = _examples(context)
     if helpers.spec_tests:
         spec = SpecTestBrief(statement=task.statement, entry_point=task.entry_point, examples=examples)

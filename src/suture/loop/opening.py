@@ -16,6 +16,7 @@ from suture.languages import Interpreter
 from suture.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_run
 from suture.loop.choosing import Asker
 from suture.loop.context import RunContext
+from suture.loop.extensions import load_extensions
 from suture.loop.forking import Start
 from suture.loop.move_record import MoveRecord, read_record, recorded_moves
 from suture.loop.recipe import Recipe, load_recipe
@@ -89,6 +90,7 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
     """
     settings, task = wanted.settings, wanted.task
     recipe = load_recipe(settings.loop, wanted.models.for_role("coder").temperature)
+    extensions = load_extensions(recipe.helpers)
     clock = SystemClock()
     limits = wanted.limits or Limits(**settings.budget.model_dump())
     if limits.money is not None:
@@ -113,6 +115,7 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 prompts=PromptBook(settings.paths.prompts or wanted.project / PROMPTS_FOLDER),
                 ask_user=wanted.ask_user,
                 on_review=wanted.on_review,
+                extensions=extensions,
                 record=_record(wanted, recipe, ledger),
             )
             async with open_checkpointer(settings.paths.home / "checkpoints.db") as checkpointer:

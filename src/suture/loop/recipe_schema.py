@@ -40,6 +40,12 @@ class Helpers(_Table):
     """The optimiser makes code that passes simpler or faster; kept only where all still passes."""
     review: bool = False
     """The reviewer looks for security and quality problems of code that passes; it decides nothing."""
+    advisers: tuple[str, ...] = ()
+    """Roles of installed packages that say something of what is mended next (docs/extending.md)."""
+    check_sources: tuple[str, ...] = ()
+    """Installed packages' sources of tests, which have to earn trust as generated ones do."""
+    menders: tuple[str, ...] = ()
+    """Moves of installed packages that mend without a model."""
 
     @property
     def seats(self) -> tuple[Role, ...]:
@@ -47,7 +53,7 @@ class Helpers(_Table):
         wanted: dict[Role, bool] = {
             "planner": self.plan,
             "tester": self.spec_tests or self.property_tests or self.adversarial_tests,
-            "critic": self.critic != "off" or self.review,
+            "critic": self.critic != "off" or self.review or bool(self.advisers),
             "debugger": self.diagnose != "off",
             "summariser": self.lessons,
         }
@@ -56,7 +62,8 @@ class Helpers(_Table):
     @property
     def tests(self) -> bool:
         """Whether any of them writes tests."""
-        return self.spec_tests or self.property_tests or self.adversarial_tests
+        own = self.spec_tests or self.property_tests or self.adversarial_tests
+        return own or bool(self.check_sources)
 
 
 class Recipe(_Table):

@@ -10,6 +10,7 @@ from langgraph.runtime import Runtime
 from suture.loop.aids import Aids, aids_of
 from suture.loop.briefs import repair_brief
 from suture.loop.context import RunContext
+from suture.loop.extending import advice_of, mended
 from suture.loop.generated_tests import adopt_generated, attack, may_be_tested
 from suture.loop.opinions import criticise, diagnose, draw_lessons
 from suture.loop.policy import decide, next_parent
@@ -39,6 +40,7 @@ async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
         state, aids = await _tested(state, aids, context)
     if wants_ties:
         state = await ranked(state, context)
+    state, aids = await _extended(state, aids, context)
     state, aids = await _criticised(state, aids, context)
     state, aids = await _diagnosed(state, aids, context)
     state, aids = await _polished(state, aids, context)
@@ -58,6 +60,21 @@ async def _tested(state: LoopState, aids: Aids, context: RunContext) -> tuple[Lo
         return state, aids
     aids = _done("attack", best, await attack(best, aids, state["round"], context))
     return await adopt_generated(state, aids, context)
+
+
+async def _extended(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:
+    """What packages brought, on what is mended next: repairs without a model, and advice."""
+    brought = context.extensions
+    parent = next_parent(context.progress(state), context.recipe)
+    entry = _entry(state, parent.candidate) if parent is not None and not parent.solved else None
+    if not (brought.menders or brought.advisers) or entry is None or _is_done("brought", entry, aids):
+        return state, aids
+    brief = await _brief(entry, state, context)
+    aids = _done("brought", entry, aids)
+    state = await mended(brief, entry, state, context)
+    if _goes_on(state, context):
+        aids = _remarked(entry, await advice_of(brief, state["round"], context), aids)
+    return state, aids
 
 
 async def _criticised(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:

@@ -1,0 +1,109 @@
+"""Asking what packages brought: advice, checks and repairs, under the same rules as our own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from suture.checks import refused_files
+from suture.loop.asking import Question, ask
+from suture.loop.consulting import Consultation
+from suture.loop.context import RunContext
+from suture.loop.extensions import Adviser
+from suture.loop.judging import judge, tried_entry
+from suture.loop.state import LoopState, Proposal, TriedEntry
+from suture.models import Message, Sampling
+from suture.records import Candidate, Check, Provenance
+from suture.roles import RepairBrief
+
+__all__ = ["advice_of", "brought_checks", "mended"]
+
+
+def brought_checks(context: RunContext) -> tuple[Check, ...]:
+    """Checks of the packages' sources, which nobody trusts yet; given checks are the user's alone."""
+    checks: list[Check] = []
+    for name, source in context.extensions.check_sources.items():
+        found = [replace(check, trust=0.0, provenance=_generated(check)) for check in source(context.task)]
+        told = {"role": name, "tests": [check.source for check in found], "dropped": {}}
+        context.ledger.append("tests.written", told)
+        checks += found
+    return tuple(checks)
+
+
+async def advice_of(brief: RepairBrief, number: int, context: RunContext) -> tuple[str, ...]:
+    """What each adviser says of a candidate that is to be mended; one that fails is degraded."""
+    said: list[str] = []
+    for name, adviser in context.extensions.advisers.items():
+        asked = Consultation(helper=name, context=context, round=number)
+        told = await asked.or_none(partial(_advised, adviser, brief))
+        if told:
+            context.ledger.append("advised", {"role": name, "said": list(told)})
+            said += told
+    return tuple(said)
+
+
+async def _advised(adviser: Adviser, brief: RepairBrief, asked: Consultation) -> tuple[str, ...]:
+    context = asked.context
+
+    async def put(text: str) -> str:
+        seat = context.models.for_role("critic")
+        question = Question(
+            role="critic",
+            messages=(Message(role="user", content=text),),
+            prompt="",
+            sampling=Sampling(max_tokens=seat.max_tokens, index=asked.round),
+            helper=asked.helper,
+        )
+        return (await ask(question, context)).text
+
+    return tuple(map(str, await adviser(brief, put)))
+
+
+async def mended(brief: RepairBrief, entry: TriedEntry, state: LoopState, context: RunContext) -> LoopState:
+    """The state with what the menders make of a failing candidate, judged; that costs no attempt.
+
+    Raises:
+        BudgetExceeded: The time is up.
+        SandboxError: The wall failed.
+    """
+    suite = await context.load_suite()
+    for name, mender in context.extensions.menders.items():
+        written = mender(brief)
+        if not written or refused_files(dict(written), suite):
+            continue
+        parent = context.candidate(entry["blob"])
+        candidate = Candidate(
+            files={**parent.files, **written}, origin="mutation", parent=parent.hash, label=f"by {name}"
+        )
+        if candidate.hash in {one["candidate"] for one in state["tried"]}:
+            continue
+        proposal = _proposal(candidate, entry, context)
+        verdict = await judge(candidate, context)
+        judged = tried_entry(proposal, verdict, context.base_verdict(state), context)
+        state = {**state, "tried": [*state["tried"], judged]}
+    return state
+
+
+def _proposal(candidate: Candidate, entry: TriedEntry, context: RunContext) -> Proposal:
+    blob = context.keep(candidate)
+    told = {"candidate": candidate.hash, "blob": blob, "origin": candidate.origin, "parent": candidate.parent}
+    context.ledger.append(
+        "candidate.proposed",
+        {**told, "label": candidate.label, "shown": [], "files": sorted(candidate.files)},
+    )
+    return Proposal(
+        candidate=candidate.hash,
+        blob=blob,
+        origin=candidate.origin,
+        round=entry["round"],
+        start=entry["start"],
+        depth=entry["depth"] + 1,
+        label=candidate.label,
+        fault="",
+        message="",
+        parent=entry["candidate"],
+    )
+
+
+def _generated(check: Check) -> Provenance:
+    return check.provenance if check.provenance in ("adversarial", "property") else "spec"
