@@ -1,15 +1,21 @@
-"""Progress on stderr while a run goes on: what just happened, what it cost, what is left."""
+"""Progress on stderr while a run goes on: what just happened, and on a terminal how the run stands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
-from suture.cli.telling import describe_spend, tell
+from rich.control import Control
+from rich.live import Live
+from rich.segment import ControlType
+
+from suture.cli.live import LiveView
+from suture.cli.telling import tell
 from suture.cli.terminal import console, printable
-from suture.ledger import spend_of
 from suture.records import Event
 
 if TYPE_CHECKING:
@@ -17,48 +23,54 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress"]
 
-WAITING = {
-    "run.started": "preparing the checks",
-    "task.prepared": "checking the code as it is",
-    "decided": "asking the model",
-    "model.called": "checking",
-    "candidate.proposed": "checking",
-    "candidate.checked": "deciding",
-}
-"""What goes on after an event, for the line that a terminal shows until the next one."""
-TOLD_AT_THE_END = "run.finished"
+REFRESHES_PER_SECOND = 8
+TOLD_AT_THE_END = ("run.finished", "run.parked")
 
 
 class Progress:
-    """Called with each event of a run; a context manager, because a terminal gets a moving line too.
+    """Called with each event of a run; a context manager, because a terminal gets a live view too.
+
+    The lines stay on the screen, above the view; without a terminal they are all there is.
 
     Args:
         budget: The limits, for telling what is left.
     """
 
     def __init__(self, budget: BudgetSettings) -> None:
-        self._limits = budget.model_dump()
         self._events: list[Event] = []
         self._console = console(stderr=True)
-        self._status = self._console.status("starting")
+        self._view = LiveView(budget.model_dump())
+        self._live = Live(
+            self._view,
+            console=self._console,
+            transient=True,
+            refresh_per_second=REFRESHES_PER_SECOND,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._before: Callable[[int, FrameType | None], object] | int | None = None
 
     def __enter__(self) -> Progress:
         if self._console.is_terminal:
-            self._status.start()
+            self._live.start()
+            if threading.current_thread() is threading.main_thread():
+                self._before = signal.signal(signal.SIGWINCH, self._resized)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._status.stop()
+        if self._before is not None:
+            signal.signal(signal.SIGWINCH, self._before)
+        self._live.stop()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Without the moving line, so that the user can be asked something."""
-        self._status.stop()
+        """Without the view, so that the user can be asked something."""
+        self._live.stop()
         yield
         if self._console.is_terminal:
-            self._status.start()
+            self._live.start()
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -68,13 +80,18 @@ class Progress:
     def __call__(self, event: Event) -> None:
         """Say what happened."""
         self._events.append(event)
+        self._view.tell(event)
         line = tell(event)
-        if line is not None and event.kind != TOLD_AT_THE_END:
+        if line is not None and event.kind not in TOLD_AT_THE_END:
             self._console.print(printable(line))
         if event.kind == "candidate.checked":
-            self._console.print(f"  spent {self._spent(event)}", style="dim")
-        if event.kind in WAITING:
-            self._status.update(f"{WAITING[event.kind]} ({self._spent(event)})")
+            self._console.print(f"  spent {self._view.spent(event.time_s)}", style="dim")
 
-    def _spent(self, event: Event) -> str:
-        return describe_spend(spend_of(self._events, now_s=event.time_s), self._limits)
+    def _resized(self, number: int, frame: FrameType | None) -> None:
+        """A terminal that got narrower has wrapped the view's lines: clear the rows that came of it."""
+        if self._live.is_started:
+            width = max(1, self._console.width)
+            wrapped = sum((cells - 1) // width for cells in self._view.widths if cells)
+            row = (ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1))
+            self._console.control(Control(*row * wrapped))
+            self._live.refresh()

@@ -1,0 +1,89 @@
+"""The live view: what it shows of a run, in any width, and that a terminal is left as it was."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cli.terminals import Terminal
+from suture.cli.live import LiveView
+from suture.records import Event
+
+STORY: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("run.started", {"kind": "write"}),
+    ("decided", {"round": 0, "best": None, "moves": [{"kind": "sample"}]}),
+    ("candidate.checked", {"candidate": "a" * 64, "label": "sample 1, greedy", "passed": 1, "failed": 2}),
+    ("candidate.checked", {"candidate": "b" * 64, "label": "sample\x1b[2J 2", "passed": 3, "failed": 0}),
+    ("lessons.drawn", {"lessons": [{"text": "an empty list is a case too"}]}),
+    ("decided", {"round": 1, "best": "b" * 64, "moves": [{"kind": "repair"}]}),
+    ("candidate.checked", {"candidate": 7}),
+)
+
+
+def told(story: tuple[tuple[str, dict[str, Any]], ...] = STORY) -> LiveView:
+    view = LiveView({"attempts": 12, "tokens": 60_000, "money": None, "seconds": 900})
+    for seq, (kind, data) in enumerate(story):
+        view.tell(Event(seq=seq, time_s=1_000.0 + seq, kind=kind, data=data))
+    return view
+
+
+def drawn(view: LiveView, width: int, height: int = 24) -> list[str]:
+    screen = io.StringIO()
+    console = Console(file=screen, width=width, height=height, force_terminal=True, color_system=None)
+    console.print(view, soft_wrap=False)
+    return screen.getvalue().rstrip("\n").split("\n")
+
+
+def test_it_shows_phase_scores_spend_and_lessons() -> None:
+    text = "\n".join(drawn(told(), 100))
+    assert "checking · round 2" in text
+    assert "1/3  aaaaaaaa  sample 1, greedy" in text
+    assert "3/3  bbbbbbbb  sample\\x1b[2J 2 (best)" in text
+    assert "0 of 12 attempts, 0 of 60,000 tokens" in text
+    assert "lesson: an empty list is a case too" in text
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 20, 40, 79, 200])
+def test_no_line_ever_wraps(width: int) -> None:
+    view = told()
+    lines = drawn(view, width)
+    assert len(lines) == len(view.widths) == 5
+    assert all(cells < max(width, 2) for cells in view.widths)
+
+
+def test_it_fits_a_low_terminal() -> None:
+    assert len(drawn(told(), 80, height=4)) == 2
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_ctrl_c_leaves_the_terminal_as_it_was(
+    environ: dict[str, str], tmp_path: Path, script: Callable[..., str]
+) -> None:
+    (tmp_path / "test_slow.py").write_text(
+        "import time\nfrom solution import f\n\n\ndef test_f():\n    time.sleep(60)\n"
+    )
+    model = script("```python\ndef f():\n    return 1\n```")
+    screen = Terminal(["run", "Write f().", "--test", "test_slow.py", "--model", model], environ, tmp_path)
+    screen.wait_for("candidate ")
+    screen.wait_for("· round 1")
+    screen.type("\x03")
+    assert screen.end() == 130, screen.screen
+    assert "Traceback" not in screen.screen
+    assert screen.screen.count("\x1b[?25l") == screen.screen.count("\x1b[?25h") == 1
+
+
+def test_without_a_terminal_there_are_only_lines(
+    sandbox: None, suture: Callable[..., subprocess.CompletedProcess[str]], script: Callable[..., str]
+) -> None:
+    model = script("```python\ndef double(n):\n    return 2 * n\n```")
+    done = suture("run", "Write double(n).\n\n>>> double(4)\n8\n", "--model", model)
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stderr
+    assert "round 1" not in done.stderr
+    assert "checked " in done.stderr

@@ -1,0 +1,78 @@
+"""A run as a stream: every event of its ledger in order, the result at the end, and no viewer slows it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import suture
+from suture.errors import UsageError
+from suture.ledger import find_run, read_ledger
+from suture.models import Message, Reply, Sampling
+from suture.records import Event, Result
+from suture.settings import Settings
+from suture.testing import ScriptedModel
+
+TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"
+RIGHT = "```python\ndef double(n):\n    return n + n\n```"
+
+
+async def test_it_tells_each_event_and_ends_with_the_result(settings: Settings) -> None:
+    told = [one async for one in suture.stream(TASK, settings=settings, model=ScriptedModel([RIGHT]))]
+    *events, result = told
+    assert isinstance(result, Result)
+    assert result.outcome == "healed"
+    ledger = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    until = next(place for place, event in enumerate(ledger) if event.kind == "run.finished")
+    assert events == list(ledger[: until + 1])
+
+
+async def test_a_project_is_streamed_too(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p/code.py").write_text("X = 1\n")
+    (tmp_path / "p/test_code.py").write_text("from code import X\n\n\ndef test_x():\n    assert X\n")
+    stream = suture.stream(tmp_path / "p", test="python -c pass", settings=settings, model=ScriptedModel([]))
+    told = [one async for one in stream]
+    assert isinstance(told[-1], Result)
+    assert told[-1].outcome == "nothing_to_heal"
+
+
+async def test_a_slow_viewer_does_not_slow_the_run(settings: Settings) -> None:
+    stream = suture.stream(TASK, settings=settings, model=ScriptedModel([RIGHT]))
+    ledger: Path | None = None
+    async for _ in stream:
+        while ledger is None or '"run.finished"' not in ledger.read_text():
+            await asyncio.sleep(0.05)  # still at its first event while the run goes all the way
+            ledger = next(settings.paths.home.glob("runs/*/ledger.jsonl"), None)
+
+
+async def test_who_stops_listening_stops_the_run(settings: Settings) -> None:
+    class Slow:
+        name = "scripted:slow"
+
+        async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+            await asyncio.sleep(600)
+            raise AssertionError("nobody waits that long")
+
+        async def close(self) -> None:
+            pass
+
+    stream = suture.stream(TASK, settings=settings, model=Slow())
+    async for one in stream:
+        if isinstance(one, Event) and one.kind == "budget.reserved":
+            break
+    await stream.aclose()
+    ledger = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
+    assert (ledger[-1].kind, ledger[-1].data["outcome"]) == ("run.finished", "cancelled")
+
+
+async def test_a_fault_is_raised_at_the_end(settings: Settings) -> None:
+    with pytest.raises(UsageError, match="empty"):
+        async for _ in suture.stream("  ", settings=settings):
+            pass
+    with pytest.raises(UsageError, match="listener"):
+        async for _ in suture.stream(TASK, settings=settings, on_event=print):
+            pass
