@@ -25,7 +25,7 @@ from suture.records import Event, Result
 from suture.sandbox import Sandbox
 from suture.settings import BudgetSettings, Settings
 
-__all__ = ["Job", "arm_settings", "evaluate", "row_of_run"]
+__all__ = ["FOR_THE_USER", "Job", "arm_settings", "evaluate", "row_of_run"]
 
 GENEROUS_SECONDS = 24 * 3600.0
 GENEROUS_TOKENS = 10**9

@@ -10,7 +10,15 @@ from pathlib import Path
 
 from suture.errors import StorageError, UsageError
 from suture.evals.problem import Problem
-from suture.evals.recordings import Draw, draw_key, draw_of, extra_of, prompt_hash, read_recording
+from suture.evals.recordings import (
+    Draw,
+    draw_key,
+    draw_of,
+    draws_in,
+    extra_of,
+    prompt_hash,
+    read_recording,
+)
 from suture.ledger.run_folder import write_atomically
 from suture.models import AbsentModel, Message, Model, Reply, Sampling, count_tokens
 from suture.records import from_plain, to_plain
@@ -27,15 +35,16 @@ class ReplyPool:
     Args:
         folder: One JSON file for each draw; made when it is first needed. Several processes may share it.
         recordings: Files of `write_recording`, which are only read.
+        draws: Others that are known.
 
     Raises:
         UsageError: There is no such recording.
         StorageError: It is damaged.
     """
 
-    def __init__(self, folder: Path, recordings: Iterable[Path] = ()) -> None:
+    def __init__(self, folder: Path, recordings: Iterable[Path] = (), draws: Iterable[Draw] = ()) -> None:
         self.folder = folder
-        self._recorded: dict[str, Draw] = {}
+        self._recorded = {draw.key: draw for draw in draws}
         self._locks: dict[str, asyncio.Lock] = {}
         for path in recordings:
             self._recorded.update((draw.key, draw) for draw in read_recording(path))
@@ -59,6 +68,16 @@ class ReplyPool:
             StorageError: The disk is full or gone.
         """
         write_atomically(self.folder / f"{draw.key}.json", json.dumps(to_plain(draw)).encode("ascii"))
+
+    def known(self, problem: Problem, model: str) -> tuple[Draw, ...]:
+        """Every draw of a task by a model, to be sent to where it is worked on.
+
+        Raises:
+            StorageError: A draw of the folder is damaged.
+        """
+        draws = (*self._recorded.values(), *draws_in(self.folder, ()))
+        of = (problem.dataset, problem.id, model)
+        return tuple(draw for draw in draws if (draw.dataset, draw.problem, draw.model) == of)
 
     def lock(self, key: str) -> asyncio.Lock:
         """To be held while a draw is looked for and made: two arms that want it at once pay for it once."""

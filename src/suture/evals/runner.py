@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from suture.errors import SutureError, UsageError
 from suture.evals.bench_folder import BenchFolder, RowKey, key_of
 from suture.evals.controls import require_controls
+from suture.evals.distributing import Cluster, Opener
 from suture.evals.evaluating import Job, evaluate
 from suture.evals.grading import Grade, grade_code
 from suture.evals.plans import Plan
@@ -24,7 +25,7 @@ from suture.settings import Settings
 
 __all__ = ["Advance", "Listener", "grade_references", "run_benchmark", "together"]
 
-Opener = Callable[[Settings, str], Model]
+Evaluator = Callable[[Job], Awaitable[Row]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,20 +62,21 @@ class _Session:
     done: int = 0
     total: int = 0
 
-    async def work_off(self, jobs: Sequence[Job], model: Model | None) -> None:
+    async def work_off(self, jobs: Sequence[Job], evaluator: Evaluator) -> None:
         """So many at once; each row is written down when it is there."""
         waiting = iter(jobs)
 
         async def work() -> None:
             for job in waiting:
-                row = await self._row(job, model)
+                row = await evaluator(job)
                 self.folder.add_row(row)
                 self.done += 1
                 self.told(Advance(doing="tasks", done=self.done, total=self.total, row=row))
 
         await together([work() for _ in range(self.parallel)])
 
-    async def _row(self, job: Job, model: Model | None) -> Row:
+    async def row(self, job: Job, model: Model | None) -> Row:
+        """Evaluate in this process."""
         answering = PooledModel(model, job.model, self.pool, job.problem, seed=job.seed)
         try:
             return await evaluate(
@@ -116,6 +118,7 @@ async def run_benchmark(
     pool: Path | None = None,
     recordings: Sequence[Path] = (),
     replayed: bool = False,
+    cluster: str | None = None,
     opener: Opener = open_model,
     told: Listener = lambda advance: None,
 ) -> None:
@@ -129,6 +132,7 @@ async def run_benchmark(
         pool: A folder of replies, to draw from and to add to; the benchmark's own where not given.
         recordings: Files of replies to draw from.
         replayed: Whether a reply that neither holds is an error, in place of asking the model.
+        cluster: The address of a Ray cluster that evaluates in the place of this process.
         opener: Makes a model of its name.
         told: Called after each step.
 
@@ -143,7 +147,7 @@ async def run_benchmark(
     settings = settings.model_copy(update={"paths": home})
     with folder.held():
         folder.write_plan(plan)
-        problems = plan.problems()
+        problems = {(problem.dataset, problem.id): problem for problem in plan.problems()}
         finished = _kept_rows(folder, problems)
         jobs = list(plan.jobs())
         async with AsyncExitStack() as stack:
@@ -161,30 +165,37 @@ async def run_benchmark(
                 done=sum(key in finished for key in jobs),
                 total=len(jobs),
             )
-            references = await session.references(problems)
-            await session.require_controls(problems, references)
-            known = {(problem.dataset, problem.id): problem for problem in problems}
+            references = await session.references(tuple(problems.values()))
+            await session.require_controls(tuple(problems.values()), references)
+            left = [key for key in jobs if key not in finished]
             for model in plan.models:
-                left = [
-                    Job(
-                        problem=known[dataset, task],
-                        arm=arm,
-                        model=model,
-                        seed=seed,
-                        cap=plan.cap,
-                        regime=plan.regime,
-                        reference=references[known[dataset, task].content_hash],
-                    )
-                    for dataset, task, arm, of, seed in jobs
-                    if of == model and (dataset, task, arm, of, seed) not in finished
-                ]
-                if left:
-                    live = None if replayed else opener(settings, model)
-                    try:
-                        await session.work_off(left, live)
-                    finally:
-                        if live is not None:
-                            await live.close()
+                mine = [_job(key, plan, problems, references) for key in left if key[3] == model]
+                if mine:
+                    async with _evaluator(session, model, cluster, None if replayed else opener) as evaluator:
+                        await session.work_off(mine, evaluator)
+
+
+@asynccontextmanager
+async def _evaluator(
+    session: _Session, name: str, cluster: str | None, opener: Opener | None
+) -> AsyncIterator[Evaluator]:
+    """Who evaluates with a model: this process, or a cluster's workers, each of which opens its own."""
+    if cluster is not None:
+        async with Cluster(
+            cluster,
+            home=session.folder.path,
+            settings=session.settings,
+            pool=session.pool,
+            opener=opener,
+        ) as workers:
+            yield workers.row
+        return
+    model = opener(session.settings, name) if opener is not None else None
+    try:
+        yield lambda job: session.row(job, model)
+    finally:
+        if model is not None:
+            await model.close()
 
 
 async def grade_references(
@@ -210,17 +221,33 @@ async def grade_references(
     return grades
 
 
+def _job(
+    key: RowKey, plan: Plan, problems: Mapping[tuple[str, str], Problem], references: Mapping[str, Grade]
+) -> Job:
+    dataset, task, arm, model, seed = key
+    problem = problems[dataset, task]
+    return Job(
+        problem=problem,
+        arm=arm,
+        model=model,
+        seed=seed,
+        cap=plan.cap,
+        regime=plan.regime,
+        reference=references[problem.content_hash],
+    )
+
+
 def _wall(settings: Settings) -> Sandbox:
     return open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
 
 
-def _kept_rows(folder: BenchFolder, problems: Sequence[Problem]) -> frozenset[RowKey]:
+def _kept_rows(folder: BenchFolder, problems: Mapping[tuple[str, str], Problem]) -> frozenset[RowKey]:
     """What is finished. Rows with a fault are taken out, and done again.
 
     Raises:
         UsageError: A task is not what it was.
     """
-    hashes = {(problem.dataset, problem.id): problem.content_hash for problem in problems}
+    hashes = {key: problem.content_hash for key, problem in problems.items()}
     rows = [row for row in folder.rows() if not row.fault]
     for row in rows:
         if row.problem_hash != hashes.get((row.dataset, row.problem), row.problem_hash):

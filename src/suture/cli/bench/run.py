@@ -63,6 +63,10 @@ def run_command(
     replayed: Annotated[
         bool, typer.Option("--replayed", help="Ask no model: a reply that is not recorded is an error.")
     ] = False,
+    ray: Annotated[
+        str | None,
+        typer.Option("--ray", metavar="ADDRESS", help="Work on a Ray cluster; `local` starts one here."),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on, also with more tasks or arms than it was begun with.")
     ] = False,
@@ -103,6 +107,7 @@ def run_command(
                 pool=pool,
                 recordings=recording or (),
                 replayed=replayed,
+                cluster=ray,
                 told=bar,
             )
         )

@@ -1,0 +1,219 @@
+"""The same evaluation on many machines, as Ray tasks: back come the row and all that its run left behind.
+
+A worker that is lost is replaced by Ray, and its task begins again there. What the lost one had drawn and not
+brought back is drawn again; everything else comes from the pool, which stays with whoever started it all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import io
+import json
+import shutil
+import tarfile
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from suture.errors import PrerequisiteError, SutureError
+from suture.evals.evaluating import FOR_THE_USER, Job, evaluate
+from suture.evals.pool import PooledModel, ReplyPool
+from suture.evals.recordings import Draw, draws_in
+from suture.evals.rows import Row
+from suture.models import Model
+from suture.sandbox import Sandbox, open_sandbox
+from suture.settings import Settings, load_settings
+from suture.settings.recording import settings_as_plain, settings_of_record
+
+__all__ = ["Cluster", "Opener"]
+
+Opener = Callable[[Settings, str], Model]
+RETRIES = 3
+"""How often a task is begun again whose worker was lost."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Errand:
+    """What a worker gets.
+
+    Attributes:
+        job: The task and the arm.
+        settings: The knobs as JSON, without keys and folders: those are the worker's own.
+        draws: The replies that are known for this task.
+        opener: Makes a model of its name; `None` where no model may be asked.
+    """
+
+    job: Job
+    settings: str
+    draws: tuple[Draw, ...]
+    opener: Opener | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brought:
+    """What comes back: the row, the run's folder as a tar, new draws; or why there is nothing.
+
+    An exception comes as its class, message and remedy, so that no class has to survive the journey.
+    """
+
+    row: Row | None = None
+    run: bytes = b""
+    draws: tuple[Draw, ...] = ()
+    refused: tuple[str, str, str] | None = None
+
+
+class Cluster:
+    """A Ray cluster that evaluates; an asynchronous context.
+
+    Args:
+        address: Of the cluster, as `ray.init` takes it; `local` starts one here.
+        home: Where the folders of runs go, below `runs`.
+        settings: The knobs of every run.
+        pool: Where known replies come from and new ones go.
+        opener: Makes the workers' models; `None` where none may be asked.
+
+    Raises:
+        PrerequisiteError: Ray is not installed, or the cluster does not answer.
+    """
+
+    def __init__(
+        self, address: str, *, home: Path, settings: Settings, pool: ReplyPool, opener: Opener | None
+    ) -> None:
+        try:
+            self._ray: Any = importlib.import_module("ray")
+        except ImportError as fault:
+            raise PrerequisiteError("--ray needs Ray", remedy='pip install "suture[ray]"') from fault
+        self._address = address
+        self._home = home
+        self._settings = json.dumps(settings_as_plain(settings))
+        self._pool = pool
+        self._opener = opener
+        # Arms of one task ask for the same replies: one after the other they pay for each of them once.
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def __aenter__(self) -> Cluster:
+        try:
+            self._ray.init(
+                address=self._address, log_to_driver=False, include_dashboard=False if self._here else None
+            )
+        except (ConnectionError, RuntimeError, ValueError) as fault:
+            raise PrerequisiteError(
+                f"the cluster at {self._address!r} does not answer: {fault}",
+                remedy="give the address that `ray start --head` printed, or `local`",
+            ) from fault
+        self._remote = self._ray.remote(max_retries=RETRIES, num_cpus=1)(run_errand)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ray.shutdown()
+
+    @property
+    def _here(self) -> bool:
+        return self._address == "local"
+
+    async def row(self, job: Job) -> Row:
+        """Evaluate somewhere; raises as `evaluate` does."""
+        async with self._turns[job.problem.id]:
+            errand = Errand(
+                job=job,
+                settings=self._settings,
+                draws=self._pool.known(job.problem, job.model),
+                opener=self._opener,
+            )
+            try:
+                brought: Brought = await self._remote.remote(errand)
+            except self._ray.exceptions.RayError as fault:
+                return job.row(fault=f"its worker was lost {RETRIES + 1} times: {type(fault).__name__}")
+            for draw in brought.draws:
+                self._pool.keep(draw)
+        if brought.refused is not None:
+            kind, message, remedy = brought.refused
+            raise next(known for known in FOR_THE_USER if known.__name__ == kind)(message, remedy=remedy)
+        assert brought.row is not None
+        if brought.run:
+            _unpack(brought.run, self._home / "runs")
+        return brought.row
+
+
+@dataclass
+class _Workplace:
+    """What one worker process keeps from task to task."""
+
+    settings: Settings
+    sandbox: Sandbox
+    judge: Sandbox
+    models: dict[str, Model]
+    runner: asyncio.Runner
+
+
+_workplaces: dict[str, _Workplace] = {}
+"""By the settings: a process of Ray serves many tasks, and a model or a wall takes its time to open."""
+
+
+def run_errand(errand: Errand) -> Brought:
+    """A worker's part: the same `evaluate` as everywhere."""
+    there = _workplaces.get(errand.settings)
+    if there is None:
+        there = _workplaces[errand.settings] = _open(errand.settings)
+    return there.runner.run(_carried_out(errand, there))
+
+
+def _open(plain: str) -> _Workplace:
+    settings = settings_of_record(json.loads(plain), load_settings(Path.cwd()).settings)
+    home = settings.paths.model_copy(update={"home": Path(tempfile.mkdtemp(prefix="suture-bench-"))})
+    settings = settings.model_copy(update={"paths": home})
+    walls = [open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache) for _ in range(2)]
+    return _Workplace(settings=settings, sandbox=walls[0], judge=walls[1], models={}, runner=asyncio.Runner())
+
+
+async def _carried_out(errand: Errand, there: _Workplace) -> Brought:
+    job, opener = errand.job, errand.opener
+    folder = Path(tempfile.mkdtemp(dir=there.settings.paths.home))
+    model: Model | None = None
+    if opener is not None:
+        model = there.models.get(job.model) or opener(there.settings, job.model)
+        there.models[job.model] = model
+    answering = PooledModel(
+        model, job.model, ReplyPool(folder, draws=errand.draws), job.problem, seed=job.seed
+    )
+    try:
+        row = await evaluate(
+            job, model=answering, settings=there.settings, sandbox=there.sandbox, judge=there.judge
+        )
+        run = there.settings.paths.home / "runs" / row.run if row.run else None
+        packed = _pack(run) if run is not None else b""
+        if run is not None:
+            shutil.rmtree(run)
+        return Brought(row=row, run=packed, draws=tuple(draws_in(folder, [])))
+    except FOR_THE_USER as fault:
+        return Brought(refused=_as_plain(fault), draws=tuple(draws_in(folder, [])))
+    except Exception as fault:
+        # The edge, as on one machine: a crash in one task is a line of the table.
+        return Brought(row=job.row(fault=f"{type(fault).__name__}: {fault}"))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _as_plain(fault: SutureError) -> tuple[str, str, str]:
+    kind = next(known.__name__ for known in FOR_THE_USER if isinstance(fault, known))
+    return kind, fault.message, fault.remedy
+
+
+def _pack(folder: Path) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        tar.add(folder, arcname=folder.name)
+    return packed.getvalue()
+
+
+def _unpack(packed: bytes, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as tar:
+        tar.extractall(target, filter="data")

@@ -1,0 +1,95 @@
+"""A real Ray cluster on this machine, one worker of which is killed: the table is the one of a local run."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evals.bench_tasks import LuckyModel, calls_in, told_of, write_set
+from requirements import Require
+from suture.errors import PrerequisiteError
+from suture.evals.bench_folder import BenchFolder
+from suture.evals.distributing import Cluster
+from suture.evals.plans import Plan
+from suture.evals.pool import ReplyPool
+from suture.evals.runner import run_benchmark
+from suture.models import Model
+from suture.sandbox import BubblewrapSandbox
+from suture.settings import Settings
+
+ARMS = ("greedy", "best_of_k")
+# In a process of its own: Ray starts servers, and is not meant to be started twice in one.
+CHILD = """
+import asyncio, sys
+from pathlib import Path
+from evals.test_ray import measure
+asyncio.run(measure(Path(sys.argv[1]), sys.argv[2].split(","), cluster="local"))
+"""
+
+
+def open_lucky(settings: Settings, name: str) -> Model:
+    """The workers' model; what it says depends on the prompt alone."""
+    folder = Path(os.environ["LUCKY"])
+    with (folder / "pids").open("a") as pids:
+        pids.write(f"{os.getpid()}\n")
+    return LuckyModel(folder / "calls", pause_s=0.2)
+
+
+async def measure(folder: Path, ids: list[str], *, cluster: str | None = None) -> None:
+    """The benchmark, here or on a cluster."""
+    plan = Plan(ids={"mbpp": tuple(ids)}, arms=ARMS, models=("lucky:model",), cap=700)
+    await run_benchmark(plan, BenchFolder(folder), Settings(), parallel=2, cluster=cluster, opener=open_lucky)
+
+
+@pytest.mark.timeout(600)
+async def test_a_lost_worker_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: BubblewrapSandbox, require: Require
+) -> None:
+    require("ray", importlib.util.find_spec("ray") is not None, "the extra `ray` is not installed")
+    monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
+    ids = write_set(tmp_path / "data", 5)
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+    monkeypatch.setenv("LUCKY", str(here))
+    await measure(here, ids)
+    paths = os.pathsep.join((str(Path(__file__).parents[1]), *filter(None, sys.path)))
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(there), ",".join(ids)],
+        env={**os.environ, "LUCKY": str(there), "PYTHONPATH": paths, "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        while child.poll() is None and len(calls_in(there / "calls")) < 3:
+            await asyncio.sleep(0.02)
+        lost = int((there / "pids").read_text().split()[0])
+        assert lost != child.pid
+        os.kill(lost, signal.SIGKILL)
+        while child.poll() is None:
+            await asyncio.sleep(0.2)
+    finally:
+        child.kill()
+        child.wait()
+    assert child.returncode == 0
+    rows = BenchFolder(there).rows()
+    assert told_of(rows) == told_of(BenchFolder(here).rows())
+    assert all((there / "runs" / row.run / "ledger.jsonl").is_file() for row in rows)
+    assert len(set((there / "pids").read_text().split())) > 1, "another worker took its place"
+    # The lost worker's own draws are drawn again; no other.
+    calls = calls_in(there / "calls")
+    assert set(calls) == set(calls_in(here / "calls"))
+    assert len(calls) - len(set(calls)) <= 12
+
+
+def test_without_ray_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(PrerequisiteError, match="needs Ray") as raised:
+        Cluster("local", home=tmp_path, settings=Settings(), pool=ReplyPool(tmp_path), opener=None)
+    assert raised.value.remedy == 'pip install "suture[ray]"'
