@@ -1,4 +1,4 @@
-"""The one door to the core: solve, heal, replay, resume, verify, undo, and an ancestor's class.
+"""The one door to the core: solve, heal, stream, replay, resume, fork, verify, undo, an ancestor's class.
 
 from suture import run_sync, solve
 result = run_sync(solve("Write a function add(a, b) that adds two numbers. add(1, 2) == 3"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from suture.records import Event, Result, Task
 __all__ = ["stream"]
 
 
-async def stream(task: str | Task | Path, **options: Any) -> AsyncIterator[Event | Result]:
+async def stream(task: str | Task | Path, **options: Any) -> AsyncGenerator[Event | Result, None]:
     """Write code for a task, or repair a project, and tell each step as it happens.
 
     The events are those of the run's ledger, read from it: whoever takes their time with one does not slow
