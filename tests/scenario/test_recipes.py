@@ -69,7 +69,10 @@ SCENARIOS = {
     },
     "critic hates all": HATES,
     "critic loves all": ALWAYS_WRONG,
-    "debugger loops": {"coder": WRONG_ONCE, "debugger": ["TOOL: run_snippet\nINPUT: add(1, 2)"]},
+    "debugger loops": {
+        "coder": [*[wrong(1)] * 3, *[RIGHT] * 3],
+        "debugger": ["TOOL: run_snippet\nINPUT: add(1, 2)"],
+    },
 }
 ENDS_HEALED = {"right first time", "helpers malformed", "wrong tests", "critic hates all", "debugger loops"}
 NEVER_HEALED = {"always wrong", "malformed for ever", "critic loves all"}

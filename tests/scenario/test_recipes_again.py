@@ -32,8 +32,12 @@ asyncio.run(solve(TASK, settings=settings_in(Path(sys.argv[2])), model=cast(), o
 """
 
 
+OPENING_WRONG = [wrong(1), wrong(1), wrong(1), RIGHT]
+"""Every reply of the opening is wrong, all others are right."""
+
+
 def cast() -> Cast:
-    return Cast({**HELPFUL, "coder": [wrong(1), RIGHT]})
+    return Cast({**HELPFUL, "coder": OPENING_WRONG})
 
 
 def settings_in(home: Path, recipe: str = "dual_oracle") -> Settings:
@@ -58,7 +62,7 @@ async def test_a_run_that_was_killed_goes_on_and_pays_no_reply_twice(after: str,
     settings = settings_in(tmp_path)
     folder = find_run(tmp_path, "last")
     paid = [e.data["call"] for e in read_ledger(folder.ledger_path).events if e.kind == "model.called"]
-    model = Cast({**HELPFUL, "coder": [wrong(1), RIGHT] if not paid or after == "tests.written" else [RIGHT]})
+    model = Cast({**HELPFUL, "coder": OPENING_WRONG if after == "tests.written" else [RIGHT]})
     result = await resume("last", settings=settings, model=model)
     assert result.outcome == "healed"
     events = read_ledger(folder.ledger_path).events
