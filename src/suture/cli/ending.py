@@ -56,6 +56,8 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder, proj
     yield from _verified(result)
     yield from _doubt(result, folder)
     yield from (f"warning: {sign}" for sign in result.warnings)
+    if result.degraded:
+        yield f"went on without, because they failed: {', '.join(result.degraded)}"
     yield from proof_lines(folder)
     yield f"spent: {describe_spend(result.spend, budget.model_dump())}"
     handed_over = list(handover_lines(folder))

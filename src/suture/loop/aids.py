@@ -17,8 +17,8 @@ class Aids:
 
     Attributes:
         plan: The blob of the planner's `Plan`; empty where there is none.
-        generated: The blob of the tests that testers wrote, with the trust that they have; empty for none.
-        deciding: Ids of those that are trusted enough to decide.
+        generated: The blob of the tests that testers wrote; empty for none.
+        deciding: The blob of those that are trusted enough to decide; empty for none.
         lessons: What the summariser draws from the run.
         remarks: Candidate -> what the debugger and the critic say of it.
         read: Names of what was done about a candidate and is not done again, such as `critic:<hash>`.
@@ -26,7 +26,7 @@ class Aids:
 
     plan: str = ""
     generated: str = ""
-    deciding: tuple[str, ...] = ()
+    deciding: str = ""
     lessons: tuple[str, ...] = ()
     remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     read: tuple[str, ...] = ()

@@ -37,10 +37,8 @@ def may_be_tested(context: RunContext) -> bool:
 
 
 def generated_checks(aids: Aids, context: RunContext) -> tuple[Check, ...]:
-    """The tests that were written up to now, with the trust that they have."""
-    if not aids.generated:
-        return ()
-    return tuple(from_plain(Check, plain) for plain in context.folder.get_json(aids.generated)["checks"])
+    """The tests that were written up to now."""
+    return _kept(aids.generated, context)
 
 
 async def tests_from_the_task(aids: Aids, context: RunContext) -> Aids:
@@ -102,22 +100,22 @@ async def adopt_generated(state: LoopState, aids: Aids, context: RunContext) -> 
     async with context.budget.time_limit():
         found = await assess_checks(written, judged, await context.load_suite())
     context.ledger.append("tests.assessed", _told(found))
-    context.adopt(found.checks)
     threshold = context.settings.loop.trust_threshold
-    deciding = tuple(sorted(check.id for check in found.checks if check.trust >= threshold))
-    kept = {check.source: check for check in found.checks}
-    everything = tuple(kept.get(check.source, replace(check, trust=0.0)) for check in written)
-    changed = deciding != aids.deciding
-    aids = replace(aids, generated=_keep(everything, context), deciding=deciding)
-    state = {**state, "checks": _count(context)}
-    if changed:
-        state = {**state, "tried": [await judged_again(entry, context) for entry in state["tried"]]}
-    return state, aids
+    trusted = tuple(check for check in found.checks if check.trust >= threshold)
+    # Adopted ones keep the trust that they came with: every verdict is to tell the same.
+    if {check.source for check in trusted} == {check.source for check in _kept(aids.deciding, context)}:
+        return state, aids
+    context.adopt(trusted)
+    again = [await judged_again(entry, context) for entry in state["tried"]]
+    return (
+        {**state, "checks": _count(context), "tried": again},
+        replace(aids, deciding=_keep(trusted, context)),
+    )
 
 
 def adopt_recorded(aids: Aids, context: RunContext) -> None:
     """Judge by the tests that had been adopted before, in a process that has just begun."""
-    context.adopt([check for check in generated_checks(aids, context) if check.trust > 0])
+    context.adopt(_kept(aids.deciding, context))
 
 
 async def _written(
@@ -144,6 +142,12 @@ async def _written(
     )
     known = {check.source: check for check in (*generated_checks(aids, context), *written.checks)}
     return replace(aids, generated=_keep(tuple(known.values()), context))
+
+
+def _kept(blob: str, context: RunContext) -> tuple[Check, ...]:
+    if not blob:
+        return ()
+    return tuple(from_plain(Check, plain) for plain in context.folder.get_json(blob)["checks"])
 
 
 def _keep(checks: tuple[Check, ...], context: RunContext) -> str:

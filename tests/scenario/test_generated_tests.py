@@ -1,0 +1,63 @@
+"""Generated tests in whole runs: trusted ones decide, and stand in the certificate; others never do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scenario.cast import Cast
+from scenario.test_recipes import HELPFUL
+from suture.api import solve, verify
+from suture.ledger import find_run, read_ledger
+from suture.records import Result
+from suture.settings import BudgetSettings, LoopSettings, PathSettings, ProofSettings, Settings
+
+TASK = "Write a function largest(items) that gives the largest item of a list.\n\n>>> largest([1, 3, 2])\n3\n"
+RIGHT = [
+    "```python\ndef largest(items):\n    return max(items)\n```",
+    "```python\ndef largest(items):\n    return sorted(items)[-1]\n```",
+    "```python\ndef largest(items):\n    return sorted(items, reverse=True)[0]\n```",
+]
+OVERFITTED = "```python\ndef largest(items):\n    return max([0, *items])\n```"
+CASES = [(f"[-{n}, -{n + 3}]", f"-{n}") for n in range(1, 7)]
+
+
+def block(lines: list[str]) -> str:
+    return "```python\n" + "\n".join(lines) + "\n```"
+
+
+GOOD = block([f"assert largest({given}) == {wanted}" for given, wanted in CASES])
+BAD = block([f"assert largest({given}) == {wanted} - 7" for given, wanted in CASES])
+
+
+async def run(coder: list[str], tests: str, home: Path) -> tuple[Result, Settings, list[float]]:
+    """The result, the settings, and the last trust of each generated test."""
+    settings = Settings(
+        paths=PathSettings(home=home),
+        loop=LoopSettings(recipe="dual_oracle"),
+        budget=BudgetSettings(attempts=8, seconds=60),
+        proof=ProofSettings(mutants=0),
+    )
+    model = Cast({**HELPFUL, "coder": coder, "spec_tester": [tests], "adversarial_tester": [tests]})
+    result = await solve(TASK, settings=settings, model=model)
+    events = read_ledger(find_run(home, result.run_id).ledger_path).events
+    weighed = [e.data["tests"] for e in events if e.kind == "tests.assessed"]
+    return result, settings, [float(test["trust"]) for test in weighed[-1]]
+
+
+async def test_trusted_tests_decide_between_candidates_that_pass_the_examples(tmp_path: Path) -> None:
+    result, settings, trusts = await run([OVERFITTED, *RIGHT], GOOD, tmp_path)
+    assert result.outcome == "healed"
+    assert result.candidate is not None
+    assert "[0, *items]" not in result.candidate.files["solution.py"]
+    assert max(trusts) >= settings.loop.trust_threshold
+    assert result.verdict is not None
+    assert {o.provenance for o in result.verdict.outcomes} == {"visible", "spec"}
+    assert all([finding.ok async for finding in verify("last", settings=settings)])
+
+
+async def test_wrong_tests_do_no_harm_to_correct_code(tmp_path: Path) -> None:
+    result, settings, trusts = await run(RIGHT, BAD, tmp_path)
+    assert (result.outcome, result.spend.attempts) == ("healed", 3)
+    assert max(trusts) < settings.loop.trust_threshold
+    assert result.verdict is not None
+    assert {o.provenance for o in result.verdict.outcomes} == {"visible"}
