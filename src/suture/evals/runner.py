@@ -89,8 +89,8 @@ class _Session:
             return job.row(fault=f"{type(fault).__name__}: {fault}")
 
     async def references(self, problems: Sequence[Problem]) -> dict[str, Grade]:
-        """How the references are graded; those that were not graded before are, and that is written down."""
-        known = self.folder.references()
+        """How the references are graded; those not known to pass are graded now, and that is written down."""
+        known = {name: grade for name, grade in self.folder.references().items() if grade.right}
         missing = [problem for problem in problems if problem.content_hash not in known]
         if missing:
             known |= await grade_references(
