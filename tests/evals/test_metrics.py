@@ -27,6 +27,12 @@ def test_solved_at_each_budget_is_what_the_user_would_have_had_then() -> None:
     assert found.solved[-1].prompted == pytest.approx((2700 + 900 + 4500) / 3)
 
 
+def test_the_last_that_led_is_the_leader_though_it_led_before() -> None:
+    """Steps of a search cost no tokens and may take no time: two of them can be equal, word for word."""
+    first, second = step(True, generated=0), step(False, generated=0, round=1)
+    assert row("a", 0, first, second, replace(first)).solved() is True
+
+
 @pytest.mark.parametrize(
     ("cap", "budgets"), [(2000, (250, 500, 1000, 2000)), (600, (250, 500, 600)), (100, (100,))]
 )

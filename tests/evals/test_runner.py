@@ -158,6 +158,36 @@ async def test_a_task_whose_reference_fails_has_no_number(tmp_path: Path, ids: I
     assert set(faults.values()) == {""}
 
 
+async def test_a_reference_that_failed_once_is_graded_again(tmp_path: Path, ids: Ids) -> None:
+    """The wall may have failed, or the machine been busy: `--resume` measures such rows again."""
+    folder, log = BenchFolder(tmp_path / "bench"), tmp_path / "log"
+    plan = plan_of({"mbpp": ids["mbpp"][:1]}, "greedy")
+    await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(log)))
+    (name, grade), *_ = folder.references().items()
+    folder.write_references({name: replace(grade, standing="infra", why="the wall fell")})
+    folder.write_rows([replace(row, fault="its own reference does not pass here") for row in folder.rows()])
+    await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(log)))
+    assert [row.fault for row in folder.rows()] == [""]
+    assert folder.references()[name].right
+
+
+async def test_a_first_candidate_that_never_led_is_graded(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+    """Else the share of first candidates that are right would leave out those that mended nothing."""
+    problem = load_problems("suture-heal", first=1)[0]
+    useless = f"```python\ndef {problem.entry_point}(*given):\n    raise KeyError(given)\n```"
+    model = ScriptedModel([useless], name="lucky:model", repeat_last=True)
+    folder = BenchFolder(tmp_path / "bench")
+    plan = plan_of({"suture-heal": (problem.id,)}, "always_repair")
+    await run_benchmark(plan, folder, Settings(), opener=opening(model))
+    (row,) = folder.rows()
+    assert row.fault == ""
+    first = row.first_proposed()
+    assert first is not None
+    assert not first.leads
+    assert first.grade is not None
+    assert not first.grade.right
+
+
 async def test_stopped_and_gone_on_with(tmp_path: Path, ids: Ids) -> None:
     log, folder = tmp_path / "log", BenchFolder(tmp_path / "bench")
     plan = plan_of(ids, "greedy", "best_of_k")

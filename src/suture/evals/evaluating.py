@@ -91,7 +91,7 @@ def arm_settings(settings: Settings, job: Job) -> Settings:
 
 
 async def evaluate(job: Job, *, model: Model, settings: Settings, sandbox: Sandbox, judge: Sandbox) -> Row:
-    """Run a task under an arm, then grade every candidate that led.
+    """Run a task under an arm, then grade its first candidate and every one that led.
 
     Args:
         job: What to run.
@@ -127,7 +127,7 @@ async def evaluate(job: Job, *, model: Model, settings: Settings, sandbox: Sandb
 
 
 async def row_of_run(job: Job, folder: RunFolder, result: Result, settings: Settings, judge: Sandbox) -> Row:
-    """What a run's folder says, with grades for every candidate that led at some time.
+    """What a run's folder says, with grades for its first candidate and for every one that led at some time.
 
     Args:
         job: What was run.
@@ -151,8 +151,10 @@ async def row_of_run(job: Job, folder: RunFolder, result: Result, settings: Sett
     if row.fault:
         return row
     grades: dict[str, Grade] = {}
+    first = row.first_proposed()
     for step in row.steps:
-        if step.leads and step.candidate not in grades:
+        # The first one counts also where it does no better than the code that was given.
+        if (step.leads or step is first) and step.candidate not in grades:
             code = code_of(step, folder, events)
             grades[step.candidate] = await grade_code(
                 job.problem, code, judge, settings.sandbox, reference_s=job.reference.wall_s

@@ -30,7 +30,7 @@ def measure(arm: str, rows: Sequence[Row], cap: int) -> ArmMetrics:
     known = [row for row in rows if row.solved() is not None]
     right = [row for row in known if row.solved()]
     said = [row for row in known if claims(row)]
-    first = [(row, step) for row in known if (step := _first(row)) and _is_right(step) is not None]
+    first = [(row, step) for row in known if (step := row.first_proposed()) and _is_right(step) is not None]
     failed = [(row, step) for row, step in first if not _is_right(step)]
     faults = sum(_faulty(row) for row in rows)
     return ArmMetrics(
@@ -119,18 +119,13 @@ def _prompted_by(row: Row, tokens: int) -> int:
     return max((step.prompted for step in row.steps if step.generated <= tokens), default=0)
 
 
-def _first(row: Row) -> Step | None:
-    """The first candidate that the arm proposed; given code is not one."""
-    return next((step for step in row.steps if step.origin != "user"), None)
-
-
 def _is_right(step: Step) -> bool | None:
     """Whether it passes the hidden checks; `None` where that is not known."""
     return None if step.grade is None or step.grade.standing == "infra" else step.grade.right
 
 
 def _right_at_first(row: Row) -> bool:
-    first = _first(row)
+    first = row.first_proposed()
     given = (step for step in row.steps if step.origin == "user")
     return any(_is_right(step) for step in (*given, *([first] if first else [])))
 

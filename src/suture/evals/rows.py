@@ -104,8 +104,12 @@ class Row:
         Args:
             tokens: The cap; the whole run's where not given.
         """
-        reached = (s for s in self.steps if s.leads and (tokens is None or s.generated <= tokens))
-        return max(reached, key=lambda step: self.steps.index(step), default=None)
+        reached = (s for s in reversed(self.steps) if s.leads and (tokens is None or s.generated <= tokens))
+        return next(reached, None)
+
+    def first_proposed(self) -> Step | None:
+        """The first candidate that the arm proposed; given code is not one."""
+        return next((step for step in self.steps if step.origin != "user"), None)
 
     def solved(self, tokens: int | None = None) -> bool | None:
         """Whether the hidden checks pass on that candidate; `None` where that is not known."""
