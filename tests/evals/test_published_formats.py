@@ -112,6 +112,23 @@ async def test_mbpp_plus(data: Path, sandbox: Sandbox) -> None:
     assert await standing(problem, unstable, sandbox) == ("wrong", "split")
 
 
+async def test_a_float_near_zero_has_the_tolerance_of_others(data: Path, sandbox: Sandbox) -> None:
+    """Added up in another order 0.1, 0.2 and -0.3 are another number, and none of them is zero."""
+    record = {
+        **MBPP_PLUS,
+        "prompt": '"""\nWrite a function to add up numbers.\nassert total([1.0]) == 1.0\n"""\n',
+        "canonical_solution": "def total(xs):\n    out = 0.0\n    for x in xs: out += x\n    return out\n",
+        "entry_point": "total",
+        "base_input": [[[0.1, 0.2, -0.3]]],
+        "plus_input": [[[-0.3, 0.2, 0.1]], [[1e9, 0.5]]],
+    }
+    problem = only(data, "mbpp+", "MbppPlus.jsonl", record)
+    exact = "import math\ndef total(xs):\n    return math.fsum(xs)\n"
+    off = "def total(xs):\n    return sum(xs) + 1e-4 * (abs(sum(xs)) < 1)\n"
+    assert await standing(problem, exact, sandbox) == ("right", "split")
+    assert await standing(problem, off, sandbox) == ("wrong", "split")
+
+
 async def test_humanevalpack(data: Path, sandbox: Sandbox) -> None:
     problem = only(data, "humanevalfix", "humanevalpack.jsonl", HUMANEVALPACK)
     assert problem.kind == "heal"

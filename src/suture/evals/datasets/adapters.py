@@ -85,7 +85,8 @@ def evalplus(record: Record, make: Make) -> Problem:
     """HumanEval+ and MBPP+ as EvalPlus publishes them: inputs, and a reference that says what is right.
 
     Visible is what is visible in the set they extend: the docstring's examples, or the assert in the
-    statement. A result within the record's `atol` (at least 1e-6 for floats) of the reference's is right.
+    statement. A float within the record's `atol` (at least 1e-6), and a ten millionth of its size besides, of
+    the reference's is right, as EvalPlus has it.
     """
     prompt, name = record["prompt"], record["entry_point"]
     reference = f"{prompt}\n{record['canonical_solution']}"
@@ -108,7 +109,7 @@ def _agree(got, wanted, atol):
     if isinstance(wanted, float) or isinstance(got, float):
         if wanted != wanted or got != got:
             return wanted != wanted and got != got
-        return wanted == got or abs(got - wanted) <= max(atol, 1e-6 * abs(wanted) if atol == 0 else atol)
+        return wanted == got or abs(got - wanted) <= max(atol, 1e-6) + 1e-7 * abs(wanted)
     if isinstance(wanted, (list, tuple)) and isinstance(got, (list, tuple)):
         return len(got) == len(wanted) and all(map(lambda pair: _agree(*pair, atol), zip(got, wanted)))
     if isinstance(wanted, dict) and isinstance(got, dict):
