@@ -133,6 +133,18 @@ async def test_grading_can_be_done_again_without_a_model(tmp_path: Path, ids: Id
     assert await regrade(folder, Settings()) == []
 
 
+async def test_nothing_is_graded_anew_by_tests_that_the_reference_fails(tmp_path: Path, ids: Ids) -> None:
+    folder = BenchFolder(tmp_path / "bench")
+    plan = plan_of({"mbpp": ids["mbpp"][:1]}, "greedy")
+    await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(tmp_path / "log")))
+    file = tmp_path / "data" / "sanitized-mbpp.jsonl"
+    file.write_text(file.read_text().replace("times_2(1234) == 2468", "times_2(1234) == 2469"))
+    await regrade(folder, Settings())
+    (row,) = folder.rows()
+    assert row.fault.startswith("its own reference does not pass here")
+    assert row.solved() is None
+
+
 async def test_nothing_is_measured_where_the_controls_fail(
     tmp_path: Path, ids: Ids, monkeypatch: pytest.MonkeyPatch
 ) -> None:

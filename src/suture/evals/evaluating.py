@@ -109,8 +109,8 @@ async def evaluate(job: Job, *, model: Model, settings: Settings, sandbox: Sandb
         StorageError: A folder cannot be written.
         Cancelled: The user stopped it.
     """
-    if not job.reference.right:
-        return job.row(fault=f"its own reference does not pass here: {job.reference.why or 'no reason'}")
+    if unfit := _unfit(job):
+        return job.row(fault=unfit)
     try:
         result = await solve(
             task_of(job.problem, job.regime),
@@ -145,7 +145,7 @@ async def row_of_run(job: Job, folder: RunFolder, result: Result, settings: Sett
         outcome=result.outcome,
         confidence=result.confidence,
         steps=steps_of(folder, events),
-        fault=_fault(job, folder, result, events),
+        fault=_unfit(job) or _fault(job, folder, result, events),
         **totals_of(events),
     )
     if row.fault:
@@ -163,6 +163,13 @@ async def row_of_run(job: Job, folder: RunFolder, result: Result, settings: Sett
     broken = next((grade.why for grade in grades.values() if grade.standing == "infra"), None)
     fault = "" if broken is None else f"grading failed: {broken or 'no reason'}"
     return replace(row, steps=steps, fault=fault)
+
+
+def _unfit(job: Job) -> str:
+    """Why nothing can be measured with the task; empty where something can."""
+    if job.reference.right:
+        return ""
+    return f"its own reference does not pass here: {job.reference.why or 'no reason'}"
 
 
 def _fault(job: Job, folder: RunFolder, result: Result, events: tuple[Event, ...]) -> str:
