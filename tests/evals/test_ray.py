@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,14 +17,19 @@ import pytest
 from evals.bench_tasks import LuckyModel, calls_in, told_of, write_set
 from requirements import Require
 from suture.errors import PrerequisiteError
+from suture.evals import distributing
 from suture.evals.bench_folder import BenchFolder
-from suture.evals.distributing import Cluster
+from suture.evals.datasets import load_problems
+from suture.evals.distributing import Cluster, Opener
+from suture.evals.evaluating import Job
+from suture.evals.grading import Grade
 from suture.evals.plans import Plan
 from suture.evals.pool import ReplyPool
 from suture.evals.runner import run_benchmark
-from suture.models import Model
-from suture.sandbox import BubblewrapSandbox
+from suture.models import Message, Model, Reply, Sampling, ScriptedModel
+from suture.sandbox import BubblewrapSandbox, Sandbox
 from suture.settings import Settings
+from suture.settings.recording import settings_as_plain
 
 ARMS = ("greedy", "best_of_k")
 # In a process of its own: Ray starts servers, and is not meant to be started twice in one.
@@ -86,6 +93,66 @@ async def test_a_lost_worker_changes_nothing(
     calls = calls_in(there / "calls")
     assert set(calls) == set(calls_in(here / "calls"))
     assert len(calls) - len(set(calls)) <= 12
+
+
+def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: Opener) -> distributing.Errand:
+    monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(distributing, "_workplaces", {})
+    problem = load_problems("mbpp", ids=write_set(tmp_path / "data", 1))[0]
+    job = Job(
+        problem=problem,
+        arm="always_repair",
+        model="lucky:model",
+        seed=0,
+        cap=700,
+        regime="visible",
+        reference=Grade(standing="right"),
+    )
+    settings = json.dumps(settings_as_plain(Settings()))
+    return distributing.Errand(job=job, settings=settings, draws=(), opener=opener)
+
+
+def carried_out(errand: distributing.Errand) -> distributing.Brought:
+    """What a worker brings, in this process."""
+    try:
+        return distributing.run_errand(errand)
+    finally:
+        for there in distributing._workplaces.values():
+            there.runner.run(there.sandbox.close())
+            there.runner.run(there.judge.close())
+            there.runner.close()
+
+
+def test_what_a_worker_lacks_is_told_and_is_no_lost_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: BubblewrapSandbox
+) -> None:
+    def no_key(settings: Settings, name: str) -> Model:
+        raise PrerequisiteError("there is no key", remedy="set it")
+
+    def no_wall(*args: object, **named: object) -> Sandbox:
+        raise PrerequisiteError("there is no wall", remedy="install one")
+
+    asked = errand(tmp_path, monkeypatch, no_key)
+    assert carried_out(asked).refused == ("PrerequisiteError", "there is no key", "set it")
+    monkeypatch.setattr(distributing, "_workplaces", {})
+    monkeypatch.setattr(distributing, "open_sandbox", no_wall)
+    assert carried_out(asked).refused == ("PrerequisiteError", "there is no wall", "install one")
+
+
+def test_a_crash_on_a_worker_brings_back_the_replies_that_were_paid_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: BubblewrapSandbox
+) -> None:
+    class Breaking(ScriptedModel):
+        async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+            if self.calls:
+                raise ZeroDivisionError("a bug of the machinery")
+            return await super().complete(messages, sampling)
+
+    wrong = "```python\ndef times_2(x):\n    return 7\n```"
+    brought = carried_out(errand(tmp_path, monkeypatch, lambda settings, name: Breaking([wrong])))
+    assert brought.row is not None
+    assert brought.row.fault == "ZeroDivisionError: a bug of the machinery"
+    assert [draw.reply for draw in brought.draws] == [wrong]
 
 
 def test_without_ray_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,7 +161,11 @@ def run_errand(errand: Errand) -> Brought:
     """A worker's part: the same `evaluate` as everywhere."""
     there = _workplaces.get(errand.settings)
     if there is None:
-        there = _workplaces[errand.settings] = _open(errand.settings)
+        try:
+            there = _workplaces[errand.settings] = _open(errand.settings)
+        except FOR_THE_USER as fault:
+            # Such as a machine without a sandbox: raised here it would be taken for a lost worker.
+            return Brought(refused=_as_plain(fault))
     return there.runner.run(_carried_out(errand, there))
 
 
@@ -176,14 +180,13 @@ def _open(plain: str) -> _Workplace:
 async def _carried_out(errand: Errand, there: _Workplace) -> Brought:
     job, opener = errand.job, errand.opener
     folder = Path(tempfile.mkdtemp(dir=there.settings.paths.home))
-    model: Model | None = None
-    if opener is not None:
-        model = there.models.get(job.model) or opener(there.settings, job.model)
-        there.models[job.model] = model
-    answering = PooledModel(
-        model, job.model, ReplyPool(folder, draws=errand.draws), job.problem, seed=job.seed
-    )
     try:
+        model: Model | None = None
+        if opener is not None:
+            model = there.models.get(job.model) or opener(there.settings, job.model)
+            there.models[job.model] = model
+        pool = ReplyPool(folder, draws=errand.draws)
+        answering = PooledModel(model, job.model, pool, job.problem, seed=job.seed)
         row = await evaluate(
             job, model=answering, settings=there.settings, sandbox=there.sandbox, judge=there.judge
         )
@@ -196,7 +199,8 @@ async def _carried_out(errand: Errand, there: _Workplace) -> Brought:
         return Brought(refused=_as_plain(fault), draws=tuple(draws_in(folder, [])))
     except Exception as fault:
         # The edge, as on one machine: a crash in one task is a line of the table.
-        return Brought(row=job.row(fault=f"{type(fault).__name__}: {fault}"))
+        lost = job.row(fault=f"{type(fault).__name__}: {fault}")
+        return Brought(row=lost, draws=tuple(draws_in(folder, [])))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
