@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 from suture.checks import Suite, refused_files
-from suture.errors import MalformedReply, ModelError
+from suture.errors import MalformedReply
 from suture.loop.aids import Aids
 from suture.loop.consulting import Consultation
 from suture.loop.context import RunContext
@@ -71,7 +72,7 @@ async def planned_files(
     except MalformedReply:
         context.budget.settle(attempt)
         raise
-    except ModelError:
+    except BaseException:
         context.budget.release(attempt)
         raise
     context.budget.settle(attempt)
@@ -98,10 +99,30 @@ async def _worked_off(
             )
             for goal in goals
         ]
-        works = await asyncio.gather(*(_worked(brief, base, move, context, suite) for brief in briefs))
-        written |= merged_work(base, list(works))
+        written |= merged_work(base, await _worked_on(briefs, base, move, context, suite))
         done += goals
     return written
+
+
+async def _worked_on(
+    briefs: Sequence[SubtaskBrief], base: dict[str, str], move: Move, context: RunContext, suite: Suite
+) -> list[Mapping[str, str]]:
+    """What each part wrote; no part is still being paid for when another one's fault is raised."""
+    # As `in_turn`: where tokens of replies are limited, each must know what those before it have used.
+    at_once = len(briefs) if context.budget.limits.completion_tokens is None else 1
+    gate = asyncio.Semaphore(at_once)
+
+    async def one(brief: SubtaskBrief) -> dict[str, str]:
+        async with gate:
+            return await _worked(brief, base, move, context, suite)
+
+    ended = await asyncio.gather(*map(one, briefs), return_exceptions=True)
+    works: list[Mapping[str, str]] = []
+    for work in ended:
+        if isinstance(work, BaseException):
+            raise work
+        works.append(work)
+    return works
 
 
 async def _worked(

@@ -1,0 +1,122 @@
+"""A candidate made part by part: nothing stays set aside, and no call goes on, when a part fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from suture.checks import Suite
+from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout
+from suture.ledger import Budget, Ledger, Limits, RunFolder, new_run, open_reservations
+from suture.loop.aids import Aids
+from suture.loop.context import RunContext
+from suture.loop.planning import planned_files
+from suture.loop.recipe import load_recipe
+from suture.models import Message, Models, Reply, RoleModel, Sampling
+from suture.models.prices import Prices
+from suture.records import Move, Plan, Subtask, Task
+from suture.settings import Settings
+from suture.testing import FakeClock
+
+PLAN = Plan(subtasks=(Subtask(goal="the first part"), Subtask(goal="the second part")))
+CODE = "```python\ndef f():\n    return 1\n```"
+MOVE = Move(kind="sample")
+
+
+class ByPart:
+    """Answers the second part slowly; the first at once, with what it is given."""
+
+    name = "scripted:parts"
+    notice = "scripted, not a model"
+
+    def __init__(self, first: Exception | str) -> None:
+        self.first = first
+        self.at_once = self.most = self.answered = 0
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        try:
+            await asyncio.sleep(0)
+            if "the first part" in messages[-1].content:
+                if isinstance(self.first, Exception):
+                    raise self.first
+                return Reply(text=self.first, prompt_tokens=10, completion_tokens=10)
+            await asyncio.sleep(0.05)
+            return Reply(text=CODE, prompt_tokens=10, completion_tokens=10)
+        finally:
+            self.at_once -= 1
+            self.answered += 1
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return new_run(tmp_path)
+
+
+@pytest.fixture
+def ledger(folder: RunFolder) -> Iterator[Ledger]:
+    with Ledger(folder.ledger_path, FakeClock()) as ledger:
+        yield ledger
+
+
+def context_of(model: ByPart, folder: RunFolder, ledger: Ledger, limits: Limits) -> RunContext:
+    settings, task = Settings(), Task(statement="anything")
+    seat = RoleModel(chain=(cast(Any, model),), temperature=0.8, max_tokens=200)
+    return RunContext(
+        task=task,
+        folder=folder,
+        ledger=ledger,
+        budget=Budget(ledger, limits, FakeClock()),
+        models=Models({"coder": seat}, Prices({})),
+        sandbox=cast(Any, None),
+        settings=settings,
+        recipe=load_recipe(settings.loop, 0.8),
+    )
+
+
+async def made(context: RunContext) -> dict[str, str]:
+    suite = Suite(task=context.task, sandbox=context.sandbox, settings=context.settings.sandbox)
+    return await planned_files(PLAN, Aids(), MOVE, context, suite)
+
+
+@pytest.mark.parametrize("fault", [ModelTimeout("too slow"), ModelError("gone")])
+async def test_a_part_that_fails_leaves_no_call_running_and_no_attempt_used(
+    fault: ModelError, folder: RunFolder, ledger: Ledger
+) -> None:
+    model = ByPart(fault)
+    with pytest.raises(type(fault)):
+        await made(context_of(model, folder, ledger, Limits(attempts=2)))
+    assert (model.at_once, model.answered) == (0, 2)
+    assert not list(open_reservations(ledger.events))
+    assert Budget(ledger, Limits(), FakeClock()).spend().attempts == 0
+
+
+async def test_a_part_that_the_budget_does_not_allow_gives_the_attempt_back(
+    folder: RunFolder, ledger: Ledger
+) -> None:
+    context = context_of(ByPart(CODE), folder, ledger, Limits(attempts=2, tokens=10))
+    with pytest.raises(BudgetExceeded):
+        await made(context)
+    assert not list(open_reservations(ledger.events))
+    assert context.budget.remaining_attempts() == 2
+
+
+async def test_parts_draw_in_turn_where_tokens_of_replies_are_limited(
+    folder: RunFolder, ledger: Ledger
+) -> None:
+    free, limited = ByPart(CODE), ByPart(CODE)
+    await made(context_of(free, folder, ledger, Limits()))
+    await made(context_of(limited, folder, ledger, Limits(completion_tokens=900)))
+    assert (free.most, limited.most) == (2, 1)
+
+
+async def test_a_part_that_brings_nothing_spends_the_attempt(folder: RunFolder, ledger: Ledger) -> None:
+    context = context_of(ByPart("no code"), folder, ledger, Limits(attempts=2))
+    with pytest.raises(MalformedReply):
+        await made(context)
+    assert context.budget.remaining_attempts() == 1
