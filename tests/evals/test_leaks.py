@@ -44,6 +44,11 @@ async def test_a_hidden_check_in_a_prompt_is_found(tmp_path: Path, problem: Prob
     assert leaked_lines(problem, run) == (HIDDEN,)
 
 
+async def test_a_model_that_repeats_a_leak_does_not_hide_it(tmp_path: Path, problem: Problem) -> None:
+    run = await asked(tmp_path / "run", f"It should be {HIDDEN}.", f"It fails:\n    {HIDDEN}\n")
+    assert leaked_lines(problem, run) == (HIDDEN,)
+
+
 async def test_what_the_task_shows_is_no_leak(tmp_path: Path, problem: Problem) -> None:
     """The first assert is visible, and graded too."""
     assert problem.visible in problem.hidden

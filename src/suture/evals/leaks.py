@@ -18,7 +18,7 @@ def leaked_lines(problem: Problem, folder: RunFolder) -> tuple[str, ...]:
     """Lines of the hidden checks that stand in a prompt of a run, and that nobody had shown or written there.
 
     A model that knows the set by heart may write a hidden check itself; shown to it again with its own code
-    that is no leak.
+    that is no leak. What it only repeats of a prompt it has not written itself.
 
     Args:
         problem: The task.
@@ -27,14 +27,14 @@ def leaked_lines(problem: Problem, folder: RunFolder) -> tuple[str, ...]:
     secret = set(_secret_lines(problem))
     if not secret:
         return ()
-    asked: list[str] = []
-    said: list[str] = []
+    calls = []
     for path in sorted(folder.replies_path.glob("*.json")):
         entry = json.loads(path.read_bytes())
-        asked += (message["content"] for message in entry["messages"])
-        said.append(entry.get("reply", {}).get("text", ""))
-    prompts, replies = "\n".join(asked), "\n".join(said)
-    return tuple(sorted(line for line in secret if line in prompts and line not in replies))
+        prompt = "\n".join(message["content"] for message in entry["messages"])
+        calls.append((prompt, entry.get("reply", {}).get("text", "")))
+    shown = {line for line in secret if any(line in prompt for prompt, _ in calls)}
+    own = {line for line in shown if any(line in said and line not in prompt for prompt, said in calls)}
+    return tuple(sorted(shown - own))
 
 
 def _secret_lines(problem: Problem) -> Iterator[str]:
