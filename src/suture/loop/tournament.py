@@ -46,7 +46,8 @@ async def ranked(state: LoopState, context: RunContext) -> LoopState:
             "differ": [{"call": one.call, "answers": dict(one.answers)} for one in found.disagreements],
         },
     )
-    ranks = {name: len(cluster) for cluster in found.clusters for name in cluster}
+    places = enumerate(reversed(found.clusters), 1)  # one that never ended stands behind its equals
+    ranks = {name: place for place, cluster in places for name in cluster}
     return {**state, "tried": [_with_rank(entry, ranks, equals) for entry in state["tried"]]}
 
 

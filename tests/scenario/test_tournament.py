@@ -1,0 +1,33 @@
+"""Candidates that pass alike: what the comparison prefers is what the run hands over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scenario.cast import Cast
+from scenario.test_recipes import RIGHT, TASK
+from scenario.test_recipes_again import settings_in
+from suture.api import solve
+from suture.ledger import find_run, read_ledger
+from suture.settings import SandboxSettings
+
+ENDLESS = """```python
+def add(a, b):
+    while (a, b) not in [(1, 2), (-1, 1)]:
+        pass
+    return a + b
+```"""
+
+
+async def test_of_equally_many_the_one_that_ends_is_handed_over(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text("opening = 2\ntournament = true\n")
+    settings = settings_in(tmp_path / "home", str(own))
+    settings = settings.model_copy(update={"sandbox": SandboxSettings(check_wall_s=1)})
+    result = await solve(TASK, settings=settings, model=Cast({"coder": [ENDLESS, RIGHT]}))
+    assert result.outcome == "healed", result.reason
+    events = read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events
+    compared = next(e.data for e in events if e.kind == "candidates.compared")
+    assert len(compared["candidates"]) == 2, compared
+    assert result.candidate is not None
+    assert result.candidate.hash == compared["preferred"] == compared["candidates"][1]
