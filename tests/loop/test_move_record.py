@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
+import pytest
+
+from suture.ledger import new_run
+from suture.loop.forking import Start
 from suture.loop.move_record import add_to_record, read_record, recorded_moves
+from suture.loop.opening import Opening, opened
 from suture.loop.progress import Tried
-from suture.records import Event, Origin
+from suture.loop.state import first_state
+from suture.models import Models, RoleModel
+from suture.models.prices import Prices
+from suture.records import Event, Origin, Task
+from suture.settings import LoopSettings, Settings
+from suture.testing import ScriptedModel
 
 
 def one(origin: Origin, *, solved: bool) -> Tried:
@@ -36,3 +47,36 @@ def test_a_run_says_what_it_was_told() -> None:
     told = Event(seq=0, time_s=0.0, kind="moves.remembered", data={"record": {"sample": [1, 2]}})
     assert recorded_moves([told]) == {"sample": (1, 2)}
     assert recorded_moves([]) is None
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+async def test_a_fork_is_told_what_its_origin_was_and_not_what_came_since(
+    remembered: bool, tmp_path: Path
+) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text("bandit = true\n")
+    add_to_record(tmp_path, "scripted:replies", [one("sample", solved=True)])
+    told = Event(seq=0, time_s=0.0, kind="moves.remembered", data={"record": {"sample": [0, 7]}})
+    origin = new_run(tmp_path)
+    start = Start(
+        run=origin.id, at=0, state=first_state(origin.id), events=[told] * remembered, folder=origin
+    )
+    seat = RoleModel(chain=(ScriptedModel([]),), temperature=0.8, max_tokens=200)
+    wanted = Opening(
+        task=Task(statement="anything"),
+        settings=Settings(
+            paths={"home": tmp_path},  # type: ignore[arg-type]
+            loop=LoopSettings(recipe=str(recipe)),
+        ),
+        project=tmp_path,
+        models=Models({"coder": seat}, Prices({})),
+        sandbox=cast(Any, object()),
+        start=start,
+    )
+    async with opened(wanted) as (context, _):
+        assert context.record == ({"sample": (0, 7)} if remembered else {})
+
+
+def test_a_fork_that_was_told_nothing_is_told_nothing_again() -> None:
+    began = Event(seq=0, time_s=0.0, kind="run.started", data={"forks": {"run": "x"}})
+    assert recorded_moves([began]) == {}

@@ -35,11 +35,17 @@ def read_record(home: Path, model: str) -> MoveRecord:
 
 
 def recorded_moves(events: Iterable[Event]) -> MoveRecord | None:
-    """What a run was told when it began; `None` where it was told nothing."""
+    """What a run was told when it began; `None` where it was told nothing, and may read the record now.
+
+    A fork is told what the run was that it began in, and nothing where that had no use for it.
+    """
+    told: MoveRecord | None = None
     for event in events:
         if event.kind == "moves.remembered":
             return {kind: (solved, tried) for kind, (solved, tried) in event.data["record"].items()}
-    return None
+        if event.kind == "run.started" and event.data.get("forks"):
+            told = {}
+    return told
 
 
 def add_to_record(home: Path, model: str, tried: Iterable[Tried]) -> None:

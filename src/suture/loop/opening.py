@@ -130,9 +130,11 @@ def _recorded(wanted: Opening, folder: RunFolder, model: Model) -> Model:
 
 
 def _record(wanted: Opening, recipe: Recipe, ledger: Ledger) -> MoveRecord:
-    """What earlier runs saw: as this run, or the one that it replays, was told before, where it was."""
+    """What earlier runs saw: as this run, or the one it replays or began in, was told before."""
     if not recipe.bandit:
         return {}
+    if wanted.start is not None:
+        return recorded_moves(wanted.start.events) or {}
     told = recorded_moves(ledger.events)
     told = wanted.record if told is None else told
     return (
