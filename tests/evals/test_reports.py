@@ -79,7 +79,7 @@ def test_what_is_left_out_is_told() -> None:
         *both_baselines(),
         row("adaptive", 0, fault="no wall"),
         row("adaptive", 1, step(Grade(standing="timeout"))),
-        row("adaptive", 2, step(None)),
+        row("adaptive", 2, step(None), prompts={"coder": "y"}),
         row(
             "adaptive",
             3,
@@ -94,6 +94,16 @@ def test_what_is_left_out_is_told() -> None:
     assert "1 by nonce" in told
     assert "1 runs generated more than the cap" in told
     assert "different versions of the prompts" in told
+
+
+def test_a_role_that_a_run_did_not_need_is_no_other_version_of_its_prompt() -> None:
+    rows = [
+        row("adaptive", 0, prompts={"coder": "x", "debugger": "y"}),
+        row("adaptive", 1, prompts={"coder": "x"}),
+        row("adaptive", 2),
+    ]
+    told = " ".join(report_of([*both_baselines(), *rows]).sections[0].warnings)
+    assert "versions of the prompts" not in told
 
 
 def test_every_arm_is_held_against_each_baseline_once() -> None:

@@ -139,7 +139,9 @@ def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
                 f"{name}: {over} runs generated more than the cap. The table of solved tasks and the tests "
                 "stop at the cap; the other figures are of the whole runs."
             )
-        if len({tuple(sorted(row.prompts.items())) for row in rows}) > 1:
+        # A run that had no need of a role says nothing of that role's prompt.
+        versions = {version for row in rows for version in row.prompts.items()}
+        if len(versions) > len({role for role, _ in versions}):
             yield f"{name}: its rows were made with different versions of the prompts."
     if len({frozenset(row.problem for row in rows) for rows in cell.arms.values()}) > 1:
         yield "The arms did not run the same tasks: only the paired tests below compare like with like."
