@@ -60,9 +60,11 @@ def chosen_ids(
     """The tasks of some sets: those of the ids, or all, or the first of each.
 
     Raises:
-        UsageError: No set has such a task, or there is no such set.
+        UsageError: No set has such a task, there is no such set, or none is named.
         PrerequisiteError: A set is not on this machine.
     """
+    if ids and not datasets:
+        raise UsageError("tasks are named, but no set that has them", remedy="such as --dataset humaneval")
     known = {name: [problem.id for problem in load_problems(name)] for name in datasets}
     for wanted in ids:
         if not any(wanted in held for held in known.values()):

@@ -92,6 +92,8 @@ def run_command(
     named = [*(ids or ()), *(_lines_of(ids_file) if ids_file else ())]
     chosen = chosen_ids(dataset or (), named, first)
     if validate_reference:
+        if not chosen:
+            raise UsageError("there is nothing to validate", remedy="name a set: --dataset humaneval")
         validate(chosen, settings, parallel, as_json=as_json)
         return
     folder = bench_folder(settings, name)
@@ -120,4 +122,7 @@ def _lines_of(path: Path) -> list[str]:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as fault:
         raise UsageError(f"the file of ids {str(path)!r} cannot be read: {fault}") from fault
-    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    named = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if not named:  # which would have meant every task
+        raise UsageError(f"the file of ids {str(path)!r} names no task")
+    return named
