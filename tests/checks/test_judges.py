@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
+
 import pytest
 
 from suture.checks import grade
@@ -91,3 +94,19 @@ async def test_closing_the_sandbox_ends_judges_that_wait(
     await sandbox.close()
     assert not judge.alive
     assert (await grade(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
+
+
+async def test_a_judge_that_nobody_waits_for_any_longer_is_ended(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    judge = await take_judge(sandbox, wall_settings)
+    await judge.start()
+    await judge.send(dump({"source": "import time\ntime.sleep(600)", "names": {}, "stars": []}))
+    await give_back(judge)
+    waiting = asyncio.create_task(take_judge(sandbox, wall_settings))
+    await asyncio.sleep(0.1)
+    waiting.cancel()
+    with suppress(asyncio.CancelledError):
+        await waiting
+    assert waiting.cancelled()
+    assert not judge.alive

@@ -65,9 +65,14 @@ async def take_judge(sandbox: Sandbox, settings: SandboxSettings) -> Judge:
     for judge in reversed(waiting):
         if judge.limits == fresh.limits:
             waiting.remove(judge)
-            if await judge.is_free():
+            free = False
+            try:
+                free = await judge.is_free()
+            finally:  # also where nobody waits any longer: it is in nobody's hands now
+                if not free:
+                    await judge.kill()
+            if free:
                 return judge
-            await judge.kill()
     return fresh
 
 
@@ -83,8 +88,8 @@ async def give_back(judge: Judge) -> None:
     if len(_idle[sandbox]) >= MOST_IDLE:
         await judge.stop()
         return
+    _idle[sandbox].append(judge)  # first, so that it is somebody's whatever becomes of the sending
     await judge.adjourn()
-    _idle[sandbox].append(judge)
 
 
 async def _dismiss(sandbox: Sandbox) -> None:
