@@ -30,9 +30,12 @@ async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, An
 
 
 def _remember(state: LoopState, context: RunContext) -> None:
-    """What bandits of later runs are told; a replay has nothing new to say."""
-    if not any(event.kind == "run.started" and "replays" in event.data for event in context.ledger.events):
-        tried = [context.tried(entry) for entry in state["tried"]]
+    """What bandits of later runs are told; a replay has nothing new to say, nor what a fork took over."""
+    events = context.ledger.events
+    if not any(event.kind == "run.started" and "replays" in event.data for event in events):
+        proposed = [event.data for event in events if event.kind == "candidate.proposed"]
+        own = {data["candidate"] for data in proposed if "from_run" not in data}
+        tried = [context.tried(entry) for entry in state["tried"] if entry["candidate"] in own]
         add_to_record(context.settings.paths.home, context.model.name, tried)
 
 
