@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from suture.checks.tracing import Probe
-from suture.loop.tools import Iteration, debugger_tools
+from suture.loop.tools import Iteration, debugger_tools, setup_of
 from suture.roles.actions import Action
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import SandboxSettings
@@ -75,3 +75,10 @@ async def test_two_attempts_are_compared(sandbox: BubblewrapSandbox) -> None:
     assert text.endswith("now passes: a\nnow fails: c")
     assert await use(tools, "diff_iterations", "1 7") == "There are the attempts 1 to 2."
     assert "the code is the same" in await use(tools, "diff_iterations", "2 2")
+
+
+def test_the_setup_of_a_test_runs_nothing_of_the_code() -> None:
+    kept = ["import math", "limit = 3", "def near(x):\n    return x"]
+    test = "\n".join([*kept, "found = total([1])", "total([2])", "assert near(limit)"])
+    assert setup_of(test) == "\n".join(kept)
+    assert setup_of("assert total(") == ""

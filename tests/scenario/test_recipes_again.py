@@ -129,3 +129,18 @@ async def test_the_limit_of_attempts_is_warned_of_once(tmp_path: Path) -> None:
     assert (result.outcome, result.spend.attempts) == ("budget_exhausted", 4)
     kinds = [e.kind for e in read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events]
     assert kinds.count("attempts.near_limit") == 1
+
+
+async def test_the_debugger_sees_what_the_failing_test_imports(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text('repair_opening = true\n\n[helpers]\ndiagnose = "tools"\n')
+    asserts = "from decimal import Decimal\nassert add(Decimal('1.5'), 2) == Decimal('3.5')"
+    statement = "Write a function add(a, b) that adds two numbers."
+    settings = settings_in(tmp_path / "home", str(own))
+    model = Cast({**HELPFUL, "coder": [wrong(1), RIGHT]})
+    result = await solve(statement, asserts=asserts, settings=settings, model=model)
+    assert result.outcome == "healed", result.reason
+    events = read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events
+    first = next(e.data["did"] for e in events if e.kind == "debugger.stepped")
+    assert first["input"] == "add(Decimal('1.5'), 2)"
+    assert "The result is Decimal('-1.5')" in first["observation"]

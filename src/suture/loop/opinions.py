@@ -11,7 +11,7 @@ from suture.loop.briefs import digest
 from suture.loop.consulting import Consultation
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState, TriedEntry
-from suture.loop.tools import Iteration, debugger_tools
+from suture.loop.tools import Iteration, debugger_tools, setup_of
 from suture.records import Critique, Diagnosis, Lesson, to_plain
 from suture.roles import DiagnosisReply, RepairBrief, diagnosis_draft
 from suture.roles.critic import CritiqueBrief, CritiqueReply, critique_draft
@@ -99,13 +99,22 @@ async def _look(brief: RepairBrief, entry: TriedEntry, state: LoopState, asked: 
             question,
             asked.prompt,
             debugger_tools(
-                probe, _iterations(entry, state, context), reference=_reference(brief, state, context)
+                probe,
+                _iterations(entry, state, context),
+                setup=_setup(brief, context),
+                reference=_reference(brief, state, context),
             ),
             ask=asked.reply,
             conclude=lambda draft: asked.typed(draft, DiagnosisReply),
             on_step=tell,
         )
     return found.diagnosis
+
+
+def _setup(brief: RepairBrief, context: RunContext) -> str:
+    """What the first failing check imports and defines; a test of a command lies in a file of its own."""
+    failing = brief.facts[0].check_id if brief.facts else ""
+    return next((setup_of(check.source) for check in context.task.checks if check.id == failing), "")
 
 
 def _reference(brief: RepairBrief, state: LoopState, context: RunContext) -> dict[str, bytes] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from suture.checks.tracing import Probe, first_divergence, observe, render_trace
 from suture.roles.actions import Action
 from suture.roles.inspecting import describe_function
+from suture.roles.python_code import parsed
 from suture.roles.react import Tool
 from suture.workspace import text_of, unified_diff
 
-__all__ = ["Iteration", "debugger_tools"]
+__all__ = ["Iteration", "debugger_tools", "setup_of"]
 
 LONGEST_CODE = 4000
 LONGEST_DIFF = 3000
@@ -87,6 +89,22 @@ def debugger_tools(
         usage = f"the input is {numbers}, such as `1 {len(iterations)}`; shows how those attempts differ"
         tools.append(Tool(name="diff_iterations", usage=usage, run=diff_iterations))
     return tuple(tools)
+
+
+def setup_of(test: str) -> str:
+    """What a test needs to be read: its imports, definitions and plain values; nothing of it calls the code.
+
+    Args:
+        test: The source of a check; what is no Python has no setup.
+    """
+    tree = parsed(test)
+    return "\n".join(ast.unparse(node) for node in (tree.body if tree is not None else ()) if _is_setup(node))
+
+
+def _is_setup(node: ast.stmt) -> bool:
+    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+        return not any(isinstance(part, ast.Call) for part in ast.walk(node))
+    return isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
 
 
 async def _traced(code: str, setup: str, probe: Probe, reference: Mapping[str, bytes] | None) -> str:
