@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from socket import socket
 from typing import Any
@@ -182,6 +183,11 @@ def test_what_mlflow_is_told() -> None:
     faulty = describe_row("first", row(2, "", steps=(), fault="x" * 900))
     assert "success" not in faulty.metrics
     assert len(faulty.tags["suture.fault"]) == 500
+    # One that leads again stands there twice; and a claim is what the user was told.
+    other_step = replace(STEP, candidate="d", generated=18)
+    again = replace(row(1, "r1", steps=(STEP, other_step, replace(STEP, generated=20))), outcome="not_healed")
+    assert describe_row("first", again).metrics["retries"] == 1
+    assert describe_row("first", again).metrics["claimed"] == 0
     whole = describe_benchmark("first", PLAN, [row(1, ""), row(2, "", steps=())])
     assert whole.metrics["solved.greedy"] == 0.5
     assert whole.params["sets"] == "made (2)"

@@ -40,8 +40,9 @@ def _groups(rows: Iterable[Row]) -> Iterable[list[Row]]:
 
 
 def _line(rows: list[Row]) -> tuple[str | int, ...]:
+    from suture.evals.metrics import claims
+
     counted = [row for row in rows if row.solved() is not None]
-    leaders = [row.leader() for row in counted]
     return (
         rows[0].dataset,
         rows[0].regime,
@@ -49,7 +50,7 @@ def _line(rows: list[Row]) -> tuple[str | int, ...]:
         rows[0].arm,
         len(counted),
         sum(bool(row.solved()) for row in counted),
-        sum(leader is not None and leader.claimed for leader in leaders),
+        sum(map(claims, counted)),
         sum(row.generated for row in counted),
         sum(row.calls for row in counted),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from suture.evals.metrics import claims
 from suture.evals.plans import Plan
 from suture.evals.rows import Row
 from suture.records import content_hash, to_plain
@@ -65,7 +66,7 @@ def describe_benchmark(name: str, plan: Plan, rows: Sequence[Row]) -> Descriptio
 
 def describe_row(benchmark: str, row: Row) -> Description:
     """One task under one arm. A row that says something new is another run: its hash is its key."""
-    leader, solved = row.leader(), row.solved()
+    solved = row.solved()
     params = {
         "set": row.dataset,
         "task": row.problem,
@@ -78,9 +79,10 @@ def describe_row(benchmark: str, row: Row) -> Description:
         "outcome": row.outcome,
         **{f"prompt.{role}": version for role, version in row.prompts.items()},
     }
+    proposed = {step.candidate for step in row.steps if step.origin != "user"}
     metrics: dict[str, float] = {
-        "retries": max(0, sum(step.origin != "user" for step in row.steps) - 1),
-        "claimed": bool(leader is not None and leader.claimed),
+        "retries": max(0, len(proposed) - 1),
+        "claimed": claims(row),
         "confidence": row.confidence,
         "generated_tokens": row.generated,
         "prompt_tokens": row.prompted,

@@ -1,0 +1,18 @@
+"""The short table that `suture bench run` and `regrade` print."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evals.made_rows import row, step
+from suture.cli.bench.summary import tell_rows
+
+
+def test_claimed_is_what_the_user_was_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """As in a report: a run that passes what is visible and is refused by its critic claims nothing."""
+    refused = row("critic", 0, step(True, claimed=True), outcome="not_healed")
+    tell_rows([refused, row("critic", 1), row("critic", 2, fault="no wall")], as_json=True)
+    (line,) = json.loads(capsys.readouterr().out)
+    assert (line["tasks"], line["solved"], line["claimed"]) == (2, 2, 1)
