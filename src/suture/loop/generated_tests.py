@@ -106,7 +106,11 @@ async def adopt_generated(state: LoopState, aids: Aids, context: RunContext) -> 
     if {check.source for check in trusted} == {check.source for check in _kept(aids.deciding, context)}:
         return state, aids
     context.adopt(trusted)
-    again = [await judged_again(entry, context) for entry in state["tried"]]
+    try:
+        again = [await judged_again(entry, context) for entry in state["tried"]]
+    except BaseException:
+        adopt_recorded(aids, context)  # the run ends with the verdicts of before, and so with their checks
+        raise
     return (
         {**state, "checks": _count(context), "tried": again},
         replace(aids, deciding=_keep(trusted, context)),
@@ -114,7 +118,7 @@ async def adopt_generated(state: LoopState, aids: Aids, context: RunContext) -> 
 
 
 def adopt_recorded(aids: Aids, context: RunContext) -> None:
-    """Judge by the tests that had been adopted before, in a process that has just begun."""
+    """Judge by the tests that had been adopted before, and by no other generated ones."""
     context.adopt(_kept(aids.deciding, context))
 
 

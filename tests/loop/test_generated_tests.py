@@ -1,0 +1,63 @@
+"""Tests that are adopted: all verdicts speak of them, or none does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from suture.checks.trust import Assessed, Assessment, Signs
+from suture.errors import BudgetExceeded
+from suture.ledger import Budget, Ledger, Limits, new_run
+from suture.loop import generated_tests
+from suture.loop.aids import Aids
+from suture.loop.context import RunContext
+from suture.loop.recipe import load_recipe
+from suture.loop.state import LoopState, TriedEntry, first_state
+from suture.models import Models, RoleModel
+from suture.models.prices import Prices
+from suture.records import Candidate, Check, Task, Verdict, to_plain
+from suture.settings import Settings
+from suture.testing import FakeClock, ScriptedModel
+
+OWN = Check(id="own", provenance="user", source="assert f(1) == 1\n")
+TRUSTED = Check(id="new", provenance="spec", source="assert f(2) == 2\n", trust=0.99)
+
+
+async def assessed(*_: object) -> Assessment:
+    kept = (Assessed(check=TRUSTED, reasons=(), signs=Signs()),)
+    return Assessment(kept=kept, removed=(), heard=2, behaviours=1)
+
+
+async def out_of_time(entry: TriedEntry, context: RunContext) -> TriedEntry:
+    assert TRUSTED in context.task.checks
+    raise BudgetExceeded("seconds", 60, 60)
+
+
+async def test_a_test_that_was_not_tried_on_every_candidate_does_not_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generated_tests, "assess_checks", assessed)
+    monkeypatch.setattr(generated_tests, "judged_again", out_of_time)
+    settings, folder = Settings(), new_run(tmp_path)
+    seat = RoleModel(chain=(ScriptedModel([]),), temperature=0.8, max_tokens=200)
+    with Ledger(folder.ledger_path, FakeClock()) as ledger:
+        context = RunContext(
+            task=Task(statement="anything", checks=(OWN,)),
+            folder=folder,
+            ledger=ledger,
+            budget=Budget(ledger, Limits(), FakeClock()),
+            models=Models({"coder": seat}, Prices({})),
+            sandbox=cast(Any, None),
+            settings=settings,
+            recipe=load_recipe(settings.loop, 0.8),
+        )
+        candidate = Candidate(files={"solution.py": "def f(x):\n    return x\n"}, origin="sample")
+        verdict = Verdict(candidate=candidate.hash, outcomes=(), evidence="split")
+        entry = cast(TriedEntry, {"blob": context.keep(candidate), "verdict": context.keep(verdict)})
+        aids = Aids(generated=folder.put_json({"checks": [to_plain(TRUSTED)]}))
+        state: LoopState = {**first_state(folder.id), "tried": [entry]}
+        with pytest.raises(BudgetExceeded):
+            await generated_tests.adopt_generated(state, aids, context)
+        assert context.task.checks == (await context.load_suite()).task.checks == (OWN,)
