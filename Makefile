@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-PYTEST := $(BIN)/python -m pytest
+# A file's tests share servers and walls, so they stay in one process. More than four such processes gain little.
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 .PHONY: help setup demo test check format lock clean
 
