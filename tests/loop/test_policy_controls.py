@@ -231,3 +231,10 @@ def test_what_earlier_runs_saw_moves_the_bandit() -> None:
     told = replace(progress, record={"sample": (50, 50), "repair": (0, 50)})
     told_fresh = [draw_parent(replace(told, seed=seed)) is None for seed in range(200)]
     assert sum(told_fresh) > sum(fresh)
+
+
+def test_a_critics_doubt_gives_code_that_fails_no_further_repairs() -> None:
+    spent = replace(candidate("c", 3), start=0, depth=GATED.repair_rounds, sent_back=True)
+    assert next_parent(Progress(kind="write", round=4, tried=(spent,)), GATED) is None
+    passing = replace(spent, passed=2, failed=0)
+    assert next_parent(Progress(kind="write", round=4, tried=(passing,)), GATED) == passing

@@ -111,7 +111,7 @@ def _parent(progress: Progress, recipe: Recipe) -> Tried | None:
     best = progress.best
     if best is None:
         return None
-    if best.sent_back:
+    if best.sent_back and best.solved:
         return best
     if recipe.bandit:
         return draw_parent(progress)
