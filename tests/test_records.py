@@ -13,12 +13,18 @@ from suture.records import (
     Candidate,
     Check,
     CheckOutcome,
+    Concern,
     Counterexample,
+    Critique,
     Diagnosis,
     Event,
+    Lesson,
     Move,
+    Plan,
     Result,
+    Review,
     Spend,
+    Subtask,
     Task,
     Verdict,
     content_hash,
@@ -33,7 +39,16 @@ OUTCOME = CheckOutcome(
 )
 VERDICT = Verdict(candidate="c", outcomes=(OUTCOME,), evidence="nonce", output="E", wall_s=1.5, notes=("n",))
 
+CONCERN = Concern(kind="security", severity="high", line=3, problem="runs what it is given")
+SUBTASK = Subtask(goal="join them", needs=(1,))
+
 EXAMPLES: tuple[Any, ...] = (
+    CONCERN,
+    Critique(issues=("stops one early",), score=0.5, approved=False),
+    Lesson(text="ends are inclusive"),
+    Plan(subtasks=(Subtask(goal="sort them"), SUBTASK)),
+    Review(concerns=(CONCERN,)),
+    SUBTASK,
     Diagnosis(category="boundary", root_cause="stops one early", strategy="minimal", confidence=0.5),
     Task(
         statement="s",

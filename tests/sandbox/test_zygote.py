@@ -229,6 +229,17 @@ async def test_a_zygote_that_does_not_end_a_child_is_ended() -> None:
     await zygote.end()
 
 
+async def test_who_stops_waiting_for_its_end_leaves_nothing_of_it() -> None:
+    before = asyncio.all_tasks()
+    zygote = await fake_zygote("")
+    ending = asyncio.create_task(zygote.end())
+    await asyncio.sleep(0)
+    ending.cancel()
+    await asyncio.wait([ending])
+    assert ending.cancelled()
+    assert asyncio.all_tasks() == before
+
+
 async def test_a_zygote_that_does_not_start_says_why() -> None:
     command = (sys.executable, "-I", "-c", "import sys; sys.exit('no reason at all')")
     with pytest.raises(WallNotBuilt, match="no reason at all"):

@@ -37,6 +37,7 @@ class Zygote:
         self._carrier = carrier
         self._group = group
         self._kills = 0
+        self._ending: asyncio.Task[None] | None = None
         self._most_runs = most_runs
         self._run: ZygoteRun | None = None
         self._ready = asyncio.Event()
@@ -203,7 +204,16 @@ class Zygote:
         self._carrier.kill()
 
     async def end(self) -> None:
-        """End it and wait until it is gone; safe to call twice."""
+        """End it and wait until it is gone, also when cancelled meanwhile; safe to call twice."""
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end())
+        try:
+            await asyncio.shield(self._ending)
+        except asyncio.CancelledError:
+            await asyncio.wait([self._ending])
+            raise
+
+    async def _end(self) -> None:
         self.kill("it was let go")
         self._carrier.close_stdin()
         await asyncio.wait(self._tasks)
