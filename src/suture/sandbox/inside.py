@@ -230,8 +230,10 @@ def own_bytes(pid: str, resident: int) -> int:
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123 - as above
             lines = [line.split() for line in file]
-    except OSError:
+    except PermissionError:
         return resident
+    except OSError:
+        return 0  # it has ended since: many that end at once must not count in full
     parts = {words[0]: int(words[1]) << 10 for words in lines if len(words) == 3}
     # What lies in files is either in the folders, which count anyway, or the host's.
     return parts.get(b"Pss_Anon:", parts.get(b"Pss:", resident)) + parts.get(b"Pss_Shmem:", 0)
