@@ -28,6 +28,7 @@ def served(local_settings: Settings) -> Iterator[tuple[subprocess.Popen[str], st
     words = ["models", "serve", local_settings.model.name, "--port", "0", "--json"]
     command = [sys.executable, "-m", "suture.cli", *words, *(word for s in sets for word in ("--set", s))]
     environment = {**os.environ, "SUTURE_KEYS_SERVE": KEY}
+    environment.pop("PYTHONUNBUFFERED", None)  # a user's pipe is buffered
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             yield process, address_told_by(process)

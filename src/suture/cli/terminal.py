@@ -71,6 +71,7 @@ def answer_json(value: Any) -> None:
     import json
 
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    sys.stdout.flush()  # a command that goes on, such as a server, must be heard through a pipe too
 
 
 def file_bytes(text: str) -> bytes:
