@@ -27,6 +27,7 @@ class Terminal:
 
     def __init__(self, arguments: list[str], environ: dict[str, str], folder: Path) -> None:
         self.screen = ""
+        self._waited = 0  # how much of the screen has been waited for
         self._here, there = pty.openpty()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "suture.cli", *arguments],
@@ -41,12 +42,12 @@ class Terminal:
         os.close(there)
 
     def wait_for(self, text: str) -> None:
-        """Read until the screen has shown a text."""
-        begun = len(self.screen)
+        """Read until the screen has shown a text behind what was waited for before."""
         until = time.monotonic() + 90
-        while text not in self.screen[begun:]:
+        while (found := self.screen.find(text, self._waited)) < 0:
             assert time.monotonic() < until, self.screen
             self._read()
+        self._waited = found + len(text)
 
     def type(self, text: str) -> None:
         os.write(self._here, text.encode())

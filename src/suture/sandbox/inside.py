@@ -209,11 +209,10 @@ def held_bytes(spared: set[str], folders: list[str], most: int) -> int:
         held += (facts.f_blocks - facts.f_bfree) * facts.f_frsize
         held += (facts.f_files - facts.f_ffree) * INODE_BYTES
     pids = {name for name in os.listdir("/proc") if name.isdigit()} - spared  # noqa: PTH208 - as above
-    resident = {pid: resident_bytes(pid) for pid in pids}
-    if held + sum(resident.values()) <= most:
+    if held + sum(map(resident_bytes, pids)) <= most:
         return held
     # Pages that several processes share count once: a fork costs nothing until it writes.
-    return held + sum(own_bytes(pid, whole) for pid, whole in resident.items())
+    return held + sum(map(own_bytes, pids))
 
 
 def resident_bytes(pid: str) -> int:
@@ -225,18 +224,18 @@ def resident_bytes(pid: str) -> int:
         return 0  # it has just ended
 
 
-def own_bytes(pid: str, resident: int) -> int:
-    """A process's part of what it has in memory; all of it where it does not let itself be looked into."""
+def own_bytes(pid: str) -> int:
+    """A process's part of what it has in memory; all of it where nobody can look into it, as under gVisor."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123 - as above
             lines = [line.split() for line in file]
-    except PermissionError:
-        return resident
     except OSError:
-        return 0  # it has ended since: many that end at once must not count in full
+        return resident_bytes(
+            pid
+        )  # nothing, if it has ended since: many that end at once must not count in full
     parts = {words[0]: int(words[1]) << 10 for words in lines if len(words) == 3}
     # What lies in files is either in the folders, which count anyway, or the host's.
-    return parts.get(b"Pss_Anon:", parts.get(b"Pss:", resident)) + parts.get(b"Pss_Shmem:", 0)
+    return parts.get(b"Pss_Anon:", parts.get(b"Pss:", 0)) + parts.get(b"Pss_Shmem:", 0)
 
 
 def kill_the_rest() -> None:
