@@ -15,4 +15,4 @@ def test_claimed_is_what_the_user_was_told(capsys: pytest.CaptureFixture[str]) -
     refused = row("critic", 0, step(True, claimed=True), outcome="not_healed")
     tell_rows([refused, row("critic", 1), row("critic", 2, fault="no wall")], as_json=True)
     (line,) = json.loads(capsys.readouterr().out)
-    assert (line["tasks"], line["solved"], line["claimed"]) == (2, 2, 1)
+    assert (line["tasks"], line["solved"], line["claimed"], line["no number"]) == (2, 2, 1, 1)

@@ -77,6 +77,25 @@ def test_given_code_is_no_first_candidate() -> None:
     assert [(one.rounds, one.runs) for one in found.rounds] == [(1, Count(count=1, of=1))]
 
 
+def test_given_code_that_needs_no_candidate_has_passed_at_first() -> None:
+    given = step(True, origin="user", round=-1, generated=0)
+    found = measure("a", [row("a", 0, given, outcome="nothing_to_heal")], 2000)
+    assert found.first_pass == Count(count=1, of=1)
+    assert found.healed == Count(count=0, of=0)
+
+
+def test_what_fells_the_wall_is_wrong_and_named() -> None:
+    rows = [
+        row("a", 0),
+        row("a", 1, felled="SandboxBroken: it lives", outcome="infra_error"),
+        row("a", 2, step(Grade(standing="felled"))),
+    ]
+    found = measure("a", rows, 2000)
+    assert [at.runs for at in found.solved] == [Count(count=1, of=3)] * 4
+    assert found.felled == ("Set/1", "Set/2")
+    assert found.unknown == Count(count=0, of=3)
+
+
 def test_rounds_and_error_classes() -> None:
     rows = [
         row("a", 0, step(False, error="TypeError"), step(True, generated=200, round=1)),
@@ -101,6 +120,7 @@ def test_faults_and_missing_grades_count_nowhere_but_apart() -> None:
     ]
     found = measure("a", rows, 2000)
     assert (found.runs, found.faults, found.ungraded) == (4, 2, 1)
+    assert found.unknown == Count(count=3, of=4)
     assert found.solved[-1].runs == found.claimed == Count(count=1, of=1)
     assert found.spent.generated == 100
 
@@ -119,7 +139,8 @@ def test_a_run_without_a_candidate_is_unsolved() -> None:
     nothing = replace(row("a"), steps=(), outcome="budget_exhausted", generated=50)
     found = measure("a", [nothing], 2000)
     assert found.solved[-1].runs == Count(count=0, of=1)
-    assert found.first_pass == Count(count=0, of=0)
+    assert found.first_pass == found.healed == Count(count=0, of=1)
+    assert [(one.error, one.healed.of) for one in found.errors] == [("no candidate", 1)]
     assert [(one.rounds, one.runs.of) for one in found.rounds] == [(0, 1)]
 
 

@@ -23,6 +23,7 @@ from suture.evals.reports import (
     write_report,
 )
 from suture.evals.reports.page import report_page
+from suture.evals.reports.tables import tables_of
 from suture.evals.rows import Row
 
 
@@ -94,6 +95,22 @@ def test_what_is_left_out_is_told() -> None:
     assert "1 by nonce" in told
     assert "1 runs generated more than the cap" in told
     assert "different versions of the prompts" in told
+
+
+def test_every_table_of_arms_says_what_it_leaves_out() -> None:
+    rows = [*benchmark_rows(4, seeds=2), row("greedy", 9, fault="no wall"), row("greedy", 8, step(None))]
+    (section,) = report_of(rows).sections
+    tables = [table for table in tables_of(section) if table.caption != "Paired tests"]
+    assert len(tables) == 8
+    for table in tables:
+        assert table.head[-1] == "no number"
+        assert {line[0]: line[-1] for line in table.rows}["greedy"] == "2 of 10"
+
+
+def test_code_that_fells_the_wall_is_named() -> None:
+    rows = [*both_baselines(), row("adaptive", 0, felled="SandboxBroken: it lives")]
+    told = " ".join(report_of(rows).sections[0].warnings)
+    assert "the wall failed under their code twice, and not under harmless code between: Set/0." in told
 
 
 def test_a_role_that_a_run_did_not_need_is_no_other_version_of_its_prompt() -> None:

@@ -137,12 +137,25 @@ async def test_nothing_is_graded_anew_by_tests_that_the_reference_fails(tmp_path
     folder = BenchFolder(tmp_path / "bench")
     plan = plan_of({"mbpp": ids["mbpp"][:1]}, "greedy")
     await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(tmp_path / "log")))
-    file = tmp_path / "data" / "sanitized-mbpp.jsonl"
-    file.write_text(file.read_text().replace("times_2(1234) == 2468", "times_2(1234) == 2469"))
-    await regrade(folder, Settings())
+    settings = Settings()
+    no_time = settings.sandbox.model_copy(update={"check_wall_s": 0.001})
+    await regrade(folder, settings.model_copy(update={"sandbox": no_time}))
     (row,) = folder.rows()
     assert row.fault.startswith("its own reference does not pass here")
     assert row.solved() is None
+
+
+async def test_rows_of_tasks_that_have_changed_are_not_graded_anew(tmp_path: Path, ids: Ids) -> None:
+    folder = BenchFolder(tmp_path / "bench")
+    plan = plan_of({"mbpp": ids["mbpp"][:2]}, "greedy")
+    await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(tmp_path / "log")))
+    rows = folder.rows()
+    file = tmp_path / "data" / "sanitized-mbpp.jsonl"
+    file.write_text(file.read_text().replace("times_2(1234) == 2468", "times_2(4321) == 8642"))
+    with pytest.raises(UsageError, match="MBPP/2: not the task that was measured") as refused:
+        await regrade(folder, Settings())
+    assert "the set as it was" in refused.value.remedy
+    assert folder.rows() == rows
 
 
 async def test_nothing_is_measured_where_the_controls_fail(
@@ -228,7 +241,7 @@ async def test_a_task_that_changed_is_not_mixed_in(tmp_path: Path, ids: Ids) -> 
     await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(tmp_path / "log")))
     file = tmp_path / "data" / "sanitized-mbpp.jsonl"
     file.write_text(file.read_text().replace("times_2(1234)", "times_2(4321)").replace("2468", "8642"))
-    with pytest.raises(UsageError, match="not the task that was measured"):
+    with pytest.raises(UsageError, match="MBPP/2: not the task that was measured"):
         await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(tmp_path / "log")))
 
 

@@ -14,7 +14,7 @@ from suture.errors import (
     SutureError,
     UsageError,
 )
-from suture.evals.grading import Grade, grade_code
+from suture.evals.grading import Grade, grade_code, wall_holds
 from suture.evals.leaks import leaked_lines
 from suture.evals.problem import Problem, Regime, task_of
 from suture.evals.rows import Row
@@ -33,6 +33,7 @@ FOR_THE_USER = (Cancelled, ModelAuthError, PrerequisiteError, StorageError, Usag
 """Faults that the next task would meet too: they end the benchmark, which is resumed when they are gone."""
 LOST_MOVES = ("BudgetExceeded", "MalformedReply", "EditDoesNotApply", "ContextTooLong")
 """Faults of a move that are the arm's own; any other means that the model could not be asked."""
+WALL_FAULTS = ("SandboxError", "SandboxBroken")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,10 @@ def arm_settings(settings: Settings, job: Job) -> Settings:
 async def evaluate(job: Job, *, model: Model, settings: Settings, sandbox: Sandbox, judge: Sandbox) -> Row:
     """Run a task under an arm, then grade its first candidate and every one that led.
 
+    Where the wall fails in the run, harmless code is run behind it, and then everything once more: `model`
+    must give the same replies again. A run that brings the wall down twice, while harmless code between does
+    not, is wrong and no fault of the machinery.
+
     Args:
         job: What to run.
         model: Who answers.
@@ -111,22 +116,39 @@ async def evaluate(job: Job, *, model: Model, settings: Settings, sandbox: Sandb
     """
     if unfit := _unfit(job):
         return job.row(fault=unfit)
+    felled = ""
     try:
-        result = await solve(
-            task_of(job.problem, job.regime),
-            settings=arm_settings(settings, job),
-            model=model,
-            sandbox=sandbox,
-        )
+        result = await _ran(job, model, settings, sandbox)
+        if _wall_fault(result) and await wall_holds(_harmless(job.problem), sandbox, settings.sandbox):
+            result = await _ran(job, model, settings, sandbox)
+            felled = _wall_fault(result)
     except FOR_THE_USER:
         raise
     except SutureError as fault:
         return job.row(run=fault.run_id or "", fault=f"{type(fault).__name__}: {fault}")
     folder = RunFolder(settings.paths.home / "runs" / result.run_id)
-    return await row_of_run(job, folder, result, settings, judge)
+    return await row_of_run(job, folder, result, settings, judge, felled=felled)
 
 
-async def row_of_run(job: Job, folder: RunFolder, result: Result, settings: Settings, judge: Sandbox) -> Row:
+async def _ran(job: Job, model: Model, settings: Settings, sandbox: Sandbox) -> Result:
+    task = task_of(job.problem, job.regime)
+    return await solve(task, settings=arm_settings(settings, job), model=model, sandbox=sandbox)
+
+
+def _wall_fault(result: Result) -> str:
+    """How the wall failed in a run; empty where it did not."""
+    fell = result.outcome == "infra_error" and result.reason.partition(":")[0] in WALL_FAULTS
+    return result.reason if fell else ""
+
+
+def _harmless(problem: Problem) -> Problem:
+    """The task with nothing to grade: its hidden checks have no business in the wall of the runs."""
+    return replace(problem, hidden="pass")
+
+
+async def row_of_run(
+    job: Job, folder: RunFolder, result: Result, settings: Settings, judge: Sandbox, *, felled: str = ""
+) -> Row:
     """What a run's folder says, with grades for its first candidate and for every one that led at some time.
 
     Args:
@@ -135,6 +157,7 @@ async def row_of_run(job: Job, folder: RunFolder, result: Result, settings: Sett
         result: How it ended.
         settings: The limits of the sandbox.
         judge: A wall that the run did not use.
+        felled: How the run's code brought its wall down, where it did.
 
     Raises:
         StorageError: The folder is damaged.
@@ -145,7 +168,8 @@ async def row_of_run(job: Job, folder: RunFolder, result: Result, settings: Sett
         outcome=result.outcome,
         confidence=result.confidence,
         steps=steps_of(folder, events),
-        fault=_unfit(job) or _fault(job, folder, result, events),
+        fault=_unfit(job) or _fault(job, folder, result, events, felled),
+        felled=felled,
         **totals_of(events),
     )
     if row.fault:
@@ -172,7 +196,7 @@ def _unfit(job: Job) -> str:
     return f"its own reference does not pass here: {job.reference.why or 'no reason'}"
 
 
-def _fault(job: Job, folder: RunFolder, result: Result, events: tuple[Event, ...]) -> str:
+def _fault(job: Job, folder: RunFolder, result: Result, events: tuple[Event, ...], felled: str) -> str:
     if job.regime != "oracle":
         leaked = leaked_lines(job.problem, folder)
         if leaked:
@@ -180,4 +204,4 @@ def _fault(job: Job, folder: RunFolder, result: Result, events: tuple[Event, ...
     for event in events:
         if event.kind == "move.failed" and event.data["kind"] not in LOST_MOVES:
             return f"{event.data['kind']}: {event.data['message']}"
-    return result.reason if result.outcome == "infra_error" else ""
+    return result.reason if result.outcome == "infra_error" and not felled else ""

@@ -115,14 +115,16 @@ class ArmMetrics:
         claimed: Runs that ended `healed` or `nothing_to_heal`.
         false_claims: Of the claimed runs, those that are wrong.
         unclaimed_right: Of the runs that claim nothing, those that are right.
-        first_pass: Runs whose first proposed candidate is right.
-        healed: Of the runs whose first proposed candidate is wrong, those that ended right.
+        first_pass: Runs whose first proposed candidate is right; one that proposed none is not passed at
+            first, unless the given code was right.
+        healed: Of the other runs, those that ended right.
         harmed: Of the runs that had a right first candidate or right given code, those that ended wrong.
         rounds: By number of rounds.
-        errors: By the error of a wrong first candidate, the most frequent first.
+        errors: By the error of a wrong first candidate, or that there was none; the most frequent first.
         outcomes: Outcome -> runs.
         evidence: How strong the verdict on the result is -> runs.
         timeouts: Ids of tasks whose result ran out of time when it was graded.
+        felled: Ids of tasks whose code brought the wall down, in the run or in grading; they count as wrong.
         spent: By all runs that count.
         pass_at: By k, up to the number of seeds.
         calibration: Of the final confidence; `None` without runs.
@@ -146,6 +148,12 @@ class ArmMetrics:
     outcomes: Mapping[str, int]
     evidence: Mapping[str, int]
     timeouts: tuple[str, ...]
+    felled: tuple[str, ...]
     spent: Spent
     pass_at: tuple[PassAt, ...]
     calibration: Calibration | None
+
+    @property
+    def unknown(self) -> Count:
+        """Runs that no figure counts, of all."""
+        return Count(count=self.faults + self.ungraded, of=self.runs)

@@ -13,12 +13,15 @@ from suture.evals.problem import MODULE, Problem
 from suture.records import CheckOutcome, Evidence
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
+from suture.workspace import overlay, text_of
 
-__all__ = ["Grade", "grade_code", "validate_reference"]
+__all__ = ["Grade", "Standing", "grade_code", "validate_reference", "wall_holds"]
 
-Standing = Literal["right", "wrong", "timeout", "infra"]
-"""`infra` is the wall's fault, never the candidate's: such a task is left out and listed."""
+Standing = Literal["right", "wrong", "timeout", "felled", "infra"]
+"""`felled`: the code brings the wall down again and again, which is wrong. `infra`: the wall fails by itself;
+such a task has no number. Both are listed."""
 
+MOST_TEXT = 200
 LEAST_WALL_S = 5.0
 SLOWER = 10
 """A candidate may take this many times as long as the reference did."""
@@ -56,6 +59,9 @@ async def grade_code(
 ) -> Grade:
     """Run the hidden checks on what a solver wrote.
 
+    Where the wall fails under it, the reference is graded, and then this code once more: code that the wall
+    fails under twice, and not under the reference between, has brought it down itself.
+
     Args:
         problem: What it should solve.
         code: The module, or every file that was written, path -> text; empty code is wrong, not an error.
@@ -64,22 +70,47 @@ async def grade_code(
         reference_s: How long the reference took here; the candidate may take ten times that, at least 5 s.
     """
     limit_s = settings.check_wall_s if reference_s is None else max(LEAST_WALL_S, SLOWER * reference_s)
-    written = {MODULE: code} if isinstance(code, str) else code
-    project = {MODULE: "", **problem.given_files, **written}
-    started_s = time.monotonic()
     try:
-        outcome = await grade(
-            project.pop(MODULE),
-            problem.hidden,
-            sandbox,
-            settings,
-            entry_point=problem.entry_point,
-            files={path: text.encode("utf-8", "surrogateescape") for path, text in project.items()},
-            module=MODULE,
-            wall_s=limit_s,
-        )
+        return await _graded(problem, code, sandbox, settings, limit_s)
     except SandboxError as fault:
-        return Grade(standing="infra", why=str(fault))
+        if not await wall_holds(problem, sandbox, settings):
+            return Grade(standing="infra", why=str(fault))
+    try:
+        return await _graded(problem, code, sandbox, settings, limit_s)
+    except SandboxError as fault:
+        return Grade(standing="felled", why=f"the wall fails under it: {fault}"[:MOST_TEXT])
+
+
+async def wall_holds(problem: Problem, sandbox: Sandbox, settings: SandboxSettings) -> bool:
+    """Whether a wall stands when harmless code runs behind it: the problem's reference, under its checks."""
+    try:
+        return (await _graded(problem, problem.solution, sandbox, settings, settings.check_wall_s)).right
+    except SandboxError:
+        return False
+
+
+async def _graded(
+    problem: Problem,
+    code: str | Mapping[str, str],
+    sandbox: Sandbox,
+    settings: SandboxSettings,
+    limit_s: float,
+) -> Grade:
+    written = {MODULE: code} if isinstance(code, str) else code
+    given = {path: text.encode("utf-8", "surrogateescape") for path, text in problem.given_files.items()}
+    # As in the run: what cannot be encoded, such as half a surrogate pair, is no fault of the machinery.
+    project = overlay({MODULE: b"", **given}, written)
+    started_s = time.monotonic()
+    outcome = await grade(
+        text_of(project.pop(MODULE)),
+        problem.hidden,
+        sandbox,
+        settings,
+        entry_point=problem.entry_point,
+        files=project,
+        module=MODULE,
+        wall_s=limit_s,
+    )
     return Grade(
         standing=_standing(outcome),
         evidence=outcome.evidence,
@@ -107,4 +138,4 @@ def _why(outcome: CheckOutcome) -> str:
     fact = outcome.counterexample
     if outcome.passed or fact is None:
         return ""
-    return (fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.got}")[:200]
+    return (fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.got}")[:MOST_TEXT]

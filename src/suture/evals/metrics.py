@@ -8,6 +8,7 @@ from statistics import mean
 
 from suture.evals.calibration import calibration_of
 from suture.evals.figures import ArmMetrics, Count, ErrorClass, PassAt, Rounds, Solved, Spent
+from suture.evals.grading import Standing
 from suture.evals.rows import Row, Step
 from suture.evals.statistics import Interval, bootstrap_difference, exact_interval, pass_at_k
 
@@ -17,6 +18,8 @@ BUDGETS = (250, 500, 1000, 2000)
 """Generated tokens at which arms are compared."""
 NO_VISIBLE_FAILURE = "none seen"
 """The error class of a first candidate that is wrong although no visible check says so."""
+NO_CANDIDATE = "no candidate"
+"""The error class of a run that proposed none, such as one whose replies held no code."""
 
 
 def measure(arm: str, rows: Sequence[Row], cap: int) -> ArmMetrics:
@@ -30,8 +33,8 @@ def measure(arm: str, rows: Sequence[Row], cap: int) -> ArmMetrics:
     known = [row for row in rows if row.solved() is not None]
     right = [row for row in known if row.solved()]
     said = [row for row in known if claims(row)]
-    first = [(row, step) for row in known if (step := row.first_proposed()) and _is_right(step) is not None]
-    failed = [(row, step) for row, step in first if not _is_right(step)]
+    first = [(row, passed) for row in known if (passed := _passed_at_first(row)) is not None]
+    failed = [row for row, passed in first if not passed]
     faults = sum(_faulty(row) for row in rows)
     return ArmMetrics(
         arm=arm,
@@ -44,14 +47,15 @@ def measure(arm: str, rows: Sequence[Row], cap: int) -> ArmMetrics:
         claimed=Count(count=len(said), of=len(known)),
         false_claims=_count(not row.solved() for row in said),
         unclaimed_right=_count(bool(row.solved()) for row in known if not claims(row)),
-        first_pass=_count(bool(_is_right(step)) for _, step in first),
-        healed=_count(bool(row.solved()) for row, _ in failed),
+        first_pass=_count(passed for _, passed in first),
+        healed=_count(bool(row.solved()) for row in failed),
         harmed=_count(not row.solved() for row in known if _right_at_first(row)),
         rounds=_rounds(known),
         errors=_errors(failed),
         outcomes=_tally(row.outcome for row in known),
         evidence=_tally(end.grade.evidence for row in known if (end := row.leader()) and end.grade),
-        timeouts=tuple(sorted({row.problem for row in known if _timed_out(row)})),
+        timeouts=tuple(sorted({row.problem for row in known if _ended_as(row, "timeout")})),
+        felled=tuple(sorted({row.problem for row in known if row.felled or _ended_as(row, "felled")})),
         spent=_spent(known, len(right)),
         pass_at=_pass_at(known),
         calibration=calibration_of([(r.confidence, bool(r.solved())) for r in known]) if known else None,
@@ -124,6 +128,14 @@ def _is_right(step: Step) -> bool | None:
     return None if step.grade is None or step.grade.standing == "infra" else step.grade.right
 
 
+def _passed_at_first(row: Row) -> bool | None:
+    """Whether the first candidate is right. A run that proposed none stands as it ended: right only where the
+    given code needed none.
+    """
+    first = row.first_proposed()
+    return bool(row.solved()) if first is None else _is_right(first)
+
+
 def _right_at_first(row: Row) -> bool:
     first = row.first_proposed()
     given = (step for step in row.steps if step.origin == "user")
@@ -135,9 +147,9 @@ def _faulty(row: Row) -> bool:
     return bool(row.fault) or bool(end and end.grade and end.grade.standing == "infra")
 
 
-def _timed_out(row: Row) -> bool:
+def _ended_as(row: Row, standing: Standing) -> bool:
     end = row.leader()
-    return bool(end and end.grade and end.grade.standing == "timeout")
+    return bool(end and end.grade and end.grade.standing == standing)
 
 
 def _rounds(rows: Sequence[Row]) -> tuple[Rounds, ...]:
@@ -148,10 +160,12 @@ def _rounds(rows: Sequence[Row]) -> tuple[Rounds, ...]:
     return tuple(Rounds(rounds=n, runs=_count(took[n])) for n in sorted(took))
 
 
-def _errors(failed: Sequence[tuple[Row, Step]]) -> tuple[ErrorClass, ...]:
+def _errors(failed: Sequence[Row]) -> tuple[ErrorClass, ...]:
     seen: dict[str, list[bool]] = {}
-    for row, step in failed:
-        seen.setdefault(step.error or NO_VISIBLE_FAILURE, []).append(bool(row.solved()))
+    for row in failed:
+        first = row.first_proposed()
+        error = NO_CANDIDATE if first is None else first.error or NO_VISIBLE_FAILURE
+        seen.setdefault(error, []).append(bool(row.solved()))
     found = (ErrorClass(error=error, healed=_count(ends)) for error, ends in seen.items())
     return tuple(sorted(found, key=lambda one: (-one.healed.of, one.error)))
 

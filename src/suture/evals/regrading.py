@@ -7,7 +7,7 @@ from dataclasses import replace
 from suture.evals.bench_folder import BenchFolder
 from suture.evals.evaluating import Job, row_of_run
 from suture.evals.rows import Row
-from suture.evals.runner import Advance, Listener, grade_references, together
+from suture.evals.runner import Advance, Listener, grade_references, require_same_tasks, together
 from suture.ledger import RunFolder, find_run, read_ledger
 from suture.records import Result, from_plain
 from suture.sandbox import Sandbox, open_sandbox
@@ -31,7 +31,8 @@ async def regrade(
         The rows whose grades or sums came out otherwise: as it was, as it is.
 
     Raises:
-        UsageError: There is no benchmark, or a set or a run's folder is gone.
+        UsageError: There is no benchmark, a set or a run's folder is gone, or a task is not what it was when
+            it was measured.
         PrerequisiteError: A set or the sandbox is missing.
         StorageError: A run's folder is damaged.
     """
@@ -40,6 +41,7 @@ async def regrade(
     with folder.held():
         plan, rows = folder.plan(), folder.rows()
         problems = {(problem.dataset, problem.id): problem for problem in plan.problems()}
+        require_same_tasks(folder, problems, rows)
         judge = open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
         try:
             references = await grade_references(
@@ -61,9 +63,8 @@ async def regrade(
                         reference=references[problem.content_hash],
                     )
                     if not row.fault:
-                        anew[place] = await _again(
-                            job, find_run(settings.paths.home, row.run), settings, judge
-                        )
+                        run = find_run(settings.paths.home, row.run)
+                        anew[place] = await _again(job, run, settings, judge, row.felled)
                     told(Advance(doing="grading", done=place + 1, total=len(rows)))
 
             await together([work() for _ in range(parallel)])
@@ -74,10 +75,10 @@ async def regrade(
     return [(was, now) for was, now in zip(rows, anew, strict=True) if _bare(was) != _bare(now)]
 
 
-async def _again(job: Job, run: RunFolder, settings: Settings, judge: Sandbox) -> Row:
+async def _again(job: Job, run: RunFolder, settings: Settings, judge: Sandbox, felled: str) -> Row:
     ended = (event for event in read_ledger(run.ledger_path).events if event.kind == "run.finished")
     result = from_plain(Result, run.get_json(next(ended).data["result"]))
-    return await row_of_run(job, run, result, settings, judge)
+    return await row_of_run(job, run, result, settings, judge, felled=felled)
 
 
 def _bare(row: Row) -> Row:

@@ -74,6 +74,8 @@ class Row:
         checks_s: Of it, running visible checks.
         prompts: Hashes of the prompt files that were used, role -> hash.
         fault: Why there is no number for this task (the wall failed, say); empty where there is one.
+        felled: How its code brought the wall down in the run, and again in a second one with the same replies
+            while harmless code between them did not; such a row is wrong. Empty where it did not.
     """
 
     problem: str
@@ -97,6 +99,7 @@ class Row:
     checks_s: float = 0.0
     prompts: Mapping[str, str] = field(default_factory=dict)
     fault: str = ""
+    felled: str = ""
 
     def leader(self, tokens: int | None = None) -> Step | None:
         """What the user would get with so many tokens of replies: the best candidate that was there by then.
@@ -115,6 +118,8 @@ class Row:
         """Whether the hidden checks pass on that candidate; `None` where that is not known."""
         if self.fault:
             return None
+        if self.felled:
+            return False
         step = self.leader(tokens)
         if step is None:
             return False

@@ -23,7 +23,15 @@ from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import Settings
 
-__all__ = ["Advance", "Listener", "Opener", "grade_references", "run_benchmark", "together"]
+__all__ = [
+    "Advance",
+    "Listener",
+    "Opener",
+    "grade_references",
+    "require_same_tasks",
+    "run_benchmark",
+    "together",
+]
 
 Evaluator = Callable[[Job], Awaitable[Row]]
 
@@ -247,16 +255,34 @@ def _kept_rows(folder: BenchFolder, problems: Mapping[tuple[str, str], Problem])
     Raises:
         UsageError: A task is not what it was.
     """
-    hashes = {key: problem.content_hash for key, problem in problems.items()}
     rows = [row for row in folder.rows() if not row.fault]
-    for row in rows:
-        if row.problem_hash != hashes.get((row.dataset, row.problem), row.problem_hash):
-            raise UsageError(
-                f"{row.problem} is not the task that was measured in {str(folder.path)!r}",
-                remedy="measure in a new folder",
-            )
+    require_same_tasks(folder, problems, rows)
     folder.write_rows(rows)
     return frozenset(map(key_of, rows))
+
+
+def require_same_tasks(
+    folder: BenchFolder, problems: Mapping[tuple[str, str], Problem], rows: Sequence[Row]
+) -> None:
+    """See that each row is of its task as it is now: statement, checks, reference and all.
+
+    Args:
+        folder: The benchmark.
+        problems: Set and id -> the task of now; one that is not there is passed over.
+        rows: Those that have a fault say nothing of a task, and are passed over.
+
+    Raises:
+        UsageError: One is not.
+    """
+    hashes = {key: problem.content_hash for key, problem in problems.items()}
+    measured = {(row.dataset, row.problem, row.problem_hash) for row in rows if not row.fault}
+    changed = sorted({task for dataset, task, was in measured if hashes.get((dataset, task), was) != was})
+    if changed:
+        raise UsageError(
+            f"{', '.join(changed[:5])}{' and others' if len(changed) > 5 else ''}: not the task that was "
+            f"measured in {str(folder.path)!r}",
+            remedy="give it the set as it was then, or measure the changed one in a new folder",
+        )
 
 
 async def together(workers: Sequence[Coroutine[Any, Any, None]]) -> None:

@@ -44,6 +44,6 @@ def regrade_command(
 
 def _standing(row: Row) -> str:
     step = row.leader()
-    if row.fault:
-        return row.fault
+    if row.fault or row.felled:
+        return row.fault or row.felled
     return step.grade.standing if step and step.grade else "not graded"

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["tell_rows"]
 
-HEADS = ("set", "regime", "model", "arm", "tasks", "solved", "claimed", "tokens", "calls")
+HEADS = ("set", "regime", "model", "arm", "tasks", "solved", "claimed", "tokens", "calls", "no number")
 
 
 def tell_rows(rows: Sequence[Row], *, as_json: bool) -> None:
-    """Print them; on stderr what has no number, and every time-out of the grading."""
+    """Print them; on stderr what has no number, every time-out of the grading, and what felled the wall."""
     lines = [_line(group) for group in _groups(rows)]
     if as_json:
         answer_json([dict(zip(HEADS, line, strict=True)) for line in lines])
@@ -25,7 +25,11 @@ def tell_rows(rows: Sequence[Row], *, as_json: bool) -> None:
     for row in rows:
         if row.fault:
             note(f"{row.problem} under {row.arm}: no number: {row.fault}")
+        if row.felled:
+            note(f"{row.problem} under {row.arm}: wrong, the wall fails under its code: {row.felled}")
         for step in row.steps:
+            if step.grade is not None and step.grade.standing == "felled":
+                note(f"{row.problem} under {row.arm}: wrong, {step.grade.why}")
             if step.grade is not None and step.grade.standing == "timeout":
                 note(
                     f"{row.problem} under {row.arm}: the grading ran out of time ({step.grade.wall_s:.1f} s)"
@@ -53,4 +57,5 @@ def _line(rows: list[Row]) -> tuple[str | int, ...]:
         sum(map(claims, counted)),
         sum(row.generated for row in counted),
         sum(row.calls for row in counted),
+        len(rows) - len(counted),
     )

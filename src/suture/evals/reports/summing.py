@@ -130,6 +130,11 @@ def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
             yield f"{arm.arm}: {arm.ungraded} of {arm.runs} runs left out: their result is not graded."
         if arm.timeouts:
             yield f"{arm.arm}: counted as wrong because grading ran out of time: {_some(arm.timeouts)}."
+        if arm.felled:
+            yield (
+                f"{arm.arm}: counted as wrong because the wall failed under their code twice, and not under "
+                f"harmless code between: {_some(arm.felled)}."
+            )
         if weak := {kind: n for kind, n in arm.evidence.items() if kind != "split"}:
             told = ", ".join(f"{n} by {kind}" for kind, n in weak.items())
             yield f"{arm.arm}: verdicts that code under test could reach: {told} (see verdicts)."

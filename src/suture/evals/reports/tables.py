@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from suture.evals.calibration import Calibration
 from suture.evals.figures import ArmMetrics, Count, Solved
@@ -36,17 +36,27 @@ class Table:
 
 
 def tables_of(section: Section) -> Iterator[Table]:
-    """Every table of a section, the most important first."""
-    yield _solved_table(section)
-    yield _prompt_table(section)
+    """Every table of a section, the most important first; each says of every arm what it leaves out."""
+    yield _with_unknown(_solved_table(section), section)
+    yield _with_unknown(_prompt_table(section), section)
     yield comparison_table(section.comparisons)
-    yield _claims_table(section)
-    yield _cost_table(section)
-    yield _rounds_table(section)
-    yield _errors_table(section)
+    yield _with_unknown(_claims_table(section), section)
+    yield _with_unknown(_cost_table(section), section)
+    yield _with_unknown(_rounds_table(section), section)
+    yield _with_unknown(_errors_table(section), section)
     if any(arm.seeds > 1 for arm in section.arms):
-        yield _pass_table(section)
-    yield _calibration_table(section)
+        yield _with_unknown(_pass_table(section), section)
+    yield _with_unknown(_calibration_table(section), section)
+
+
+def _with_unknown(table: Table, section: Section) -> Table:
+    """The same table, with a last column of the runs that are in none of its numbers."""
+    unknown = {arm.arm: f"{arm.unknown.count} of {arm.unknown.of}" for arm in section.arms}
+    return replace(
+        table,
+        head=(*table.head, "no number"),
+        rows=tuple((*row, unknown[row[0]]) for row in table.rows),
+    )
 
 
 def comparison_table(comparisons: tuple[Comparison, ...]) -> Table:
@@ -120,7 +130,8 @@ def _claims_table(section: Section) -> Table:
             )
             for arm in section.arms
         ),
-        note="""In runs. Harmed: right first (the given code or the first candidate), wrong in the end. A
+        note="""In runs. First pass: a run that proposed no candidate has not passed, unless the given code
+        was right. Harmed: right first (the given code or the first candidate), wrong in the end. A
         forged pass cannot be told from another wrong claim by these rows; where code could reach the
         verdict, the warnings say.""",
     )
@@ -163,7 +174,7 @@ def _errors_table(section: Section) -> Table:
         head=("arm", "error of the first candidate", "healed"),
         rows=tuple((arm.arm, one.error, _count(one.healed)) for arm in section.arms for one in arm.errors),
         note="""Of the runs whose first candidate is wrong with this error on the visible checks, those that
-        ended right. None seen: it passed all that was visible.""",
+        ended right. None seen: it passed all that was visible. No candidate: none was proposed.""",
     )
 
 
