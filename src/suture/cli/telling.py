@@ -186,6 +186,10 @@ def _regressed(data: Mapping[str, Any]) -> str:
     return f"candidate {data['candidate'][:8]} breaks what worked: {', '.join(data['checks'])}"
 
 
+def _unconfirmed(data: Mapping[str, Any]) -> str:
+    return f"candidate {data['candidate'][:8]} passed once, and not again: {', '.join(data['checks'])}"
+
+
 def _asked_person(data: Mapping[str, Any]) -> str:
     return f"a person is asked before {WAITS_BEFORE[data['stage']]}"
 
@@ -221,6 +225,7 @@ TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "candidate.proposed": _proposed,
     "candidate.checked": _checked,
     "candidate.regressed": _regressed,
+    "candidate.unconfirmed": _unconfirmed,
     "review.asked": _asked_person,
     "review.answered": _person_answered,
     "run.parked": _finished,

@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
-from suture.checks import check_candidate
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
+
+from suture.checks import Suite, check_candidate
+from suture.errors import BudgetExceeded
+from suture.loop.confirming import confirmed, unrepeated
 from suture.loop.context import RunContext
 from suture.loop.progress import failure_signature, tally
 from suture.loop.state import Proposal, TriedEntry
 from suture.loop.stuck import code_fingerprint
 from suture.records import Candidate, Verdict
 
-__all__ = ["judge", "judged_again", "tried_entry"]
+__all__ = ["all_ended", "judge", "judged_again", "tried_entry"]
+
+T = TypeVar("T")
 
 
-async def judge(candidate: Candidate, context: RunContext) -> Verdict:
+async def judge(candidate: Candidate, context: RunContext, *, confirm: bool = True) -> Verdict:
     """Run the suite on one candidate and write its verdict down.
+
+    A candidate that passes a test command is run once more, from nothing: a pass that came by chance proves
+    nothing. Only where both runs pass is it written down as one that passes; a verdict for which there was no
+    second run, because the time was up, is not written down at all.
+
+    Args:
+        candidate: It.
+        context: The run.
+        confirm: Whether a pass is run once more; not where the same files have passed just before.
 
     Raises:
         BudgetExceeded: The time is up.
         SandboxError: The wall failed.
     """
-    async with context.budget.time_limit():
-        verdict = await check_candidate(candidate, await context.load_suite())
     threshold = context.settings.loop.trust_threshold
+    async with context.budget.time_limit():
+        suite = await context.load_suite()
+        verdict, runs = await check_candidate(candidate, suite), 1
+        if confirm and _must_repeat(candidate, verdict, suite, threshold):
+            again = await check_candidate(candidate, suite)
+            lost = unrepeated(verdict, again)
+            verdict, runs = confirmed(verdict, again), 2
+            if lost:
+                context.ledger.append(
+                    "candidate.unconfirmed", {"candidate": candidate.hash, "checks": list(lost[:50])}
+                )
     passed, failed, _ = tally(verdict, None, threshold)
     context.ledger.append(
         "candidate.checked",
@@ -32,10 +58,44 @@ async def judge(candidate: Candidate, context: RunContext) -> Verdict:
             "failed": failed,
             "evidence": verdict.evidence,
             "verdict": context.keep(verdict),
+            "runs": runs,
             "seconds": round(verdict.wall_s, 3),
         },
     )
     return verdict
+
+
+def _must_repeat(candidate: Candidate, verdict: Verdict, suite: Suite, threshold: float) -> bool:
+    """Checks of single calls say the same each time; a user's command may do anything."""
+    passed, failed, _ = tally(verdict, None, threshold)
+    return suite.command is not None and candidate.origin != "user" and bool(passed) and not failed
+
+
+async def all_ended(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """What several verdicts bring, side by side; all have ended when this ends, whatever becomes of one.
+
+    A verdict that came is in the ledger, and so not lost where another met a fault.
+
+    Args:
+        work: One coroutine each.
+
+    Raises:
+        BudgetExceeded: The time was up before any of them was there. Where some are, they are the answer: one
+            of them may have solved the task.
+        Exception: The first other fault; what else went wrong stands in its notes.
+    """
+    answers = await asyncio.gather(*work, return_exceptions=True)
+    found = [answer for answer in answers if not isinstance(answer, BaseException)]
+    faults = [answer for answer in answers if isinstance(answer, BaseException)]
+    late = [fault for fault in faults if isinstance(fault, BudgetExceeded)]
+    worse = [fault for fault in faults if not isinstance(fault, BudgetExceeded)]
+    if not worse and (found or not late):
+        return found
+    ordered: list[BaseException] = [*worse, *late]
+    first = ordered[0]
+    for fault in ordered[1:]:
+        first.add_note(f"beside it: {type(fault).__name__}: {fault}")
+    raise first
 
 
 def tried_entry(

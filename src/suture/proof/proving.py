@@ -211,7 +211,7 @@ async def _smaller(
     label = f"{candidate.label}, {found.edits} of {found.edits_found} edits".lstrip(", ")
     smaller = Candidate(files=found.files, origin=candidate.origin, parent=candidate.hash, label=label)
     try:
-        again = await clock.within(lambda: judge(smaller, context), None)
+        again = await clock.within(lambda: judge(smaller, context, confirm=False), None)
     except BudgetExceeded:
         again = None
     # A test that is not always the same may have let too small a change through.

@@ -8,10 +8,9 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.errors import BudgetExceeded
 from suture.ledger import branch_of_round
 from suture.loop.context import RunContext
-from suture.loop.judging import judge, tried_entry
+from suture.loop.judging import all_ended, judge, tried_entry
 from suture.loop.state import LoopState, Proposal, TriedEntry
 
 __all__ = ["check"]
@@ -37,11 +36,5 @@ async def check(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any
                 verdict = await judge(context.candidate(proposal["blob"]), context)
             return tried_entry(proposal, verdict, base, context)
 
-    branches = itertools.starmap(one, enumerate(waiting.values()))
-    answers = await asyncio.gather(*branches, return_exceptions=True)
-    entries = [answer for answer in answers if not isinstance(answer, BaseException)]
-    faults = [answer for answer in answers if isinstance(answer, BaseException)]
-    # Out of time with verdicts in hand is for the policy to judge: one of them may have solved the task.
-    if faults and not (entries and all(isinstance(fault, BudgetExceeded) for fault in faults)):
-        raise faults[0]
+    entries = await all_ended(itertools.starmap(one, enumerate(waiting.values())))
     return {"tried": [*state["tried"], *entries], "round": state["round"] + 1}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -11,7 +10,7 @@ from suture.checks import Suite, refused_files
 from suture.loop.choosing import chosen_repairs
 from suture.loop.context import RunContext
 from suture.loop.guide import guide_of
-from suture.loop.judging import judge, tried_entry
+from suture.loop.judging import all_ended, judge, tried_entry
 from suture.loop.nodes.propose import Branch
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.records import Candidate, to_plain
@@ -96,14 +95,18 @@ async def _judged(
     """The likeliest repairs under the trusted suite, a few at a time, until one of them passes."""
     base = context.base_verdict(state)
     entries: list[TriedEntry] = []
+
+    async def one(proposal: Proposal) -> TriedEntry:
+        verdict = await judge(context.candidate(proposal["blob"]), context)
+        return tried_entry(proposal, verdict, base, context)
+
     for first in range(0, min(MOST_JUDGED, len(repairs)), AT_ONCE):
         group = repairs[first : min(first + AT_ONCE, MOST_JUDGED)]
         proposals = [_propose(repair, _agreement(repair, repairs, difference), context) for repair in group]
-        verdicts = await asyncio.gather(
-            *(judge(context.candidate(proposal["blob"]), context) for proposal in proposals)
-        )
-        for proposal, verdict in zip(proposals, verdicts, strict=True):
-            entries.append(tried_entry(proposal, verdict, base, context))
+        found = await all_ended(one(proposal) for proposal in proposals)
+        entries += found
+        if len(found) < len(proposals):
+            break  # the time is up
         if any(context.tried(entry).solved for entry in entries):
             break
     return entries
