@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from langchain_core.language_models import BaseChatModel, FakeListChatModel
@@ -87,11 +87,11 @@ def roles(model: dict[str, object] | None = None, **named: object) -> Settings:
 
 
 def open_all(settings: Settings, given: BaseChatModel | Model | None = None) -> Models:
-    return open_models(settings, given, in_use=get_args(Role))
+    return open_models(settings, given, in_use=[role for role in get_args(Role) if role != "escalate"])
 
 
 def test_a_role_that_no_run_uses_needs_no_key_and_no_price() -> None:
-    settings = roles(critic="openai:new", planner="qwen:qwen-plus", escalate="nothing")
+    settings = roles(critic="openai:new", planner="qwen:qwen-plus")
     models = open_models(settings)
     assert models.unpriced == ()
     models.require_prices()
@@ -115,7 +115,30 @@ def test_escalating_asks_the_stronger_model_as_the_coder_would() -> None:
     models = open_all(roles(coder="openai:small", escalate="openai:big", coder_max_tokens=77))
     escalated = models.for_role("escalate")
     assert (escalated.model.name, escalated.max_tokens) == ("openai:big", 77)
-    assert open_all(roles(coder="openai:small")).for_role("escalate").model.name == "openai:small"
+    assert models.stronger is escalated
+    assert models.unpriced == ("openai:small", "openai:big")
+
+
+def test_nobody_is_escalated_to_unless_the_user_named_somebody() -> None:
+    assert open_all(roles(coder="openai:small", escalate_temperature=0.1)).stronger is None
+
+
+@pytest.mark.parametrize("role", get_args(Role))
+def test_every_role_can_have_a_model_of_its_own_and_draw_in_its_own_way(role: Role) -> None:
+    named: dict[str, Any] = {role: "openai:own", f"{role}_temperature": 0.25, f"{role}_max_tokens": 77}
+    own = open_all(roles(**named)).for_role(role)
+    assert (own.model.name, own.temperature, own.max_tokens) == ("openai:own", 0.25, 77)
+
+
+@pytest.mark.parametrize(
+    ("role", "other"), [("optimiser", "coder"), ("reviewer", "critic"), ("escalate", "coder")]
+)
+def test_some_roles_speak_as_another_where_nothing_of_their_own_is_set(role: Role, other: Role) -> None:
+    others: dict[str, Any] = {other: "openai:other", f"{other}_temperature": 0.25, f"{other}_max_tokens": 77}
+    named: dict[str, Any] = {"escalate": "openai:big"} if role == "escalate" else {}
+    seat = open_all(roles(**others, **named)).for_role(role)
+    expected = named.get(role, "openai:other")
+    assert (seat.model.name, seat.temperature, seat.max_tokens) == (expected, 0.25, 77)
 
 
 def test_fallbacks_stand_behind_every_role_and_nobody_twice() -> None:

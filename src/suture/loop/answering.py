@@ -8,27 +8,33 @@ from functools import partial
 from suture.errors import ContextTooLong
 from suture.loop.asking import Question, ask
 from suture.loop.context import RunContext
-from suture.models import Reply, RoleModel, Sampling, count_tokens
+from suture.loop.state import LoopState
+from suture.models import Reply, Role, RoleModel, Sampling, count_tokens
 from suture.records import Move
 from suture.roles import Brief, Draft, Fitted, as_shown, coder_draft, fit
 from suture.roles.text_coder import TextBrief, text_draft
 
-__all__ = ["answered", "fitted_reply", "room_tokens"]
+__all__ = ["answered", "coder_of", "fitted_reply", "room_tokens"]
 
 SQUEEZES = 2
 """How often a prompt that a provider calls too long is shortened, by a third each time."""
 
 
-async def answered(brief: Brief, move: Move, context: RunContext) -> tuple[Brief, Reply]:
+def coder_of(state: LoopState) -> Role:
+    """Who writes the code now: the coder, or from a hard case on the stronger model."""
+    return "escalate" if state.get("escalated") else "coder"
+
+
+async def answered(brief: Brief, move: Move, coder: Role, context: RunContext) -> tuple[Brief, Reply]:
     """The coder's reply to a brief, and the brief as far as there was room; raises as `fitted_reply`."""
     prompt = context.prompts.load("coder")
     draft = text_draft(brief, prompt) if isinstance(brief, TextBrief) else coder_draft(brief, prompt)
     sampling = Sampling(
         temperature=move.temperature,
-        max_tokens=context.models.for_role("coder").max_tokens,
+        max_tokens=context.models.for_role(coder).max_tokens,
         index=move.index,
     )
-    question = Question(role="coder", messages=(), prompt=prompt.hash, sampling=sampling, move=move.kind)
+    question = Question(role=coder, messages=(), prompt=prompt.hash, sampling=sampling, move=move.kind)
     fitted, reply = await fitted_reply(draft, question, context)
     return as_shown(brief, fitted), reply
 

@@ -30,11 +30,11 @@ SEATS: Mapping[str, Role] = {
     "property_tester": "tester",
     "adversarial_tester": "tester",
     "critic": "critic",
-    "reviewer": "critic",
+    "reviewer": "reviewer",
     "debugger": "debugger",
     "diagnose": "debugger",
     "summariser": "summariser",
-    "optimiser": "coder",
+    "optimiser": "optimiser",
     "subtask_coder": "coder",
 }
 """Whose model each helper speaks with; its name is that of its prompt file too."""
@@ -55,12 +55,19 @@ class Consultation:
         context: The run.
         round: The round, or what else tells equal questions apart: with each number they are drawn anew.
         temperature: Of its replies; 0 is greedy.
+        speaks_as: Whose model it speaks with, where that is not the one of `SEATS`.
     """
 
     helper: str
     context: RunContext
     round: int
     temperature: float = 0.0
+    speaks_as: Role | None = None
+
+    @property
+    def role(self) -> Role:
+        """Whose model it speaks with."""
+        return self.speaks_as or SEATS[self.helper]
 
     @property
     def prompt(self) -> Prompt:
@@ -83,7 +90,12 @@ class Consultation:
         except (ModelError, BudgetExceeded) as fault:
             self.context.ledger.append(
                 "role.degraded",
-                {"role": self.helper, "kind": type(fault).__name__, "message": ascii(str(fault))[1:-1]},
+                {
+                    "role": self.helper,
+                    "act": f"{self.helper} {self.round}",
+                    "kind": type(fault).__name__,
+                    "message": ascii(str(fault))[1:-1],
+                },
             )
             return None
 
@@ -112,7 +124,7 @@ class Consultation:
         Raises:
             MalformedReply: No reply could be used.
         """
-        seat = self.context.models.for_role(SEATS[self.helper])
+        seat = self.context.models.for_role(self.role)
         room = room_tokens(seat, self.context.settings.model.context_tokens)
         fitted = await fit(draft, room, partial(count_tokens, seat.model))
         question = self._question(0)
@@ -124,14 +136,14 @@ class Consultation:
         return answer.value
 
     def _question(self, attempt: int) -> Question:
-        seat = self.context.models.for_role(SEATS[self.helper])
+        seat = self.context.models.for_role(self.role)
         sampling = Sampling(
             temperature=self.temperature if attempt == 0 else seat.temperature,
             max_tokens=seat.max_tokens,
             index=self.round * TRIES + attempt,
         )
         return Question(
-            role=SEATS[self.helper],
+            role=self.role,
             messages=(),
             prompt=self.prompt.hash,
             sampling=sampling,
@@ -140,5 +152,10 @@ class Consultation:
 
 
 def degraded_helpers(context: RunContext) -> tuple[str, ...]:
-    """Who failed in this run, in the order of their failures, once for each failure."""
-    return tuple(str(e.data["role"]) for e in context.ledger.events if e.kind == "role.degraded")
+    """Who failed in this run, in the order of their failures, once for each failure.
+
+    A node that is done again after a kill asks again; what failed there before has not failed twice.
+    """
+    failures = [event for event in context.ledger.events if event.kind == "role.degraded"]
+    once = {event.data.get("act", event.seq): str(event.data["role"]) for event in failures}
+    return tuple(once.values())

@@ -18,7 +18,7 @@ from suture.loop.recipe import Recipe
 from suture.loop.reviewing import Reviewer
 from suture.loop.state import LoopState, TriedEntry
 from suture.models import Model, Models
-from suture.records import Candidate, Check, Task, Verdict, from_plain, to_plain
+from suture.records import Candidate, Check, Event, Task, Verdict, from_plain, to_plain
 from suture.roles import PromptBook
 from suture.sandbox import Sandbox
 from suture.settings import Settings
@@ -38,6 +38,7 @@ class RunContext:
         extensions: What installed packages bring, of what the recipe wants.
         record: What earlier runs with this model saw of each kind of move; see `Progress`.
         ask_user: Asks the user which of two repairs is right; without it nobody is asked.
+        follows: The events of the run that is done again; what was granted or refused there, is so here.
         on_review: Asks a person where `loop.autonomy` wants it; without it the run is parked there.
     """
 
@@ -56,6 +57,7 @@ class RunContext:
     on_review: Reviewer | None = None
     extensions: Extensions = field(default_factory=Extensions)
     record: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    follows: Sequence[Event] = ()
     _suite: Suite | None = field(default=None, init=False)
     _own_checks: tuple[Check, ...] | None = field(default=None, init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -153,12 +155,15 @@ class RunContext:
             draws=_draws(state),
             untrusted=bool(state["aids"].get("generated")),
             seed=self.settings.model.seed,
+            may_escalate=self.models.stronger is not None and not state.get("escalated"),
+            escalated=state.get("escalated", 0),
             record=self.record,
         )
 
 
 def _draws(state: LoopState) -> tuple[str, ...]:
-    """How each fresh sample failed; the same code may have been drawn more than once."""
+    """How each fresh sample of the model that draws now failed; the same code may have been drawn twice."""
     known = {entry["candidate"]: entry["signature"] for entry in state["tried"]}
-    drawn = [p["candidate"] for p in state["proposals"] if p["origin"] == "sample"]
+    own = [p for p in state["proposals"] if p["round"] >= state.get("escalated", 0)]
+    drawn = [p["candidate"] for p in own if p["origin"] == "sample"]
     return tuple(known[candidate] for candidate in drawn if candidate in known)

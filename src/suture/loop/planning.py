@@ -11,6 +11,8 @@ from suture.errors import MalformedReply
 from suture.loop.aids import Aids
 from suture.loop.consulting import Consultation
 from suture.loop.context import RunContext
+from suture.loop.granting import Act, precedent_of, set_aside
+from suture.models import Role
 from suture.records import Lesson, Move, Plan, from_plain, to_plain
 from suture.roles.file_tools import FileDesk, merged_work
 from suture.roles.planner import PlanBrief, PlanReply, plan_draft
@@ -50,7 +52,7 @@ def plan_of(aids: Aids, context: RunContext) -> Plan | None:
 
 
 async def planned_files(
-    plan: Plan, aids: Aids, move: Move, context: RunContext, suite: Suite
+    plan: Plan, aids: Aids, move: Move, context: RunContext, suite: Suite, coder: Role = "coder"
 ) -> dict[str, str]:
     """A candidate's files, made part by part; it is one attempt, however many parts there are.
 
@@ -60,15 +62,18 @@ async def planned_files(
         move: How to draw.
         context: The run.
         suite: Says which files may be written.
+        coder: Whose model writes.
 
     Raises:
         BudgetExceeded: There is no attempt left, or no budget for a part.
         MalformedReply: A part brought no file; the attempt is spent.
         ModelError: The model failed.
     """
-    attempt = context.budget.reserve(f"{move.kind} {move.index}, by plan", attempts=1, move=move.kind)
+    what = f"{move.kind} {move.index}, by plan"
+    act = Act(name=what, what=what, move=move.kind, attempt=True)
+    attempt = set_aside(act, context, precedent_of(act, context))
     try:
-        files = await _worked_off(plan, aids, move, context, suite)
+        files = await _worked_off(plan, aids, move, context, suite, coder)
     except MalformedReply:
         context.budget.settle(attempt)
         raise
@@ -80,7 +85,7 @@ async def planned_files(
 
 
 async def _worked_off(
-    plan: Plan, aids: Aids, move: Move, context: RunContext, suite: Suite
+    plan: Plan, aids: Aids, move: Move, context: RunContext, suite: Suite, coder: Role
 ) -> dict[str, str]:
     task = context.task
     given = {path: text_of(content) for path, content in task.files.items() if path.endswith(".py")}
@@ -99,13 +104,18 @@ async def _worked_off(
             )
             for goal in goals
         ]
-        written |= merged_work(base, await _worked_on(briefs, base, move, context, suite))
+        written |= merged_work(base, await _worked_on(briefs, base, move, context, suite, coder))
         done += goals
     return written
 
 
 async def _worked_on(
-    briefs: Sequence[SubtaskBrief], base: dict[str, str], move: Move, context: RunContext, suite: Suite
+    briefs: Sequence[SubtaskBrief],
+    base: dict[str, str],
+    move: Move,
+    context: RunContext,
+    suite: Suite,
+    coder: Role,
 ) -> list[Mapping[str, str]]:
     """What each part wrote; no part is still being paid for when another one's fault is raised."""
     # As `in_turn`: where tokens of replies are limited, each must know what those before it have used.
@@ -114,7 +124,7 @@ async def _worked_on(
 
     async def one(brief: SubtaskBrief) -> dict[str, str]:
         async with gate:
-            return await _worked(brief, base, move, context, suite)
+            return await _worked(brief, base, move, context, suite, coder)
 
     ended = await asyncio.gather(*map(one, briefs), return_exceptions=True)
     works: list[Mapping[str, str]] = []
@@ -126,11 +136,20 @@ async def _worked_on(
 
 
 async def _worked(
-    brief: SubtaskBrief, base: dict[str, str], move: Move, context: RunContext, suite: Suite
+    brief: SubtaskBrief,
+    base: dict[str, str],
+    move: Move,
+    context: RunContext,
+    suite: Suite,
+    coder: Role,
 ) -> dict[str, str]:
     desk = FileDesk(base, lambda path: not refused_files({path: ""}, suite))
     asked = Consultation(
-        helper="subtask_coder", context=context, round=move.index, temperature=move.temperature
+        helper="subtask_coder",
+        context=context,
+        round=move.index,
+        temperature=move.temperature,
+        speaks_as=coder,
     )
 
     def tell(step: Step) -> None:

@@ -13,7 +13,7 @@ from suture.loop.recipe_schema import Way
 from suture.loop.stuck import circling, gain_bound, rounds_without_gain
 from suture.records import Move, Outcome
 
-__all__ = ["decide", "next_parent"]
+__all__ = ["decide", "escalation", "next_parent"]
 
 ENOUGH_TO_COMPARE = 5
 """Candidates without which generated tests earn no trust, where there are no others."""
@@ -26,8 +26,9 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         return stop
     if progress.round == 0 and progress.may_search and recipe.mutate:
         return (Move(kind="mutate", reason="the cheapest repair first: a search without a model"),)
-    if progress.round == 0:
-        moves = _fresh(progress, recipe, recipe.opening, greedy=True)
+    stronger = escalation(progress, recipe)
+    if progress.round == 0 or (stronger and recipe.fresh):
+        moves = _fresh(progress, recipe, recipe.opening, greedy=True, why=stronger)
     else:
         moves = _next_round(progress, recipe)
     return _within_budget(moves, progress, recipe)
@@ -37,7 +38,23 @@ def next_parent(progress: Progress, recipe: Recipe) -> Tried | None:
     """The candidate that the next round would mend, whatever its diagnosis; `None` for a fresh start."""
     if progress.round == 0 or _end(progress, recipe) is not None:
         return None
-    return _parent(progress, recipe)
+    return None if escalation(progress, recipe) and recipe.fresh else _parent(progress, recipe)
+
+
+def escalation(progress: Progress, recipe: Recipe) -> str:
+    """Why a stronger model takes over from the coder in the next round; empty where it does not.
+
+    It does once, where the user named one: when the run is stuck, and in place of the fresh start after the
+    first lineage that has had its repairs. From there on a run is judged as if it had begun then.
+    """
+    if not progress.may_escalate or progress.round == 0 or _end(progress, recipe) is not None:
+        return ""
+    if stuck := _stuck(progress, recipe):
+        return stuck
+    repaired = max((t.depth for t in progress.tried), default=0) >= recipe.repair_rounds > 0
+    starts_afresh = recipe.fresh and not recipe.bandit and not _is_nudged(progress)
+    used_up = repaired and starts_afresh and _parent(progress, recipe) is None
+    return "the repairs of a lineage did not suffice" if used_up else ""
 
 
 def _end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
@@ -70,13 +87,24 @@ def _no_further(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
         return _given_up(
             progress, "not_healed", f"recipe {recipe.name} gives up after {recipe.max_rounds} round(s)"
         )
-    if recipe.detect_stuck and circling(progress.tried, rounds) == "stuck":
-        return _given_up(progress, "stuck", "the last rounds brought nothing new")
-    if recipe.patience is not None and rounds_without_gain(progress.tried, rounds) >= recipe.patience:
-        return _given_up(progress, "stuck", f"no better candidate in {recipe.patience} round(s)")
+    stuck = _stuck(progress, recipe)
+    goes_on = progress.may_escalate and not (best is not None and best.solved)
+    return _given_up(progress, "stuck", stuck) if stuck and not goes_on else None
+
+
+def _stuck(progress: Progress, recipe: Recipe) -> str:
+    """Why the model that draws now will hardly get further; empty where it may."""
+    tried, rounds, since = progress.tried, progress.round, progress.escalated
+    if recipe.detect_stuck and circling(tried, rounds, since) == "stuck":
+        return "the last rounds brought nothing new"
+    if (
+        recipe.patience is not None
+        and min(rounds_without_gain(tried, rounds), rounds - since) >= recipe.patience
+    ):
+        return f"no better candidate in {recipe.patience} round(s)"
     if gain_bound(progress.draws) < recipe.least_gain:
-        return _given_up(progress, "stuck", "a further draw would hardly behave in a way not seen yet")
-    return None
+        return "a further draw would hardly behave in a way not seen yet"
+    return ""
 
 
 def _is_sent_back(progress: Progress, recipe: Recipe) -> bool:
@@ -104,7 +132,7 @@ def _next_round(progress: Progress, recipe: Recipe) -> list[Move]:
 
 
 def _is_nudged(progress: Progress) -> bool:
-    return progress.declined or circling(progress.tried, progress.round) != "no"
+    return progress.declined or circling(progress.tried, progress.round, progress.escalated) != "no"
 
 
 def _parent(progress: Progress, recipe: Recipe) -> Tried | None:

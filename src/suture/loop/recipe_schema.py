@@ -53,9 +53,11 @@ class Helpers(_Table):
         wanted: dict[Role, bool] = {
             "planner": self.plan,
             "tester": self.spec_tests or self.property_tests or self.adversarial_tests,
-            "critic": self.critic != "off" or self.review or bool(self.advisers),
+            "critic": self.critic != "off" or bool(self.advisers),
+            "reviewer": self.review,
             "debugger": self.diagnose != "off",
             "summariser": self.lessons,
+            "optimiser": self.optimise,
         }
         return tuple(seat for seat, asked in wanted.items() if asked)
 

@@ -58,6 +58,7 @@ class LoopState(TypedDict):
 
     `decisions` counts them: the state after step N is the one in which N have been carried out. `declined` is
     the last that a person rejected, or 0; `hints` is what they told the model. `aids` is `aids.Aids`.
+    `escalated` is the round in which a stronger model took over from the coder, or 0.
     """
 
     schema_version: int
@@ -78,6 +79,7 @@ class LoopState(TypedDict):
     declined: int
     hints: list[str]
     aids: dict[str, Any]
+    escalated: NotRequired[int]
 
 
 def first_state(run_id: str) -> LoopState:

@@ -35,14 +35,16 @@ RULE_OF_THREE = 3
 """What was never seen in n draws has, at 95%, a chance of less than 3/n (Hanley, Lippman-Hand, JAMA 1983)."""
 
 
-def circling(tried: Sequence[Tried], rounds: int) -> Circling:
+def circling(tried: Sequence[Tried], rounds: int, since: int = 0) -> Circling:
     """Whether a run goes in circles: no new code, or new code that fails as the code before did.
 
     Args:
         tried: Candidates in the order of proposal; a repeated one stands there once, under its first round.
         rounds: Rounds that have ended.
+        since: The first round that counts: those before it were another model's.
     """
-    barren, same = barren_rounds(tried, rounds), same_failure_rounds(tried, rounds)
+    own = rounds - since
+    barren, same = min(barren_rounds(tried, rounds), own), min(same_failure_rounds(tried, rounds), own)
     if barren >= BARREN_ROUNDS or same > SAME_FAILURE_ROUNDS:
         return "stuck"
     return "nudge" if barren or same == NUDGE_ROUNDS else "no"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from suture.errors import PrerequisiteError
 from suture.models.detection import with_chosen_model
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Models", "Role", "RoleModel", "open_model", "open_models"]
 
-Role = Literal["coder", "planner", "tester", "critic", "debugger", "summariser", "escalate"]
-"""Who asks. `escalate` is the coder on a hard case, with a stronger model where one is named."""
-ROLES_IN_USE: tuple[Role, ...] = ("coder",)
-"""Those that a run asks today; the settings of the others need no key and no price until one does."""
+Role = Literal[
+    "coder", "planner", "tester", "critic", "reviewer", "debugger", "summariser", "optimiser", "escalate"
+]
+"""Who asks. `escalate` is the coder on a hard case, with a stronger model; only where one is named."""
+SPEAKS_AS: Mapping[Role, Role] = {"reviewer": "critic", "optimiser": "coder", "escalate": "coder"}
+"""Whose model, temperature and length hold for a role that has none of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,11 @@ class Models:
     def for_role(self, role: Role) -> RoleModel:
         """The model of a role."""
         return self._roles[role]
+
+    @property
+    def stronger(self) -> RoleModel | None:
+        """Who takes over from the coder on a hard case; `None` where the user named nobody."""
+        return self._roles.get("escalate")
 
     def price_of(self, model: str, prompt_tokens: int = 0) -> Price | None:
         """What a model costs for prompts of such a length; `None` where nobody knows."""
@@ -140,9 +147,11 @@ def open_models(
     given: str | BaseChatModel | Model | None = None,
     *,
     opener: Callable[[Settings, str], Model] = open_named,
-    in_use: Sequence[Role] = ROLES_IN_USE,
+    in_use: Sequence[Role] = ("coder",),
 ) -> Models:
     """Open the models of the roles that are in use. Nothing is loaded or called yet.
+
+    The settings of other roles need no key and no price. `escalate` asks too where `models.escalate` is set.
 
     Args:
         settings: `model.*` for all roles, `models.*` for each.
@@ -167,15 +176,20 @@ def open_models(
 
     fallbacks = tuple(named(name) for name in settings.model.fallbacks)
     roles: dict[Role, RoleModel] = {}
-    for role in in_use:
-        own = getattr(settings.models, role) or (settings.models.coder if role == "escalate" else None)
+    for role in (*in_use, "escalate") if settings.models.escalate else in_use:
+        own = _own(settings, role, "")
         first = named(own) if own else common
-        drawing: Role = "coder" if role == "escalate" else role
-        own_temperature: float | None = getattr(settings.models, f"{drawing}_temperature")
+        temperature = _own(settings, role, "_temperature")
         roles[role] = RoleModel(
             chain=(first, *(model for model in fallbacks if model is not first)),
-            temperature=settings.model.temperature if own_temperature is None else own_temperature,
-            max_tokens=getattr(settings.models, f"{drawing}_max_tokens") or settings.model.max_tokens,
+            temperature=settings.model.temperature if temperature is None else temperature,
+            max_tokens=_own(settings, role, "_max_tokens") or settings.model.max_tokens,
         )
     opened = {id(model): model for model in (*known.values(), common) if model is not given}
     return Models(roles, read_prices(settings), tuple(opened.values()), common=common.name)
+
+
+def _own(settings: Settings, role: Role, what: str) -> Any:
+    """A role's own setting, else that of the role which it speaks as; `None` where neither is set."""
+    own = getattr(settings.models, role + what)
+    return _own(settings, SPEAKS_AS[role], what) if own is None and role in SPEAKS_AS else own

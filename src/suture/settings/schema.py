@@ -57,7 +57,7 @@ class ModelSettings(Group):
     temperature: float = Field(default=0.8, ge=0, le=2)
     """Sampling temperature of every sample after the first, which is greedy."""
     max_tokens: int = Field(default=1024, ge=16)
-    """The most tokens of one reply."""
+    """The most tokens of one reply; code that is cut there is asked for once more with twice as many."""
     timeout_s: float = Field(default=600, gt=0)
     """The most seconds of one call, retries included."""
     retries: int = Field(default=2, ge=0)
@@ -83,7 +83,10 @@ class ModelSettings(Group):
 
 
 class RoleSettings(Group):
-    """A model of its own for a role, and how it draws; where unset, what the group `model` says holds."""
+    """A model of its own for a role, and how it draws; where unset, what the group `model` says holds.
+
+    Before that, the optimiser and the escalation take what the coder has, the reviewer what the critic has.
+    """
 
     coder: str | None = None
     """`provider:model` that writes and repairs code."""
@@ -104,10 +107,16 @@ class RoleSettings(Group):
     tester_max_tokens: int | None = Field(default=None, ge=16)
     """The most tokens of one of its replies."""
     critic: str | None = None
-    """`provider:model` that criticises a candidate, and reviews one that passes."""
+    """`provider:model` that criticises a candidate."""
     critic_temperature: float | None = Field(default=None, ge=0, le=2)
     """Its sampling temperature, where it is not greedy."""
     critic_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    reviewer: str | None = None
+    """`provider:model` that reviews code that passes; the critic's where unset."""
+    reviewer_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature, where it is not greedy."""
+    reviewer_max_tokens: int | None = Field(default=None, ge=16)
     """The most tokens of one of its replies."""
     debugger: str | None = None
     """`provider:model` that looks for the cause of a failure."""
@@ -121,8 +130,18 @@ class RoleSettings(Group):
     """Its sampling temperature, where it is not greedy."""
     summariser_max_tokens: int | None = Field(default=None, ge=16)
     """The most tokens of one of its replies."""
+    optimiser: str | None = None
+    """`provider:model` that makes code that passes simpler; the coder's where unset."""
+    optimiser_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature, where it is not greedy."""
+    optimiser_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
     escalate: str | None = None
-    """`provider:model` that is stronger, for the moves that escalate a hard case; no effect yet."""
+    """`provider:model` that is stronger, and takes over from the coder on a hard case; nobody where unset."""
+    escalate_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature, where it is not greedy."""
+    escalate_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
 
 
 class KeySettings(Group):

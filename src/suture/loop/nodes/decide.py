@@ -7,7 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.loop.context import RunContext
-from suture.loop.policy import decide
+from suture.loop.policy import decide, escalation
 from suture.loop.state import LoopState
 from suture.records import to_plain
 
@@ -30,9 +30,14 @@ async def decide_next(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
             "best": best.candidate if best else None,
         },
     )
-    decided = {"decisions": state["decisions"] + 1}
+    decided: dict[str, Any] = {"decisions": state["decisions"] + 1}
     if moves[0].kind == "stop":
         return {**decided, "moves": [], "outcome": moves[0].outcome, "reason": moves[0].reason}
+    why, stronger = escalation(progress, context.recipe), context.models.stronger
+    if why and stronger is not None:
+        names = {"from": context.model.name, "to": stronger.model.name}
+        context.ledger.append("model.escalated", {"round": state["round"], **names, "reason": why})
+        decided["escalated"] = state["round"]
     return {
         **decided,
         "moves": [to_plain(move) for move in moves],

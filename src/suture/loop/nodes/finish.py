@@ -35,7 +35,10 @@ def _remember(state: LoopState, context: RunContext) -> None:
     if not any(event.kind == "run.started" and "replays" in event.data for event in events):
         proposed = [event.data for event in events if event.kind == "candidate.proposed"]
         own = {data["candidate"] for data in proposed if "from_run" not in data}
-        tried = [context.tried(entry) for entry in state["tried"] if entry["candidate"] in own]
+        # What a stronger model did is no word about the coder's.
+        last = state.get("escalated") or state["round"] + 1
+        counted = [e for e in state["tried"] if e["candidate"] in own and e["round"] < last]
+        tried = [context.tried(entry) for entry in counted]
         add_to_record(context.settings.paths.home, context.model.name, tried)
 
 

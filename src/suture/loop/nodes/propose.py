@@ -9,10 +9,18 @@ from typing import Any, TypedDict
 from langgraph.runtime import Runtime
 
 from suture.checks import Suite, refused_files
-from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError, ModelUnreachable
+from suture.errors import (
+    BudgetExceeded,
+    MalformedReply,
+    ModelAuthError,
+    ModelError,
+    ModelUnreachable,
+    PrerequisiteError,
+    SandboxError,
+)
 from suture.ledger import branch_of_round
 from suture.loop.aids import aids_of
-from suture.loop.answering import answered
+from suture.loop.answering import answered, coder_of
 from suture.loop.briefs import brief_for
 from suture.loop.context import RunContext
 from suture.loop.planning import plan_of, planned_files
@@ -52,6 +60,11 @@ async def _carried_out(branch: Branch, context: RunContext) -> Proposal:
     except (ModelError, BudgetExceeded) as fault:
         if isinstance(fault, ModelUnreachable) and not _was_answered(context):
             raise  # nobody listens and nobody ever did: that is for the user to set right
+        context.ledger.append("move.failed", {"kind": type(fault).__name__, "message": str(fault)})
+        return _nothing(branch["state"], fault)
+    except PrerequisiteError as fault:
+        if isinstance(fault, SandboxError) or coder_of(branch["state"]) == "coder":
+            raise  # for the user to set right; but what came before an escalation is not thrown away
         context.ledger.append("move.failed", {"kind": type(fault).__name__, "message": str(fault)})
         return _nothing(branch["state"], fault)
 
@@ -101,11 +114,11 @@ class _Made:
 async def _made(
     move: Move, parent: TriedEntry | None, state: LoopState, context: RunContext, suite: Suite
 ) -> _Made:
-    aids = aids_of(state)
+    aids, coder = aids_of(state), coder_of(state)
     plan = plan_of(aids, context)
     if plan is not None and move.kind == "sample":
-        return _Made(files=await planned_files(plan, aids, move, context, suite))
-    brief, reply = await answered(brief_for(move, parent, state, context, suite), move, context)
+        return _Made(files=await planned_files(plan, aids, move, context, suite, coder))
+    brief, reply = await answered(brief_for(move, parent, state, context, suite), move, coder, context)
     if isinstance(brief, TextBrief):
         return _Made(files=files_from_text_reply(reply, brief), call=reply.call_hash)
     shown = tuple(sorted(brief.files)) if isinstance(brief, RepairBrief) else ()
@@ -141,14 +154,14 @@ def _entry(candidate: Candidate, blob: str, state: LoopState, parent: TriedEntry
     )
 
 
-def _nothing(state: LoopState, fault: ModelError | BudgetExceeded) -> Proposal:
+def _nothing(state: LoopState, fault: ModelError | BudgetExceeded | PrerequisiteError) -> Proposal:
     number = state["round"]
     kind = (
         "malformed"
         if isinstance(fault, MalformedReply)
-        else "model"
-        if isinstance(fault, ModelError)
         else "budget"
+        if isinstance(fault, BudgetExceeded)
+        else "model"
     )
     return Proposal(
         candidate="",

@@ -1,0 +1,57 @@
+"""Every helper speaks with the model of a role that the settings know, and that is opened for it."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from suture.loop.consulting import SEATS
+from suture.loop.recipe import Helpers
+from suture.models import Role
+from suture.roles import packaged_names
+from suture.settings.schema import RoleSettings
+
+OWN_SETTINGS = {
+    "coder": "coder",
+    "planner": "planner",
+    "subtask_coder": "coder",
+    "spec_tester": "tester",
+    "property_tester": "tester",
+    "adversarial_tester": "tester",
+    "critic": "critic",
+    "reviewer": "reviewer",
+    "debugger": "debugger",
+    "diagnose": "debugger",
+    "summariser": "summariser",
+    "optimiser": "optimiser",
+}
+"""Prompt file -> the role whose settings hold for it."""
+WANTED_BY: dict[str, Helpers] = {
+    "planner": Helpers(plan=True),
+    "spec_tester": Helpers(spec_tests=True),
+    "property_tester": Helpers(property_tests=True),
+    "adversarial_tester": Helpers(adversarial_tests=True),
+    "critic": Helpers(critic="gate"),
+    "reviewer": Helpers(review=True),
+    "debugger": Helpers(diagnose="tools"),
+    "diagnose": Helpers(diagnose="reply"),
+    "summariser": Helpers(lessons=True),
+    "optimiser": Helpers(optimise=True),
+}
+
+
+def test_every_prompt_is_of_somebody_with_a_seat() -> None:
+    assert set(packaged_names()) == set(OWN_SETTINGS)
+    assert {"coder": "coder", **SEATS} == OWN_SETTINGS
+
+
+@pytest.mark.parametrize("role", get_args(Role))
+def test_every_role_has_settings(role: Role) -> None:
+    assert {role, f"{role}_temperature", f"{role}_max_tokens"} <= RoleSettings.model_fields.keys()
+
+
+@pytest.mark.parametrize("helper", WANTED_BY)
+def test_the_model_of_a_helper_is_opened_where_a_recipe_has_it(helper: str) -> None:
+    assert WANTED_BY[helper].seats == (SEATS[helper],)
+    assert Helpers().seats == ()

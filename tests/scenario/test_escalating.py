@@ -1,0 +1,140 @@
+"""A stronger model takes over on a hard case: the real graph, sandbox and ledger; both are scripted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from suture.api import heal, replay, solve
+from suture.ledger import find_run, read_ledger, spend_by
+from suture.records import Event
+from suture.settings import Settings
+from suture.settings.schema import BudgetSettings, KeySettings, RepairSettings, RoleSettings
+from suture.testing import ScriptedModel
+
+TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"
+RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
+BROKEN = "def add(a, b):\n    return a - b\n"
+TESTS = "from add import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Attempts for the usual model to fail in, and some more."""
+    return settings.model_copy(update={"budget": BudgetSettings(attempts=14, seconds=100)})
+
+
+def wrong(number: int) -> str:
+    return f"```python\ndef add(a, b):\n    return a - b - {number}\n```"
+
+
+def with_stronger(settings: Settings, folder: Path, *replies: object) -> Settings:
+    script = folder / "strong.json"
+    script.write_text(json.dumps(replies), "utf-8")
+    return named(settings, f"scripted:{script}")
+
+
+def named(settings: Settings, model: str) -> Settings:
+    return settings.model_copy(update={"models": RoleSettings(escalate=model)})
+
+
+def events_of(settings: Settings) -> tuple[Event, ...]:
+    return tuple(read_ledger(find_run(settings.paths.home, "last").ledger_path).events)
+
+
+def told(settings: Settings, kind: str) -> list[Mapping[str, Any]]:
+    return [event.data for event in events_of(settings) if event.kind == kind]
+
+
+async def test_it_takes_over_when_the_usual_model_goes_in_circles(settings: Settings, tmp_path: Path) -> None:
+    strong = with_stronger(settings, tmp_path, RIGHT)
+    weak = ScriptedModel([wrong(0)], name="scripted:weak", repeat_last=True)
+    result = await solve(TASK, settings=strong, model=weak)
+    assert result.outcome == "healed"
+    (escalated,) = told(strong, "model.escalated")
+    assert (escalated["from"], escalated["to"]) == ("scripted:weak", strong.models.escalate)
+    assert escalated["reason"] == "the last rounds brought nothing new"
+    calls = [(call["role"], call["model"]) for call in told(strong, "model.called")]
+    assert calls == [("coder", "scripted:weak")] * len(weak.calls) + [("escalate", strong.models.escalate)]
+    spend = spend_by(events_of(strong), "role")
+    assert (spend["escalate"].attempts, spend["escalate"].model_calls) == (1, 1)
+    assert spend["coder"].attempts + 1 == result.spend.attempts <= settings.budget.attempts
+
+
+async def test_it_goes_on_with_it_within_the_same_budget(settings: Settings, tmp_path: Path) -> None:
+    strong = with_stronger(settings, tmp_path, *map(wrong, range(100, 120)))
+    result = await solve(TASK, settings=strong, model=ScriptedModel([wrong(0)], repeat_last=True))
+    assert result.outcome == "budget_exhausted"
+    assert result.spend.attempts == settings.budget.attempts
+    roles = [call["role"] for call in told(strong, "model.called")]
+    assert roles == sorted(roles)  # once it has taken over, nobody else is asked
+    assert roles.count("escalate") > 1
+    assert len(told(strong, "model.escalated")) == 1
+
+
+async def test_without_the_setting_the_run_is_stuck(settings: Settings) -> None:
+    result = await solve(TASK, settings=settings, model=ScriptedModel([wrong(0)], repeat_last=True))
+    assert result.outcome == "stuck"
+    assert told(settings, "model.escalated") == []
+
+
+async def test_it_is_not_asked_where_the_usual_model_is_enough(settings: Settings, tmp_path: Path) -> None:
+    strong = with_stronger(settings, tmp_path, {"raise": "ModelError", "message": "asked"})
+    result = await solve(TASK, settings=strong, model=ScriptedModel([wrong(0), *[RIGHT] * 4]))
+    assert result.outcome == "healed"
+    assert {call["role"] for call in told(strong, "model.called")} == {"coder"}
+
+
+async def test_an_escalated_run_replays_alike(settings: Settings, tmp_path: Path) -> None:
+    strong = with_stronger(settings, tmp_path, wrong(7), RIGHT)
+    weak = ScriptedModel([wrong(0)], name="scripted:weak", repeat_last=True)
+    result = await solve(TASK, settings=strong, model=weak)
+    again = await replay(result.run_id, settings=strong)
+    assert again.same, again.difference
+    assert again.result.outcome == "healed"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "add.py").write_text(BROKEN)
+    (folder / "test_add.py").write_text(TESTS)
+    return folder
+
+
+async def test_code_is_mended_by_it_too(settings: Settings, tmp_path: Path, project: Path) -> None:
+    strong = with_stronger(settings, tmp_path, RIGHT)
+    weak = ScriptedModel([wrong(0)], repeat_last=True)
+    result = await heal(project, test="python -m pytest -q", settings=strong, model=weak)
+    assert result.outcome == "healed"
+    assert len(told(strong, "model.escalated")) == 1
+
+
+async def test_a_stronger_model_that_is_missing_ends_the_run_and_says_why(
+    settings: Settings, project: Path
+) -> None:
+    keyless = named(settings, "openai:big").model_copy(
+        update={"keys": KeySettings(), "repair": RepairSettings(candidates=0)}
+    )
+    weak = ScriptedModel([wrong(0)], repeat_last=True)
+    result = await heal(project, test="python -m pytest -q", settings=keyless, model=weak)
+    assert result.outcome == "infra_error"
+    assert "OPENAI_API_KEY" in result.reason
+    assert result.spend.attempts == len(weak.calls)
+
+
+async def test_a_budget_of_money_needs_its_price(settings: Settings) -> None:
+    priced = named(settings, "openai:nobody-knows").model_copy(
+        update={
+            "keys": KeySettings(openai=SecretStr("k")),
+            "budget": settings.budget.model_copy(update={"money": 1.0}),
+        }
+    )
+    with pytest.raises(Exception, match=r"no price is known of 'openai:nobody-knows'"):
+        await solve(TASK, settings=priced, model=ScriptedModel([RIGHT], name="local:x"))
