@@ -63,6 +63,7 @@ async def replay(
         StorageError: A run folder cannot be read or written.
     """
     recorded = recorded_run(run, settings)
+    events = read_ledger(recorded.folder.ledger_path).events
     async with models_for(recorded.settings, model or recorded.model, live=or_live) as models:
         wanted = Opening(
             task=recorded.task,
@@ -76,9 +77,10 @@ async def replay(
             or_live=or_live,
             start=recorded_start(recorded.folder),
             about={"replays": recorded.folder.id},
-            ask_user=recorded_asker(read_ledger(recorded.folder.ledger_path).events),
-            record=recorded_moves(read_ledger(recorded.folder.ledger_path).events),
+            ask_user=recorded_asker(events),
+            record=recorded_moves(events),
             on_review=recorded_reviewer(recorded.folder),
+            follows=() if or_live else events,  # who may pay for a reply asks the budget of now
         )
         result = await carry_out(wanted, on_event=on_event)
     again = find_run(recorded.settings.paths.home, result.run_id)

@@ -6,7 +6,7 @@ This room keeps no state elsewhere: what is not in the run folder did not happen
 from suture.ledger.budget import Budget, Limits, spend_by, spend_of
 from suture.ledger.clock import Clock, SystemClock
 from suture.ledger.comparing import Difference, compare_runs
-from suture.ledger.events import Ledger, LedgerReading, branch_of_round, read_ledger
+from suture.ledger.events import Ledger, LedgerReading, branch_of_round, current_place, read_ledger
 from suture.ledger.follow import LAST_EVENTS, PARKED, follow_ledger
 from suture.ledger.reservations import Reservation, open_reservations
 from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run
@@ -27,6 +27,7 @@ __all__ = [
     "SystemClock",
     "branch_of_round",
     "compare_runs",
+    "current_place",
     "decision_after",
     "events_until",
     "find_run",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 from suture.errors import BudgetExceeded
 from suture.ledger.clock import Clock
@@ -16,6 +17,7 @@ from suture.records import Event, Spend
 
 __all__ = ["Budget", "Limits", "spend_by", "spend_of"]
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 SESSION_STARTS = ("run.started", "run.resumed", "review.answered")
 SESSION_ENDS = ("review.asked", "run.parked")
 
@@ -170,6 +172,8 @@ class Budget:
         money: float = 0.0,
         role: str = "",
         move: str = "",
+        granted: bool = False,
+        about: Mapping[str, Any] = NOTHING,
     ) -> Reservation:
         """Set aside the most that an act can cost, before it starts.
 
@@ -181,6 +185,8 @@ class Budget:
             money: An upper bound of the US dollars it may cost.
             role: Who acts, where it is a role.
             move: The kind of move it belongs to, where it does.
+            granted: Whether it is allowed already, so that no limit is asked.
+            about: What else the ledger is to say of it.
 
         Raises:
             BudgetExceeded: The act could exceed a limit; nothing was reserved.
@@ -198,7 +204,7 @@ class Budget:
             ),
             ("money", spend.money, money, self.limits.money),
         ):
-            if limit is not None and used + wanted > limit:
+            if not granted and limit is not None and used + wanted > limit:
                 raise BudgetExceeded(kind, used, limit)
         data = {
             "what": what,
@@ -208,6 +214,7 @@ class Budget:
             "money": money,
             "role": role,
             "move": move,
+            **about,
         }
         event = self._ledger.append("budget.reserved", data)
         return Reservation(

@@ -17,7 +17,10 @@ __all__ = ["Difference", "compare_runs"]
 
 LAST = ("run.finished", "run.refused")
 """What comes after these is no part of the run: a change that the user had applied."""
-BOOKKEEPING = ("run.resumed", "run.parked", "review.asked", "certificate.written", "search.finished")
+BOOKKEEPING = (
+    *("run.resumed", "run.parked", "review.asked", "certificate.written", "search.finished"),
+    "budget.refused",
+)
 """How far a search or a proof got is a matter of time; what came of it are candidates, which are compared."""
 
 TIMES = {"time_s", "seconds", "wall_s"}
@@ -25,7 +28,7 @@ USAGE = {
     *("tokens", "prompt_tokens", "completion_tokens", "cached_tokens", "model_calls", "unpriced_calls"),
     *("money", "spend", "retries", "priced"),
 }
-NAMES = {"run_id", "reservation", "replayed", "replays", "forks", "from_run"}
+NAMES = {"act", "most", "run_id", "reservation", "replayed", "replays", "forks", "from_run"}
 SURROUNDINGS = {"settings", "project", "interpreter", "python", "python_origin", "toolchain"}
 """Where it ran; the verdicts say whether that made a difference."""
 LEFT_OUT = frozenset(TIMES | USAGE | NAMES | SURROUNDINGS)

@@ -17,7 +17,7 @@ from suture.errors import StorageError, UsageError
 from suture.ledger.clock import Clock, SystemClock
 from suture.records import Event
 
-__all__ = ["Ledger", "LedgerReading", "branch_of_round", "parse_event", "read_ledger"]
+__all__ = ["Ledger", "LedgerReading", "branch_of_round", "current_place", "parse_event", "read_ledger"]
 
 _place: ContextVar[Mapping[str, int]] = ContextVar("_place", default=MappingProxyType({}))
 
@@ -84,6 +84,11 @@ def branch_of_round(step: int, branch: int) -> Iterator[None]:
         yield
     finally:
         _place.reset(token)
+
+
+def current_place() -> Mapping[str, int]:
+    """The `step` and the `branch` that this task stamps its events with; empty outside of branches."""
+    return _place.get()
 
 
 class Ledger:

@@ -9,7 +9,9 @@ from itertools import pairwise
 from suture.errors import MalformedReply, ModelError, PrerequisiteError, ReplyLost, UsageError
 from suture.ledger import Reservation
 from suture.loop.context import RunContext
+from suture.loop.granting import Act, Precedent, precedent_of, set_aside
 from suture.models import Message, Model, Price, Reply, Role, Sampling, count_upper_bound
+from suture.models.calls import call_hash
 
 __all__ = ["Question", "ask"]
 
@@ -79,23 +81,27 @@ async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
     budget = context.budget
     bound = count_upper_bound(question.messages)
     price = context.models.price_of(model.name, bound)
-    most = _longest_reply(question, bound, price, context)
-    attempts = 1 if question.move else 0
-    reservation = budget.reserve(
-        f"{question.move or question.asker} {question.sampling.index}",
-        attempts=attempts,
+    act = _act(question, model)
+    before = precedent_of(act, context)
+    kept = _kept_reply(question, model, before, context)
+    most = before.most if kept or before.followed else None
+    if most is None:
+        most = _longest_reply(question, bound, price, context)
+    reservation = set_aside(
+        act,
+        context,
+        before,
         tokens=bound + most,
-        completion_tokens=most,
+        most=most,
         money=price.cost(bound, most) if price else 0.0,
-        role=question.asker,
-        move=question.move,
+        paid=kept,
     )
     sampling = replace(question.sampling, max_tokens=most)
     try:
         async with budget.time_limit():
             reply = await model.complete(question.messages, sampling)
     except MalformedReply as fault:
-        budget.write_off(reservation, attempts=attempts, model_calls=0 if fault.replayed else 1)
+        budget.write_off(reservation, attempts=reservation.attempts, model_calls=0 if fault.replayed else 1)
         raise
     except ReplyLost as fault:
         budget.write_off(reservation, model_calls=0 if fault.replayed else 1)
@@ -108,6 +114,26 @@ async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
         raise
     _write_down(question, reply, price, reservation, context)
     return reply
+
+
+def _act(question: Question, model: Model) -> Act:
+    """Named by all that is asked of whom, but for the length of the reply: that depends on the budget."""
+    unlimited = replace(question.sampling, max_tokens=0)
+    return Act(
+        name=call_hash(model.name, question.messages, unlimited),
+        what=f"{question.move or question.asker} {question.sampling.index}",
+        role=question.asker,
+        move=question.move,
+        attempt=bool(question.move),
+    )
+
+
+def _kept_reply(question: Question, model: Model, before: Precedent, context: RunContext) -> bool:
+    """Whether a process of this run that was killed since has received the reply."""
+    if before.most is None or before.followed:
+        return False
+    call = call_hash(model.name, question.messages, replace(question.sampling, max_tokens=before.most))
+    return (context.folder.replies_path / f"{call}.json").is_file()
 
 
 def _longest_reply(question: Question, bound: int, price: Price | None, context: RunContext) -> int:

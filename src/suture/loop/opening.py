@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,7 +22,7 @@ from suture.loop.move_record import MoveRecord, read_record, recorded_moves
 from suture.loop.recipe import Recipe, load_recipe
 from suture.loop.reviewing import Reviewer
 from suture.models import Model, Models, RecordedModel, ReplySource
-from suture.records import Task
+from suture.records import Event, Task
 from suture.roles import PROMPTS_FOLDER, PromptBook
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import Settings
@@ -52,6 +52,7 @@ class Opening:
         ask_user: Asks the user which of two repairs is right, where there is a user to ask.
         record: What a bandit is told of earlier runs; what the home folder holds where not given.
         on_review: Asks a person where `loop.autonomy` wants it; without it the run is parked there.
+        follows: See `RunContext`.
     """
 
     task: Task
@@ -69,6 +70,7 @@ class Opening:
     ask_user: Asker | None = None
     on_review: Reviewer | None = None
     record: MoveRecord | None = None
+    follows: Sequence[Event] = ()
 
     def answered_from(self, source: ReplySource | None, *, or_live: bool) -> Opening:
         """The same with recorded replies before the model, where there are any."""
@@ -117,6 +119,7 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 on_review=wanted.on_review,
                 extensions=extensions,
                 record=_record(wanted, recipe, ledger),
+                follows=wanted.follows,
             )
             async with open_checkpointer(settings.paths.home / "checkpoints.db") as checkpointer:
                 yield context, checkpointer

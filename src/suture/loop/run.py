@@ -108,7 +108,7 @@ async def resume_task(
     graph = build_graph(checkpointer)
     reached = await graph.aget_state(_config(context))
     context.ledger.append("run.resumed", {"at": list(reached.next), **about})
-    if reached.values:
+    if _has_begun(reached.values):
         return await _to_the_end(context, graph, None)
     start = recorded_start(context.folder)
     if start is None:
@@ -119,7 +119,7 @@ async def resume_task(
 
 async def _to_the_end(context: RunContext, graph: Compiled, entry: Entry) -> Result:
     reached = (await graph.aget_state(_config(context))).values
-    if reached:
+    if _has_begun(reached):
         adopt_recorded(aids_of(cast(LoopState, reached)), context)
     try:
         while True:
@@ -132,6 +132,11 @@ async def _to_the_end(context: RunContext, graph: Compiled, entry: Entry) -> Res
     except asyncio.CancelledError:
         await _end(context, graph, _config(context), "cancelled", "stopped by the user")
         raise Cancelled("stopped", remedy=f"see `suture show {context.folder.id}`") from None
+
+
+def _has_begun(values: Mapping[str, Any]) -> bool:
+    """Whether a checkpoint holds a whole state: the very first holds none yet."""
+    return "schema_version" in values
 
 
 async def _answered(question: Mapping[str, Any], context: RunContext, graph: Compiled) -> Command[str] | None:
