@@ -20,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from suture.evals import Problem, grade_code, load_problems
+from suture.evals import Grade, Problem, grade_code, load_problems
 from suture.evals.problem import MODULE
 from suture.evals.wrong import wrong_solutions
 from suture.repair import mutants, mutated
@@ -71,13 +71,13 @@ async def measure(name: str, options: argparse.Namespace, sandbox: Sandbox) -> d
 
     async def judge(problem: Problem) -> None:
         async with room:
-            reference_s = None
+            reference: Grade | None = None
             for group, how, code in codes_of(problem, options.mutants):
                 settings = SandboxSettings(check_wall_s=SLOW_S)
-                grade = await grade_code(problem, code, sandbox, settings, reference_s=reference_s)
+                grade = await grade_code(problem, code, sandbox, settings, reference=reference)
                 tally[group, how, grade.standing] += 1
                 if group == "reference":
-                    reference_s = grade.wall_s
+                    reference = grade
                     evidence[grade.evidence] += 1
                 if group != "mutant" and grade.right != (group == "reference"):
                     odd.append(f"{problem.id}: {group} {how}: {grade.standing} {grade.why}".strip())

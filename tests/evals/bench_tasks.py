@@ -78,7 +78,7 @@ def told_of(rows: Sequence[Row]) -> list[Row]:
 
 def _steady(row: Row) -> Row:
     steps = tuple(
-        replace(step, seconds=0.0, grade=replace(step.grade, wall_s=0.0) if step.grade else None)
+        replace(step, seconds=0.0, grade=replace(step.grade, wall_s=0.0, cpu_s=None) if step.grade else None)
         for step in row.steps
     )
     return replace(row, run="", seconds=0.0, model_s=0.0, checks_s=0.0, steps=steps)

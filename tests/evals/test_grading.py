@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -80,3 +81,28 @@ def _sample(name: str, require: Require) -> list[Problem]:
     problems = [problem for problem in load_problems(name) if name != "suture" or not problem.beside]
     # QuixBugs' first, `bitcount`, never ends, which takes the whole of its time.
     return list(problems[1 :: max(1, len(problems) // 4)][:4])
+
+
+async def test_time_limits_are_of_computing_and_follow_the_reference(
+    double: Problem, sandbox: Sandbox
+) -> None:
+    reference = await grade_code(double, double.reference, sandbox, SETTINGS)
+    assert reference.cpu_s is not None
+    assert 0 < reference.cpu_s < reference.wall_s + 1
+    computes = double.reference + "while True: pass\n"
+    waits = "import time\ntime.sleep(5.5)\n" + double.reference
+    found = await asyncio.gather(
+        *(grade_code(double, code, sandbox, SETTINGS, reference=reference) for code in (computes, waits))
+    )
+    # Both take longer than five seconds; only the first computes them.
+    assert [grade.standing for grade in found] == ["timeout", "right"]
+    assert "computed for more than 5 s" in found[0].why
+
+
+async def test_tests_that_share_a_process_with_the_code_are_timed_by_the_clock(
+    double: Problem, sandbox: Sandbox
+) -> None:
+    live = replace(double, hidden="import solution\nassert solution.double.__code__\n")
+    grade = await grade_code(live, double.reference, sandbox, SETTINGS)
+    assert (grade.standing, grade.evidence, grade.cpu_s) == ("right", "nonce", None)
+    assert (await grade_code(live, double.reference, sandbox, SETTINGS, reference=grade)).right

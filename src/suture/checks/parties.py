@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 from suture.checks.programs import own_program
 from suture.sandbox import Channel, ProgramLimits, RunResult, Sandbox
@@ -14,16 +15,30 @@ __all__ = ["Party"]
 
 
 class Party:
-    """One of the two programs; started when it is first needed, and again after it died."""
+    """One of the two programs; started when it is first needed, and again after it died.
+
+    Attributes:
+        output: What it printed, each time that it was let end.
+        cpu_s: CPU seconds that it took up to the last such end; `None` where that is not known.
+    """
 
     def __init__(
-        self, sandbox: Sandbox, name: str, files: Mapping[str, bytes], limits: SandboxSettings
+        self,
+        sandbox: Sandbox,
+        name: str,
+        files: Mapping[str, bytes],
+        limits: SandboxSettings,
+        cpu_s: float | None = None,
     ) -> None:
         self.sandbox = sandbox
-        self._request = own_program(name, files, limits, wall_s=24 * 3600)
+        request = own_program(name, files, limits, wall_s=24 * 3600)
+        if cpu_s is not None:
+            request = replace(request, limits=replace(request.limits, cpu_s=cpu_s))
+        self._request = request
         self._stack: AsyncExitStack | None = None
         self._channel: Channel | None = None
         self.output: list[bytes] = []
+        self.cpu_s: float | None = 0.0
 
     @property
     def alive(self) -> bool:
@@ -77,4 +92,6 @@ class Party:
         finally:
             await stack.aclose()
         self.output.append(ended.stderr)
+        both = self.cpu_s, ended.cpu_s
+        self.cpu_s = None if both[0] is None or both[1] is None else both[0] + both[1]
         return ended

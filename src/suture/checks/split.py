@@ -61,6 +61,8 @@ class SplitCourt:
         files: The candidate's project.
         module: The path of the module that programs may use without importing it.
         check_wall_s: Seconds for each program; the settings' `check_wall_s` where it is left out.
+        cpu_s: CPU seconds that each process of the candidate may take; no limit but the clock's where it is
+            left out.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class SplitCourt:
         files: Mapping[str, bytes],
         module: str,
         check_wall_s: float | None = None,
+        cpu_s: float | None = None,
     ) -> None:
         self._module = module
         self._wall_s = check_wall_s or settings.check_wall_s
@@ -77,7 +80,7 @@ class SplitCourt:
         self._sandbox = sandbox
         self._settings = settings
         self._judge = Judge(sandbox, settings)
-        self._candidate = Party(sandbox, "split_candidate", files, settings)
+        self._candidate = Party(sandbox, "split_candidate", files, settings, cpu_s)
         self._limit_s = self._deadline = 0.0
         self._death = ""
         self._late = False
@@ -96,6 +99,11 @@ class SplitCourt:
     def output(self) -> bytes:
         """What the candidate printed, up to the last time it ended."""
         return b"".join(self._candidate.output)
+
+    @property
+    def candidate_cpu_s(self) -> float | None:
+        """CPU seconds that the candidate took, once it has been let end; `None` where that is not known."""
+        return self._candidate.cpu_s
 
     async def load(self) -> Ruling | None:
         """Start both programs and load the candidate; a ruling where that fails."""
@@ -171,7 +179,11 @@ class SplitCourt:
         if reply is None or "died" in reply:
             self._late = self._left_s() <= 0
             ended = await self._candidate.stop()
-            self._death = self._cause(ended, answer is not None, (reply or {}).get("died", ""))
+            if answer is None and not self._late and ended is not None and ended.status == "timeout":
+                self._late = True
+                self._death = f"it computed for more than {self._candidate.limits.cpu_s:g} s"
+            else:
+                self._death = self._cause(ended, answer is not None, (reply or {}).get("died", ""))
             return {"died": self._death}
         return reply
 

@@ -20,7 +20,7 @@ from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
 
-__all__ = ["Suite", "check_candidate", "grade", "prepare_suite", "refused_files", "rule_on"]
+__all__ = ["Graded", "Suite", "check_candidate", "grade", "prepare_suite", "refused_files", "rule_on"]
 
 EVIDENCE: tuple[Evidence, ...] = ("split", "nonce", "exit_status")
 LONGEST_OUTPUT = 8000
@@ -45,6 +45,18 @@ class Suite:
     command: TestCommand | None = None
     functions: frozenset[str] = frozenset()
     test_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graded(CheckOutcome):
+    """The outcome of a hidden test program.
+
+    Attributes:
+        cpu_s: CPU seconds that the candidate took; `None` where it ran in one process with the tests, or
+            where the wall does not tell.
+    """
+
+    cpu_s: float | None = None
 
 
 async def prepare_suite(
@@ -119,7 +131,7 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     outputs: list[str] = []
     if suite.task.checks:
         module = _module(suite.task, files)
-        judged, output = await _judge(
+        judged, output, _ = await _judge(
             suite.task.checks, files, module, suite.sandbox, suite.settings, suite.functions, wall_s
         )
         outcomes += judged
@@ -179,7 +191,8 @@ async def grade(
     files: Mapping[str, bytes] | None = None,
     module: str = "solution.py",
     wall_s: float | None = None,
-) -> CheckOutcome:
+    cpu_s: float | None = None,
+) -> Graded:
     """Judge a program by a whole hidden test program, for the evaluator; never inside a run.
 
     Args:
@@ -191,13 +204,16 @@ async def grade(
         files: What else lies beside the module.
         module: The module's path.
         wall_s: Seconds for the program; the settings' `check_wall_s` where it is left out.
+        cpu_s: CPU seconds for the candidate; no limit but the clock's where it is left out.
     """
     hidden = Check(id="hidden tests", provenance="oracle", source=program)
     project = {**(files or {}), module: source.encode("utf-8", "surrogateescape")}
     is_class = entry_point is not None and entry_point[:1].isupper() and "_" not in entry_point
     functions = frozenset({entry_point} if entry_point and not is_class else ())
-    outcomes, _ = await _judge((hidden,), project, module, sandbox, settings, functions, wall_s)
-    return outcomes[0]
+    (outcome,), _, used_s = await _judge(
+        (hidden,), project, module, sandbox, settings, functions, wall_s, cpu_s
+    )
+    return Graded(**vars(outcome), cpu_s=used_s if outcome.evidence == "split" else None)
 
 
 def _laid_over(candidate: Candidate, suite: Suite) -> tuple[dict[str, bytes], tuple[str, ...]]:
@@ -236,10 +252,11 @@ async def _judge(
     settings: SandboxSettings,
     functions: frozenset[str],
     wall_s: float | None = None,
-) -> tuple[list[CheckOutcome], str]:
+    cpu_s: float | None = None,
+) -> tuple[list[CheckOutcome], str, float | None]:
     texts = {path: text_of(content) for path, content in files.items() if path.endswith(".py")}
     outcomes: list[CheckOutcome] = []
-    async with SplitCourt(sandbox, settings, files, module, wall_s) as court:
+    async with SplitCourt(sandbox, settings, files, module, wall_s, cpu_s) as court:
         unloadable = await court.load()
         for check in checks:
             if unloadable is not None:
@@ -257,7 +274,7 @@ async def _judge(
     output = court.output.decode("utf-8", "replace")
     if len(output) > LONGEST_OUTPUT:
         output = f"{output[: LONGEST_OUTPUT // 2]}\n[...]\n{output[-LONGEST_OUTPUT // 2 :]}"
-    return outcomes, output
+    return outcomes, output, court.candidate_cpu_s
 
 
 def _outcome(check: Check, ruling: Ruling, evidence: Evidence, *, tell: bool = True) -> CheckOutcome:

@@ -181,7 +181,7 @@ async def row_of_run(
         if (step.leads or step is first) and step.candidate not in grades:
             code = code_of(step, folder, events)
             grades[step.candidate] = await grade_code(
-                job.problem, code, judge, settings.sandbox, reference_s=job.reference.wall_s
+                job.problem, code, judge, settings.sandbox, reference=job.reference
             )
     steps = tuple(replace(step, grade=grades.get(step.candidate)) for step in row.steps)
     broken = next((grade.why for grade in grades.values() if grade.standing == "infra"), None)

@@ -22,9 +22,11 @@ Standing = Literal["right", "wrong", "timeout", "felled", "infra"]
 such a task has no number. Both are listed."""
 
 MOST_TEXT = 200
-LEAST_WALL_S = 5.0
+LEAST_S = 5.0
 SLOWER = 10
 """A candidate may take this many times as long as the reference did."""
+WAITING = 4
+"""And on the clock this many times what it may compute: a busy machine is no fault of the code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +38,14 @@ class Grade:
         evidence: How strong the verdict is; `split` unless the checks need live objects.
         why: What went wrong, in one line.
         wall_s: Seconds it took.
+        cpu_s: CPU seconds of the code under test; `None` where that is not known.
     """
 
     standing: Standing
     evidence: Evidence = "split"
     why: str = ""
     wall_s: float = 0.0
+    cpu_s: float | None = None
 
     @property
     def right(self) -> bool:
@@ -55,7 +59,7 @@ async def grade_code(
     sandbox: Sandbox,
     settings: SandboxSettings,
     *,
-    reference_s: float | None = None,
+    reference: Grade | None = None,
 ) -> Grade:
     """Run the hidden checks on what a solver wrote.
 
@@ -67,16 +71,17 @@ async def grade_code(
         code: The module, or every file that was written, path -> text; empty code is wrong, not an error.
         sandbox: A wall that the run did not use.
         settings: Its limits.
-        reference_s: How long the reference took here; the candidate may take ten times that, at least 5 s.
+        reference: How the reference was graded here, from which the time limits follow; the settings'
+            `check_wall_s` where it is left out.
     """
-    limit_s = settings.check_wall_s if reference_s is None else max(LEAST_WALL_S, SLOWER * reference_s)
+    limits = _limits(reference, settings)
     try:
-        return await _graded(problem, code, sandbox, settings, limit_s)
+        return await _graded(problem, code, sandbox, settings, limits)
     except SandboxError as fault:
         if not await wall_holds(problem, sandbox, settings):
             return Grade(standing="infra", why=str(fault))
     try:
-        return await _graded(problem, code, sandbox, settings, limit_s)
+        return await _graded(problem, code, sandbox, settings, limits)
     except SandboxError as fault:
         return Grade(standing="felled", why=f"the wall fails under it: {fault}"[:MOST_TEXT])
 
@@ -84,7 +89,7 @@ async def grade_code(
 async def wall_holds(problem: Problem, sandbox: Sandbox, settings: SandboxSettings) -> bool:
     """Whether a wall stands when harmless code runs behind it: the problem's reference, under its checks."""
     try:
-        return (await _graded(problem, problem.solution, sandbox, settings, settings.check_wall_s)).right
+        return (await _graded(problem, problem.solution, sandbox, settings, _limits(None, settings))).right
     except SandboxError:
         return False
 
@@ -94,7 +99,7 @@ async def _graded(
     code: str | Mapping[str, str],
     sandbox: Sandbox,
     settings: SandboxSettings,
-    limit_s: float,
+    limits: _Limits,
 ) -> Grade:
     written = {MODULE: code} if isinstance(code, str) else code
     given = {path: text.encode("utf-8", "surrogateescape") for path, text in problem.given_files.items()}
@@ -109,13 +114,15 @@ async def _graded(
         entry_point=problem.entry_point,
         files=project,
         module=MODULE,
-        wall_s=limit_s,
+        wall_s=limits.wall_s,
+        cpu_s=limits.cpu_s,
     )
     return Grade(
         standing=_standing(outcome),
         evidence=outcome.evidence,
         why=_why(outcome),
         wall_s=time.monotonic() - started_s,
+        cpu_s=outcome.cpu_s,
     )
 
 
@@ -126,6 +133,23 @@ async def validate_reference(
     return {
         problem.id: await grade_code(problem, problem.solution, sandbox, settings) for problem in problems
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Limits:
+    wall_s: float
+    cpu_s: float | None
+
+
+def _limits(reference: Grade | None, settings: SandboxSettings) -> _Limits:
+    if reference is None:
+        return _Limits(wall_s=settings.check_wall_s, cpu_s=None)
+    wall_s = max(LEAST_S, SLOWER * reference.wall_s)
+    if reference.cpu_s is None:
+        return _Limits(wall_s=wall_s, cpu_s=None)
+    cpu_s = max(LEAST_S, SLOWER * reference.cpu_s)
+    # The tests compute too, and what they take is on the clock only.
+    return _Limits(wall_s=max(wall_s, WAITING * cpu_s), cpu_s=cpu_s)
 
 
 def _standing(outcome: CheckOutcome) -> Standing:

@@ -83,5 +83,5 @@ async def _again(job: Job, run: RunFolder, settings: Settings, judge: Sandbox, f
 
 def _bare(row: Row) -> Row:
     """A row without how long the grading took."""
-    steps = [replace(s, grade=replace(s.grade, wall_s=0.0) if s.grade else None) for s in row.steps]
-    return replace(row, steps=tuple(steps))
+    timeless = [s.grade and replace(s.grade, wall_s=0.0, cpu_s=None) for s in row.steps]
+    return replace(row, steps=tuple(replace(s, grade=g) for s, g in zip(row.steps, timeless, strict=True)))

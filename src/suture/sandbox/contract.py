@@ -148,6 +148,7 @@ class RunResult:
         truncated: Whether stdout or stderr was cut.
         files: The collected files that existed.
         wall_s: Seconds it ran.
+        cpu_s: CPU seconds of all its processes; `None` where they were not told, such as by a wall that fell.
     """
 
     status: RunStatus
@@ -158,6 +159,7 @@ class RunResult:
     truncated: bool = False
     files: Mapping[str, bytes] = field(default_factory=dict)
     wall_s: float = 0.0
+    cpu_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

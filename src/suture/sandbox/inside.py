@@ -8,8 +8,9 @@ as the host lives, and whatever runs here ends with it. The report goes the othe
 
     X message                     the files could not be laid
     S                             the program starts now
-    E kind number                 how it ended: `e` exit code, `s` signal, `t` time-out, `m` too much memory
-                                  of all processes and files together; big-endian u32
+    E kind number cpu             how it ended: `e` exit code, `s` signal, `t` time-out, `m` too much memory
+                                  of all processes and files together; what it computed, in milliseconds of
+                                  CPU time; both big-endian u32
     F index size content          a collected file: big-endian u32 and u64
     .                             the end
 """
@@ -64,7 +65,7 @@ def main() -> None:
     kind, number = watch(pid, deadline, request["limits"]["total_memory_mb"] * MIB, request_fd)
     kill_the_rest()
     with open(report_fd, "wb") as report:
-        report.write(b"E" + kind + number.to_bytes(4, "big"))
+        report.write(ending(kind, number))
         room = request["collect_bytes"]
         for index, path in enumerate(request["collect"]):
             content = collect(path, room)
@@ -236,6 +237,13 @@ def own_bytes(pid: str) -> int:
     parts = {words[0]: int(words[1]) << 10 for words in lines if len(words) == 3}
     # What lies in files is either in the folders, which count anyway, or the host's.
     return parts.get(b"Pss_Anon:", parts.get(b"Pss:", 0)) + parts.get(b"Pss_Shmem:", 0)
+
+
+def ending(kind: bytes, number: int) -> bytes:
+    """The words that tell how it ended; to be asked for once every process of it is gone."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_ms = min(int(1000 * (used.ru_utime + used.ru_stime)), (1 << 32) - 1)
+    return b"E" + kind + number.to_bytes(4, "big") + cpu_ms.to_bytes(4, "big")
 
 
 def kill_the_rest() -> None:

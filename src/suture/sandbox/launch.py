@@ -182,6 +182,7 @@ class Program:
             truncated=self._output.truncated or self._errors.truncated,
             files=ending.files if ending else {},
             wall_s=wall_s,
+            cpu_s=ending.cpu_s if ending else None,
         )
 
     async def _await_death(self) -> None:

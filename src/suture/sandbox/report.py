@@ -23,11 +23,13 @@ class Ending:
     Attributes:
         kind: It exited, a signal ended it, its time was up, or it held too much memory in all.
         number: The exit code or the signal.
+        cpu_s: CPU seconds of all its processes.
         files: What was collected.
     """
 
     kind: EndingKind
     number: int
+    cpu_s: float = 0.0
     files: dict[str, bytes] = field(default_factory=dict)
 
 
@@ -54,7 +56,7 @@ async def read_ending(report: asyncio.StreamReader, collect: Sequence[str]) -> E
         collect: The paths that were asked for.
     """
     try:
-        head = await report.readexactly(6)
+        head = await report.readexactly(10)
         kind = KINDS.get(head[1:2])
         if head[:1] != b"E" or kind is None:
             return None
@@ -69,4 +71,7 @@ async def read_ending(report: asyncio.StreamReader, collect: Sequence[str]) -> E
             files[collect[index]] = await report.readexactly(size)
     except asyncio.IncompleteReadError:
         return None
-    return Ending(kind=kind, number=int.from_bytes(head[2:], "big"), files=files) if tag == b"." else None
+    if tag != b".":
+        return None
+    number, cpu_ms = int.from_bytes(head[2:6], "big"), int.from_bytes(head[6:], "big")
+    return Ending(kind=kind, number=number, cpu_s=cpu_ms / 1000, files=files)

@@ -177,11 +177,20 @@ async def the_time_it_took(subject: Subject) -> None:
     demand(0.1 < result.wall_s < 60, f"{result.wall_s} s")
 
 
+async def the_cpu_time_it_took(subject: Subject) -> None:
+    """A result says how long the program and what it started computed; waiting is not computing."""
+    text = "import os, time\nif os.fork(): os.wait()\nelse:\n    while time.process_time() < 0.3: pass\n"
+    busy = await subject.run(code(text))
+    idle = await subject.run(code("import time; time.sleep(1)"))
+    demand(busy.cpu_s is not None and 0.3 <= busy.cpu_s < 30, f"{busy.cpu_s} s of computing")
+    demand(idle.cpu_s is not None and idle.cpu_s < 0.9, f"{idle.cpu_s} s of sleeping")
+
+
 BEHAVIOURS = collected(
     (
         *(a_good_end, other_exit_codes, signals, signals_of_code, no_such_program, no_program),
         *(code_that_raises, code_that_does_not_parse, code_as_an_interpreter_would, output_is_bytes),
         *(stdin_arrives, stdin_is_empty, stdin_unread, arguments, the_environment, the_hosts_environment),
-        *(the_working_directory, no_privileges, a_shell, the_time_it_took),
+        *(the_working_directory, no_privileges, a_shell, the_time_it_took, the_cpu_time_it_took),
     )
 )

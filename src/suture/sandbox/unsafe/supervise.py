@@ -111,7 +111,7 @@ def tell(report_fd: int, request: dict[str, object], kind: bytes, number: int) -
     assert isinstance(room, int)
     assert isinstance(wanted, list)
     with open(report_fd, "wb") as report:
-        report.write(b"E" + kind + number.to_bytes(4, "big"))
+        report.write(inside.ending(kind, number))
         for index, path in enumerate(wanted):
             content = inside.collect(path, room)
             if content is not None:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from types import CodeType
 from typing import Any
 
-from suture.sandbox.inside import become, collect, kill_the_rest, lay, limit, watch
+from suture.sandbox.inside import become, collect, ending, kill_the_rest, lay, limit, watch
 from suture.sandbox.zygote.inside import kernel
 
 __all__ = ["Place", "live"]
@@ -152,7 +152,7 @@ def supervise(request: dict[str, Any], pid: int, deadline: float) -> None:
     kind, number = watch(pid, deadline, request["limits"]["total_memory_mb"] << 20)
     kill_the_rest()
     room = request["collect_bytes"]
-    tell(b"E" + kind + number.to_bytes(4, "big"))
+    tell(ending(kind, number))
     for index, path in enumerate(request["collect"]):
         content = collect(path, room)
         if content is not None:
