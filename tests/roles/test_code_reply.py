@@ -10,6 +10,7 @@ from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.models.seam import Finish
 from suture.roles import WriteBrief, files_from_reply
+from suture.roles.coder_reply import breaks_off
 
 STUB = '''from typing import List
 
@@ -184,3 +185,25 @@ def test_two_statements_on_one_line_both_stay() -> None:
 def test_code_that_is_too_deep_breaks_nothing(deep: str) -> None:
     text = f"```python\nx = {deep}\n{GOOD}```"
     assert "def total" in written(text)
+
+
+EDIT = "src/a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "broken"),
+    [
+        ("```python\ndef f():\n    return 1\n", True),
+        ("```python\ndef f():\n    return 1\n```\nIt returns", False),
+        ("```python\nx = 1\n```\nand\n```python\ny =", True),
+        ("I will write a function that", True),
+        ("def f():\n    return 1\n", True),
+        (EDIT, True),
+        (f"{EDIT}>>>>>>> REPLACE\nThis sets", False),
+        (f"```python\n{EDIT}>>>>>>> REPLACE\n", False),
+        (f"{EDIT}>>>>>>> REPLACE\n{EDIT}", True),
+    ],
+)
+def test_a_cut_reply_breaks_off_where_its_code_is_not_whole(text: str, broken: bool) -> None:
+    assert breaks_off(Reply(text=text, finish="length")) == broken
+    assert not breaks_off(Reply(text=text))

@@ -160,7 +160,15 @@ def _called(data: Mapping[str, Any]) -> str:
 
 def _asked(data: Mapping[str, Any]) -> str:
     role = data.get("role", "coder")
-    return "model" if role == "coder" else f"model of the {role}"
+    return {"coder": "model", "escalate": "stronger model"}.get(role, f"model of the {role}")
+
+
+def _escalated(data: Mapping[str, Any]) -> str:
+    return f"{data['to']} takes over from {data['from']}: {data['reason']}"
+
+
+def _cut(data: Mapping[str, Any]) -> str:
+    return f"the reply broke off in its code: asked again, with {data['again_with_tokens']} tokens"
 
 
 def _stepped_down(data: Mapping[str, Any]) -> str:
@@ -221,6 +229,8 @@ TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "decided": _decided,
     "model.called": _called,
     "model.stepped_down": _stepped_down,
+    "model.escalated": _escalated,
+    "reply.cut": _cut,
     "move.failed": _failed_move,
     "candidate.proposed": _proposed,
     "candidate.checked": _checked,

@@ -5,19 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from suture.errors import ContextTooLong
-from suture.loop.asking import Question, ask
+from suture.errors import BudgetExceeded, ContextTooLong
+from suture.loop.asking import Question, affordable_reply, ask
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState
 from suture.models import Reply, Role, RoleModel, Sampling, count_tokens
 from suture.records import Move
 from suture.roles import Brief, Draft, Fitted, as_shown, coder_draft, fit
+from suture.roles.coder_reply import breaks_off
 from suture.roles.text_coder import TextBrief, text_draft
 
 __all__ = ["answered", "coder_of", "fitted_reply", "room_tokens"]
 
 SQUEEZES = 2
 """How often a prompt that a provider calls too long is shortened, by a third each time."""
+ROOMIER = 2
+"""How much longer than the setting a reply may be that is drawn again because it was cut."""
+WORTH_IT = 1.5
+"""With less room than so many times what the cut reply had, drawing it again would hardly bring the rest."""
 
 
 def coder_of(state: LoopState) -> Role:
@@ -36,7 +41,31 @@ async def answered(brief: Brief, move: Move, coder: Role, context: RunContext) -
     )
     question = Question(role=coder, messages=(), prompt=prompt.hash, sampling=sampling, move=move.kind)
     fitted, reply = await fitted_reply(draft, question, context)
+    if breaks_off(reply):
+        reply = await _drawn_again(replace(question, messages=fitted.messages, again=True), reply, context)
     return as_shown(brief, fitted), reply
+
+
+async def _drawn_again(question: Question, cut: Reply, context: RunContext) -> Reply:
+    """The reply to the same question with more room; the cut one where there is no room, or no budget for it.
+
+    Once only, and of the same attempt: a model that never ends ends its own attempt, not the run.
+    """
+    room = ROOMIER * question.sampling.max_tokens
+    if context.models.for_role(question.role).model.name.startswith(("local:", "ollama:")):
+        room = min(room, context.settings.model.context_tokens - cut.prompt_tokens)
+    roomier = replace(question, sampling=replace(question.sampling, max_tokens=room))
+    room = affordable_reply(roomier, context)
+    told = (*context.follows, *context.ledger.events)
+    decided = any(event.kind == "reply.cut" and event.data["call"] == cut.call_hash for event in told)
+    if room < WORTH_IT * cut.completion_tokens and not decided:
+        return cut
+    about = {"role": question.asker, "call": cut.call_hash, "again_with_tokens": room}
+    context.ledger.append("reply.cut", about)
+    try:
+        return await ask(roomier, context)
+    except (BudgetExceeded, ContextTooLong):
+        return cut
 
 
 async def fitted_reply(draft: Draft, question: Question, context: RunContext) -> tuple[Fitted, Reply]:

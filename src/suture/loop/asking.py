@@ -13,7 +13,7 @@ from suture.loop.granting import Act, Precedent, precedent_of, set_aside
 from suture.models import Message, Model, Price, Reply, Role, Sampling, count_upper_bound
 from suture.models.calls import call_hash
 
-__all__ = ["Question", "ask"]
+__all__ = ["Question", "affordable_reply", "ask"]
 
 LEAST_REPLY_TOKENS = 64
 """A reply that may be no longer than this is not worth asking for."""
@@ -30,6 +30,7 @@ class Question:
         messages: The prompt.
         prompt: The hash of the prompt's file, for the ledger.
         sampling: How to draw; its `max_tokens` is what the role's setting allows at most.
+        again: Whether a reply that was cut is drawn anew: that is no further attempt, and may be longer.
         move: The kind of move that it belongs to; empty where it brings no candidate, and so is no attempt.
         helper: Who asks, where that is not the role itself, such as the spec tester with the tester's model.
     """
@@ -40,6 +41,7 @@ class Question:
     sampling: Sampling
     move: str = ""
     helper: str = ""
+    again: bool = False
 
     @property
     def asker(self) -> str:
@@ -124,7 +126,7 @@ def _act(question: Question, model: Model) -> Act:
         what=f"{question.move or question.asker} {question.sampling.index}",
         role=question.asker,
         move=question.move,
-        attempt=bool(question.move),
+        attempt=bool(question.move) and not question.again,
     )
 
 
@@ -136,9 +138,18 @@ def _kept_reply(question: Question, model: Model, before: Precedent, context: Ru
     return (context.folder.replies_path / f"{call}.json").is_file()
 
 
+def affordable_reply(question: Question, context: RunContext) -> int:
+    """The most tokens that a reply of the role's model could have now."""
+    bound = count_upper_bound(question.messages)
+    price = context.models.price_of(context.models.for_role(question.role).model.name, bound)
+    return _longest_reply(question, bound, price, context)
+
+
 def _longest_reply(question: Question, bound: int, price: Price | None, context: RunContext) -> int:
     """The most tokens of the reply that the role's setting, and what is left of the budget, allow."""
-    most = min(question.sampling.max_tokens, context.models.for_role(question.role).max_tokens)
+    most = question.sampling.max_tokens
+    if not question.again:
+        most = min(most, context.models.for_role(question.role).max_tokens)
     tokens, money = context.budget.remaining_tokens(), context.budget.remaining_money()
     if tokens is not None:
         most = min(most, max(tokens - bound, LEAST_REPLY_TOKENS))

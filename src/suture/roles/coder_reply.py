@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suture.errors import MalformedReply
+from suture.errors import EditDoesNotApply, MalformedReply
 from suture.models import Reply
 from suture.roles.coder import RepairBrief, WriteBrief
 from suture.roles.edit_blocks import split_edits
@@ -11,7 +11,7 @@ from suture.roles.mending import mended_files
 from suture.roles.python_code import lines_of, parses, sound_prefix
 from suture.roles.writing import written_module
 
-__all__ = ["files_from_reply"]
+__all__ = ["breaks_off", "files_from_reply"]
 
 STARTS = ("def ", "class ", "import ", "from ", "@", "async ")
 
@@ -34,6 +34,18 @@ def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str,
     if isinstance(brief, WriteBrief):
         return {brief.module: written_module(sound, brief)}
     return mended_files(sound, brief, edits)
+
+
+def breaks_off(reply: Reply) -> bool:
+    """Whether a reply was cut before its code was whole; where only words are missing it was not."""
+    if reply.finish != "length":
+        return False
+    try:
+        edits, text = split_edits(reply.text)
+    except EditDoesNotApply:
+        return True
+    blocks = [block for block in fenced_blocks(text) if block.may_be_code]
+    return not (edits or blocks) or any(not block.closed for block in blocks)
 
 
 def _unfenced(reply: Reply) -> list[Block]:

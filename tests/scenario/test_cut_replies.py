@@ -1,0 +1,119 @@
+"""A reply of the coder that was cut in the middle of its code: asked for again with more room, once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from suture.api import replay, solve
+from suture.ledger import find_run, read_ledger
+from suture.models import Message, Reply, Sampling
+from suture.models.scripted import ScriptedCall
+from suture.settings import BudgetSettings, LoopSettings, ModelSettings, Settings
+from suture.testing import ScriptedModel
+
+TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"
+WHOLE = "```python\ndef add(a, b):\n    return a + b\n```"
+MOST = 100
+
+
+class Wordy(ScriptedModel):
+    """Uses all the room it has where its script says that the reply was cut."""
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        reply = await super().complete(messages, sampling)
+        tokens = sampling.max_tokens if reply.finish == "length" else 20
+        return Reply(**{**vars(reply), "prompt_tokens": 50, "completion_tokens": tokens})
+
+
+def cut(text: str) -> Reply:
+    return Reply(text=text, finish="length")
+
+
+TORN = cut("Sure.\n\n```python\ndef add(a, b):\n    total = a")
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """One greedy reply."""
+    return settings.model_copy(
+        update={"loop": LoopSettings(recipe="greedy"), "model": ModelSettings(max_tokens=MOST)}
+    )
+
+
+def rooms(calls: Sequence[ScriptedCall]) -> list[int]:
+    return [call.sampling.max_tokens for call in calls]
+
+
+def told(settings: Settings, kind: str) -> list[Any]:
+    events = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
+    return [event.data for event in events if event.kind == kind]
+
+
+async def test_it_is_asked_for_again_with_twice_the_room_and_is_one_attempt(settings: Settings) -> None:
+    model = Wordy([TORN, WHOLE])
+    result = await solve(TASK, settings=settings, model=model)
+    assert result.outcome == "healed"
+    assert rooms(model.calls) == [MOST, 2 * MOST]
+    first, second = model.calls
+    assert first.messages == second.messages
+    assert first.sampling.index == second.sampling.index
+    spend = result.spend
+    assert (spend.attempts, spend.model_calls, spend.completion_tokens) == (1, 2, MOST + 20)
+    (noted,) = told(settings, "reply.cut")
+    assert noted["again_with_tokens"] == 2 * MOST
+    assert noted["call"] == told(settings, "model.called")[0]["call"]
+
+
+async def test_once_only_and_what_is_torn_is_never_code(settings: Settings) -> None:
+    model = Wordy([TORN], repeat_last=True)
+    result = await solve(TASK, settings=settings, model=model)
+    assert rooms(model.calls) == [MOST, 2 * MOST]
+    assert (result.candidate, result.spend.attempts) == (None, 1)
+    assert "was cut short before the code was complete" in told(settings, "move.failed")[0]["message"]
+
+
+@pytest.mark.parametrize(
+    "text", [f"{WHOLE}\n\nThis function adds its two", f"{WHOLE}\n\n```text\nadd(1, 2) is", WHOLE]
+)
+async def test_whole_code_is_used_where_only_words_are_missing(settings: Settings, text: str) -> None:
+    model = Wordy([cut(text)])
+    result = await solve(TASK, settings=settings, model=model)
+    assert (result.outcome, len(model.calls)) == ("healed", 1)
+
+
+@pytest.mark.parametrize(
+    ("replies", "asked"),
+    [
+        (MOST, [MOST]),
+        (2 * MOST, [MOST]),
+        (2 * MOST + 50, [MOST, MOST + 50]),
+        (MOST // 2 + 20, [MOST // 2 + 20]),
+    ],
+)
+async def test_a_cap_of_the_replies_is_kept(settings: Settings, replies: int, asked: list[int]) -> None:
+    budget = BudgetSettings(attempts=1, seconds=100, completion_tokens=replies)
+    model = Wordy([TORN], repeat_last=True)
+    result = await solve(TASK, settings=settings.model_copy(update={"budget": budget}), model=model)
+    assert rooms(model.calls) == asked
+    assert result.spend.completion_tokens == sum(asked) <= replies
+
+
+async def test_tokens_that_are_not_there_are_not_spent(settings: Settings) -> None:
+    model = Wordy([TORN], repeat_last=True)
+    whole = await solve(TASK, settings=settings, model=model)
+    reserved = told(settings, "budget.reserved")[0]["tokens"]
+    budget = BudgetSettings(attempts=1, seconds=100, tokens=reserved + 50)
+    short = Wordy([TORN], repeat_last=True)
+    result = await solve(TASK, settings=settings.model_copy(update={"budget": budget}), model=short)
+    assert (len(model.calls), len(short.calls)) == (2, 1)
+    assert result.spend.tokens < whole.spend.tokens
+
+
+async def test_the_second_draw_is_on_disk_too(settings: Settings) -> None:
+    result = await solve(TASK, settings=settings, model=Wordy([TORN, WHOLE]))
+    again = await replay(result.run_id, settings=settings)
+    assert again.same, again.difference
+    assert again.result.outcome == "healed"
