@@ -100,7 +100,7 @@ async def test_parts_shrink_in_the_order_of_the_file_and_no_more_than_needed() -
     assert set(more.cut) == {"history", "facts"}
     assert "Earlier attempts" not in more.messages[1].content
     least = await fit(draft, full - 600, by_bytes)
-    none = dict.fromkeys(("history", "hints", "suspects", "refused", "advice", "output"), 0)
+    none = dict.fromkeys(("siblings", "history", "hints", "suspects", "refused", "advice", "output"), 0)
     assert least.kept == {**none, "facts": 1, "files": 1}
 
 

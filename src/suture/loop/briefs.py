@@ -12,12 +12,13 @@ from suture.loop.context import RunContext
 from suture.loop.excerpts import excerpt
 from suture.loop.focus import suspect_files
 from suture.loop.hints import with_advice, with_hints
+from suture.loop.siblings import siblings_of
 from suture.loop.state import LoopState, TriedEntry
 from suture.loop.text_focus import named_files
 from suture.records import Candidate, Counterexample, Move, Strategy, Verdict
 from suture.roles import Attempt, Brief, RepairBrief, WriteBrief, describe_fact
 from suture.roles.text_coder import TextBrief
-from suture.workspace import overlay
+from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
 
 __all__ = ["brief_for", "deciding_facts", "digest", "repair_brief"]
 
@@ -110,14 +111,24 @@ def _localised(brief: RepairBrief, candidate: Candidate, context: RunContext, su
     shown = suspect_files(files, brief.facts, closed, [fault.path for fault in clues.faults])
     # The lines of the clues are those of the user's code; a file that the candidate changes has others.
     as_was = {path: text for path, text in shown.items() if path not in candidate.files}
+    suspects, excerpts = suspects_in(as_was, clues), _excerpts(as_was, clues)
+    code = {
+        path: text_of(files[path]) for path in files if path.endswith(".py") and not _is_test(path, suite)
+    }
     return replace(
         brief,
         files=shown,
+        divergences={} if candidate.files else clues.divergences,
         project=frozenset(files),
-        excerpts=_excerpts(as_was, clues),
-        suspects=suspects_in(as_was, clues),
+        excerpts=excerpts,
+        suspects=suspects,
         hints=[hint for hint in clues.hints if hint.path in as_was],
+        siblings=siblings_of(suspects, code, tuple({**shown, **excerpts}.values())),
     )
+
+
+def _is_test(path: str, suite: Suite) -> bool:
+    return path in suite.test_files or is_protected(path, DEFAULT_PROTECTED)
 
 
 def _excerpts(files: Mapping[str, str], clues: Clues) -> dict[str, str]:

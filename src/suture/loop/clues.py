@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from suture.records import Event, from_plain
@@ -24,10 +24,12 @@ class Clues:
     Attributes:
         faults: Suspicious lines of the code as it was, the most suspicious first.
         hints: Changes that made some failing test pass and broke none, the best first.
+        divergences: Id of a failing check -> where its call first goes wrong, in words.
     """
 
     faults: tuple[Fault, ...] = ()
     hints: tuple[Hint, ...] = ()
+    divergences: Mapping[str, str] = field(default_factory=dict)
 
 
 def clues_of(events: Sequence[Event]) -> Clues:
@@ -38,6 +40,7 @@ def clues_of(events: Sequence[Event]) -> Clues:
     return Clues(
         faults=tuple(fault for fault in faults if fault.score >= TELLING * best),
         hints=tuple(from_plain(Hint, hint) for hint in told.get("partial", ())),
+        divergences=told.get("divergences", {}),
     )
 
 

@@ -58,8 +58,8 @@ async def judge(candidate: Candidate, context: RunContext, *, confirm: bool = Tr
             "failed": failed,
             "evidence": verdict.evidence,
             "verdict": context.keep(verdict),
-            "runs": runs,
             "seconds": round(verdict.wall_s, 3),
+            **({"runs": runs} if runs > 1 else {}),
         },
     )
     return verdict

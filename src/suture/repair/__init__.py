@@ -9,6 +9,7 @@ from suture.repair.faults import Fault
 from suture.repair.mutants import mutants
 from suture.repair.ranking import Difference, Repair, rank_repairs
 from suture.repair.search import Findings, SearchLimits, search
+from suture.repair.trials import Proposal
 from suture.repair.warnings import literals_of, warnings_about
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Fault",
     "Findings",
     "Mutant",
+    "Proposal",
     "Repair",
     "SearchLimits",
     "literals_of",

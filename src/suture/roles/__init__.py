@@ -21,7 +21,7 @@ from suture.roles.prompt_text import prompt_as_plain, prompt_as_yaml
 from suture.roles.property_tester import PropertyBrief, properties_from_reply, property_draft
 from suture.roles.react import AskDraft, OnStep, Step, Tool, Trail
 from suture.roles.reviewer import ReviewBrief, ReviewReply, review_draft
-from suture.roles.showing import Attempt, Hint, Suspect, describe_fact
+from suture.roles.showing import Attempt, Hint, Sibling, Suspect, describe_fact
 from suture.roles.spec_tester import SpecTestBrief, spec_test_draft
 from suture.roles.subtask_coder import SubtaskBrief, work_on
 from suture.roles.summariser import MOST_LESSONS, LessonsBrief, LessonsReply, lessons_draft
@@ -62,6 +62,7 @@ __all__ = [
     "RepairBrief",
     "ReviewBrief",
     "ReviewReply",
+    "Sibling",
     "SpecTestBrief",
     "Step",
     "SubtaskBrief",

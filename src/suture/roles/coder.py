@@ -18,6 +18,7 @@ from suture.roles.python_code import parses
 from suture.roles.showing import (
     Attempt,
     Hint,
+    Sibling,
     Suspect,
     advice_part,
     attempts_part,
@@ -26,6 +27,7 @@ from suture.roles.showing import (
     hints_part,
     output_part,
     refused_part,
+    siblings_part,
     suspects_part,
     task_text,
 )
@@ -75,6 +77,7 @@ class RepairBrief:
         files: The files it may change, path -> text.
         entry_point: The name that must stay there, where known.
         facts: Counterexamples, most telling first.
+        divergences: Id of a check -> where its call first goes wrong, beside a run that goes well.
         output: What the test command printed; used where there are no facts.
         history: Earlier attempts, oldest first.
         strategy: How to go about it.
@@ -82,6 +85,7 @@ class RepairBrief:
         excerpts: Path -> what is shown of a file in the place of the whole.
         suspects: Functions that are likely at fault, the likeliest first.
         hints: Changes that made some failing test pass, the best first.
+        siblings: Other functions that call or resemble those, the most telling first.
         refused: Why earlier replies could not be used, the latest last.
         advice: What others say of the code, one sentence each, the weightiest first: a diagnosis, a critic's
             issues, lessons, a person's hint.
@@ -91,6 +95,7 @@ class RepairBrief:
     files: Mapping[str, str]
     entry_point: str | None = None
     facts: Sequence[Counterexample] = ()
+    divergences: Mapping[str, str] = field(default_factory=dict)
     output: str = ""
     history: Sequence[Attempt] = ()
     strategy: Strategy = "minimal"
@@ -98,6 +103,7 @@ class RepairBrief:
     excerpts: Mapping[str, str] = field(default_factory=dict)
     suspects: Sequence[Suspect] = ()
     hints: Sequence[Hint] = ()
+    siblings: Sequence[Sibling] = ()
     refused: Sequence[str] = ()
     advice: Sequence[str] = ()
 
@@ -145,9 +151,10 @@ def _repair_draft(brief: RepairBrief, prompt: Prompt) -> Draft:
         "history": attempts_part(brief.history),
         "hints": hints_part(brief.hints),
         "suspects": suspects_part(brief.suspects),
+        "siblings": siblings_part(brief.siblings),
         "refused": refused_part(brief.refused),
         "advice": advice_part(brief.advice),
-        "facts": facts_part(brief.facts),
+        "facts": facts_part(brief.facts, brief.divergences),
         "output": output_part(brief.output) if not brief.facts else Part(pieces=()),
         "files": files_part(shown),
     }

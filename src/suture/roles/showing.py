@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from suture.records import Counterexample
 from suture.roles.fitting import Part
@@ -13,6 +14,7 @@ from suture.roles.python_code import defined_names, parses
 __all__ = [
     "Attempt",
     "Hint",
+    "Sibling",
     "Suspect",
     "advice_part",
     "attempts_part",
@@ -24,12 +26,14 @@ __all__ = [
     "hints_part",
     "output_part",
     "refused_part",
+    "siblings_part",
     "suspects_part",
     "task_text",
 ]
 
 MAX_FACT_CHARS = 600
 MAX_LINE_CHARS = 300
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +78,23 @@ class Hint:
     failing: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sibling:
+    """A function that is not at fault and tells something about one that may be.
+
+    Attributes:
+        path: Its file.
+        name: With its class, as in `Cart.total`.
+        why: What it has to do with the other, such as `calls total`.
+        source: Its text.
+    """
+
+    path: str
+    name: str
+    why: str
+    source: str
+
+
 def task_text(statement: str) -> str:
     """A statement that is Python goes into a fence; the model then sees where it starts and ends."""
     return fenced(statement) if parses(statement) and defined_names(statement) else statement.strip()
@@ -95,9 +116,18 @@ def examples_part(source: str) -> Part:
     return Part(pieces=lines, before="\nThese tests exist already:\n\n```python\n", after="\n```\n")
 
 
-def facts_part(facts: Sequence[Counterexample]) -> Part:
-    """Counterexamples, most telling first."""
-    return Part(pieces=[f"- {describe_fact(fact)}" for fact in facts])
+def facts_part(facts: Sequence[Counterexample], divergences: Mapping[str, str] = NOTHING) -> Part:
+    """Counterexamples, most telling first.
+
+    Args:
+        facts: One for each failing check.
+        divergences: Id of a check -> where its call first goes wrong, in words.
+    """
+    pieces = []
+    for fact in facts:
+        known = divergences.get(fact.check_id)
+        pieces.append(f"- {describe_fact(fact)}" + (f"; {_shortened(known)}" if known else ""))
+    return Part(pieces=pieces)
 
 
 def output_part(output: str) -> Part:
@@ -138,6 +168,12 @@ def hints_part(hints: Sequence[Hint]) -> Part:
         for h in hints
     ]
     return Part(pieces=pieces, before="\nSmall changes that help, but are not enough:\n", after="\n")
+
+
+def siblings_part(siblings: Sequence[Sibling]) -> Part:
+    """Functions beside the suspicious ones, the most telling first; indented, for blocks are an answer."""
+    pieces = [f"- `{s.name}` in {s.path} {s.why}:\n{textwrap.indent(s.source, '    ')}" for s in siblings]
+    return Part(pieces=pieces, before="\nOther code of this project, only to compare:\n", after="\n")
 
 
 def refused_part(faults: Sequence[str]) -> Part:

@@ -7,8 +7,10 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.checks import Suite, refused_files
+from suture.loop.briefs import deciding_facts
 from suture.loop.choosing import chosen_repairs
 from suture.loop.context import RunContext
+from suture.loop.divergence import divergences
 from suture.loop.guide import guide_of
 from suture.loop.judging import all_ended, judge, tried_entry
 from suture.loop.nodes.propose import Branch
@@ -51,7 +53,8 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
         tests = [text_of(suite.task.files[path]) for path in guide.command.test_files]
         found = await search(guide.command, texts, guide.failing, limits, tests)
         repairs, difference = await rank_repairs(found, guide.command, tests, seed=limits.seed)
-    context.ledger.append("search.finished", _told(found, repairs, difference))
+        apart = {} if repairs else await _divergences(found, loop, context)
+    context.ledger.append("search.finished", {**_told(found, repairs, difference), "divergences": apart})
     chosen = chosen_repairs(repairs, difference, context)
     return {"searched": True, "tried": [*loop["tried"], *await _judged(chosen, difference, loop, context)]}
 
@@ -87,6 +90,13 @@ def _told(found: Findings, repairs: tuple[Repair, ...], difference: Difference |
         "difference": to_plain(difference) if difference is not None else None,
         "faults": [to_plain(fault) for fault in found.faults[:MOST_TOLD]],
     }
+
+
+async def _divergences(found: Findings, state: LoopState, context: RunContext) -> dict[str, str]:
+    """What a model will be told of the failing calls: it is the next to be asked."""
+    base = context.base_verdict(state)
+    facts = deciding_facts(base, context.settings.loop.trust_threshold) if base is not None else ()
+    return await divergences(facts, [change for change, _ in found.partial], found.texts, context)
 
 
 async def _judged(
