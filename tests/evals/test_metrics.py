@@ -10,7 +10,7 @@ from evals.made_rows import INFRA, RIGHT, arm_rows, benchmark_rows, row, step
 from suture.evals.figures import Count
 from suture.evals.grading import Grade
 from suture.evals.metrics import measure, share_of_tasks
-from suture.evals.rows import Row
+from suture.evals.rows import Row, WeighedTest
 
 
 def test_solved_at_each_budget_is_what_the_user_would_have_had_then() -> None:
@@ -210,3 +210,19 @@ def test_counts_agree_on_a_whole_benchmark() -> None:
         assert sum(one.healed.of for one in found.errors) == found.healed.of
         right = found.claimed.count - found.false_claims.count + found.unclaimed_right.count
         assert right == found.spent.solved
+
+
+def test_trust_in_generated_tests_is_held_against_the_reference() -> None:
+    tests = [
+        WeighedTest(trust=1.0, decided=True, right=True),
+        WeighedTest(trust=1.0, decided=True, right=False),
+        WeighedTest(trust=0.5, decided=True, right=None),
+        WeighedTest(trust=0.0, decided=False, right=False),
+    ]
+    rows = [row("a", 0, tests=tuple(tests[:2])), row("a", 1, tests=tuple(tests[2:])), row("a", 2)]
+    found = measure("a", rows, 2000).tests
+    assert found is not None
+    assert (found.decided, found.others, found.unknown) == (Count(count=1, of=2), Count(count=0, of=1), 1)
+    assert found.calibration is not None
+    assert found.calibration.brier == pytest.approx(1 / 3)
+    assert measure("a", [row("a", 2)], 2000).tests is None

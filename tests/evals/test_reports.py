@@ -101,7 +101,7 @@ def test_every_table_of_arms_says_what_it_leaves_out() -> None:
     rows = [*benchmark_rows(4, seeds=2), row("greedy", 9, fault="no wall"), row("greedy", 8, step(None))]
     (section,) = report_of(rows).sections
     tables = [table for table in tables_of(section) if table.caption != "Paired tests"]
-    assert len(tables) == 8
+    assert len(tables) == 9
     for table in tables:
         assert table.head[-1] == "no number"
         assert {line[0]: line[-1] for line in table.rows}["greedy"] == "2 of 10"

@@ -26,6 +26,7 @@ from suture.evals.plans import Plan
 from suture.evals.rows import Row, Step
 from suture.evals.tracking import track_benchmark
 from suture.evals.tracking.described import describe_benchmark, describe_row
+from suture.records import to_plain
 from suture.sandbox import Finding
 
 TASK = "Write a function double(n) that doubles a number: double(2) == 4"
@@ -155,6 +156,18 @@ def test_a_database_file_gets_the_same(bench: BenchFolder, tmp_path: Path) -> No
 
 
 @OTHERS_WARNINGS
+def test_two_folders_of_one_name_are_two_benchmarks(bench: BenchFolder, tmp_path: Path) -> None:
+    other = BenchFolder(tmp_path / "elsewhere" / bench.path.name)
+    other.path.mkdir(parents=True)
+    other.write_plan(PLAN)
+    other.write_rows([row(1, "")])
+    uri = f"sqlite:///{tmp_path}/own.db"
+    first, second = track_benchmark(bench, uri=uri), track_benchmark(other, uri=uri)
+    assert first.run != second.run
+    assert (second.rows, second.known) == (1, 0)
+
+
+@OTHERS_WARNINGS
 def test_a_server_that_is_not_there_is_named(bench: BenchFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
@@ -173,21 +186,40 @@ def test_without_mlflow_the_extra_is_named(tmp_path: Path) -> None:
     assert "suture[mlflow]" in fault.value.remedy
 
 
+def test_a_benchmark_keeps_its_id_whatever_its_folder_is_called(tmp_path: Path) -> None:
+    one, other = BenchFolder(tmp_path / "a" / "same"), BenchFolder(tmp_path / "b" / "same")
+    for folder in (one, other):
+        folder.path.mkdir(parents=True)
+        folder.write_plan(PLAN)
+    assert one.id != other.id
+    begun = one.id
+    one.write_plan(replace(PLAN, seeds=2))  # such as one that was extended
+    assert one.id == begun
+    assert BenchFolder(one.path.rename(tmp_path / "moved")).id == begun
+    # A folder from before there were ids has one of its place.
+    (other.path / "plan.json").write_text(json.dumps({**to_plain(PLAN), "id": ""}))
+    assert len(other.id) == 16
+    assert other.id == BenchFolder(other.path).id
+    told = describe_benchmark("same", other.id, PLAN, [])
+    assert (told.name, told.tags["suture.benchmark_id"]) == ("same", other.id)
+
+
 def test_what_mlflow_is_told() -> None:
-    told = describe_row("first", row(1, "r1", money=0.25))
+    told = describe_row("first", "17", row(1, "r1", money=0.25))
     assert told.metrics["success"] == told.metrics["claimed"] == 1
     assert told.metrics["money_usd"] == 0.25
     assert told.tags["suture.run"] == "r1"
-    other = describe_row("first", row(1, "r1", money=0.26))
+    other = describe_row("first", "17", row(1, "r1", money=0.26))
     assert other.tags["suture.row"] != told.tags["suture.row"]
-    faulty = describe_row("first", row(2, "", steps=(), fault="x" * 900))
+    faulty = describe_row("first", "17", row(2, "", steps=(), fault="x" * 900))
     assert "success" not in faulty.metrics
     assert len(faulty.tags["suture.fault"]) == 500
     # One that leads again stands there twice; and a claim is what the user was told.
     other_step = replace(STEP, candidate="d", generated=18)
     again = replace(row(1, "r1", steps=(STEP, other_step, replace(STEP, generated=20))), outcome="not_healed")
-    assert describe_row("first", again).metrics["retries"] == 1
-    assert describe_row("first", again).metrics["claimed"] == 0
-    whole = describe_benchmark("first", PLAN, [row(1, ""), row(2, "", steps=())])
+    assert describe_row("first", "17", again).metrics["retries"] == 1
+    assert describe_row("first", "17", again).metrics["claimed"] == 0
+    whole = describe_benchmark("first", "17", PLAN, [row(1, ""), row(2, "", steps=())])
     assert whole.metrics["solved.greedy"] == 0.5
+    assert whole.metrics["faults.greedy"] == 0
     assert whole.params["sets"] == "made (2)"

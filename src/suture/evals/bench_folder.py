@@ -5,8 +5,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from suture.evals.grading import Grade
 from suture.evals.plans import Plan
 from suture.evals.rows import Row
 from suture.ledger.run_folder import write_atomically
-from suture.records import from_plain, to_plain
+from suture.records import content_hash, from_plain, to_plain
 
 __all__ = ["BenchFolder", "RowKey", "key_of"]
 
@@ -58,8 +60,19 @@ class BenchFolder:
         return from_plain(Plan, self._read("plan.json"))
 
     def write_plan(self, plan: Plan) -> None:
-        """Write down what is to be measured."""
-        self._write("plan.json", to_plain(plan))
+        """Write down what is to be measured; the benchmark keeps its id, or gets one."""
+        known = plan.id or (self.plan().id if self.exists else "")
+        self._write("plan.json", to_plain(replace(plan, id=known or secrets.token_hex(8))))
+
+    @property
+    def id(self) -> str:
+        """Which benchmark this is: its plan's id, or one made of where it lies, for a plan that has none.
+
+        Raises:
+            UsageError: No benchmark was begun here.
+            StorageError: The plan is damaged.
+        """
+        return self.plan().id or content_hash({"folder": str(self.path.resolve())})[:16]
 
     def references(self) -> dict[str, Grade]:
         """How the tasks' references were graded, by the hash of the task."""

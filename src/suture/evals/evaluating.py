@@ -19,6 +19,7 @@ from suture.evals.leaks import leaked_lines
 from suture.evals.problem import Problem, Regime, task_of
 from suture.evals.rows import Row
 from suture.evals.steps import code_of, steps_of, totals_of
+from suture.evals.trusting import weighed_tests
 from suture.ledger import RunFolder, read_ledger
 from suture.models import Model
 from suture.records import Event, Result
@@ -186,7 +187,8 @@ async def row_of_run(
     steps = tuple(replace(step, grade=grades.get(step.candidate)) for step in row.steps)
     broken = next((grade.why for grade in grades.values() if grade.standing == "infra"), None)
     fault = "" if broken is None else f"grading failed: {broken or 'no reason'}"
-    return replace(row, steps=steps, fault=fault)
+    tests = await weighed_tests(job.problem, folder, events, judge, settings.sandbox)
+    return replace(row, steps=steps, tests=tests, fault=fault)
 
 
 def _unfit(job: Job) -> str:

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from suture.evals.calibration import Calibration
 from suture.evals.statistics import Interval
 
-__all__ = ["ArmMetrics", "Count", "ErrorClass", "PassAt", "Rounds", "Solved", "Spent"]
+__all__ = [
+    "ArmMetrics",
+    "Count",
+    "ErrorClass",
+    "GeneratedTests",
+    "PassAt",
+    "Rounds",
+    "Solved",
+    "Spent",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +82,23 @@ class PassAt:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GeneratedTests:
+    """The tests that an arm wrote for itself, held against the reference.
+
+    Attributes:
+        decided: Of the tests that had a say, those that are right: the precision of trust.
+        others: Likewise of the tests that only informed.
+        unknown: Tests of which it could not be found out; they count nowhere else.
+        calibration: Of the trust that each was given last; `None` without tests.
+    """
+
+    decided: Count
+    others: Count
+    unknown: int
+    calibration: Calibration | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Spent:
     """What all runs of an arm took, and what that makes for each solved one.
 
@@ -128,6 +154,7 @@ class ArmMetrics:
         spent: By all runs that count.
         pass_at: By k, up to the number of seeds.
         calibration: Of the final confidence; `None` without runs.
+        tests: What generated tests were worth; `None` where no run weighed one.
     """
 
     arm: str
@@ -152,6 +179,7 @@ class ArmMetrics:
     spent: Spent
     pass_at: tuple[PassAt, ...]
     calibration: Calibration | None
+    tests: GeneratedTests | None
 
     @property
     def unknown(self) -> Count:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from statistics import mean
 
 from suture.evals.calibration import calibration_of
-from suture.evals.figures import ArmMetrics, Count, ErrorClass, PassAt, Rounds, Solved, Spent
+from suture.evals.figures import ArmMetrics, Count, ErrorClass, GeneratedTests, PassAt, Rounds, Solved, Spent
 from suture.evals.grading import Standing
 from suture.evals.rows import Row, Step
 from suture.evals.statistics import Interval, bootstrap_difference, exact_interval, pass_at_k
@@ -59,6 +59,7 @@ def measure(arm: str, rows: Sequence[Row], cap: int) -> ArmMetrics:
         spent=_spent(known, len(right)),
         pass_at=_pass_at(known),
         calibration=calibration_of([(r.confidence, bool(r.solved())) for r in known]) if known else None,
+        tests=_tests(known),
     )
 
 
@@ -180,6 +181,19 @@ def _spent(rows: Sequence[Row], solved: int) -> Spent:
         seconds=sum(row.seconds for row in rows),
         model_s=sum(row.model_s for row in rows),
         money=sum(priced) if len(priced) == len(rows) else None,
+    )
+
+
+def _tests(rows: Sequence[Row]) -> GeneratedTests | None:
+    written = [test for row in rows for test in row.tests]
+    known = [(test, test.right) for test in written if test.right is not None]
+    if not written:
+        return None
+    return GeneratedTests(
+        decided=_count(right for test, right in known if test.decided),
+        others=_count(right for test, right in known if not test.decided),
+        unknown=len(written) - len(known),
+        calibration=calibration_of([(test.trust, right) for test, right in known]) if known else None,
     )
 
 

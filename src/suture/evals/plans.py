@@ -27,6 +27,7 @@ class Plan:
         cap: The most tokens of replies for each task and arm.
         regime: What of the checks the loop may see.
         made: The circumstances: machine, versions, date, command.
+        id: Which benchmark it is, whatever its folder is called; given when the plan is first written.
     """
 
     ids: Mapping[str, tuple[str, ...]]
@@ -36,6 +37,7 @@ class Plan:
     cap: int = DEFAULT_CAP
     regime: Regime = "visible"
     made: Mapping[str, str] = field(default_factory=dict)
+    id: str = ""
 
     def problems(self) -> tuple[Problem, ...]:
         """The tasks.

@@ -9,7 +9,7 @@ from suture.evals.grading import Grade
 from suture.evals.problem import Regime
 from suture.records import Origin, Outcome
 
-__all__ = ["Row", "Step"]
+__all__ = ["Row", "Step", "WeighedTest"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +49,21 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WeighedTest:
+    """A test that a role wrote in a run, and what it was worth.
+
+    Attributes:
+        trust: In [0, 1], as the run weighed it last.
+        decided: Whether it ever reached the threshold, and so had a say.
+        right: Whether the reference passes it; `None` where that could not be found out.
+    """
+
+    trust: float
+    decided: bool
+    right: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One task, one arm, one model, one seed.
 
@@ -73,6 +88,7 @@ class Row:
         model_s: Of it, waiting for replies; a replayed reply counts nothing.
         checks_s: Of it, running visible checks.
         prompts: Hashes of the prompt files that were used, role -> hash.
+        tests: The generated tests that were weighed; none where the arm writes none.
         fault: Why there is no number for this task (the wall failed, say); empty where there is one.
         felled: How its code brought the wall down in the run, and again in a second one with the same replies
             while harmless code between them did not; such a row is wrong. Empty where it did not.
@@ -98,6 +114,7 @@ class Row:
     model_s: float = 0.0
     checks_s: float = 0.0
     prompts: Mapping[str, str] = field(default_factory=dict)
+    tests: tuple[WeighedTest, ...] = ()
     fault: str = ""
     felled: str = ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -38,11 +39,15 @@ def read_rows(folders: Sequence[Path]) -> list[Row]:
 
 
 def made_of(folders: Sequence[Path]) -> dict[str, Mapping[str, str]]:
-    """Of each benchmark's folder, by its name, the circumstances under which it was begun.
+    """Of each benchmark, by its folder's name, the circumstances under which it was begun.
+
+    Folders that share a name are told apart by their paths.
 
     Raises:
         StorageError: A plan is damaged.
     """
+    names = Counter(path.name for path in folders)
     return {
-        folder.path.name: folder.plan().made if folder.exists else {} for folder in map(BenchFolder, folders)
+        path.name if names[path.name] == 1 else str(path): folder.plan().made if folder.exists else {}
+        for path, folder in zip(folders, map(BenchFolder, folders), strict=True)
     }

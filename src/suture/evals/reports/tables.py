@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from suture.evals.calibration import Calibration
-from suture.evals.figures import ArmMetrics, Count, Solved
+from suture.evals.figures import ArmMetrics, Count, GeneratedTests, Solved
 from suture.evals.reports.pairing import Comparison
 from suture.evals.reports.summing import Section
 from suture.evals.statistics import Interval
@@ -47,6 +47,7 @@ def tables_of(section: Section) -> Iterator[Table]:
     if any(arm.seeds > 1 for arm in section.arms):
         yield _with_unknown(_pass_table(section), section)
     yield _with_unknown(_calibration_table(section), section)
+    yield _with_unknown(_tests_table(section), section)
 
 
 def _with_unknown(table: Table, section: Section) -> Table:
@@ -215,6 +216,27 @@ def _calibration_table(section: Section) -> Table:
         note="""Brier: mean squared error, 0.25 for always saying one half. ECE: mean gap over ten bins.
         Coverage: the share of the most confident runs that is kept, at least so many.""",
     )
+
+
+def _tests_table(section: Section) -> Table:
+    return Table(
+        caption="Generated tests against the reference",
+        head=("arm", "right of those that decided", "right of the others", "not known", "Brier", "ECE"),
+        rows=tuple(
+            (arm.arm, *(_tests_cells(arm.tests) if arm.tests else ("not measured",) * 5))
+            for arm in section.arms
+        ),
+        note="""Tests that the arm wrote for itself; right: the reference passes it, tried after the run had
+        ended. Decided: its trust reached the threshold in the run, so that candidates were chosen and
+        repaired by it. Brier and ECE: of the last trust. Not measured: no run of the arm weighed such a
+        test.""",
+    )
+
+
+def _tests_cells(found: GeneratedTests) -> tuple[str, ...]:
+    told = found.calibration
+    errors = (f"{told.brier:.3f}", f"{told.ece:.3f}") if told else (NONE, NONE)
+    return (_count(found.decided), _count(found.others), str(found.unknown), *errors)
 
 
 def _accuracy_at(found: Calibration, coverage: float) -> str:

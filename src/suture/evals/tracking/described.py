@@ -33,11 +33,12 @@ class Description:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-def describe_benchmark(name: str, plan: Plan, rows: Sequence[Row]) -> Description:
+def describe_benchmark(name: str, key: str, plan: Plan, rows: Sequence[Row]) -> Description:
     """The whole benchmark.
 
     Args:
         name: Its folder's name.
+        key: Its id: folders of one name are different benchmarks.
         plan: What it was to measure.
         rows: What is measured up to now.
     """
@@ -52,6 +53,7 @@ def describe_benchmark(name: str, plan: Plan, rows: Sequence[Row]) -> Descriptio
     }
     metrics: dict[str, float] = {"rows": len(rows), "faults": sum(bool(row.fault) for row in rows)}
     for arm in plan.arms:
+        metrics[f"faults.{arm}"] = sum(bool(row.fault) for row in rows if row.arm == arm)
         known = [solved for row in rows if row.arm == arm and (solved := row.solved()) is not None]
         if known:
             metrics[f"solved.{arm}"] = sum(known) / len(known)
@@ -60,12 +62,18 @@ def describe_benchmark(name: str, plan: Plan, rows: Sequence[Row]) -> Descriptio
         name=name,
         params=_cut(params),
         metrics=metrics,
-        tags={"suture.benchmark": name, "suture.what": "benchmark"},
+        tags={"suture.benchmark": name, "suture.benchmark_id": key, "suture.what": "benchmark"},
     )
 
 
-def describe_row(benchmark: str, row: Row) -> Description:
-    """One task under one arm. A row that says something new is another run: its hash is its key."""
+def describe_row(benchmark: str, key: str, row: Row) -> Description:
+    """One task under one arm. A row that says something new is another run: its hash is its key.
+
+    Args:
+        benchmark: The name of its benchmark's folder.
+        key: The benchmark's id.
+        row: The row.
+    """
     solved = row.solved()
     params = {
         "set": row.dataset,
@@ -98,12 +106,15 @@ def describe_row(benchmark: str, row: Row) -> Description:
         metrics["money_usd"] = row.money
     tags = {
         "suture.benchmark": benchmark,
+        "suture.benchmark_id": key,
         "suture.what": "row",
         "suture.row": content_hash(to_plain(row)),
         "suture.run": row.run,
     }
     if row.fault:
         tags["suture.fault"] = row.fault[:LONGEST]
+    if row.felled:
+        tags["suture.felled"] = row.felled[:LONGEST]
     name = f"{row.problem} {row.arm}" + (f" seed {row.seed}" if row.seed else "")
     return Description(name=name, params=_cut(params), metrics=metrics, tags=tags)
 

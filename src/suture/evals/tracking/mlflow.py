@@ -61,15 +61,15 @@ def track_benchmark(folder: BenchFolder, *, uri: str, experiment: str = EXPERIME
     with _client(uri) as (client, fault):
         try:
             place = _experiment(client, uri, experiment)
-            whole = describe_benchmark(folder.path.name, plan, rows)
-            parent = _found(client, place, whole, "suture.benchmark") or _made(client, place, whole)
+            whole = describe_benchmark(folder.path.name, folder.id, plan, rows)
+            parent = _found(client, place, whole, "suture.benchmark_id") or _made(client, place, whole)
             _tell(client, parent, whole)
             if folder.rows_path.is_file():
                 client.log_artifact(parent, str(folder.rows_path))
-            known = _known(client, place, folder.path.name)
+            known = _known(client, place, folder.id)
             written = 0
             for row in rows:
-                told = describe_row(folder.path.name, row)
+                told = describe_row(folder.path.name, folder.id, row)
                 if told.tags["suture.row"] not in known:
                     _write_row(client, place, parent, told, row, folder.path / "runs" / row.run)
                     written += 1
@@ -117,7 +117,7 @@ def _found(client: Any, place: str, told: Description, tag: str) -> str | None:
 def _known(client: Any, place: str, benchmark: str) -> set[str]:
     """The keys of rows that are there, and whole."""
     asked = (
-        f"tags.`suture.benchmark` = '{benchmark}' and tags.`suture.what` = 'row' "
+        f"tags.`suture.benchmark_id` = '{benchmark}' and tags.`suture.what` = 'row' "
         "and attributes.status != 'RUNNING'"
     )
     keys: set[str] = set()

@@ -1,0 +1,61 @@
+"""How far the tests that a run wrote for itself deserved their trust: each is tried on the reference.
+
+Only after the run has ended, and behind a wall that the run did not use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from suture.evals.grading import Grade, grade_code
+from suture.evals.problem import Problem
+from suture.evals.rows import WeighedTest
+from suture.ledger import RunFolder
+from suture.records import Event
+from suture.sandbox import Sandbox
+from suture.settings import SandboxSettings
+
+__all__ = ["weighed_tests"]
+
+
+async def weighed_tests(
+    problem: Problem, folder: RunFolder, events: Sequence[Event], judge: Sandbox, settings: SandboxSettings
+) -> tuple[WeighedTest, ...]:
+    """Every generated test that a run gave a trust, in the order in which it first did.
+
+    Args:
+        problem: The task, with its reference.
+        folder: The run's folder.
+        events: Its ledger.
+        judge: A wall that the run did not use.
+        settings: Its limits.
+
+    Raises:
+        StorageError: The run's settings cannot be read.
+    """
+    trusts: dict[str, list[float]] = {}
+    for event in events:
+        if event.kind == "tests.assessed":
+            for told in event.data["tests"]:
+                trusts.setdefault(told["test"], []).append(told["trust"])
+    if not trusts:
+        return ()
+    started = next(event for event in events if event.kind == "run.started")
+    threshold: float = folder.get_json(started.data["settings"])["loop"]["trust_threshold"]
+    return tuple(
+        [
+            WeighedTest(
+                trust=earned[-1],
+                decided=max(earned) >= threshold,
+                right=_right(
+                    await grade_code(replace(problem, hidden=source), problem.solution, judge, settings)
+                ),
+            )
+            for source, earned in trusts.items()
+        ]
+    )
+
+
+def _right(grade: Grade) -> bool | None:
+    return {"right": True, "wrong": False}.get(grade.standing)
