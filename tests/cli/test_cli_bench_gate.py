@@ -80,3 +80,13 @@ def test_a_test_that_cannot_be_is_a_usage_error(
     shown = cli("bench", "gate", baseline, str(tmp_path / "recorded"), *option)
     assert shown.exit_code == 2
     assert "try:" in shown.stderr
+
+
+@pytest.mark.parametrize("option", [["--replayed"], ["--recording", "replies.jsonl.gz"]])
+def test_replies_have_no_use_where_nothing_is_run(
+    cli: Cli, tmp_path: Path, baseline: str, option: list[str]
+) -> None:
+    shown = cli("bench", "gate", baseline, str(tmp_path / "recorded"), *option)
+    assert shown.exit_code == 2
+    assert f"so {option[0]} has no use" in shown.stderr
+    assert "--measure" in shown.stderr

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from suture.cli.bench.options import Benchmark
 from suture.cli.faults import reports_faults
 from suture.cli.options import Debug, load
 from suture.cli.terminal import answer, printable
@@ -16,7 +17,7 @@ __all__ = ["baseline_command"]
 
 @reports_faults
 def baseline_command(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A benchmark: its name, or its folder.")],
+    run: Benchmark,
     path: Annotated[Path, typer.Argument(metavar="BASELINE.json", help="The file to write.")],
     arm: Annotated[
         str, typer.Option("--arm", metavar="RECIPE", help="Whose results, where there are several.")

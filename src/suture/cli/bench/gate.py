@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from suture.cli.bench.options import Benchmark, Parallel, Recordings, Replayed
 from suture.cli.faults import reports_faults
 from suture.cli.options import Debug, Json, Set, load
 from suture.cli.terminal import answer, answer_json, printable
@@ -30,7 +31,7 @@ def gate_command(
     baseline: Annotated[
         Path, typer.Argument(metavar="BASELINE.json", help="Made by `suture bench baseline`.")
     ],
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A benchmark: its name, or its folder.")],
+    run: Benchmark,
     least: Annotated[
         float | None,
         typer.Option("--min", metavar="RATE", help="The rate that is good enough; else the baseline's own."),
@@ -48,14 +49,9 @@ def gate_command(
     measure: Annotated[
         bool, typer.Option("--measure", help="Run missing tasks, a few at a time, until it is decided.")
     ] = False,
-    recording: Annotated[
-        list[Path] | None,
-        typer.Option("--recording", metavar="FILE", help="Recorded replies to draw from; may be repeated."),
-    ] = None,
-    replayed: Annotated[
-        bool, typer.Option("--replayed", help="Ask no model: a reply that is not recorded is an error.")
-    ] = False,
-    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Tasks at once.")] = 4,
+    recording: Recordings = None,
+    replayed: Replayed = False,
+    parallel: Parallel = 4,
     assignments: Set = None,
     as_json: Json = False,
     debug: Debug = False,
@@ -70,6 +66,11 @@ def gate_command(
     from suture.evals.reports import read_rows
     from suture.evals.sequential import design_test
 
+    if (replayed or recording) and not measure:
+        raise UsageError(
+            f"without --measure nothing is run, so {'--replayed' if replayed else '--recording'} has no use",
+            remedy="add --measure, or leave it out",
+        )
     settings = load(Path(), assignments).settings
     folder = bench_folder(settings, run)
     fixed = read_baseline(baseline)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from suture.cli.bench.options import Benchmark, Parallel
 from suture.cli.faults import reports_faults
 from suture.cli.options import Debug, Json, Set, load
 from suture.cli.terminal import note
@@ -19,8 +18,8 @@ __all__ = ["regrade_command"]
 
 @reports_faults
 def regrade_command(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="The benchmark's name, or its folder.")],
-    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Tasks at once.")] = 4,
+    name: Benchmark,
+    parallel: Parallel = 4,
     assignments: Set = None,
     as_json: Json = False,
     debug: Debug = False,

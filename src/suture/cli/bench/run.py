@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from suture.cli.bench.options import Parallel, Recordings, Replayed
 from suture.cli.faults import reports_faults
 from suture.cli.options import Debug, Json, Set, load
 from suture.cli.terminal import note
@@ -51,18 +52,13 @@ def run_command(
         ),
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Repetitions with samples of their own.")] = 1,
-    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Tasks at once.")] = 4,
+    parallel: Parallel = 4,
     pool: Annotated[
         Path | None,
         typer.Option("--pool", metavar="FOLDER", help="Replies to draw from and to add to; shared by arms."),
     ] = None,
-    recording: Annotated[
-        list[Path] | None,
-        typer.Option("--recording", metavar="FILE", help="Recorded replies to draw from; may be repeated."),
-    ] = None,
-    replayed: Annotated[
-        bool, typer.Option("--replayed", help="Ask no model: a reply that is not recorded is an error.")
-    ] = False,
+    recording: Recordings = None,
+    replayed: Replayed = False,
     ray: Annotated[
         str | None,
         typer.Option("--ray", metavar="ADDRESS", help="Work on a Ray cluster; `local` starts one here."),

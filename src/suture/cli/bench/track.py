@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from suture.cli.bench.options import Benchmark
 from suture.cli.faults import reports_faults
 from suture.cli.options import Debug, Json, load
 from suture.cli.terminal import answer, answer_json
@@ -19,7 +20,7 @@ VARIABLE = "MLFLOW_TRACKING_URI"
 
 @reports_faults
 def track_command(
-    benchmark: Annotated[str, typer.Argument(metavar="RUN", help="A benchmark: its name, or its folder.")],
+    benchmark: Benchmark,
     uri: Annotated[
         str | None,
         typer.Option("--uri", help=f"The tracking URI; {VARIABLE}, or an SQLite file of Suture's own."),

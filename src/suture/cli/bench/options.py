@@ -1,0 +1,20 @@
+"""The options that several commands of `suture bench` share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["Benchmark", "Parallel", "Recordings", "Replayed"]
+
+Benchmark = Annotated[str, typer.Argument(metavar="RUN", help="A benchmark: its name, or its folder.")]
+Parallel = Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Tasks at once.")]
+Recordings = Annotated[
+    list[Path] | None,
+    typer.Option("--recording", metavar="FILE", help="Recorded replies to draw from; may be repeated."),
+]
+Replayed = Annotated[
+    bool, typer.Option("--replayed", help="Ask no model: a reply that is not recorded is an error.")
+]
