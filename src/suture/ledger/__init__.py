@@ -6,7 +6,14 @@ This room keeps no state elsewhere: what is not in the run folder did not happen
 from suture.ledger.budget import Budget, Limits, spend_by, spend_of
 from suture.ledger.clock import Clock, SystemClock
 from suture.ledger.comparing import Difference, compare_runs
-from suture.ledger.events import Ledger, LedgerReading, branch_of_round, current_place, read_ledger
+from suture.ledger.events import (
+    Ledger,
+    LedgerReading,
+    branch_of_round,
+    current_place,
+    part_of_branch,
+    read_ledger,
+)
 from suture.ledger.follow import LAST_EVENTS, PARKED, follow_ledger
 from suture.ledger.reservations import Reservation, open_reservations
 from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run
@@ -36,6 +43,7 @@ __all__ = [
     "list_runs",
     "new_run",
     "open_reservations",
+    "part_of_branch",
     "read_ledger",
     "spend_by",
     "spend_of",

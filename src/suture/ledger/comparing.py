@@ -62,7 +62,7 @@ class Difference:
 def compare_runs(first: RunFolder, second: RunFolder) -> Difference | None:
     """The first difference between two runs, or `None` where they went the same way.
 
-    Events are ordered by (step, branch, seq): the branches of a round run at the same time, so in which
+    Events are ordered by (step, branch, part, seq): the branches of a round run at the same time, so in which
     order their events came is chance. Times, usage, run ids and the machine's paths are left out, and
     verdicts and results are compared by what they say.
 
@@ -97,16 +97,17 @@ def _part_of_the_run(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _ordered(events: Iterable[Event]) -> list[Event]:
-    """By (step, branch, seq). An event of no branch stays where it is: what came before it, comes before."""
-    keyed: list[tuple[int, int, int, Event]] = []
+    """By (step, branch, part, seq). An event of no branch stays where it is, after what came before it."""
+    keyed: list[tuple[int, int, int, int, Event]] = []
     stretch = 0
     for event in events:
         if "branch" in event.data:
-            keyed.append((stretch, event.data["branch"], event.seq, event))
+            place = (stretch, event.data["branch"], event.data.get("part", 0))
+            keyed.append((*place, event.seq, event))
         else:
-            keyed.append((stretch + 1, 0, event.seq, event))
+            keyed.append((stretch + 1, 0, 0, event.seq, event))
             stretch += 2
-    return [event for *_, event in sorted(keyed, key=lambda entry: entry[:3])]
+    return [event for *_, event in sorted(keyed, key=lambda entry: entry[:4])]
 
 
 def _kept(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

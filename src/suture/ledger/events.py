@@ -17,7 +17,15 @@ from suture.errors import StorageError, UsageError
 from suture.ledger.clock import Clock, SystemClock
 from suture.records import Event
 
-__all__ = ["Ledger", "LedgerReading", "branch_of_round", "current_place", "parse_event", "read_ledger"]
+__all__ = [
+    "Ledger",
+    "LedgerReading",
+    "branch_of_round",
+    "current_place",
+    "parse_event",
+    "part_of_branch",
+    "read_ledger",
+]
 
 _place: ContextVar[Mapping[str, int]] = ContextVar("_place", default=MappingProxyType({}))
 
@@ -72,14 +80,31 @@ def parse_event(line: bytes) -> Event | None:
 def branch_of_round(step: int, branch: int) -> Iterator[None]:
     """Stamp every event that this task writes meanwhile with its place among those of other branches.
 
-    The branches of a round write at the same time; ordered by (step, branch, seq) their events tell the same
-    story in every run (see `compare_runs`).
+    The branches of a round write at the same time; ordered by (step, branch, part, seq) their events tell the
+    same story in every run (see `compare_runs`).
 
     Args:
         step: The round.
         branch: Number of the branch in it.
     """
-    token = _place.set({"step": step, "branch": branch})
+    with _placed({"step": step, "branch": branch}):
+        yield
+
+
+@contextlib.contextmanager
+def part_of_branch(part: int) -> Iterator[None]:
+    """The same for what goes on at the same time within a branch.
+
+    Args:
+        part: Number of the part, from 1.
+    """
+    with _placed({**_place.get(), "part": part}):
+        yield
+
+
+@contextlib.contextmanager
+def _placed(place: Mapping[str, int]) -> Iterator[None]:
+    token = _place.set(place)
     try:
         yield
     finally:
@@ -87,7 +112,7 @@ def branch_of_round(step: int, branch: int) -> Iterator[None]:
 
 
 def current_place() -> Mapping[str, int]:
-    """The `step` and the `branch` that this task stamps its events with; empty outside of branches."""
+    """The `step`, `branch` and `part` that this task stamps its events with, as far as it is in any."""
     return _place.get()
 
 

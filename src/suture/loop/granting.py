@@ -14,6 +14,7 @@ from suture.records import Event
 __all__ = ["Act", "Precedent", "precedent_of", "set_aside"]
 
 DECIDED = ("budget.reserved", "budget.refused")
+PLACE = ("step", "branch", "part")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +133,7 @@ def _same(act: Act, events: Sequence[Event]) -> list[Event]:
         for event in events
         if event.kind in DECIDED
         and event.data.get("act") == act.name
-        and (event.data.get("step"), event.data.get("branch")) == (place.get("step"), place.get("branch"))
+        and all(event.data.get(key) == place.get(key) for key in PLACE)
     ]
 
 

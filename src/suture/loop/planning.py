@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 from suture.checks import Suite, refused_files
 from suture.errors import MalformedReply
+from suture.ledger import part_of_branch
 from suture.loop.aids import Aids
 from suture.loop.consulting import Consultation
 from suture.loop.context import RunContext
@@ -122,11 +124,13 @@ async def _worked_on(
     at_once = len(briefs) if context.budget.limits.completion_tokens is None else 1
     gate = asyncio.Semaphore(at_once)
 
-    async def one(brief: SubtaskBrief) -> dict[str, str]:
-        async with gate:
-            return await _worked(brief, base, move, context, suite, coder)
+    async def one(number: int, brief: SubtaskBrief) -> dict[str, str]:
+        with part_of_branch(number):
+            async with gate:
+                return await _worked(brief, base, move, context, suite, coder)
 
-    ended = await asyncio.gather(*map(one, briefs), return_exceptions=True)
+    numbered = enumerate(briefs, start=1 + len(briefs[0].done))
+    ended = await asyncio.gather(*itertools.starmap(one, numbered), return_exceptions=True)
     works: list[Mapping[str, str]] = []
     for work in ended:
         if isinstance(work, BaseException):
