@@ -13,7 +13,7 @@ from suture.cli.options import Debug, Json, Set, load
 from suture.cli.terminal import note
 from suture.errors import UsageError
 
-__all__ = ["run_command"]
+__all__ = ["lines_of", "run_command"]
 
 Many = list[str] | None
 
@@ -28,7 +28,8 @@ def run_command(
         Many, typer.Option("--task", "--ids", metavar="ID", help="Only this task; may be repeated.")
     ] = None,
     ids_file: Annotated[
-        Path | None, typer.Option("--ids-file", metavar="FILE", help="Only these tasks, one id a line.")
+        list[Path] | None,
+        typer.Option("--ids-file", metavar="FILE", help="Only these tasks, one id a line; may be repeated."),
     ] = None,
     first: Annotated[
         int | None, typer.Option("--first", metavar="N", min=1, help="Only the first N tasks of each set.")
@@ -85,7 +86,7 @@ def run_command(
     from suture.evals.runner import run_benchmark
 
     settings = load(Path(), assignments).settings
-    named = [*(ids or ()), *(_lines_of(ids_file) if ids_file else ())]
+    named = [*(ids or ()), *(i for path in ids_file or () for i in lines_of(path))]
     chosen = chosen_ids(dataset or (), named, first)
     if validate_reference:
         if not chosen:
@@ -113,7 +114,12 @@ def run_command(
     note(f"in {folder.path}")
 
 
-def _lines_of(path: Path) -> list[str]:
+def lines_of(path: Path) -> list[str]:
+    """The ids in a file, one a line; what begins with `#` is a remark.
+
+    Raises:
+        UsageError: It cannot be read, or names no task.
+    """
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as fault:
