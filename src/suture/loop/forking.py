@@ -21,7 +21,7 @@ from suture.loop.state import SCHEMA_VERSION, LoopState
 from suture.records import Event
 from suture.store import open_checkpointer
 
-__all__ = ["Start", "begin", "enter", "recorded_start", "start_at"]
+__all__ = ["Start", "begin", "enter", "never_begun", "recorded_start", "start_at"]
 
 ENTRY = "review"
 """The node that a state is said to come from: its edges lead on from any state (see `graph`)."""
@@ -82,7 +82,7 @@ def recorded_start(folder: RunFolder) -> Start | None:
     """Where a recorded run began, if it was a fork; itself holds all that it took over.
 
     Raises:
-        StorageError: The run was killed before it had taken over everything.
+        StorageError: The run ended, or was killed, before it had taken over everything.
     """
     events = read_ledger(folder.ledger_path).events
     forks = next((event.data.get("forks") for event in events if event.kind == "run.started"), None)
@@ -90,9 +90,14 @@ def recorded_start(folder: RunFolder) -> Start | None:
         return None
     taken = events[1 : 1 + forks["events"]]
     if len(taken) < forks["events"]:
-        raise StorageError(f"run {folder.id} was killed while it began", remedy=f"fork {forks['run']} again")
+        raise StorageError(f"run {folder.id} ended while it began", remedy=f"fork {forks['run']} again")
     state = folder.get_json(forks["state"])
     return Start(run=forks["run"], at=forks["at"], state=state, events=taken, folder=folder)
+
+
+def never_begun(start: Start) -> dict[str, Any]:
+    """What the first event of a fork says that failed before it had taken over anything."""
+    return {"run": start.run, "at": start.at, "state": "", "events": len(start.events) + 1}
 
 
 async def begin(start: Start, started: Mapping[str, Any], context: RunContext, graph: Compiled) -> None:

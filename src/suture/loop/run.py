@@ -22,12 +22,13 @@ from suture.errors import (
 from suture.ledger import open_reservations, read_ledger
 from suture.loop.aids import aids_of
 from suture.loop.context import RunContext
-from suture.loop.forking import Start, begin, enter, recorded_start
+from suture.loop.forking import Start, begin, enter, never_begun, recorded_start
 from suture.loop.generated_tests import adopt_recorded
 from suture.loop.graph import Compiled, build_graph
 from suture.loop.nodes.finish import prove_best, write_result
 from suture.loop.parking import answer_to
 from suture.loop.progress import best_of
+from suture.loop.proving import Proven
 from suture.loop.recorded import started_with
 from suture.loop.reviewing import review_of
 from suture.loop.salvage import with_judged_candidates
@@ -84,9 +85,10 @@ async def fork_task(
     started = {**started_with(context), **about}
     try:
         await begin(start, started, context, graph)
-    except UsageError as fault:
-        context.ledger.append_all([("run.started", started), ("run.refused", _told(fault))])
-        raise
+    except (Exception, asyncio.CancelledError) as fault:
+        if not context.ledger.events:
+            context.ledger.append("run.started", {**started, "forks": never_begun(start)})
+        return await _ended_by(fault, context, graph)
     return await _to_the_end(context, graph, None)
 
 
@@ -118,10 +120,10 @@ async def resume_task(
 
 
 async def _to_the_end(context: RunContext, graph: Compiled, entry: Entry) -> Result:
-    reached = (await graph.aget_state(_config(context))).values
-    if _has_begun(reached):
-        adopt_recorded(aids_of(cast(LoopState, reached)), context)
     try:
+        reached = (await graph.aget_state(_config(context))).values
+        if _has_begun(reached):
+            adopt_recorded(aids_of(cast(LoopState, reached)), context)
         while True:
             ended = await _worked_off(context, graph, entry)
             if isinstance(ended, Result):
@@ -129,9 +131,8 @@ async def _to_the_end(context: RunContext, graph: Compiled, entry: Entry) -> Res
             entry = await _answered(ended, context, graph)
             if entry is None:
                 return await _parked(ended, context, graph)
-    except asyncio.CancelledError:
-        await _end(context, graph, _config(context), "cancelled", "stopped by the user")
-        raise Cancelled("stopped", remedy=f"see `suture show {context.folder.id}`") from None
+    except asyncio.CancelledError as fault:
+        return await _ended_by(fault, context, graph)
 
 
 def _has_begun(values: Mapping[str, Any]) -> bool:
@@ -157,25 +158,32 @@ async def _parked(question: Mapping[str, Any], context: RunContext, graph: Compi
 
 async def _worked_off(context: RunContext, graph: Compiled, entry: Entry) -> Result | Mapping[str, Any]:
     """The result, or the question that a person has to answer first."""
-    config = _config(context)
     try:
-        reached = await graph.ainvoke(entry, config, context=context, durability="sync")
-    except BudgetExceeded as fault:
-        return await _end(context, graph, config, "budget_exhausted", str(fault))
-    except StorageError:
-        raise  # there is nowhere left to write to
-    except (UsageError, PrerequisiteError) as fault:
-        context.ledger.append("run.refused", _told(fault))
-        raise
+        reached = await graph.ainvoke(entry, _config(context), context=context, durability="sync")
     except Exception as fault:
-        result = await _end(context, graph, config, "infra_error", f"{type(fault).__name__}: {fault}")
-        if isinstance(fault, SandboxError):
-            return result
-        raise
+        return await _ended_by(fault, context, graph)
     for asked in reached.get("__interrupt__", ()):
         question: Mapping[str, Any] = asked.value
         return question
     return _result_of(context)
+
+
+async def _ended_by(fault: BaseException, context: RunContext, graph: Compiled) -> Result:
+    """The last event of a run that a fault ended; what the result does not tell is raised again."""
+    if isinstance(fault, asyncio.CancelledError):
+        await _end(context, graph, "cancelled", "stopped by the user")
+        raise Cancelled("stopped", remedy=f"see `suture show {context.folder.id}`") from None
+    if isinstance(fault, BudgetExceeded):
+        return await _end(context, graph, "budget_exhausted", str(fault))
+    if isinstance(fault, StorageError):
+        raise fault  # there is nowhere left to write to
+    if isinstance(fault, (UsageError, PrerequisiteError)):
+        context.ledger.append("run.refused", _told(fault))
+        raise fault
+    result = await _end(context, graph, "infra_error", f"{type(fault).__name__}: {fault}")
+    if isinstance(fault, SandboxError):
+        return result
+    raise fault
 
 
 def _told(fault: Exception) -> dict[str, str]:
@@ -186,11 +194,9 @@ def _config(context: RunContext) -> RunnableConfig:
     return {"configurable": {"thread_id": context.folder.id}, "recursion_limit": 10_000}
 
 
-async def _end(
-    context: RunContext, graph: Compiled, config: RunnableConfig, outcome: Outcome, reason: str
-) -> Result:
+async def _end(context: RunContext, graph: Compiled, outcome: Outcome, reason: str) -> Result:
     """Name the outcome of a run that did not reach its last node, and keep the best it had."""
-    snapshot = await graph.aget_state(config)
+    snapshot = await graph.aget_state(_config(context))
     state = cast(LoopState, {**first_state(context.folder.id), **snapshot.values})
     state = with_judged_candidates(state, context)
     best = best_of([context.tried(entry) for entry in state["tried"]])
@@ -198,9 +204,17 @@ async def _end(
     approved = context.settings.loop.autonomy != "review_all"
     if outcome != "cancelled" and approved and best is not None and best.solved and best.origin != "user":
         if outcome == "budget_exhausted":
-            proven = await prove_best(state, context)
+            proven = await _proven(state, context)
         outcome, reason = "healed", f"every trusted check passes ({reason})"
     return write_result(state, context, outcome, reason, proven)
+
+
+async def _proven(state: LoopState, context: RunContext) -> Proven | None:
+    """As `prove_best`; where the wall fails now too, the candidate is handed over without a proof."""
+    try:
+        return await prove_best(state, context)
+    except (SandboxError, PrerequisiteError, UsageError):
+        return None
 
 
 def _result_of(context: RunContext) -> Result:

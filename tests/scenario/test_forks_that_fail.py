@@ -1,0 +1,71 @@
+"""Forks that cannot begin: each ends with a last event, and with the error of whoever can act on it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from suture.api import fork_from_iteration, heal
+from suture.errors import Cancelled, PrerequisiteError, SandboxBroken, StorageError
+from suture.ledger import find_run, read_ledger
+from suture.loop.forking import recorded_start
+from suture.sandbox import Sandbox
+from suture.settings import ProofSettings, Settings
+from suture.testing import ScriptedModel
+
+CODE = "def double(n):\n    return n * n\n"
+TEST = "from code_of_mine import double\n\n\ndef test_double():\n    assert double(3) == 6\n"
+MENDED = {"code_of_mine.py": "def double(n):\n    return n + n\n"}
+
+
+class Fallen:
+    """A wall that fails in its own way as soon as it is used."""
+
+    name = "fallen"
+
+    def __init__(self, fault: BaseException) -> None:
+        self._fault = fault
+
+    async def run(self, *_: Any, **__: Any) -> Any:
+        raise self._fault
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+async def test_a_heal_fork_that_cannot_collect_its_tests_ends_with_a_last_event(
+    settings: Settings, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "code_of_mine.py").write_text(CODE)
+    (project / "test_it.py").write_text(TEST)
+    quick = settings.model_copy(update={"proof": ProofSettings(seconds=0)})
+    model = ScriptedModel([f"### code_of_mine.py\n```python\n{CODE}x = 1\n```"], repeat_last=True)
+    first = await heal(project, test="python -m pytest -q", settings=quick, model=model)
+
+    async def fork(fault: BaseException) -> Any:
+        wall = cast(Sandbox, Fallen(fault))
+        return await fork_from_iteration(
+            first.run_id, 0, candidate=MENDED, settings=quick, model=model, sandbox=wall
+        )
+
+    def last() -> tuple[str, Any]:
+        events = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
+        assert events[0].kind == "run.started"
+        assert len(events) == 2
+        return events[-1].kind, events[-1].data.get("outcome") or events[-1].data["message"]
+
+    with pytest.raises(PrerequisiteError, match="no pytest"):
+        await fork(PrerequisiteError("no pytest"))
+    assert last() == ("run.refused", "no pytest")
+    assert (await fork(SandboxBroken("it fell"))).outcome == "infra_error"
+    assert last() == ("run.finished", "infra_error")
+    with pytest.raises(Cancelled):
+        await fork(asyncio.CancelledError())
+    assert last() == ("run.finished", "cancelled")
+    with pytest.raises(StorageError, match="ended while it began"):
+        recorded_start(find_run(settings.paths.home, "last"))
