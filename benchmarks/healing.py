@@ -1,0 +1,239 @@
+"""Programs healed under several arms, one row each: what `quixbugs.py` and `humanevalfix.py` share.
+
+An arm is `search` (no model), `model:NAME` (no search) or `both:NAME` (the search first). A row is appended
+to a file as soon as it is known, and a program that has one there is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from healing_rows import Row, append_row, line_of, read_rows, sums_of, tell_rows
+
+from suture.api import heal
+from suture.errors import PrerequisiteError, SandboxError, SutureError
+from suture.ledger import read_ledger
+from suture.models import Model, open_model
+from suture.records import Result
+from suture.sandbox import Sandbox, open_sandbox
+from suture.settings import (
+    BudgetSettings,
+    ModelSettings,
+    PathSettings,
+    RepairSettings,
+    SandboxSettings,
+    Settings,
+    load_settings,
+)
+
+__all__ = ["COMMAND", "Graded", "Program", "run_benchmark"]
+
+COMMAND = ("python", "-m", "pytest", "-q")
+TEST_WALL_S = 10
+NOT_MEASURED = ("infra_error", "cancelled")
+"""Outcomes that say nothing of the arm: such a program is run again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graded:
+    """What became of a repair when it was compared with what the run never saw.
+
+    Attributes:
+        correct: Whether it is right.
+        compared: Answers compared.
+        agreed: Those that were as they should be.
+    """
+
+    correct: bool
+    compared: int
+    agreed: int
+
+
+Grader = Callable[[Mapping[str, str], Path, Settings, Sandbox], Awaitable[Graded]]
+"""Grades the files of a repair, path -> text, given the folder of the program as it was."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A program to heal: its files, failing tests among them, and how a repair is graded afterwards."""
+
+    name: str
+    files: Mapping[str, str]
+    grade: Grader
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """Who mends: the search, a model (`provider:model`; empty for none), or the one and then the other."""
+
+    name: str
+    searches: bool
+    model: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caps:
+    """The most that one program may use: seconds of the run, proof included, and tokens of the model."""
+
+    seconds: float
+    tokens: int
+
+
+def arm_of(text: str) -> Arm:
+    """An arm as it stands on the command line; a model without a provider is a local one."""
+    kind, _, model = text.partition(":")
+    if kind == "search" and not model:
+        return Arm(name=text, searches=True)
+    if kind not in ("model", "both") or not model:
+        raise argparse.ArgumentTypeError("search, model:NAME or both:NAME")
+    full = model if ":" in model else f"local:{model}"
+    return Arm(name=f"{kind}:{full}", searches=kind == "both", model=full)
+
+
+def run_benchmark(about: str, name: str, programs: Callable[[], Sequence[Program]]) -> int:
+    """The command line of a benchmark; answers its exit code.
+
+    Args:
+        about: Its description.
+        name: Of the file of its rows, where no other is given.
+        programs: Reads the programs.
+    """
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--arm", action="append", type=arm_of, help="may be repeated; search where left out")
+    parser.add_argument("--only", action="append", metavar="NAME", help="only this program; may be repeated")
+    parser.add_argument("--first", type=int, metavar="N", help="only the first N programs")
+    parser.add_argument("--seconds", type=float, default=240, help="the most for each program; 240")
+    parser.add_argument("--tokens", type=int, default=12_000, help="the most for each program; 12000")
+    parser.add_argument(
+        "--rows", type=Path, metavar="FILE", help="rows as JSON lines; a rerun goes on with it"
+    )
+    parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")
+    wanted = parser.parse_args()
+    try:
+        chosen = programs()
+    except PrerequisiteError as fault:
+        print(fault, file=sys.stderr)
+        return 3
+    unknown = sorted({*(wanted.only or ())} - {program.name for program in chosen})
+    if unknown:
+        print(f"there is no program {', '.join(unknown)}", file=sys.stderr)
+        return 2
+    chosen = [p for p in chosen if not wanted.only or p.name in wanted.only][: wanted.first]
+    rows = wanted.rows or load_settings(Path()).settings.paths.home / "benchmarks" / f"{name}.jsonl"
+    arms = wanted.arm or [arm_of("search")]
+    caps = Caps(seconds=wanted.seconds, tokens=wanted.tokens)
+    try:
+        found = asyncio.run(_measured(chosen, arms, caps, rows))
+    except SutureError as fault:
+        print(f"{fault}; what was measured is in {rows}", file=sys.stderr)
+        return fault.exit_code
+    if wanted.json:
+        print(json.dumps({"rows": [asdict(row) for row in found], "arms": sums_of(found)}, indent=1))
+    else:
+        tell_rows(found)
+    return 0
+
+
+async def _measured(programs: Sequence[Program], arms: Sequence[Arm], caps: Caps, rows: Path) -> list[Row]:
+    """Arm by arm, so that one model is in memory at a time; what has its row is not run again."""
+    known = {(row.program, row.arm): row for row in read_rows(rows) for arm in arms if _is_of(row, arm, caps)}
+    rows.parent.mkdir(parents=True, exist_ok=True)
+    sandbox = open_sandbox(Settings().sandbox)
+    try:
+        for arm in arms:
+            left = [program for program in programs if (program.name, arm.name) not in known]
+            model = open_model(_model_settings(arm)) if arm.model and left else None
+            try:
+                for program in left:
+                    row = await _row(program, arm, caps, model, sandbox)
+                    known[row.program, row.arm] = row
+                    append_row(rows, row)
+                    print(line_of(row), file=sys.stderr, flush=True)
+            finally:
+                if model is not None:
+                    await model.close()
+    finally:
+        await sandbox.close()
+    return [known[program.name, arm.name] for arm in arms for program in programs]
+
+
+def _is_of(row: Row, arm: Arm, caps: Caps) -> bool:
+    capped = (row.arm, row.cap_seconds, row.cap_tokens) == (arm.name, caps.seconds, _cap_tokens(arm, caps))
+    return capped and row.outcome not in NOT_MEASURED
+
+
+def _cap_tokens(arm: Arm, caps: Caps) -> int:
+    return caps.tokens if arm.model else 0
+
+
+def _model_settings(arm: Arm) -> Settings:
+    return load_settings(Path(), {"model.name": arm.model}).settings
+
+
+async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sandbox: Sandbox) -> Row:
+    """Heal one program, then grade what came of it."""
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
+        for path, text in program.files.items():
+            (Path(folder) / path).write_text(text, "utf-8")
+        settings = Settings(
+            # No weights lie there: a model that was not asked for is not found either.
+            paths=PathSettings(home=Path(home) / "state", cache=Path(home) / "no-models"),
+            model=_model_settings(arm).model if arm.model else ModelSettings(),
+            sandbox=SandboxSettings(test_wall_s=TEST_WALL_S),
+            budget=BudgetSettings(seconds=caps.seconds, tokens=caps.tokens),
+            repair=RepairSettings(enabled=arm.searches),
+        )
+        result = await _healed(Path(folder), settings, model, sandbox)
+        told, seconds, proved = _times(settings)
+        graded = Graded(correct=False, compared=0, agreed=0)
+        candidate = result.candidate if result is not None else None
+        plausible = result is not None and result.outcome == "healed" and candidate is not None
+        if plausible and candidate is not None:
+            graded = await program.grade(candidate.files, Path(folder), settings, sandbox)
+    return Row(
+        program=program.name,
+        arm=arm.name,
+        cap_seconds=caps.seconds,
+        cap_tokens=_cap_tokens(arm, caps),
+        outcome=result.outcome if result is not None else "needs a model",
+        origin=candidate.origin if plausible and candidate is not None else "",
+        plausible=plausible,
+        correct=graded.correct,
+        seconds=round(seconds, 1),
+        proof_seconds=round(proved, 1),
+        search_seconds=told.get("seconds", 0.0),
+        candidates=told.get("tried", 0),
+        plausible_found=told.get("plausible", 0),
+        tokens=result.spend.tokens if result is not None else 0,
+        model_calls=result.spend.model_calls if result is not None else 0,
+        compared=graded.compared,
+        agreed=graded.agreed,
+        label=candidate.label if plausible and candidate is not None else "",
+    )
+
+
+async def _healed(folder: Path, settings: Settings, model: Model | None, sandbox: Sandbox) -> Result | None:
+    """How the run ended; `None` where it would need a model and has none."""
+    try:
+        return await heal(folder, test=COMMAND, settings=settings, sandbox=sandbox, model=model)
+    except PrerequisiteError as fault:
+        if isinstance(fault, SandboxError) or model is not None:
+            raise
+        return None
+
+
+def _times(settings: Settings) -> tuple[dict[str, Any], float, float]:
+    """What the search said; seconds of a run to its last decision, and from there to its end."""
+    (ledger,) = (settings.paths.home / "runs").glob("*/ledger.jsonl")
+    events = read_ledger(ledger).events
+    search = next((dict(event.data) for event in events if event.kind == "search.finished"), {})
+    decided_s = max((e.time_s for e in events if e.kind == "decided"), default=events[-1].time_s)
+    return search, decided_s - events[0].time_s, events[-1].time_s - decided_s

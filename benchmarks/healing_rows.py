@@ -1,0 +1,100 @@
+"""The rows of a healing benchmark: kept as JSON lines, and told as a table."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+__all__ = ["Row", "append_row", "line_of", "read_rows", "sums_of", "tell_rows"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """How one program fared under one arm; seconds are those to the last decision, the proof's are apart."""
+
+    program: str
+    arm: str
+    cap_seconds: float
+    cap_tokens: int
+    outcome: str
+    origin: str
+    plausible: bool
+    correct: bool
+    seconds: float
+    proof_seconds: float
+    search_seconds: float
+    candidates: int
+    plausible_found: int
+    tokens: int
+    model_calls: int
+    compared: int
+    agreed: int
+    label: str
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a file; a last line that was torn by the end of a process is passed over."""
+    rows = []
+    for line in path.read_text("utf-8").splitlines() if path.exists() else ():
+        try:
+            rows.append(Row(**json.loads(line)))
+        except (ValueError, TypeError):
+            print(f"{path}: a line that is no row is passed over", file=sys.stderr)
+    return rows
+
+
+def append_row(path: Path, row: Row) -> None:
+    """Put a row at the end of a file, on a line of its own whatever stands before."""
+    torn = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size
+    with path.open("a", encoding="utf-8") as lines:
+        lines.write(("\n" if torn else "") + json.dumps(asdict(row)) + "\n")
+
+
+def _verdict(row: Row) -> str:
+    return "correct" if row.correct else "plausible" if row.plausible else "-"
+
+
+def line_of(row: Row) -> str:
+    """A row for people."""
+    return (
+        f"{row.program:27} {row.arm:30} {_verdict(row):9} {row.agreed:3}/{row.compared:<3} "
+        f"{row.seconds:6.1f} s (search {row.search_seconds:5.1f}, proof {row.proof_seconds:5.1f}) "
+        f"{row.tokens:6} tokens  {row.label or row.outcome}"
+    )
+
+
+def sums_of(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    """Counts, tokens and medians of each arm."""
+    return {arm: _sum([row for row in rows if row.arm == arm]) for arm in dict.fromkeys(r.arm for r in rows)}
+
+
+def _sum(rows: Sequence[Row]) -> dict[str, float]:
+    return {
+        "programs": len(rows),
+        "correct": sum(row.correct for row in rows),
+        "correct_without_tokens": sum(row.correct and not row.tokens for row in rows),
+        "plausible": sum(row.plausible for row in rows),
+        "tokens": sum(row.tokens for row in rows),
+        "median_seconds": round(statistics.median(row.seconds for row in rows), 1),
+        "median_search_seconds": round(statistics.median(row.search_seconds for row in rows), 1),
+    }
+
+
+def tell_rows(rows: Sequence[Row]) -> None:
+    """A table of programs and arms, and a line for each arm."""
+    table: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        table.setdefault(row.program, {})[row.arm] = row
+    for program, by_arm in table.items():
+        cells = (f"{arm}: {_verdict(row)}, {row.seconds:.1f} s, {row.tokens}" for arm, row in by_arm.items())
+        print(f"{program:27} {'; '.join(cells)} tokens")
+    for arm, sums in sums_of(rows).items():
+        print(
+            f"{arm}: correct {sums['correct']} ({sums['correct_without_tokens']} without a token), "
+            f"plausible {sums['plausible']} of {sums['programs']}; median {sums['median_seconds']} s a run, "
+            f"{sums['median_search_seconds']} s of search; {sums['tokens']} tokens"
+        )

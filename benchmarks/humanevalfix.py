@@ -1,0 +1,75 @@
+"""HumanEvalFix healed as QuixBugs is, held out: no operator and no limit was chosen by looking at it.
+
+    SUTURE_DATA=... python benchmarks/humanevalfix.py [--arm search|model:NAME|both:NAME ...] [--only ID ...]
+
+A record's example tests play the user's failing suite, one test for each assert. A repair is correct where
+the hidden tests pass, which no run has seen. Where the example tests do not fail on the given code there is
+nothing to heal, and the program counts as not repaired.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import textwrap
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from healing import Graded, Program, run_benchmark
+
+from suture.checks import asserts_in, examples_in
+from suture.evals import Problem, grade_code, load_problems
+from suture.sandbox import Sandbox
+from suture.settings import Settings
+
+
+def project_of(problem: Problem) -> dict[str, str]:
+    """The module and its example tests, as a user would have them."""
+    bodies = _bodies(problem)
+    name = problem.entry_point
+    tests = [f"def test_{number}():\n{textwrap.indent(body, '    ')}\n" for number, body in enumerate(bodies)]
+    header = f"from solution import *\nfrom solution import {name}\n"
+    return {**problem.given_files, "test_solution.py": "\n\n".join([header, *tests])}
+
+
+def _bodies(problem: Problem) -> list[str]:
+    """The example tests one by one; the examples of the statement where there are none."""
+    nodes = ast.parse(problem.visible).body
+    function = nodes[0] if nodes else None
+    if isinstance(function, ast.FunctionDef) and len(function.args.args) == 1:
+        alias, name = function.args.args[0].arg, problem.entry_point
+        head = [] if alias == name else [f"{alias} = {name}"]
+        before = [ast.unparse(node) for node in function.body if not isinstance(node, ast.Assert)]
+        asserts = [ast.unparse(node) for node in function.body if isinstance(node, ast.Assert)]
+        if asserts:
+            return ["\n".join([*head, *before, one]) for one in asserts]
+    checks = asserts_in(problem.visible, provenance="visible")
+    return [check.source for check in checks or examples_in(problem.statement, problem.entry_point)]
+
+
+async def grade(
+    problem: Problem, files: Mapping[str, str], folder: Path, settings: Settings, sandbox: Sandbox
+) -> Graded:
+    """Run the hidden tests on a repair."""
+    reference = await grade_code(problem, problem.solution, sandbox, settings.sandbox)
+    if not reference.right:  # the row then shows that nothing was compared
+        return Graded(correct=False, compared=0, agreed=0)
+    found = await grade_code(problem, files, sandbox, settings.sandbox, reference=reference)
+    return Graded(correct=found.right, compared=1, agreed=int(found.right))
+
+
+def programs() -> list[Program]:
+    """The programs of the set.
+
+    Raises:
+        PrerequisiteError: It is not on this machine.
+    """
+    return [
+        Program(name=problem.id, files=project_of(problem), grade=partial(grade, problem))
+        for problem in load_problems("humanevalfix")
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(run_benchmark(__doc__, "humanevalfix", programs))

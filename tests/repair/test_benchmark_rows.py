@@ -1,0 +1,60 @@
+"""The rows of the healing benchmarks: a measurement that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "healing_rows.py"
+
+
+@pytest.fixture
+def healing_rows(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script; `benchmarks/` is no package."""
+    spec = importlib.util.spec_from_file_location("healing_rows", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "healing_rows", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_rows_come_back_also_after_a_torn_line(healing_rows: ModuleType, tmp_path: Path) -> None:
+    def row(program: str, arm: str, tokens: int, *, correct: bool) -> object:
+        words = dict.fromkeys(("outcome", "origin", "label"), "")
+        numbers = dict.fromkeys(
+            ("cap_seconds", "proof_seconds", "search_seconds", "seconds", "cap_tokens", "candidates"), 1
+        )
+        more = dict.fromkeys(("plausible_found", "model_calls", "compared", "agreed"), 0)
+        return healing_rows.Row(
+            program=program,
+            arm=arm,
+            tokens=tokens,
+            correct=correct,
+            plausible=True,
+            **words,
+            **numbers,
+            **more,
+        )
+
+    path = tmp_path / "rows.jsonl"
+    assert healing_rows.read_rows(path) == []
+    first = row("gcd", "search", 0, correct=True)
+    second = row("sieve", "both:m", 7, correct=True)
+    third = row("lis", "both:m", 0, correct=False)
+    healing_rows.append_row(path, first)
+    with path.open("a") as lines:
+        lines.write('{"program": "tor')
+    healing_rows.append_row(path, second)
+    healing_rows.append_row(path, third)
+    rows = healing_rows.read_rows(path)
+    assert rows == [first, second, third]
+    sums = healing_rows.sums_of(rows)
+    told = ("programs", "correct", "correct_without_tokens", "plausible", "tokens")
+    assert [sums["search"][name] for name in told] == [1, 1, 1, 1, 0]
+    assert [sums["both:m"][name] for name in told] == [2, 1, 0, 2, 7]
