@@ -65,6 +65,7 @@ def _start(name: str, *options: str) -> str:
             *("system", "service", "--time=0", address),
         ],
         env={**os.environ, "CONTAINERS_CONF": str(folder / "containers.conf")},
+        cwd=folder,  # where a container runs out of memory, its monitor leaves a file `oom`
         stdout=subprocess.DEVNULL,
         stderr=log,
     )
