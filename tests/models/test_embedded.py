@@ -268,3 +268,31 @@ def test_what_is_asked_for_and_does_not_fit_is_not_loaded() -> None:
         options(2, free - 1)
     with pytest.raises(PrerequisiteError, match="smaller model"):
         options(None, 1 << 20)
+
+
+async def read_tokens(server: LlamaServer) -> int:
+    """Tokens of prompts that the server has evaluated since it started, as it counts itself."""
+    async with httpx.AsyncClient(trust_env=False) as client:
+        told = await client.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {server.key}"})
+    lines = dict(line.rsplit(" ", 1) for line in told.text.splitlines() if not line.startswith("#"))
+    return int(lines["llamacpp:prompt_tokens_total"])
+
+
+@live
+@pytest.mark.parametrize("slots", [1, 2])
+async def test_the_prompt_of_a_round_is_read_once(local_settings: Settings, slots: int) -> None:
+    knobs = local_settings.model.model_copy(update={"slots": slots, "context_tokens": 1024 + slots})
+    model = open_model(local_settings.model_copy(update={"model": knobs}))
+    try:
+        samplings = [Sampling(temperature=0.8, max_tokens=4, index=index) for index in range(3)]
+        replies = await asyncio.gather(*(model.complete(PROMPT, sampling) for sampling in samplings))
+        prompt = replies[0].prompt_tokens
+        evaluated = await read_tokens(shared_servers()[-1])
+        assert prompt <= evaluated < prompt + len(samplings)  # a slot reads the last token again
+        assert sum(reply.prompt_tokens - reply.cached_tokens for reply in replies) == evaluated
+        assert [reply.completion_tokens for reply in replies] == [4, 4, 4]
+        alone = [await model.complete(PROMPT, sampling) for sampling in samplings]
+        assert {reply.text for reply in alone} & {reply.text for reply in replies}
+    finally:
+        await model.close()
+        stop_servers()

@@ -73,29 +73,44 @@ class LangChainModel:
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
         """Ask for one reply; see `Model.complete`."""
-        connection = self._connection()
+        return (await self.complete_together(messages, [sampling]))[0]
+
+    async def complete_together(
+        self, messages: Sequence[Message], samplings: Sequence[Sampling]
+    ) -> tuple[Reply, ...]:
+        """Ask for replies to one prompt in one request; raises as `complete` does.
+
+        Args:
+            messages: The conversation.
+            samplings: How to draw each. More than one only for a server that draws reply `n` of a request
+                with its seed and `n`, as llama.cpp's does; they are alike but for consecutive indices.
+        """
+        connection, sampling = self._connection(), samplings[0]
         drawn = with_sampling(connection.chat, sampling, seed=self._seed + sampling.index)
+        if len(samplings) > 1:  # the usage is told of the first reply alone, so tokens are told one by one
+            drawn = drawn.model_copy(update={"n": len(samplings), "logprobs": True, "top_logprobs": 1})
         chat = constrained(drawn, sampling.schema)
         tries = 0
         async with self._endpoint.slot():
             start_s = time.perf_counter()
 
-            async def ask() -> Reply:
+            async def ask() -> tuple[Reply, ...]:
                 nonlocal tries
                 tries += 1
-                return await self._try(connection, chat, messages, sampling, start_s + self._timeout_s)
+                return await self._try(connection, chat, messages, samplings, start_s + self._timeout_s)
 
-            reply = await retried(ask, retries=self._retries, patience_s=self._timeout_s)
-            return replace(reply, retries=tries - 1, seconds=time.perf_counter() - start_s)
+            replies = await retried(ask, retries=self._retries, patience_s=self._timeout_s)
+            took_s = time.perf_counter() - start_s
+            return tuple(replace(reply, retries=tries - 1, seconds=took_s) for reply in replies)
 
     async def _try(
         self,
         connection: Connection,
         chat: Runnable[LanguageModelInput, AIMessage],
         messages: Sequence[Message],
-        sampling: Sampling,
+        samplings: Sequence[Sampling],
         until_s: float,
-    ) -> Reply:
+    ) -> tuple[Reply, ...]:
         """One request.
 
         Raises:
@@ -105,10 +120,11 @@ class LangChainModel:
         await self._wait_for_turn(until_s)
         try:
             async with asyncio.timeout(until_s - time.perf_counter()):
-                answer = await chat.ainvoke(turns)
-            if connection.always_says_how_it_ended and not _ending(answer):
+                answers = await _answers(chat, turns, len(samplings))
+            if connection.always_says_how_it_ended and not all(map(_ending, answers)):
                 raise ReplyLost(f"{self.name!r} broke off in the middle of its reply")
-            reply = _as_reply(answer, messages, sampling, self.name)
+            replies = [_as_reply(answer, messages, samplings[0], self.name) for answer in answers]
+            replies = replies if len(replies) == 1 else _counted_apart(replies)
         except Exception as fault:
             # The seam to SDKs that share no base class: whatever they raise becomes ours here.
             error = as_model_error(fault, self.name, secret=self._secret)
@@ -116,7 +132,7 @@ class LangChainModel:
             self._endpoint.failed(error, counts=counts)
             raise error from fault
         self._endpoint.answered()
-        return reply
+        return tuple(replies)
 
     async def _wait_for_turn(self, until_s: float) -> None:
         try:
@@ -160,6 +176,33 @@ def with_sampling(chat: BaseChatModel, sampling: Sampling, *, seed: int) -> Base
     if sampling.logprobs:
         update["logprobs"] = True
     return chat.model_copy(update={field: value for field, value in update.items() if field in fields})
+
+
+async def _answers(
+    chat: Runnable[LanguageModelInput, AIMessage], turns: list[dict[str, str]], count: int
+) -> list[AIMessage]:
+    if count == 1:
+        return [await chat.ainvoke(turns)]
+    from langchain_core.messages import convert_to_messages
+
+    drawn: Any = chat
+    answers = [one.message for one in (await drawn.agenerate([convert_to_messages(turns)])).generations[0]]
+    if len(answers) != count:
+        raise ReplyLost(f"{len(answers)} replies came where {count} were asked for")
+    return answers
+
+
+def _counted_apart(replies: Sequence[Reply]) -> list[Reply]:
+    """Replies of one request with their own tokens; all but the first found the prompt evaluated."""
+    return [
+        replace(
+            reply,
+            completion_tokens=len(reply.logprobs),
+            cached_tokens=reply.prompt_tokens if number else reply.cached_tokens,
+            logprobs=(),
+        )
+        for number, reply in enumerate(replies)
+    ]
 
 
 def _encodable(text: str) -> str:

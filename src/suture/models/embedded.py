@@ -60,11 +60,15 @@ class LlamaServer:
     Attributes:
         url: Its address, without `/v1`.
         key: Its random API key.
+        slots: Replies that it draws at the same time.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], log: IO[bytes], url: str, key: str) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], log: IO[bytes], url: str, key: str, *, slots: int
+    ) -> None:
         self.url = url
         self.key = key
+        self.slots = slots
         self._process = process
         self._log = log
         self._owner_pid = os.getpid()
@@ -167,7 +171,7 @@ def start_server(
     except BaseException:
         _end(process, log)
         raise
-    return LlamaServer(process, log, url, key)
+    return LlamaServer(process, log, url, key, slots=options.slots)
 
 
 def _send_options(process: subprocess.Popen[bytes], options: ServerOptions, key: str) -> None:

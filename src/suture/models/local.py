@@ -16,6 +16,7 @@ from suture.models.connections import connect_openai
 from suture.models.embedded import LlamaServer
 from suture.models.seam import Message, Reply, Sampling
 from suture.models.serving import shared_server
+from suture.models.sharing import PromptSharing
 from suture.settings.schema import Settings
 
 __all__ = ["EmbeddedModel"]
@@ -46,6 +47,7 @@ class EmbeddedModel:
         self._entry = find_entry(model)
         self._settings = settings
         self._chat: tuple[LlamaServer, LangChainModel] | None = None
+        self._sharing = PromptSharing(self._drawn)
         if importlib.util.find_spec("xllamacpp") is None:
             raise PrerequisiteError(
                 f"{self.name!r} needs the package 'xllamacpp'", remedy='pip install "suture[local]"'
@@ -75,13 +77,19 @@ class EmbeddedModel:
 
     async def _answer(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
         server = await asyncio.to_thread(self._server)
+        if server.slots > 1:
+            return await self._sharing.complete(messages, sampling, most=server.slots)
+        return (await self._drawn(messages, [sampling]))[0]
+
+    async def _drawn(self, messages: Sequence[Message], samplings: Sequence[Sampling]) -> tuple[Reply, ...]:
+        server = await asyncio.to_thread(self._server)
         if self._chat is None or self._chat[0] is not server:
             stale, self._chat = self._chat, (server, self._connect(server))
             if stale is not None:
                 await stale[1].close()
         chat = self._chat[1]
         try:
-            return await chat.complete(messages, sampling)
+            return await chat.complete_together(messages, samplings)
         except ModelError as fault:
             if isinstance(fault, ContextTooLong) or not await asyncio.to_thread(server.dies_within, DYING_S):
                 raise

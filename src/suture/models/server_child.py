@@ -38,6 +38,7 @@ def main() -> None:
     params.cpuparams.n_threads = options["threads"]
     params.cpuparams_batch.n_threads = options["batch_threads"]
     params.n_gpu_layers = 0
+    params.endpoint_metrics = True
     params.verbosity = 1  # errors only
     server = xllamacpp.Server(params)
     answer.write(json.dumps({"url": server.listening_address}) + "\n")

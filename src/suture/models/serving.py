@@ -26,8 +26,8 @@ __all__ = [
 MAX_SLOTS = 4
 """Replies drawn at the same time; more of them wait in the server's queue."""
 THREADS_PER_SLOT = 2
-"""With fewer threads a further slot costs more than it brings: slots that read the same prompt at once each
-evaluate all of it, replies drawn one after another in one slot share it, and writing is no faster."""
+"""With fewer threads a further slot brings nothing: they are busy with one reply, and several at once are
+written no faster than one after the other."""
 WORKING_BYTES = 300 << 20
 """Memory for the interpreter, compute buffers and the server itself; 240 MiB were seen."""
 MAX_CACHE_BYTES = 512 << 20
