@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 
 from sandbox.sandbox_programs import eventually_gone, python
-from suture.sandbox import BubblewrapSandbox
+from suture.sandbox import BubblewrapSandbox, RunRequest
 
 
 async def test_late(sandbox: BubblewrapSandbox) -> None:
@@ -29,3 +30,61 @@ async def test_leaving_kills_the_tree(sandbox: BubblewrapSandbox) -> None:
     async with sandbox.open(python(code)) as channel:
         assert await channel.receive(30) == b"x"
     await eventually_gone(marker)
+
+
+HOLDINGS = """
+import os, stat, sys
+held = [name for name in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + name)]
+told = repr((sorted(held), [stat.S_ISFIFO(os.fstat(handle).st_mode) for handle in (0, 1, 2)])).encode()
+sys.stdout.buffer.write(len(told).to_bytes(4, "big") + told)
+sys.stdout.flush()
+"""
+
+
+async def test_a_conversation_gives_a_program_its_streams_and_nothing_else(
+    sandbox: BubblewrapSandbox,
+) -> None:
+    async with sandbox.open(RunRequest(python=HOLDINGS)) as channel:
+        assert await channel.receive(30) == b"(['0', '1', '2'], [True, True, True])"
+
+
+ECHO = """
+import sys
+for _ in range(2):
+    size = sys.stdin.buffer.read(4)
+    sys.stdout.buffer.write(size + sys.stdin.buffer.read(int.from_bytes(size, "big")))
+    sys.stdout.flush()
+"""
+
+
+async def test_frames_larger_than_any_pipe_pass_both_ways(sandbox: BubblewrapSandbox) -> None:
+    async with sandbox.open(RunRequest(python=ECHO)) as channel:
+        for frame in (os.urandom(3 << 20), b"small"):
+            await channel.send(frame)
+            assert await channel.receive(30) == frame
+        assert (await channel.finish()).status == "ok"
+
+
+async def test_conversations_leave_no_descriptor_with_the_host(sandbox: BubblewrapSandbox) -> None:
+    before = 0
+    for turn in range(6):
+        async with sandbox.open(RunRequest(python=ECHO)) as channel:
+            await channel.send(b"x")
+            assert await channel.receive(30) == b"x"
+            if turn % 2:  # else it is left in the middle
+                await channel.finish()
+        if turn == 1:
+            before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    if (await sandbox.capabilities()).mode != "spare":  # which builds the next walls meanwhile
+        assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
+
+
+async def test_a_program_that_stops_reading_and_writing_is_late_and_gone(sandbox: BubblewrapSandbox) -> None:
+    marker = f"marker-{uuid.uuid4()}"
+    code = f"import os, time; os.close(0); os.close(1); time.sleep(600) # {marker}"
+    async with sandbox.open(RunRequest(python=code)) as channel:
+        await channel.send(b"x" * (1 << 20))
+        assert await channel.receive(30) is None
+    async with sandbox.open(RunRequest(python=ECHO)) as channel:
+        await channel.send(b"next")
+        assert await channel.receive(30) == b"next"

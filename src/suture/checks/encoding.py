@@ -5,7 +5,6 @@ This file runs behind the wall, on a bare interpreter.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -42,9 +41,9 @@ class Encoder:
         """The known mutable nodes that are no longer what `nodes` says, and all new ones."""
         for position in range(self._first_new):
             self._discover(self.objects[position])
-        before = {node[0]: json.dumps(node) for node in nodes}
+        before = {node[0]: repr(node) for node in nodes}  # unlike `==`, it tells True from 1
         again = [self._node(i) for i in range(self._first_new) if tag_of(self.objects[i]) not in FROZEN]
-        return [node for node in again if json.dumps(node) != before.get(node[0])] + self.nodes()
+        return [node for node in again if repr(node) != before.get(node[0])] + self.nodes()
 
     def _discover(self, root: Any) -> None:
         stack: list[tuple[Any, bool]] = [(root, False)]

@@ -12,6 +12,7 @@ import importlib
 import os
 import sys
 import types
+from functools import cache
 from typing import Any
 
 from suture.checks.asserts import HOOK, Asserts, compile_program, explain
@@ -141,10 +142,15 @@ def hear_verdict(stream: FrameStream) -> None:
 
 def hide(hidden: bool) -> None:
     """Let no other process look into this one, or take that back."""
+    if _own_process().prctl(SET_DUMPABLE, int(not hidden), 0, 0, 0) != 0:
+        raise OSError("PR_SET_DUMPABLE")
+
+
+@cache
+def _own_process() -> Any:
     import ctypes
 
-    if ctypes.CDLL(None).prctl(SET_DUMPABLE, int(not hidden), 0, 0, 0) != 0:
-        raise OSError("PR_SET_DUMPABLE")
+    return ctypes.CDLL(None)
 
 
 def look_around() -> list[list[str]]:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -138,12 +138,19 @@ class BubblewrapSandbox(ProgramSandbox):
         """What goes wrong with a bubblewrap here; empty where nothing does."""
         return await trial(self._walls.begin(mode, path, TRIAL, self._own_mounts), TRIAL)
 
-    @asynccontextmanager
-    async def begin(self, request: RunRequest) -> AsyncIterator[Running]:
+    def begin(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
         """See `ProgramSandbox.begin`."""
+        return self._begin(request, conversation=False)
+
+    def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
+        """See `ProgramSandbox.begin_conversation`."""
+        return self._begin(request, conversation=True)
+
+    @asynccontextmanager
+    async def _begin(self, request: RunRequest, *, conversation: bool) -> AsyncIterator[Running]:
         mounts = _planned((*self._own_mounts, *request.mounts))
         path, mode = await self._choice()
-        async with self._walls.begin(mode, path, request, mounts) as running:
+        async with self._walls.begin(mode, path, request, mounts, conversation=conversation) as running:
             yield running
 
 

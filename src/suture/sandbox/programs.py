@@ -16,6 +16,8 @@ from suture.sandbox.running import Running
 
 __all__ = ["ProgramSandbox", "trial"]
 
+Begin = Callable[[RunRequest], AbstractAsyncContextManager[Running]]
+
 
 class ProgramSandbox(ABC):
     """A `contract.Sandbox`, but for what it is made of: a backend says how a request's `Running` is begun."""
@@ -36,6 +38,10 @@ class ProgramSandbox(ABC):
         """
         ...
 
+    def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
+        """As `begin`, for a program with which much will pass to and fro."""
+        return self.begin(request)
+
     @abstractmethod
     async def capabilities(self) -> Capabilities:
         """What this wall means to do here; see `contract.Sandbox`."""
@@ -49,7 +55,7 @@ class ProgramSandbox(ABC):
             SandboxUnavailable: No wall can be built here.
             SandboxBroken: The wall failed.
         """
-        async with self._started(request) as program:
+        async with self._started(request, self.begin) as program:
             feeding = asyncio.create_task(program.feed())
             try:
                 return await program.result()
@@ -65,7 +71,7 @@ class ProgramSandbox(ABC):
             SandboxUnavailable: No wall can be built here.
             SandboxBroken: The wall failed.
         """
-        async with self._started(request) as program:
+        async with self._started(request, self.begin_conversation) as program:
             yield FrameChannel(program)
 
     def at_close(self, act: Callable[[], Awaitable[None]]) -> None:
@@ -92,10 +98,10 @@ class ProgramSandbox(ABC):
         """Let go of what runs are made with; nothing is being started. Safe to call twice."""
 
     @asynccontextmanager
-    async def _started(self, request: RunRequest) -> AsyncIterator[Program]:
+    async def _started(self, request: RunRequest, begin: Begin) -> AsyncIterator[Program]:
         plain_request(request)
         async with AsyncExitStack() as held:
-            starting = asyncio.create_task(self._start(request, held))
+            starting = asyncio.create_task(self._start(request, begin, held))
             self._starting.add(starting)
             try:
                 await asyncio.wait([starting])
@@ -107,9 +113,9 @@ class ProgramSandbox(ABC):
                 raise SandboxBroken(f"{self.name} was closed")
             yield starting.result()
 
-    async def _start(self, request: RunRequest, held: AsyncExitStack) -> Program:
+    async def _start(self, request: RunRequest, begin: Begin, held: AsyncExitStack) -> Program:
         try:
-            running = await held.enter_async_context(self.begin(request))
+            running = await held.enter_async_context(begin(request))
             program = await Program.start(request, running, self._programs)
         except WallNotBuilt as fault:
             raise SandboxBroken(f"{self.name} could not build the wall: {fault}") from fault

@@ -21,6 +21,7 @@ from suture.sandbox.staging import StageKeeper
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.bundle import boot_source, bundle
 from suture.sandbox.zygote.carrier import ProcessCarrier
+from suture.sandbox.zygote.straight import Hands
 from suture.sandbox.zygote.warm import WarmRuns, ZygoteKind
 
 __all__ = ["WallBuilder"]
@@ -72,7 +73,13 @@ class WallBuilder:
         self._stages.close()
 
     def begin(
-        self, mode: Mode, path: str, request: RunRequest, mounts: Sequence[Mount]
+        self,
+        mode: Mode,
+        path: str,
+        request: RunRequest,
+        mounts: Sequence[Mount],
+        *,
+        conversation: bool = False,
     ) -> AbstractAsyncContextManager[Running]:
         """Begin to run a program behind a wall.
 
@@ -81,6 +88,7 @@ class WallBuilder:
             path: Bubblewrap.
             request: What to run.
             mounts: What to show, as planned.
+            conversation: Whether much will pass to and fro.
 
         Raises:
             WallNotBuilt: Bubblewrap gave up.
@@ -89,7 +97,8 @@ class WallBuilder:
         if mode == "cold":
             return self._begin_cold(path, request, mounts)
         if mode == "warm":
-            return self._warm.begin(request, mounts, partial(self._start_zygote, path))
+            start_warm = partial(self._start_zygote, path)
+            return self._warm.begin(request, mounts, start_warm, conversation=conversation)
         size = ProgramLimits(disk_mb=request.limits.disk_mb)
         start = partial(self._start_spare, path, size)
         return self._warm.begin(request, mounts, start, place=size.disk_mb, ahead=True)
@@ -126,12 +135,19 @@ class WallBuilder:
         )
 
     async def _start_zygote(self, path: str, mounts: Sequence[Mount], kind: ZygoteKind) -> Zygote:
-        with ExitStack() as held:
+        with ExitStack() as held, ExitStack() as unless_started:
             launch = await self._prepare(path, mounts, own_filter(namespaces=True), held)
             wall = zygote_wall_arguments(launch.mounts, launch.etc, launch.filter_fd)
-            words = bundle(dict(kind.modules), kind.preload, [mount.target for mount in mounts])
+            hands = None if kind.preload else Hands()  # what is preloaded may be a project's own code
+            if hands is not None:
+                held.callback(hands.let_go)
+                unless_started.callback(hands.close)
+                launch = replace(launch, inherit=(*launch.inherit, hands.theirs))
+            shown = [mount.target for mount in mounts]
+            words = bundle(dict(kind.modules), kind.preload, shown, hands=hands.theirs if hands else None)
             carrier = await self._carry(launch, wall, kind)
-        return await Zygote.start(carrier, words, group=launch.group)
+            unless_started.pop_all()
+        return await Zygote.start(carrier, words, group=launch.group, hands=hands)
 
     async def _start_spare(
         self, path: str, size: ProgramLimits, mounts: Sequence[Mount], kind: ZygoteKind

@@ -36,6 +36,7 @@ def bundle(
     *,
     namespaces: bool = True,
     emptied: Sequence[str] = (),
+    hands: int | None = None,
 ) -> bytes:
     """What the zygote reads first: its sources, then a frame of settings.
 
@@ -45,6 +46,7 @@ def bundle(
         shown: The paths of all mounts behind the wall.
         namespaces: Whether each run gets namespaces of its own; else there is but one run.
         emptied: Folders behind the wall that each run covers with nothing.
+        hands: The descriptor by which it is given others.
     """
     covered = [path for path in shown if path.startswith("/tmp/")]
     sources = json.dumps([*((name, "") for name in PACKAGES), *((name, _read(name)) for name in PARTS)])
@@ -57,6 +59,7 @@ def bundle(
             "namespaces": namespaces,
             "covered": covered,
             "emptied": list(emptied),
+            "hands": hands,
         }
     )
     return b"".join(

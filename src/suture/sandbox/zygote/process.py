@@ -12,6 +12,7 @@ from suture.sandbox.launch import WallNotBuilt
 from suture.sandbox.memory import MemoryGroup
 from suture.sandbox.zygote.carrier import Carrier
 from suture.sandbox.zygote.run import KILL_S, ZygoteRun
+from suture.sandbox.zygote.straight import Hands, StraightPipes
 
 __all__ = ["Zygote"]
 
@@ -32,9 +33,15 @@ class Zygote:
     """A process behind the wall that forks a child for each run. Make it with `Zygote.start`."""
 
     def __init__(
-        self, carrier: Carrier, *, most_runs: int | None = None, group: MemoryGroup | None = None
+        self,
+        carrier: Carrier,
+        *,
+        most_runs: int | None = None,
+        group: MemoryGroup | None = None,
+        hands: Hands | None = None,
     ) -> None:
         self._carrier = carrier
+        self._hands = hands
         self._group = group
         self._kills = 0
         self._ending: asyncio.Task[None] | None = None
@@ -56,6 +63,7 @@ class Zygote:
         *,
         most_runs: int | None = None,
         group: MemoryGroup | None = None,
+        hands: Hands | None = None,
     ) -> Zygote:
         """Wait until a zygote is ready.
 
@@ -64,12 +72,13 @@ class Zygote:
             words: What the boot program reads first (see `bundle`).
             most_runs: Runs after which it is let go, where not after the usual number.
             group: The control group that it lives in.
+            hands: The way to give it descriptors.
 
         Raises:
             WallNotBuilt: It ended before it was ready.
             SandboxBroken: It did neither get ready nor end.
         """
-        zygote = cls(carrier, most_runs=most_runs, group=group)
+        zygote = cls(carrier, most_runs=most_runs, group=group, hands=hands)
         try:
             await zygote._await_ready(words)
         except BaseException:
@@ -110,12 +119,26 @@ class Zygote:
         """What was wrong with it, where something was."""
         return self._retired
 
-    def begin(self, packed: bytes, total_memory_mb: int | None = None) -> ZygoteRun:
+    async def begin_conversation(self, packed: bytes, total_memory_mb: int | None = None) -> ZygoteRun:
+        """As `begin`, with pipes straight to the program where it can be given them."""
+        pipes = None if self._hands is None else await StraightPipes.lay(self._hands)
+        try:
+            return self.begin(packed, total_memory_mb, pipes)
+        except BaseException:
+            self.kill("a run was not begun")  # it may wait for one
+            if pipes is not None:
+                pipes.close()
+            raise
+
+    def begin(
+        self, packed: bytes, total_memory_mb: int | None = None, pipes: StraightPipes | None = None
+    ) -> ZygoteRun:
         """Start a run; there must be none.
 
         Args:
             packed: The request, as `pack_for_zygote` makes it.
             total_memory_mb: What its processes and files may hold together, in MiB; for its control group.
+            pipes: To the program, whose ends have been given to the zygote.
 
         Raises:
             SandboxBroken: The kernel refuses to limit its memory.
@@ -128,8 +151,8 @@ class Zygote:
                 raise SandboxBroken(f"the memory of a run cannot be limited: {fault}") from fault
             self._kills = self._group.kills()
         self._runs += 1
-        self._run = ZygoteRun(self)
-        self.send(b"q", packed)
+        self._run = ZygoteRun(self, pipes)
+        self.send(b"q" if pipes is None else b"d", packed)
         return self._run
 
     def send(self, kind: bytes, content: bytes = b"") -> None:
@@ -220,6 +243,8 @@ class Zygote:
         await self._carrier.wait()
         if self._group is not None:
             self._group.drop()
+        if self._hands is not None:
+            self._hands.close()
         # What it leaves behind dies a moment later than it; a loop that ends before complains in a traceback.
         for stream in (self._carrier.stdout, self._carrier.stderr):
             with suppress(TimeoutError):

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from suture.sandbox.running import Feed
+from suture.sandbox.zygote.straight import StraightPipes
 
 __all__ = ["KILL_S", "Line", "ZygoteRun"]
 
@@ -34,8 +35,9 @@ class Line(Protocol):
 class ZygoteRun:
     """One run in a zygote; see `running.Running`."""
 
-    def __init__(self, zygote: Line) -> None:
+    def __init__(self, zygote: Line, pipes: StraightPipes | None = None) -> None:
         self._zygote = zygote
+        self._pipes = pipes
         self._gone = asyncio.Event()
         self._code: int | None = None
         self._ultimatum: asyncio.TimerHandle | None = None
@@ -44,6 +46,10 @@ class ZygoteRun:
         self.stdin: Feed = self._feed
         self.stdout, self.stderr, self.report = (asyncio.StreamReader() for _ in range(3))
         self.stdout.set_transport(OutputValve(zygote, self))
+        self._relayed = {b"o": self.stdout, b"e": self.stderr, b"r": self.report}
+        if pipes is not None:
+            self.stdin, self.stdout = pipes.stdin, pipes.stdout
+            del self._relayed[b"o"]
 
     @property
     def returncode(self) -> int | None:
@@ -55,10 +61,9 @@ class ZygoteRun:
         if kind in (b"p", b"c"):
             self._feed.pause(kind == b"p")
             return not content
-        streams = {b"o": self.stdout, b"e": self.stderr, b"r": self.report}
-        if kind not in streams:
+        if kind not in self._relayed:
             return False
-        streams[kind].feed_data(content)
+        self._relayed[kind].feed_data(content)
         return True
 
     def over(self, code: int, *, starved: bool = False) -> None:
@@ -72,7 +77,7 @@ class ZygoteRun:
         self.starved = starved
         if self._ultimatum is not None:
             self._ultimatum.cancel()
-        for stream in (self.stdout, self.stderr, self.report):
+        for stream in self._relayed.values():
             stream.feed_eof()
         self._feed.pause(False)
         self._gone.set()
@@ -92,7 +97,9 @@ class ZygoteRun:
         return self._code
 
     def release(self) -> None:
-        """Nothing is held besides."""
+        """Let go of the pipes, where there are some; safe to call twice."""
+        if self._pipes is not None:
+            self._pipes.close()
 
 
 class RunFeed:

@@ -72,6 +72,7 @@ class WarmRuns:
         *,
         place: Hashable = None,
         ahead: bool = False,
+        conversation: bool = False,
     ) -> AsyncIterator[Running]:
         """A fork of a process that waits behind a wall.
 
@@ -81,6 +82,7 @@ class WarmRuns:
             start: Starts a zygote with these mounts, of this kind.
             place: What else a zygote must have been started for.
             ahead: Whether each serves one run, so that the next is started already.
+            conversation: Whether much will pass to and fro.
 
         Raises:
             WallNotBuilt: The wall's builder gave up.
@@ -106,7 +108,12 @@ class WarmRuns:
                         raise
                     self._not_preloaded.add(kind)
                     continue
-                yield zygote.begin(packed, request.limits.total_memory_mb)
+                most = request.limits.total_memory_mb
+                yield (
+                    await zygote.begin_conversation(packed, most)
+                    if conversation
+                    else zygote.begin(packed, most)
+                )
                 return
 
     def _kinds(self, request: RunRequest) -> Iterator[ZygoteKind]:

@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from types import CodeType
 from typing import Any
@@ -44,9 +45,7 @@ class Place:
         self.user, self.group = os.getuid(), os.getgid()
 
 
-def live(
-    request: dict[str, Any], fds: tuple[int, int, int, int], code: bytes, place: Place
-) -> CodeType | None:
+def live(request: dict[str, Any], fds: Sequence[int], code: bytes, place: Place) -> CodeType | None:
     """Be the child of a zygote; answers only in the process that is to run Python code.
 
     Args:

@@ -3,6 +3,7 @@
 A frame is one byte of kind, a 4-byte big-endian length, and the content. From the host:
 
     q   a request: a 4-byte length, a JSON head, the contents of the files
+    d   as `q`; the child's stdin and stdout are given to the zygote besides, and do not pass through here
     i   bytes for the child's stdin; none at all closes it
     p   do not read the child's stdout for now; `c`: go on
     k   end the child now
@@ -47,7 +48,7 @@ class Host:
 
     def __init__(self, source: int, sink: int) -> None:
         self.source = source
-        self._sink = sink
+        self.sink = sink
         self._buffer = bytearray()
 
     def send(self, kind: bytes, content: bytes = b"") -> None:
@@ -55,7 +56,7 @@ class Host:
         view = memoryview(kind + len(content).to_bytes(4, "big") + content)
         try:
             while view:
-                view = view[os.write(self._sink, view) :]
+                view = view[os.write(self.sink, view) :]
         except BrokenPipeError as fault:
             raise HostGone from fault
 
@@ -91,7 +92,7 @@ class Relay:
         host: The host.
         pid: The child; -1 for every process in sight.
         supervisor: The child, where its program could stop or end it. Then all of them are ended.
-        stdin: Where its stdin is written.
+        stdin: Where its stdin is written, if here.
         outputs: Descriptor -> kind of frame.
     """
 
@@ -99,21 +100,22 @@ class Relay:
         self,
         host: Host,
         pid: int,
-        stdin: int,
+        stdin: int | None,
         outputs: dict[int, bytes],
         supervisor: int | None = None,
     ) -> None:
         self._host = host
         self._pid = pid
         self._supervisor = supervisor
-        self._stdin: int | None = stdin
+        self._stdin = stdin
         self._outputs = outputs
         self._waiting = bytearray()
         self._closing = self._paused_host = self._paused = self._killed = False
 
     def run(self) -> None:
         """Carry until every pipe of the child's has ended."""
-        os.set_blocking(self._stdin or 0, False)
+        if self._stdin is not None:
+            os.set_blocking(self._stdin, False)
         while self._outputs:
             poll = select.poll()
             poll.register(self._host.source, select.POLLIN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _socket  # `socket` itself is large
 import gc
 import json
 import os
@@ -23,6 +24,7 @@ GROWTH = 1.2
 EVERYTHING = -1
 """As `kill` has it: all processes but the first one, which is us."""
 SIGNAL_CODES = 128
+INT_BYTES = 4
 SLACK_PAGES = 1024
 """Pages that an allocator may keep for itself."""
 
@@ -34,10 +36,12 @@ class Zygote:
         host: Whom.
         code: The system call filter of every child.
         place: Where it stands.
+        hands: A socket by which it is given the ends of pipes.
     """
 
-    def __init__(self, host: Host, code: bytes, place: Place) -> None:
+    def __init__(self, host: Host, code: bytes, place: Place, hands: int | None = None) -> None:
         self._host = host
+        self._hands = hands
         self._code = code
         self._place = place
         self._state = observe()
@@ -52,34 +56,41 @@ class Zygote:
         self._host.send(b"h")
         while True:
             kind, content = self._host.wait_frame()
-            if kind == b"q":
-                code = self._run(content)
+            if kind == b"q" or (kind == b"d" and self._hands is not None):
+                code = self._run(content, straight=kind == b"d")
                 if code is not None:
                     return code
             elif kind not in (b"i", b"k", b"p", b"c"):  # these may come late for a child that has ended
                 raise HostGone
 
-    def _run(self, content: bytes) -> CodeType | None:
+    def _run(self, content: bytes, straight: bool) -> CodeType | None:
         request = unpack(content)  # a page that the child writes costs more than one of our own
-        stdin, stdout, stderr, report = os.pipe(), os.pipe(), os.pipe(), os.pipe()
+        theirs: list[int] = take_handles(self._hands or 0) if straight else []
+        ours: dict[int, bytes] = {}
+        stdin = None
+        if not straight:
+            (stdin_read, stdin), (stdout, stdout_write) = os.pipe(), os.pipe()
+            theirs, ours = [stdin_read, stdout_write], {stdout: b"o"}
+        for kind in (b"e", b"r"):
+            read, write = os.pipe()
+            ours[read] = kind
+            theirs.append(write)
         try:
             pid = kernel.clone() if self._place.namespaces else os.fork()
         except OSError as fault:
-            for handle in (*stdin, *stdout, *stderr, *report):
+            for handle in (*theirs, *ours, *([] if stdin is None else [stdin])):
                 os.close(handle)
             self._host.send(b"e", str(fault).encode())
             self._tell_end(1)
             return None
         if pid == 0:
-            fds = (stdin[0], stdout[1], stderr[1], report[1])
-            return live(request, fds, self._code, self._place)
-        for handle in (stdin[0], stdout[1], stderr[1], report[1]):
+            return live(request, theirs, self._code, self._place)
+        for handle in theirs:
             os.close(handle)
-        outputs = {stdout[0]: b"o", stderr[0]: b"e", report[0]: b"r"}
         if self._place.namespaces:
-            Relay(self._host, pid, stdin[1], outputs).run()
+            Relay(self._host, pid, stdin, ours).run()
         else:
-            Relay(self._host, EVERYTHING, stdin[1], outputs, supervisor=pid).run()
+            Relay(self._host, EVERYTHING, stdin, ours, supervisor=pid).run()
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status < 0 and not self._place.namespaces:
             status = SIGNAL_CODES - status  # here a program can reach its supervisor, and only it would
@@ -95,6 +106,20 @@ class Zygote:
             return next(name for name in state if state[name] != self._state[name])
         pages = kernel.resident_pages()
         return f"memory: {pages} pages" if pages > self._most_pages else ""
+
+
+def take_handles(hands: int) -> list[int]:
+    """The descriptors that the host has given: a program's stdin and stdout.
+
+    Raises:
+        HostGone: It gave something else.
+    """
+    way = _socket.socket(fileno=hands)
+    given = b"".join(message[2] for message in way.recvmsg(1, _socket.CMSG_SPACE(2 * INT_BYTES))[1])
+    way.detach()  # an object that closes it must not live on in a child
+    if len(given) != 2 * INT_BYTES:
+        raise HostGone
+    return [int.from_bytes(part, sys.byteorder) for part in (given[:INT_BYTES], given[INT_BYTES:])]
 
 
 def unpack(content: bytes) -> dict[str, Any]:
@@ -121,6 +146,15 @@ def observe() -> dict[str, str]:
     }
 
 
+def close_all_but(*kept: int | None) -> None:
+    """Close what was inherited, such as the namespace that our launcher came through."""
+    first = 3
+    for handle in sorted(handle for handle in kept if handle is not None):
+        os.closerange(first, handle)
+        first = handle + 1
+    os.closerange(first, MOST_FDS)
+
+
 def hide() -> None:
     """Leave nothing of ours where a child's program would look."""
     os.environ.clear()
@@ -132,7 +166,6 @@ def main() -> CodeType | None:
     """Take the first frame as the settings, then serve."""
     if sys.version_info < (3, 9):  # noqa: UP036 - a project's own interpreter may be older than ours
         sys.exit("this interpreter is too old to be forked from")
-    os.closerange(3, MOST_FDS)  # such as the namespace that our launcher came through
     host = Host(os.dup(0), os.dup(1))
     for handle in (0, 1):
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -142,6 +175,7 @@ def main() -> CodeType | None:
     deafen()
     try:
         settings = json.loads(host.wait_frame()[1])
+        close_all_but(host.source, host.sink, settings["hands"])
         hide()
         take_library(settings["modules"])
         exec(compile(settings["preload"], "<preload>", "exec", dont_inherit=True), {"__name__": "preload"})
@@ -150,6 +184,6 @@ def main() -> CodeType | None:
         place = Place(settings["namespaces"], settings["covered"], settings["emptied"])
         if not place.namespaces and os.getpid() != 1:
             sys.exit("only the first process of a PID namespace may serve without namespaces for each run")
-        return Zygote(host, bytes.fromhex(settings["filter"]), place).serve()
+        return Zygote(host, bytes.fromhex(settings["filter"]), place, settings["hands"]).serve()
     except HostGone:
         sys.exit(0)
