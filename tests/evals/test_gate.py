@@ -151,6 +151,13 @@ def test_faults_are_passed_over_and_named() -> None:
     assert found.skipped == (place[0], place[2])
 
 
+def test_what_fells_the_wall_is_not_passed_over() -> None:
+    baseline, design = baseline_and_design([True] * 20)
+    rows = [row("adaptive", n, felled="SandboxBroken: it lives") for n in range(20)]
+    found = gate_rows(baseline, rows, design)
+    assert (found.decision.standing, found.skipped) == ("failed", ())
+
+
 def test_faults_alone_decide_nothing() -> None:
     baseline, design = baseline_and_design([True] * 20)
     found = gate_rows(baseline, [row("adaptive", n, fault="no wall") for n in range(20)], design)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.evals.figures import ArmMetrics
+from suture.evals.figures import ArmMetrics, Count
 from suture.evals.metrics import measure
 from suture.evals.problem import Regime
 from suture.evals.reports.cells import BASELINES, Cell, cells_of
@@ -124,20 +124,7 @@ def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
     if cell.changed:
         yield f"Left out, because their content differs between the runs: {_some(cell.changed)}."
     for arm in arms:
-        if arm.faults:
-            yield f"{arm.arm}: {arm.faults} of {arm.runs} runs left out: the machinery failed, not the code."
-        if arm.ungraded:
-            yield f"{arm.arm}: {arm.ungraded} of {arm.runs} runs left out: their result is not graded."
-        if arm.timeouts:
-            yield f"{arm.arm}: counted as wrong because grading ran out of time: {_some(arm.timeouts)}."
-        if arm.felled:
-            yield (
-                f"{arm.arm}: counted as wrong because the wall failed under their code twice, and not under "
-                f"harmless code between: {_some(arm.felled)}."
-            )
-        if weak := {kind: n for kind, n in arm.evidence.items() if kind != "split"}:
-            told = ", ".join(f"{n} by {kind}" for kind, n in weak.items())
-            yield f"{arm.arm}: verdicts that code under test could reach: {told} (see verdicts)."
+        yield from _caveats(arm)
     for name, rows in cell.arms.items():
         if over := sum(row.generated > cell.cap for row in rows):
             yield (
@@ -150,6 +137,30 @@ def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
             yield f"{name}: its rows were made with different versions of the prompts."
     if len({frozenset(row.problem for row in rows) for rows in cell.arms.values()}) > 1:
         yield "The arms did not run the same tasks: only the paired tests below compare like with like."
+
+
+def _caveats(arm: ArmMetrics) -> Iterator[str]:
+    """What an arm's numbers leave out, and what they count as wrong or lean on."""
+    if arm.faults:
+        yield f"{arm.arm}: {arm.faults} of {arm.runs} runs left out: the machinery failed, not the code."
+    if arm.ungraded:
+        yield f"{arm.arm}: {arm.ungraded} of {arm.runs} runs left out: their result is not graded."
+    if arm.unknown.count:
+        least = Count(count=arm.spent.solved, of=arm.runs)
+        yield (
+            f"{arm.arm}: were all of its runs without a number wrong, it would have solved "
+            f"{least.count} of {least.of} ({least.share:.1%})."
+        )
+    if arm.timeouts:
+        yield f"{arm.arm}: counted as wrong because grading ran out of time: {_some(arm.timeouts)}."
+    if arm.felled:
+        yield (
+            f"{arm.arm}: counted as wrong because the wall failed under their code twice, and not under "
+            f"harmless code between: {_some(arm.felled)}."
+        )
+    if weak := {kind: n for kind, n in arm.evidence.items() if kind != "split"}:
+        told = ", ".join(f"{n} by {kind}" for kind, n in weak.items())
+        yield f"{arm.arm}: verdicts that code under test could reach: {told} (see verdicts)."
 
 
 def _resolution(comparisons: Sequence[Comparison]) -> str:
