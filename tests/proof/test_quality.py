@@ -134,6 +134,20 @@ class Returns:
 
 class Empty:
     pass
+
+
+class Raises:
+    name = "raises"
+
+    async def evaluate(self, subject):
+        raise RuntimeError("no scale to weigh with")
+
+
+class Answers:
+    name = "answers"
+
+    async def evaluate(self, subject):
+        return 7
 """
 
 
@@ -167,6 +181,16 @@ async def test_one_that_cannot_be_loaded_says_so(measure: Measure, installed: Ca
     assert "makes no evaluator" in found["empty"].absent
     assert "cannot be loaded" in found["gone"].absent
     assert "No module named 'no_such_plugin'" in found["lost"].absent
+
+
+async def test_one_of_a_package_that_raises_has_measured_nothing_and_the_others_have(
+    measure: Measure, installed: Callable[..., None]
+) -> None:
+    installed("raises = returns_plugin:Raises", "answers = returns_plugin:Answers")
+    found = await measure({"a.py": CODE}, "raises", "answers", "lines")
+    assert found["raises"].absent == "raises failed: RuntimeError: no scale to weigh with"
+    assert "no `Measured`" in found["answers"].absent
+    assert found["lines"].values
 
 
 def test_names_are_unique_and_known(installed: Callable[..., None]) -> None:

@@ -29,6 +29,19 @@ def mender(brief):
 
 def check_source(task):
     return [Check(id="zero", provenance="user", source=f"assert {task.entry_point}(0, 0) == 7", trust=1.0)]
+
+
+async def breaking_adviser(brief, ask):
+    await ask("Is anybody there?")
+    raise RuntimeError("the rule book is gone")
+
+
+def breaking_mender(brief):
+    return {"solution.py": None}
+
+
+def breaking_source(task):
+    yield "assert True"
 """
 
 Chosen = Callable[[str], Settings]
@@ -43,8 +56,10 @@ def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) 
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin-of-a-test\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(
         "[suture.advisers]\nrules = plugin_of_a_test:adviser\nlost = plugin_of_a_test:gone\n"
-        "[suture.menders]\nsign = plugin_of_a_test:mender\n"
+        "broken_rules = plugin_of_a_test:breaking_adviser\n"
+        "[suture.menders]\nsign = plugin_of_a_test:mender\nbroken_sign = plugin_of_a_test:breaking_mender\n"
         "[suture.check_sources]\nzero = plugin_of_a_test:check_source\n"
+        "broken_zero = plugin_of_a_test:breaking_source\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -79,6 +94,20 @@ async def test_checks_of_a_package_are_trusted_no_more_than_they_earn(chosen: Ch
     events = read_ledger(find_run(chosen_settings.paths.home, result.run_id).ledger_path).events
     (weighed,) = [e.data["tests"] for e in events if e.kind == "tests.assessed"]
     assert [test["trust"] < 0.5 for test in weighed] == [True]
+
+
+async def test_a_package_that_raises_is_named_in_the_result_and_the_run_goes_on(chosen: Chosen) -> None:
+    helpers = (
+        'advisers = ["broken_rules"]\nmenders = ["broken_sign", "sign"]\ncheck_sources = ["broken_zero"]'
+    )
+    chosen_settings = chosen(helpers)
+    model = ScriptedModel([wrong(2), "Yes.", RIGHT], repeat_last=True)  # `sign` cannot mend the first
+    result = await solve(TASK, settings=chosen_settings, model=model)
+    assert result.outcome == "healed", result.reason
+    assert set(result.degraded) == {"broken_rules", "broken_sign", "broken_zero"}
+    events = read_ledger(find_run(chosen_settings.paths.home, result.run_id).ledger_path).events
+    told = [(e.data["role"], e.data["kind"]) for e in events if e.kind == "role.degraded"]
+    assert {("broken_rules", "RuntimeError"), ("broken_sign", "TypeError")} < set(told)
 
 
 async def test_a_package_that_is_not_there_or_broken_is_an_error_at_once(chosen: Chosen) -> None:

@@ -22,7 +22,7 @@ from suture.models import Message, Reply, Role, Sampling, count_tokens
 from suture.models.structured import ask as ask_structured
 from suture.roles import Draft, Prompt, fit
 
-__all__ = ["Consultation", "degraded_helpers"]
+__all__ = ["Consultation", "degrade", "degraded_helpers", "is_given_up"]
 
 SEATS: Mapping[str, Role] = {
     "planner": "planner",
@@ -81,22 +81,14 @@ class Consultation:
             ModelAuthError: The provider refused the key.
             SandboxError: A wall failed.
         """
-        if degraded_helpers(self.context).count(self.helper) >= MOST_FAILURES:
+        if is_given_up(self.helper, self.context):
             return None
         try:
             return await work(self)
         except (ModelAuthError, asyncio.CancelledError):
             raise
         except (ModelError, BudgetExceeded) as fault:
-            self.context.ledger.append(
-                "role.degraded",
-                {
-                    "role": self.helper,
-                    "act": f"{self.helper} {self.round}",
-                    "kind": type(fault).__name__,
-                    "message": ascii(str(fault))[1:-1],
-                },
-            )
+            degrade(self.helper, self.round, fault, self.context)
             return None
 
     async def reply(self, draft: Draft) -> Reply:
@@ -149,6 +141,31 @@ class Consultation:
             sampling=sampling,
             helper=self.helper,
         )
+
+
+def degrade(helper: str, number: int, fault: Exception, context: RunContext) -> None:
+    """Write down that somebody who helps has failed; the result names them.
+
+    Args:
+        helper: Who: a helper's name, or that of something that an installed package brings.
+        number: The round.
+        fault: What happened.
+        context: The run.
+    """
+    context.ledger.append(
+        "role.degraded",
+        {
+            "role": helper,
+            "act": f"{helper} {number}",
+            "kind": type(fault).__name__,
+            "message": ascii(str(fault))[1:-1],
+        },
+    )
+
+
+def is_given_up(helper: str, context: RunContext) -> bool:
+    """Whether somebody has failed too often to be asked again."""
+    return degraded_helpers(context).count(helper) >= MOST_FAILURES
 
 
 def degraded_helpers(context: RunContext) -> tuple[str, ...]:

@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 from suture.checks import refused_files
+from suture.errors import SutureError
 from suture.loop.asking import Question, ask
-from suture.loop.consulting import Consultation
+from suture.loop.consulting import Consultation, degrade, is_given_up
 from suture.loop.context import RunContext
-from suture.loop.extensions import Adviser
+from suture.loop.extensions import Adviser, CheckSource, Mender
 from suture.loop.judging import judge, tried_entry
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.models import Message, Sampling
-from suture.records import Candidate, Check, Provenance
+from suture.records import Candidate, Check, Provenance, Task
 from suture.roles import RepairBrief
 
 __all__ = ["advice_of", "brought_checks", "mended"]
+
+T = TypeVar("T")
 
 
 def brought_checks(context: RunContext) -> tuple[Check, ...]:
     """Checks of the packages' sources, which nobody trusts yet; given checks are the user's alone."""
     checks: list[Check] = []
     for name, source in context.extensions.check_sources.items():
-        found = [replace(check, trust=0.0, provenance=_generated(check)) for check in source(context.task)]
+        found = _brought(name, partial(_untrusted, source, context.task), 0, context)
+        if found is None:
+            continue
         told = {"role": name, "tests": [check.source for check in found], "dropped": {}}
         context.ledger.append("tests.written", told)
         checks += found
     return tuple(checks)
+
+
+def _brought(name: str, make: Callable[[], T], number: int, context: RunContext) -> T | None:
+    """What a package makes; `None` where it is degraded, now or before."""
+    if is_given_up(name, context):
+        return None
+    try:
+        return make()
+    except Exception as fault:  # whatever a package raises is its own fault, and no reason to end a run
+        degrade(name, number, fault, context)
+        return None
+
+
+def _untrusted(source: CheckSource, task: Task) -> list[Check]:
+    return [replace(check, trust=0.0, provenance=_generated(check)) for check in source(task)]
 
 
 async def advice_of(brief: RepairBrief, number: int, context: RunContext) -> tuple[str, ...]:
@@ -56,7 +78,13 @@ async def _advised(adviser: Adviser, brief: RepairBrief, asked: Consultation) ->
         )
         return (await ask(question, context)).text
 
-    return tuple(map(str, await adviser(brief, put)))
+    try:
+        return tuple(map(str, await adviser(brief, put)))
+    except SutureError:
+        raise  # of what it asked us for
+    except Exception as fault:
+        degrade(asked.helper, asked.round, fault, context)
+        return ()
 
 
 async def mended(brief: RepairBrief, entry: TriedEntry, state: LoopState, context: RunContext) -> LoopState:
@@ -68,8 +96,8 @@ async def mended(brief: RepairBrief, entry: TriedEntry, state: LoopState, contex
     """
     suite = await context.load_suite()
     for name, mender in context.extensions.menders.items():
-        written = mender(brief)
-        if not written or refused_files(dict(written), suite):
+        written = _brought(name, partial(_texts, mender, brief), state["round"], context)
+        if not written or refused_files(written, suite):
             continue
         parent = context.candidate(entry["blob"])
         candidate = Candidate(
@@ -82,6 +110,18 @@ async def mended(brief: RepairBrief, entry: TriedEntry, state: LoopState, contex
         judged = tried_entry(proposal, verdict, context.base_verdict(state), context)
         state = {**state, "tried": [*state["tried"], judged]}
     return state
+
+
+def _texts(mender: Mender, brief: RepairBrief) -> dict[str, str]:
+    """What a mender would write.
+
+    Raises:
+        TypeError: It is no mapping of path to text.
+    """
+    written = dict(mender(brief) or {})
+    if not all(isinstance(part, str) for pair in written.items() for part in pair):
+        raise TypeError("a mender answers path -> text, or None")
+    return written
 
 
 def _proposal(candidate: Candidate, entry: TriedEntry, context: RunContext) -> Proposal:

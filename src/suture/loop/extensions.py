@@ -58,8 +58,9 @@ def _loaded(group: str, names: Sequence[str]) -> dict[str, Any]:
             raise UsageError(f"no package brings {name!r} as one of {group}", remedy=f"known are: {known}")
         try:
             loaded[name] = brought[name].load()
-        except (ImportError, AttributeError) as fault:
+        except Exception as fault:  # importing a package runs its code, which may raise anything
             raise PrerequisiteError(
-                f"{name!r} of {group} does not load: {fault}", remedy=f"install {brought[name].value!r} anew"
+                f"{name!r} of {group} does not load: {type(fault).__name__}: {fault}",
+                remedy=f"install {brought[name].value!r} anew",
             ) from fault
     return loaded

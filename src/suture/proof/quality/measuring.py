@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from suture.errors import UsageError
+from suture.errors import SandboxError, UsageError
 from suture.proof.quality.complexity import Complexity
 from suture.proof.quality.counting import Docstrings, Lines
 from suture.proof.quality.evaluator import Evaluator, Measured, Subject
@@ -61,15 +61,15 @@ def evaluators(names: Sequence[str] = ()) -> tuple[Evaluator, ...]:
 def _loaded(point: EntryPoint) -> Evaluator:
     try:
         made: Any = point.load()()
-    except (ImportError, AttributeError, TypeError) as fault:
-        return Missing(name=point.name, reason=f"{point.value} cannot be loaded: {fault}")
+    except Exception as fault:  # importing a package runs its code, which may raise anything
+        return Missing(name=point.name, reason=f"{point.value} cannot be loaded: {_told(fault)}")
     if not isinstance(made, Evaluator):
         return Missing(name=point.name, reason=f"{point.value} makes no evaluator (name, evaluate)")
     return made
 
 
 async def measure_quality(subject: Subject, names: Sequence[str] = ()) -> dict[str, Measured]:
-    """Run evaluators one after the other.
+    """Run evaluators one after the other; one of another package that raises has measured nothing.
 
     Args:
         subject: Accepted code.
@@ -82,7 +82,23 @@ async def measure_quality(subject: Subject, names: Sequence[str] = ()) -> dict[s
         UsageError: As `evaluators`; or a path of the code leaves the project.
         SandboxError: The wall failed.
     """
-    return {made.name: await made.evaluate(subject) for made in evaluators(names)}
+    return {made.name: await _measured(made, subject) for made in evaluators(names)}
+
+
+async def _measured(made: Evaluator, subject: Subject) -> Measured:
+    if isinstance(made, BUILT_IN):
+        return await made.evaluate(subject)
+    try:
+        found: object = await made.evaluate(subject)
+    except SandboxError:
+        raise
+    except Exception as fault:  # whatever a package raises is its own fault, and no reason to lose the others
+        return Measured(absent=f"{made.name} failed: {_told(fault)}")
+    return found if isinstance(found, Measured) else Measured(absent=f"{made.name} answered no `Measured`")
+
+
+def _told(fault: Exception) -> str:
+    return f"{type(fault).__name__}: {fault}"
 
 
 def quality_as_mapping(measured: Mapping[str, Measured]) -> dict[str, float]:
