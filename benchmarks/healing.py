@@ -19,7 +19,7 @@ from typing import Any
 from healing_rows import Row, append_row, line_of, read_rows, sums_of, tell_rows
 
 from suture.api import heal
-from suture.errors import PrerequisiteError, SandboxError, SutureError
+from suture.errors import PrerequisiteError, SandboxError, SutureError, UsageError
 from suture.ledger import read_ledger
 from suture.models import Model, open_model
 from suture.records import Result
@@ -191,7 +191,7 @@ async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sand
             budget=BudgetSettings(seconds=caps.seconds, tokens=caps.tokens),
             repair=RepairSettings(enabled=arm.searches),
         )
-        result = await _healed(Path(folder), settings, model, sandbox)
+        result, outcome = await _healed(Path(folder), settings, model, sandbox)
         told, seconds, proved = _times(settings)
         graded = Graded(correct=False, compared=0, agreed=0)
         candidate = result.candidate if result is not None else None
@@ -203,7 +203,7 @@ async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sand
         arm=arm.name,
         cap_seconds=caps.seconds,
         cap_tokens=_cap_tokens(arm, caps),
-        outcome=result.outcome if result is not None else "needs a model",
+        outcome=outcome,
         origin=candidate.origin if plausible and candidate is not None else "",
         plausible=plausible,
         correct=graded.correct,
@@ -220,20 +220,27 @@ async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sand
     )
 
 
-async def _healed(folder: Path, settings: Settings, model: Model | None, sandbox: Sandbox) -> Result | None:
-    """How the run ended; `None` where it would need a model and has none."""
+async def _healed(
+    folder: Path, settings: Settings, model: Model | None, sandbox: Sandbox
+) -> tuple[Result | None, str]:
+    """How the run ended, in a word; there is no result where it would need a model and has none."""
     try:
-        return await heal(folder, test=COMMAND, settings=settings, sandbox=sandbox, model=model)
+        result = await heal(folder, test=COMMAND, settings=settings, sandbox=sandbox, model=model)
+    except UsageError as fault:
+        return None, f"refused: {fault.message}"
     except PrerequisiteError as fault:
         if isinstance(fault, SandboxError) or model is not None:
             raise
-        return None
+        return None, "needs a model"
+    return result, result.outcome
 
 
 def _times(settings: Settings) -> tuple[dict[str, Any], float, float]:
     """What the search said; seconds of a run to its last decision, and from there to its end."""
-    (ledger,) = (settings.paths.home / "runs").glob("*/ledger.jsonl")
-    events = read_ledger(ledger).events
+    ledger = next((settings.paths.home / "runs").glob("*/ledger.jsonl"), None)
+    events = read_ledger(ledger).events if ledger is not None else ()
+    if not events:
+        return {}, 0.0, 0.0
     search = next((dict(event.data) for event in events if event.kind == "search.finished"), {})
     decided_s = max((e.time_s for e in events if e.kind == "decided"), default=events[-1].time_s)
     return search, decided_s - events[0].time_s, events[-1].time_s - decided_s
