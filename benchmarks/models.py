@@ -2,9 +2,11 @@
 
     python benchmarks/models.py [--model NAME] [--runs N] [--threads 1 2] [--slots 1 2] [--json]
 
-For each count of threads and slots: tokens per second of reading a prompt and of writing, time to the first
-token, and one round of samples that share a prompt, with its reuse and without. Medians. The variants are
-measured in turn inside each run, because a machine's speed changes by the minute: the ratios are the figure.
+For each count of threads and slots, medians of: tokens per second of reading a prompt and of writing, time
+to the first token, and one round of samples that share a prompt, in three ways: as a run asks for them
+(`run`), as separate requests at once (`separate`), and so without reuse of what a slot holds (`no_reuse`).
+The prompt tokens that were evaluated are the server's own count. The ways are measured in turn inside each
+run, because a machine's speed changes by the minute: the ratios are the figure.
 """
 
 from __future__ import annotations
@@ -14,14 +16,16 @@ import asyncio
 import json
 import statistics
 import time
-from pathlib import Path
+from collections.abc import Awaitable
 from typing import Any
 
 import httpx
 
-from suture.models import model_path
-from suture.models.embedded import LlamaServer, ServerOptions, start_server
-from suture.settings import PathSettings
+from suture.models import Message, Sampling
+from suture.models.embedded import LlamaServer
+from suture.models.local import EmbeddedModel
+from suture.models.serving import shared_servers, stop_servers
+from suture.settings import ModelSettings, Settings
 
 PROMPT = (
     "You write small, careful Python functions. Handle empty input, and name things well.\n"
@@ -70,34 +74,52 @@ async def ask(server: LlamaServer, index: int, *, reuse: bool, nonce: str) -> di
     return {**timings, "first_token_s": first_s, "seconds": time.perf_counter() - start_s}
 
 
-async def measure_round(server: LlamaServer, *, reuse: bool, nonce: str) -> dict[str, float]:
+async def sample(model: EmbeddedModel, index: int, nonce: str) -> None:
+    """One reply, as the coder of a run asks for it."""
+    prompt = [Message(role="user", content=nonce + PROMPT)]
+    await model.complete(prompt, Sampling(temperature=0.8, max_tokens=REPLY_TOKENS, index=index))
+
+
+async def prompt_tokens_evaluated(server: LlamaServer) -> int:
+    """Of all requests so far, as the server counts."""
+    async with httpx.AsyncClient(trust_env=False, timeout=TIMEOUT_S) as client:
+        told = await client.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {server.key}"})
+    told.raise_for_status()
+    lines = dict(line.rsplit(" ", 1) for line in told.text.splitlines() if not line.startswith("#"))
+    return int(lines["llamacpp:prompt_tokens_total"])
+
+
+async def measure_round(server: LlamaServer, *replies: Awaitable[Any]) -> dict[str, float]:
     """A round of samples at once: how long it takes, and how many prompt tokens are evaluated for it."""
+    before = await prompt_tokens_evaluated(server)
     start_s = time.perf_counter()
-    replies = await asyncio.gather(*(ask(server, n, reuse=reuse, nonce=nonce) for n in range(ROUND)))
+    await asyncio.gather(*replies)
     seconds = time.perf_counter() - start_s
-    return {
-        "seconds": seconds,
-        "prompt_tokens_evaluated": sum(reply["prompt_n"] for reply in replies),
-        "reply_tokens_per_s": ROUND * REPLY_TOKENS / seconds,
-    }
+    return {"seconds": seconds, "evaluated": await prompt_tokens_evaluated(server) - before}
 
 
-def measure(path: Path, threads: int, slots: int, runs: int) -> dict[str, Any]:
-    """One variant: a single reply, then rounds with reuse and without, in turn."""
-    options = ServerOptions(
-        model_path=path, context_tokens=1024, slots=slots, threads=threads, batch_threads=threads
+async def measure(name: str, threads: int, slots: int, runs: int) -> dict[str, Any]:
+    """One variant: a single reply, then a round in each way, in turn."""
+    knobs = ModelSettings(
+        name=f"local:{name}", context_tokens=1024, threads=threads, slots=slots, timeout_s=TIMEOUT_S
     )
-    server = start_server(options)
-    singles, with_reuse, without = [], [], []
+    model = EmbeddedModel(name, Settings(model=knobs))
+    singles: list[dict[str, float]] = []
+    rounds: dict[str, list[dict[str, float]]] = {way: [] for way in ("run", "separate", "no_reuse")}
     try:
+        await sample(model, 0, "warming up ")
+        (server,) = shared_servers()
         for run in range(runs):
-            singles.append(asyncio.run(ask(server, 0, reuse=False, nonce=f"A{run} ")))
-            with_reuse.append(asyncio.run(measure_round(server, reuse=True, nonce=f"B{run} ")))
-            without.append(asyncio.run(measure_round(server, reuse=False, nonce=f"C{run} ")))
+            singles.append(await ask(server, 0, reuse=False, nonce=f"A{run} "))
+            asked = (sample(model, n, f"B{run} ") for n in range(ROUND))
+            rounds["run"].append(await measure_round(server, *asked))
+            for way, reuse in (("separate", True), ("no_reuse", False)):
+                replies = (ask(server, n, reuse=reuse, nonce=f"{way}{run} ") for n in range(ROUND))
+                rounds[way].append(await measure_round(server, *replies))
     finally:
-        server.stop()
-    shared, alone = medians(with_reuse), medians(without)
-    single = medians(singles)
+        await model.close()
+        stop_servers()
+    single, ways = medians(singles), {way: medians(measured) for way, measured in rounds.items()}
     return {
         "threads": threads,
         "slots": slots,
@@ -105,12 +127,12 @@ def measure(path: Path, threads: int, slots: int, runs: int) -> dict[str, Any]:
         "reply_tokens_per_s": round(single["predicted_per_second"], 1),
         "first_token_s": round(single["first_token_s"], 2),
         "prompt_tokens": int(single["prompt_n"]),
-        "round_s": {"reuse": round(shared["seconds"], 2), "no_reuse": round(alone["seconds"], 2)},
-        "round_ratio": round(shared["seconds"] / alone["seconds"], 2),
-        "prompt_tokens_evaluated": {
-            "reuse": int(shared["prompt_tokens_evaluated"]),
-            "no_reuse": int(alone["prompt_tokens_evaluated"]),
+        "samples": ROUND,
+        "round_s": {way: round(median["seconds"], 2) for way, median in ways.items()},
+        "round_ratio": {
+            way: round(ways[way]["seconds"] / ways["no_reuse"]["seconds"], 2) for way in ("run", "separate")
         },
+        "prompt_tokens_evaluated": {way: int(median["evaluated"]) for way, median in ways.items()},
     }
 
 
@@ -130,8 +152,11 @@ def main() -> None:
     parser.add_argument("--slots", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    path = model_path(given.model, PathSettings().cache)
-    rows = [measure(path, threads, slots, given.runs) for threads in given.threads for slots in given.slots]
+    rows = [
+        asyncio.run(measure(given.model, threads, slots, given.runs))
+        for threads in given.threads
+        for slots in given.slots
+    ]
     if given.json:
         print(json.dumps(rows, indent=1))
         return
@@ -139,11 +164,13 @@ def main() -> None:
     for row in rows:
         print(
             "threads {threads}, slots {slots}: reads {prompt_tokens_per_s} and writes {reply_tokens_per_s} "
-            "tokens/s, first token after {first_token_s} s; a round takes {round_s[reuse]} s with reuse and "
-            "{round_s[no_reuse]} s without (ratio {round_ratio}), and evaluates "
-            "{prompt_tokens_evaluated[reuse]} and {prompt_tokens_evaluated[no_reuse]} prompt tokens "
-            "({prompt_tokens} in one prompt)".format(**row)
+            "tokens/s, first token after {first_token_s} s, {prompt_tokens} tokens in one prompt".format(
+                **row
+            )
         )
+        for way in row["round_s"]:
+            evaluated, took = row["prompt_tokens_evaluated"][way], row["round_s"][way]
+            print(f"  a round ({way}): {took} s, {evaluated} prompt tokens evaluated for {ROUND} samples")
 
 
 if __name__ == "__main__":
