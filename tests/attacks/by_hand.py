@@ -22,7 +22,10 @@ FALLS_SHORT: dict[str, dict[int, str]] = {
         22: "descriptors of the supervisor beside the program can be opened through /proc/PID/fd",
         28: "its /proc does not tell whether new privileges can be had, so the row cannot see it",
         29: "files that stand for devices can be made in the program's own folders",
+        31: "an i386 call is taken for the x86_64 call of its number, and the filter judges that one",
+        33: "as row 29, and the row ends there, before it asks for the file",
         48: "any niceness is accepted",
+        49: "its processes are none of the machine's, so the row does not see the one that it waits for",
     }
 }
 """Wall -> row -> why it falls there; `docs/sandbox-backends.md` says the same to users."""
