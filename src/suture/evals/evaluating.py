@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from suture.api import solve
 from suture.errors import (
@@ -21,7 +21,7 @@ from suture.evals.rows import Row
 from suture.evals.steps import code_of, steps_of, totals_of
 from suture.evals.trusting import weighed_tests
 from suture.ledger import RunFolder, read_ledger
-from suture.models import Model
+from suture.models import Model, Role
 from suture.records import Event, Result
 from suture.sandbox import Sandbox
 from suture.settings import BudgetSettings, Settings
@@ -86,6 +86,8 @@ def arm_settings(settings: Settings, job: Job) -> Settings:
         update={
             "loop": settings.loop.model_copy(update={"recipe": job.arm}),
             "budget": budget,
+            # The job's model speaks for every role: a row is of no other.
+            "models": settings.models.model_copy(update=dict.fromkeys(get_args(Role))),
             # A proof says nothing about solving, and takes as long as the run.
             "proof": settings.proof.model_copy(update={"seconds": 0.0}),
         }
