@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from suture.evals.bench_folder import BenchFolder
 from suture.evals.evaluating import Job, row_of_run
@@ -10,7 +11,7 @@ from suture.evals.rows import Row
 from suture.evals.runner import Advance, Listener, grade_references, require_same_tasks, together
 from suture.ledger import RunFolder, find_run, read_ledger
 from suture.records import Result, from_plain
-from suture.sandbox import Sandbox, open_sandbox
+from suture.sandbox import Sandbox, SandboxPool, open_sandbox
 from suture.settings import Settings
 
 __all__ = ["regrade"]
@@ -42,11 +43,13 @@ async def regrade(
         plan, rows = folder.plan(), folder.rows()
         problems = {(problem.dataset, problem.id): problem for problem in plan.problems()}
         require_same_tasks(folder, problems, rows)
-        judge = open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
-        try:
-            references = await grade_references(
-                tuple(problems.values()), judge, settings, parallel=parallel, told=told
-            )
+        opened = partial(open_sandbox, settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+        # A wall for each that grades: code that fells its wall takes nobody else's verdict with it.
+        async with SandboxPool(opened, size=parallel) as judges:
+            async with judges.lease() as judge:
+                references = await grade_references(
+                    tuple(problems.values()), judge, settings, parallel=parallel, told=told
+                )
             anew = list(rows)
             waiting = iter(enumerate(rows))
 
@@ -64,12 +67,11 @@ async def regrade(
                     )
                     if not row.fault:
                         run = find_run(settings.paths.home, row.run)
-                        anew[place] = await _again(job, run, settings, judge, row.felled)
+                        async with judges.lease() as judge:
+                            anew[place] = await _again(job, run, settings, judge, row.felled)
                     told(Advance(doing="grading", done=place + 1, total=len(rows)))
 
             await together([work() for _ in range(parallel)])
-        finally:
-            await judge.close()
         folder.write_references(references)
         folder.write_rows(anew)
     return [(was, now) for was, now in zip(rows, anew, strict=True) if _bare(was) != _bare(now)]
