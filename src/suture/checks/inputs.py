@@ -50,7 +50,7 @@ def inputs_near(
     between = [pair for pair in PAIRS if all(pair(seed) for seed in seeds)]
     pool = [item for seed in seeds for item in _items(seed)]
     largest = max([1, reach // 2, *(abs(item) for item in pool if type(item) is int)])
-    known = {repr(seed) for seed in seeds}
+    known = {_key(seed) for seed in seeds}
     found: list[Arguments] = []
     for _ in range(MOST_TRIES * count):
         if len(found) >= count:
@@ -66,8 +66,8 @@ def inputs_near(
         candidate = tuple(new)
         fits = all(trait(value) for value, wanted in zip(candidate, traits, strict=False) for trait in wanted)
         small = all(abs(i) <= 2 * largest + 2 for i in _items(candidate) if type(i) is int)
-        if fits and small and all(pair(candidate) for pair in between) and repr(candidate) not in known:
-            known.add(repr(candidate))
+        if fits and small and all(pair(candidate) for pair in between) and _key(candidate) not in known:
+            known.add(_key(candidate))
             found.append(candidate)
     return found
 
@@ -154,9 +154,22 @@ def _items(value: Any) -> list[Any]:
     """The parts of a value, whole texts and single signs among them."""
     if isinstance(value, dict):
         return [part for pair in value.items() for item in pair for part in _items(item)]
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=repr)  # their own order is another in each process
+    if isinstance(value, (list, tuple)):
         return [part for item in value for part in _items(item)]
     return [value]
+
+
+def _key(value: Any) -> str:
+    """A text that two values share where they are the same: a set's `repr` is not."""
+    if isinstance(value, (set, frozenset)):
+        return f"{type(value).__name__}{sorted(map(_key, value))}"
+    if isinstance(value, (list, tuple)):
+        return f"{type(value).__name__}{[_key(item) for item in value]}"
+    if isinstance(value, dict):
+        return f"dict{[(_key(key), _key(item)) for key, item in value.items()]}"
+    return repr(value)
 
 
 def _in_order(value: Any) -> Any:

@@ -19,7 +19,7 @@ from suture.repair.reading import Answered, Collected, Screened, Seen, entries_o
 __all__ = ["Call", "Proposal", "Spectrum", "TestRun", "Trial", "compare", "locate", "screen"]
 
 PLUGIN = "suture_pytest"
-PARTS = ("suture_pytest", "suture_swap", "suture_trial")
+PARTS = ("suture_pytest", "suture_swap", "suture_told", "suture_trial")
 TRACE_S = 0.4
 """CPU seconds of one traced test: what never ends has shown its lines by then."""
 LEAST_S = 0.08
