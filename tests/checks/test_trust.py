@@ -129,13 +129,15 @@ def test_an_author_that_contradicts_the_examples_is_trusted_less() -> None:
     assert trust("assert f(1) == [9]") < trust() < trust("assert f(1) == [2]")
 
 
-def test_a_reply_that_the_model_was_unsure_of_only_loses_trust() -> None:
+def test_a_check_that_the_model_was_unsure_of_only_loses_trust() -> None:
     sifted = sift(spec("assert f(2) == [4]"), GIVEN, "f")
+    (check,) = sifted.checks
     rows = [row(str(n), "assert f(2) == [4]") for n in range(3)]
     trusts = [
-        assess(sifted, rows, {"spec": told}).checks[0].trust for told in ((), (-0.01, -0.02), (-2.0, -1.0))
+        assess(sifted, rows, told).checks[0].trust
+        for told in ({}, {check.source: -0.01}, {check.source: -1.5}, {"assert f(3) == [6]": -1.5})
     ]
-    assert trusts[0] == trusts[1] > trusts[2]
+    assert trusts[0] == trusts[1] == trusts[3] > trusts[2]
 
 
 IDS = ["assert f(2) == [4]", "assert f(3) == [6]", "for i in (1, 2):\n    assert f(i)"]

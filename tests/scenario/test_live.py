@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,11 @@ from requirements import Require
 from scenario.projects import EXAMPLES
 from suture.api import heal, solve
 from suture.errors import PrerequisiteError, SutureError
-from suture.models import pull_model
+from suture.models import Sampling, count_tokens, open_model, pull_model
+from suture.roles import fit, packaged_prompt
+from suture.roles.spec_tester import SpecTestBrief, spec_test_draft
+from suture.roles.sureness import mean_logprob
+from suture.roles.written_checks import checks_from_reply
 from suture.settings import BudgetSettings, PathSettings, RepairSettings, Settings
 
 SMALL = "local:qwen2.5-coder-0.5b"
@@ -47,3 +52,18 @@ async def test_the_embedded_model_heals_a_broken_project(live: Settings, tmp_pat
     result = await heal(project, test="python -m pytest -q", settings=live)
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
     assert result.diff
+
+
+async def test_the_embedded_model_tells_how_sure_it_was_of_each_test(live: Settings) -> None:
+    brief = SpecTestBrief(
+        statement="Write a function double(n) that gives twice n.", entry_point="double", examples=""
+    )
+    draft = spec_test_draft(brief, packaged_prompt("spec_tester"))
+    model = open_model(live)
+    sampling = Sampling(max_tokens=48, logprobs=True)
+    reply = await model.complete((await fit(draft, None, partial(count_tokens, model))).messages, sampling)
+    await model.close()
+    checks = checks_from_reply(reply, "spec", "double").checks
+    told = [mean_logprob(check.source, reply) for check in checks]
+    assert told
+    assert all(value is not None and value <= 0 for value in told)

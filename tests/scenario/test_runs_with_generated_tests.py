@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from scenario.cast import Cast
 from scenario.test_recipes import HELPFUL
 from suture.api import solve, verify
 from suture.ledger import find_run, read_ledger
+from suture.models import Message, Reply, Sampling
 from suture.records import Result
 from suture.settings import BudgetSettings, LoopSettings, PathSettings, ProofSettings, Settings
 
@@ -29,14 +32,18 @@ GOOD = block([f"assert largest({given}) == {wanted}" for given, wanted in CASES]
 BAD = block([f"assert largest({given}) == {wanted} - 7" for given, wanted in CASES])
 
 
-async def run(coder: list[str], tests: str, home: Path) -> tuple[Result, Settings, list[float]]:
-    """The result, the settings, and the last trust of each generated test."""
-    settings = Settings(
+def settings_in(home: Path) -> Settings:
+    return Settings(
         paths=PathSettings(home=home),
         loop=LoopSettings(recipe="dual_oracle"),
         budget=BudgetSettings(attempts=8, seconds=60),
         proof=ProofSettings(mutants=0),
     )
+
+
+async def run(coder: list[str], tests: str, home: Path) -> tuple[Result, Settings, list[float]]:
+    """The result, the settings, and the last trust of each generated test."""
+    settings = settings_in(home)
     model = Cast({**HELPFUL, "coder": coder, "spec_tester": [tests], "adversarial_tester": [tests]})
     result = await solve(TASK, settings=settings, model=model)
     events = read_ledger(find_run(home, result.run_id).ledger_path).events
@@ -53,6 +60,40 @@ async def test_trusted_tests_decide_between_candidates_that_pass_the_examples(tm
     assert result.verdict is not None
     assert {o.provenance for o in result.verdict.outcomes} == {"visible", "spec"}
     assert all([finding.ok async for finding in verify("last", settings=settings)])
+
+
+class Unsure(Cast):
+    """Says of each character of a reply how likely it was, as an embedded model does of tokens."""
+
+    name = "local:cast"
+
+    def __init__(self, replies: Mapping[str, Sequence[str]], logprob: float) -> None:
+        super().__init__(replies)
+        self._logprob = logprob
+        self.told: set[str] = set()
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        reply = await super().complete(messages, sampling)
+        if not sampling.logprobs:
+            return reply
+        self.told.add(self.calls[-1])
+        logprobs = (self._logprob,) * len(reply.text)
+        return replace(reply, tokens=tuple(reply.text), logprobs=logprobs)
+
+
+async def test_tests_that_an_embedded_model_was_unsure_of_are_trusted_less(tmp_path: Path) -> None:
+    trusts: list[float] = []
+    for logprob in (-0.01, -2.0):
+        home = tmp_path / str(logprob)
+        model = Unsure({**HELPFUL, "coder": RIGHT, "spec_tester": [GOOD]}, logprob)
+        await solve(TASK, settings=settings_in(home), model=model)
+        assert model.told == {"spec_tester", "adversarial_tester"}
+        events = read_ledger(find_run(home, "last").ledger_path).events
+        weighed = next(e.data["tests"] for e in events if e.kind == "tests.assessed")
+        told = "the model was not sure of its words"
+        assert {told in test["reasons"] for test in weighed} == {logprob == -2.0}
+        trusts.append(max(test["trust"] for test in weighed))
+    assert trusts[0] > trusts[1]
 
 
 async def test_wrong_tests_do_no_harm_to_correct_code(tmp_path: Path) -> None:

@@ -133,6 +133,7 @@ class Consultation:
             temperature=self.temperature if attempt == 0 else seat.temperature,
             max_tokens=seat.max_tokens,
             index=self.round * TRIES + attempt,
+            logprobs=self.role == "tester" and all(model.name.startswith("local:") for model in seat.chain),
         )
         return Question(
             role=self.role,

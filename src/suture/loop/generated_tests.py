@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from suture.checks.trust import Assessment, assess_checks
@@ -19,6 +20,7 @@ from suture.roles import Draft, Prompt
 from suture.roles.adversarial_tester import AdversarialBrief, adversarial_draft
 from suture.roles.property_tester import PropertyBrief, properties_from_reply, property_draft
 from suture.roles.spec_tester import SpecTestBrief, spec_test_draft
+from suture.roles.sureness import mean_logprob
 from suture.roles.written_checks import WrittenChecks, checks_from_reply
 
 __all__ = [
@@ -29,6 +31,9 @@ __all__ = [
     "may_be_tested",
     "tests_from_the_task",
 ]
+
+
+NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 def may_be_tested(context: RunContext) -> bool:
@@ -98,7 +103,9 @@ async def adopt_generated(state: LoopState, aids: Aids, context: RunContext) -> 
     if not written or not judged:
         return state, aids
     async with context.budget.time_limit():
-        found = await assess_checks(written, judged, await context.load_suite())
+        found = await assess_checks(
+            written, judged, await context.load_suite(), logprobs=_sureness(aids.generated, context)
+        )
     context.ledger.append("tests.assessed", _told(found))
     threshold = context.settings.loop.trust_threshold
     trusted = tuple(check for check in found.checks if check.trust >= threshold)
@@ -130,12 +137,13 @@ async def _written(
 ) -> Aids:
     context = consultation.context
 
-    async def write(asked: Consultation) -> WrittenChecks:
-        return await asked.read(draft_of(asked.prompt), reader)
+    async def write(asked: Consultation) -> tuple[WrittenChecks, Reply]:
+        return await asked.read(draft_of(asked.prompt), lambda reply: (reader(reply), reply))
 
-    written = await consultation.or_none(write)
-    if written is None:
+    answer = await consultation.or_none(write)
+    if answer is None:
         return aids
+    written, reply = answer
     context.ledger.append(
         "tests.written",
         {
@@ -145,7 +153,9 @@ async def _written(
         },
     )
     known = {check.source: check for check in (*generated_checks(aids, context), *written.checks)}
-    return replace(aids, generated=_keep(tuple(known.values()), context))
+    told = {check.source: mean_logprob(check.source, reply) for check in written.checks}
+    sure = _sureness(aids.generated, context) | {s: value for s, value in told.items() if value is not None}
+    return replace(aids, generated=_keep(tuple(known.values()), context, sure))
 
 
 def _kept(blob: str, context: RunContext) -> tuple[Check, ...]:
@@ -154,8 +164,14 @@ def _kept(blob: str, context: RunContext) -> tuple[Check, ...]:
     return tuple(from_plain(Check, plain) for plain in context.folder.get_json(blob)["checks"])
 
 
-def _keep(checks: tuple[Check, ...], context: RunContext) -> str:
-    return context.folder.put_json({"checks": [to_plain(check) for check in checks]})
+def _keep(checks: tuple[Check, ...], context: RunContext, sure: Mapping[str, float] = NOTHING) -> str:
+    plain = [to_plain(check) for check in checks]
+    return context.folder.put_json({"checks": plain, **({"logprobs": dict(sure)} if sure else {})})
+
+
+def _sureness(blob: str, context: RunContext) -> dict[str, float]:
+    """How sure the model was of each test, by its source; empty where it did not tell."""
+    return dict(context.folder.get_json(blob).get("logprobs", {})) if blob else {}
 
 
 def _examples(context: RunContext) -> str:

@@ -224,6 +224,7 @@ def _as_reply(answer: AIMessage, messages: Sequence[Message], sampling: Sampling
         "input_tokens": count_upper_bound(messages),
         "output_tokens": min(text_upper_bound(text), sampling.max_tokens),
     }
+    told = _tokens(answer)
     return Reply(
         text=text,
         finish=FINISHES.get((_ending(answer) or "stop").lower(), "other"),
@@ -231,11 +232,13 @@ def _as_reply(answer: AIMessage, messages: Sequence[Message], sampling: Sampling
         completion_tokens=int(usage["output_tokens"]),
         cached_tokens=int((usage.get("input_token_details") or {}).get("cache_read") or 0),
         counted="provider" if said else "bound",
-        logprobs=_logprobs(answer),
+        logprobs=tuple(float(token["logprob"]) for token in told),
+        tokens=tuple(str(token.get("token", "")) for token in told),
         model=name,
     )
 
 
-def _logprobs(answer: AIMessage) -> tuple[float, ...]:
+def _tokens(answer: AIMessage) -> Sequence[Mapping[str, Any]]:
+    """Each token of the reply with its log probability, where the provider told them."""
     told = answer.response_metadata.get("logprobs") or {}
-    return tuple(float(token["logprob"]) for token in told.get("content") or ())
+    return told.get("content") or ()

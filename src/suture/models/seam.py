@@ -52,6 +52,7 @@ class Reply:
         cached_tokens: Those of the prompt that the provider had evaluated before and did not again.
         counted: Who counted them: the provider, or we, as an upper `bound`.
         logprobs: The natural logarithm of each token's probability, where asked for and told.
+        tokens: The text of each of those tokens.
         seconds: How long it took.
         model: Who answered, as `provider:model`.
         call_hash: Names the call (model, messages, sampling) in the run's reply store.
@@ -68,6 +69,7 @@ class Reply:
     cached_tokens: int = 0
     counted: Literal["provider", "bound"] = "provider"
     logprobs: tuple[float, ...] = ()
+    tokens: tuple[str, ...] = ()
     seconds: float = 0.0
     model: str = ""
     call_hash: str = ""

@@ -155,7 +155,7 @@ def reply_of_record(plain: Mapping[str, Any]) -> Reply:
         StorageError: It is damaged.
     """
     reply = _known(Reply, plain)
-    return replace(reply, logprobs=tuple(reply.logprobs))
+    return replace(reply, logprobs=tuple(reply.logprobs), tokens=tuple(reply.tokens))
 
 
 def _known(cls: type[T], plain: Mapping[str, Any]) -> T:

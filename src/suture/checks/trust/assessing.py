@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean
+from types import MappingProxyType
 
 from suture.checks.examples import examples_in
 from suture.checks.suite import Suite
@@ -12,11 +13,11 @@ from suture.checks.trust.claims import contradict
 from suture.checks.trust.matrix import GIVEN, MatrixLimits, Row, run_matrix
 from suture.checks.trust.scoring import Signs, Voices, agreement, hear, trust_of, unsureness
 from suture.checks.trust.sifting import Removed, Sifted, sift
-from suture.records import Candidate, Check, Provenance, Task, Verdict
+from suture.records import Candidate, Check, Task, Verdict
 
 __all__ = ["Assessed", "Assessment", "assess", "assess_checks", "given_checks"]
 
-Author = Provenance
+NOT_TOLD: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,20 +63,18 @@ def given_checks(task: Task) -> tuple[Check, ...]:
     return (*own, *examples_in(task.statement, task.entry_point))
 
 
-def assess(
-    sifted: Sifted, rows: Sequence[Row], logprobs: Mapping[Author, Sequence[float]] | None = None
-) -> Assessment:
+def assess(sifted: Sifted, rows: Sequence[Row], logprobs: Mapping[str, float] = NOT_TOLD) -> Assessment:
     """Give each check its trust; of checks that contradict each other at most one stays.
 
     Args:
         sifted: The checks.
         rows: What candidates did with them.
-        logprobs: Author -> log probabilities of the tokens of its reply, in nats, where they are known.
+        logprobs: Source of a check -> mean natural logarithm of the probability of the tokens of its lines,
+            where the model told it.
     """
     voices = hear(rows)
-    unsure = {author: unsureness(told) for author, told in (logprobs or {}).items()}
     assessed = [
-        _assessed(check, sifted, voices, unsure.get(check.provenance, 0.0)) for check in sifted.checks
+        _assessed(check, sifted, voices, unsureness(logprobs.get(check.source))) for check in sifted.checks
     ]
     assessed.sort(key=lambda one: -one.check.trust)
     kept: list[Assessed] = []
@@ -99,7 +98,7 @@ async def assess_checks(
     suite: Suite,
     *,
     limits: MatrixLimits | None = None,
-    logprobs: Mapping[Author, Sequence[float]] | None = None,
+    logprobs: Mapping[str, float] = NOT_TOLD,
 ) -> Assessment:
     """Run generated checks on candidates behind the wall, and give each its trust.
 

@@ -21,7 +21,7 @@ a task, they may share one mistake of one model."""
 INTERCEPT = 0.1
 WEIGHTS = {"votes": 2.1, "sets": 1.15, "author": 0.7, "examples": 0.5}
 SURE_LOGPROB = -0.25
-"""Mean natural logarithm of a token's probability, from which on a reply counts as sure."""
+"""Mean natural logarithm of a token's probability, from which on words count as sure."""
 PER_NAT = 2.0
 """How far each further nat per token lowers the log odds. Not fitted: it can only lower a trust."""
 
@@ -77,9 +77,9 @@ def agreement(check: str, voices: Voices) -> tuple[float, float]:
     return votes, 2 * share - 1
 
 
-def unsureness(logprobs: Sequence[float]) -> float:
-    """How many nats per token a reply was less sure than it should be; 0 where nothing is known."""
-    return max(0.0, SURE_LOGPROB - sum(logprobs) / len(logprobs)) if logprobs else 0.0
+def unsureness(mean_logprob: float | None) -> float:
+    """How many nats per token the model was less sure than it should be; 0 where nothing is known."""
+    return 0.0 if mean_logprob is None else max(0.0, SURE_LOGPROB - mean_logprob)
 
 
 def logit_of(signs: Signs, unsure: float = 0.0) -> float:
