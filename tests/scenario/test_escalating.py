@@ -14,7 +14,7 @@ from suture.api import heal, replay, solve
 from suture.ledger import find_run, read_ledger, spend_by
 from suture.records import Event
 from suture.settings import Settings
-from suture.settings.schema import BudgetSettings, KeySettings, RepairSettings, RoleSettings
+from suture.settings.schema import BudgetSettings, KeySettings, ProofSettings, RepairSettings, RoleSettings
 from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"
@@ -25,8 +25,9 @@ TESTS = "from add import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Attempts for the usual model to fail in, and some more."""
-    return settings.model_copy(update={"budget": BudgetSettings(attempts=14, seconds=100)})
+    """Attempts for the usual model to fail in, and some more; nothing is proved."""
+    budget, proof = BudgetSettings(attempts=14, seconds=100), ProofSettings(seconds=0)
+    return settings.model_copy(update={"budget": budget, "proof": proof})
 
 
 def wrong(number: int) -> str:
@@ -58,6 +59,7 @@ async def test_it_takes_over_when_the_usual_model_goes_in_circles(settings: Sett
     assert result.outcome == "healed"
     (escalated,) = told(strong, "model.escalated")
     assert (escalated["from"], escalated["to"]) == ("scripted:weak", strong.models.escalate)
+    assert told(strong, "run.started")[0]["stronger"] == strong.models.escalate
     assert escalated["reason"] == "the last rounds brought nothing new"
     calls = [(call["role"], call["model"]) for call in told(strong, "model.called")]
     assert calls == [("coder", "scripted:weak")] * len(weak.calls) + [("escalate", strong.models.escalate)]

@@ -91,6 +91,7 @@ def _compact(data: Mapping[str, Any]) -> str:
 
 def _started(data: Mapping[str, Any]) -> str:
     parts = [f"{name} {data[name]}" for name in ("model", "recipe") if data.get(name)]
+    parts += [f"{data['stronger']} for a hard case"] if data.get("stronger") else []
     scripted = "; scripted, not a model" if str(data.get("model", "")).startswith("scripted:") else ""
     unpriced = ", ".join(data.get("unpriced") or ())
     note = f"; no price is known of {unpriced}, whose money is not counted" if unpriced else ""

@@ -98,7 +98,9 @@ def started_with(context: RunContext) -> dict[str, Any]:
     task, folder = context.task, context.folder
     if is_own_file(context.settings.loop.recipe):
         folder.write_text(RECIPE_FILE, recipe_as_toml(context.recipe))
+    stronger = context.models.stronger
     return {
+        **({"stronger": stronger.model.name} if stronger else {}),
         "schema_version": SCHEMA_VERSION,
         "kind": task.kind,
         "statement": task.statement[:2000],
