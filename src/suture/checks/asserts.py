@@ -76,11 +76,14 @@ def compile_program(source: str, filename: str) -> CodeType:
         SyntaxError: It is not Python.
     """
     tree = _Rewriter().visit(ast.parse(source, filename))
-    return compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True)
+    return compile(tree, filename, "exec", dont_inherit=True)
 
 
 class _Rewriter(ast.NodeTransformer):
     """`assert L op R, message` becomes: evaluate L, R, compare; where it fails, call the hook."""
+
+    def visit(self, node: ast.AST) -> Any:
+        return node if isinstance(node, ast.expr) else super().visit(node)  # there are no statements in it
 
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
         test = node.test
@@ -101,10 +104,17 @@ class _Rewriter(ast.NodeTransformer):
         fault = _hook(raising, [text, *facts, node.msg or ast.Constant(None)])
         refuted = ast.If(ast.UnaryOp(ast.Not(), condition), [ast.Raise(fault)], [])
         made: list[ast.stmt] = [*setup, refuted, ast.Expr(_hook("passed", []))]
-        for part in (part for statement in made for part in ast.walk(statement)):
-            if not hasattr(part, "lineno"):
-                ast.copy_location(part, node)
+        for statement in made:
+            _place(statement, node)
         return made
+
+
+def _place(part: ast.AST, at: ast.AST) -> None:
+    """Give what was made the place of what it was made for; what was there before has one."""
+    if not hasattr(part, "lineno"):
+        ast.copy_location(part, at)
+        for inner in ast.iter_child_nodes(part):
+            _place(inner, at)
 
 
 def _load(name: str) -> ast.Name:
