@@ -16,7 +16,7 @@ from suture.loop.aids import Aids
 from suture.loop.context import RunContext
 from suture.loop.planning import planned_files
 from suture.loop.recipe import load_recipe
-from suture.models import Message, Models, Reply, RoleModel, Sampling
+from suture.models import Message, Models, Reply, Role, RoleModel, Sampling
 from suture.models.prices import Prices
 from suture.records import Move, Plan, Subtask, Task
 from suture.settings import Settings
@@ -120,3 +120,18 @@ async def test_a_part_that_brings_nothing_spends_the_attempt(folder: RunFolder, 
     with pytest.raises(MalformedReply):
         await made(context)
     assert context.budget.remaining_attempts() == 1
+
+
+async def test_a_hard_case_has_its_parts_written_by_the_stronger_model(
+    folder: RunFolder, ledger: Ledger
+) -> None:
+    weak, strong = ByPart(CODE), ByPart(CODE)
+    usual, stronger = (
+        RoleModel(chain=(cast(Any, model),), temperature=0.8, max_tokens=200) for model in (weak, strong)
+    )
+    seats: dict[Role, RoleModel] = {"coder": usual, "escalate": stronger}
+    context = context_of(weak, folder, ledger, Limits(attempts=2))
+    context.models = Models(seats, Prices({}))
+    suite = Suite(task=context.task, sandbox=context.sandbox, settings=context.settings.sandbox)
+    await planned_files(PLAN, Aids(), MOVE, context, suite, coder="escalate")
+    assert (weak.answered, strong.answered > 0) == (0, True)

@@ -25,9 +25,12 @@ WORTH_IT = 1.5
 """With less room than so many times what the cut reply had, drawing it again would hardly bring the rest."""
 
 
-def coder_of(state: LoopState) -> Role:
-    """Who writes the code now: the coder, or from a hard case on the stronger model."""
-    return "escalate" if state.get("escalated") else "coder"
+def coder_of(state: LoopState, context: RunContext) -> Role:
+    """Who writes the code now: the coder, or from a hard case on the stronger model.
+
+    A fork of an escalated run may have no stronger model any more.
+    """
+    return "escalate" if state.get("escalated") and context.models.stronger else "coder"
 
 
 async def answered(brief: Brief, move: Move, coder: Role, context: RunContext) -> tuple[Brief, Reply]:

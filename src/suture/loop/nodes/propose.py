@@ -63,7 +63,7 @@ async def _carried_out(branch: Branch, context: RunContext) -> Proposal:
         context.ledger.append("move.failed", {"kind": type(fault).__name__, "message": str(fault)})
         return _nothing(branch["state"], fault)
     except PrerequisiteError as fault:
-        if isinstance(fault, SandboxError) or coder_of(branch["state"]) == "coder":
+        if isinstance(fault, SandboxError) or coder_of(branch["state"], context) == "coder":
             raise  # for the user to set right; but what came before an escalation is not thrown away
         context.ledger.append("move.failed", {"kind": type(fault).__name__, "message": str(fault)})
         return _nothing(branch["state"], fault)
@@ -114,7 +114,7 @@ class _Made:
 async def _made(
     move: Move, parent: TriedEntry | None, state: LoopState, context: RunContext, suite: Suite
 ) -> _Made:
-    aids, coder = aids_of(state), coder_of(state)
+    aids, coder = aids_of(state), coder_of(state, context)
     plan = plan_of(aids, context)
     if plan is not None and move.kind == "sample":
         return _Made(files=await planned_files(plan, aids, move, context, suite, coder))
