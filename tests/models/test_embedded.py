@@ -291,6 +291,7 @@ async def test_the_prompt_of_a_round_is_read_once(local_settings: Settings, slot
         assert prompt <= evaluated < prompt + len(samplings)  # a slot reads the last token again
         assert sum(reply.prompt_tokens - reply.cached_tokens for reply in replies) == evaluated
         assert [reply.completion_tokens for reply in replies] == [4, 4, 4]
+        assert {(reply.logprobs, reply.tokens) for reply in replies} == {((), ())}
         alone = [await model.complete(PROMPT, sampling) for sampling in samplings]
         assert {reply.text for reply in alone} & {reply.text for reply in replies}
     finally:

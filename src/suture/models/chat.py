@@ -200,6 +200,7 @@ def _counted_apart(replies: Sequence[Reply]) -> list[Reply]:
             completion_tokens=len(reply.logprobs),
             cached_tokens=reply.prompt_tokens if number else reply.cached_tokens,
             logprobs=(),
+            tokens=(),
         )
         for number, reply in enumerate(replies)
     ]
