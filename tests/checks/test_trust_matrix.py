@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from suture.checks import check_candidate, prepare_suite
 from suture.checks.trust import MatrixLimits, assess_checks
+from suture.models import Reply
 from suture.records import Candidate, Check, Task
+from suture.roles.property_tester import properties_from_reply
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 
@@ -66,3 +70,20 @@ async def test_the_matrix_keeps_its_bounds(sandbox: Sandbox, wall_settings: Sand
     assert trust["15"] <= 0.5  # nobody was asked
     gone = await assess_checks(many, judged, suite, limits=MatrixLimits(seconds=0.001))
     assert all(check.trust <= 0.5 for check in gone.checks)
+
+
+async def test_a_test_for_hypothesis_is_judged_behind_the_wall(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    test = (
+        "from hypothesis import given, strategies as st\n\n\n"
+        "@given(st.integers(), st.integers(-9, 0), st.integers(0, 9))\n"
+        "def test_it_stays_between(x, low, high):\n    assert low <= clamp(x, low, high) <= high\n"
+    )
+    given = properties_from_reply(Reply(text=f"```python\n{test}```"), "clamp").checks
+    task = replace(TASK, checks=tuple(replace(check, trust=1.0) for check in given))
+    suite = await prepare_suite(task, sandbox, wall_settings)
+    for code, passed in ((RIGHT, 1), (NEARLY, 0)):
+        candidate = Candidate(files={"solution.py": code}, origin="sample")
+        verdict = await check_candidate(candidate, suite)
+        assert (len(verdict.passed), verdict.evidence) == (passed, "split")

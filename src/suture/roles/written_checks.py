@@ -12,6 +12,7 @@ from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.records import Check, Provenance
 from suture.roles.fenced import fenced_blocks
+from suture.roles.given_properties import is_given, loop_of_given
 from suture.roles.python_code import Definition, lines_of, parsed, read_names, sound_prefix
 from suture.roles.setup_slices import Scope, known_names, setup_for
 
@@ -51,7 +52,8 @@ def checks_from_reply(
 ) -> WrittenChecks:
     """The checks of a reply: its asserts, and loops and blocks that hold one.
 
-    Functions without parameters whose names begin with `test` count as if their bodies stood alone. Imports
+    Functions without parameters whose names begin with `test` count as if their bodies stood alone, and tests
+    for hypothesis as loops over inputs of fixed seeds (see `given_properties`). Imports
     and definitions of the entry point are left out, so that a check never tests the tester's own code.
 
     Args:
@@ -118,7 +120,13 @@ def _tests_of(body: Sequence[ast.stmt], above: Scope, dropped: Counter[str]) -> 
         if isinstance(node, ast.Assert) or (isinstance(node, COMPOUND) and _holds_assert(node)):
             yield _Found(node=node, scope=scope)
         elif isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
-            if _needs_arguments(node) or node.decorator_list:
+            if is_given(node):
+                loop = loop_of_given(node)
+                if loop is None:
+                    dropped["a hypothesis test that cannot be drawn without hypothesis"] += 1
+                else:
+                    yield from _tests_of([loop], (*above, *body), dropped)
+            elif _needs_arguments(node) or node.decorator_list:
                 dropped["a test with parameters"] += 1
             else:
                 yield from _tests_of(node.body, (*above, *body), dropped)
