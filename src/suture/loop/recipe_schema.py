@@ -37,7 +37,7 @@ class Helpers(_Table):
     lessons: bool = False
     """The summariser draws at most five lessons from what was tried."""
     optimise: bool = False
-    """The optimiser makes code that passes simpler or faster; kept only where all still passes."""
+    """The optimiser makes code that passes simpler; kept only where it is, and all still passes."""
     review: bool = False
     """The reviewer looks for security and quality problems of code that passes; it decides nothing."""
     advisers: tuple[str, ...] = ()
