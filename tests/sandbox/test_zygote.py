@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -108,6 +109,20 @@ async def test_a_killed_zygote_is_replaced(sandbox: BubblewrapSandbox) -> None:
         await task
     assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
     assert not zygotes() & alive
+
+
+async def test_a_conversation_with_a_zygote_that_has_just_died_is_a_fault(sandbox: BubblewrapSandbox) -> None:
+    await sandbox.run(RunRequest(python=""))
+    (waiting,) = zygotes()
+    os.kill(waiting, signal.SIGKILL)
+    while waiting in zygotes():
+        time.sleep(0.02)  # not asyncio.sleep: the host must hear of it only as it begins
+    async with asyncio.timeout(30):
+        with pytest.raises(SandboxBroken):
+            async with sandbox.open(RunRequest(python="")):
+                pytest.fail("it was begun")
+        async with sandbox.open(RunRequest(python="")) as channel:
+            assert (await channel.finish()).status == "ok"
 
 
 async def test_a_zygote_that_had_to_kill_three_times_is_let_go(sandbox: BubblewrapSandbox) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import time
 from contextlib import suppress
 
@@ -151,9 +152,11 @@ class Zygote:
                 raise SandboxBroken(f"the memory of a run cannot be limited: {fault}") from fault
             self._kills = self._group.kills()
         self._runs += 1
-        self._run = ZygoteRun(self, pipes)
+        self._run = run = ZygoteRun(self, pipes)
         self.send(b"q" if pipes is None else b"d", packed)
-        return self._run
+        if self._tasks[0].done():  # it died while pipes were laid, and nobody else would tell the run
+            self._lose_run(-signal.SIGKILL)
+        return run
 
     def send(self, kind: bytes, content: bytes = b"") -> None:
         """Send one frame (see `inside/relay.py`); a zygote that is gone does not make this fail."""
