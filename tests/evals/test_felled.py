@@ -56,6 +56,17 @@ class FragileSandbox:
             raise SandboxBroken(WHY)
 
 
+class BreakingSandbox(FragileSandbox):
+    """One that falls under the mark, and the second time for good."""
+
+    def _may_fall(self, request: RunRequest) -> None:
+        try:
+            super()._may_fall(request)
+        except SandboxBroken:
+            self._whatever = self._falls < 10**6 - 1
+            raise
+
+
 @pytest.fixture
 def problem() -> Problem:
     return Problem(
@@ -91,6 +102,10 @@ async def test_a_wall_that_falls_under_the_reference_too_is_no_grade(
     problem: Problem, sandbox: Sandbox
 ) -> None:
     assert (await graded(problem, RIGHT, FragileSandbox(sandbox, whatever=True))).standing == "infra"
+
+
+async def test_a_wall_that_breaks_for_good_meanwhile_is_no_grade(problem: Problem, sandbox: Sandbox) -> None:
+    assert (await graded(problem, RIGHT + FELLS, BreakingSandbox(sandbox))).standing == "infra"
 
 
 async def test_half_a_surrogate_pair_is_graded_as_it_was_judged(problem: Problem, sandbox: Sandbox) -> None:
@@ -131,6 +146,14 @@ async def test_a_run_under_which_the_wall_fell_once_is_run_again(
 ) -> None:
     row = await row_of(problem, RIGHT + FELLS, FragileSandbox(sandbox, falls=1), sandbox, tmp_path)
     assert (row.fault, row.felled, row.solved()) == ("", "", True)
+
+
+async def test_a_run_whose_wall_breaks_for_good_meanwhile_has_no_number(
+    problem: Problem, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    row = await row_of(problem, RIGHT + FELLS, BreakingSandbox(sandbox), sandbox, tmp_path)
+    assert WHY in row.fault
+    assert (row.felled, row.solved()) == ("", None)
 
 
 async def test_a_run_behind_a_wall_that_fails_for_all_has_no_number(

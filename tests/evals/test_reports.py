@@ -112,7 +112,10 @@ def test_every_table_of_arms_says_what_it_leaves_out() -> None:
 def test_code_that_fells_the_wall_is_named() -> None:
     rows = [*both_baselines(), row("adaptive", 0, felled="SandboxBroken: it lives")]
     told = " ".join(report_of(rows).sections[0].warnings)
-    assert "the wall failed under their code twice, and not under harmless code between: Set/0." in told
+    assert (
+        "the wall failed under their code twice, and not under harmless code between and after: Set/0."
+        in told
+    )
 
 
 def test_a_role_that_a_run_did_not_need_is_no_other_version_of_its_prompt() -> None:

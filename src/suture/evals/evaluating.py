@@ -97,9 +97,9 @@ def arm_settings(settings: Settings, job: Job) -> Settings:
 async def evaluate(job: Job, *, model: Model, settings: Settings, sandbox: Sandbox, judge: Sandbox) -> Row:
     """Run a task under an arm, then grade its first candidate and every one that led.
 
-    Where the wall fails in the run, harmless code is run behind it, and then everything once more: `model`
-    must give the same replies again. A run that brings the wall down twice, while harmless code between does
-    not, is wrong and no fault of the machinery.
+    Where the wall fails in the run, harmless code is run behind it, then everything once more, and harmless
+    code again: `model` must give the same replies again. A run that brings the wall down twice, while
+    harmless code between and after does not, is wrong and no fault of the machinery.
 
     Args:
         job: What to run.
@@ -122,9 +122,11 @@ async def evaluate(job: Job, *, model: Model, settings: Settings, sandbox: Sandb
     felled = ""
     try:
         result = await _ran(job, model, settings, sandbox)
-        if _wall_fault(result) and await wall_holds(_harmless(job.problem), sandbox, settings.sandbox):
+        harmless = _harmless(job.problem)
+        if _wall_fault(result) and await wall_holds(harmless, sandbox, settings.sandbox):
             result = await _ran(job, model, settings, sandbox)
-            felled = _wall_fault(result)
+            fell = _wall_fault(result)
+            felled = fell if fell and await wall_holds(harmless, sandbox, settings.sandbox) else ""
     except FOR_THE_USER:
         raise
     except SutureError as fault:

@@ -63,8 +63,8 @@ async def grade_code(
 ) -> Grade:
     """Run the hidden checks on what a solver wrote.
 
-    Where the wall fails under it, the reference is graded, and then this code once more: code that the wall
-    fails under twice, and not under the reference between, has brought it down itself.
+    Where the wall fails under it, the reference is graded, then this code once more, and the reference again:
+    code that the wall fails under twice, and not under the reference between and after, has brought it down.
 
     Args:
         problem: What it should solve.
@@ -83,6 +83,8 @@ async def grade_code(
     try:
         return await _graded(problem, code, sandbox, settings, limits)
     except SandboxError as fault:
+        if not await wall_holds(problem, sandbox, settings):  # it may have broken for good in between
+            return Grade(standing="infra", why=str(fault))
         return Grade(standing="felled", why=f"the wall fails under it: {fault}"[:MOST_TEXT])
 
 

@@ -91,7 +91,7 @@ class Row:
         tests: The generated tests that were weighed; none where the arm writes none.
         fault: Why there is no number for this task (the wall failed, say); empty where there is one.
         felled: How its code brought the wall down in the run, and again in a second one with the same replies
-            while harmless code between them did not; such a row is wrong. Empty where it did not.
+            while harmless code between them and after did not; such a row is wrong. Empty where it did not.
     """
 
     problem: str

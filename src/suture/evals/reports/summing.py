@@ -156,7 +156,7 @@ def _caveats(arm: ArmMetrics) -> Iterator[str]:
     if arm.felled:
         yield (
             f"{arm.arm}: counted as wrong because the wall failed under their code twice, and not under "
-            f"harmless code between: {_some(arm.felled)}."
+            f"harmless code between and after: {_some(arm.felled)}."
         )
     if weak := {kind: n for kind, n in arm.evidence.items() if kind != "split"}:
         told = ", ".join(f"{n} by {kind}" for kind, n in weak.items())
