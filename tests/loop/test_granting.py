@@ -14,6 +14,7 @@ from suture.ledger import Budget, Ledger, Limits, branch_of_round, open_reservat
 from suture.loop.asking import ask
 from suture.loop.consulting import degraded_helpers
 from suture.loop.context import RunContext
+from suture.loop.granting import Act, precedent_of, set_aside
 from suture.models import Models, RecordedModel, RoleModel
 from suture.testing import FakeClock, ScriptedModel
 
@@ -116,6 +117,22 @@ async def test_the_same_act_twice_in_a_branch_is_two_attempts_before_a_kill_and_
             await ask(question(), context)
         assert context.budget.spend().attempts == 2
         run.ledger.append("run.resumed")
+
+
+async def test_what_was_granted_is_known_though_the_last_process_did_not_come_to_it(run: Setting) -> None:
+    context = recording(run, ScriptedModel([]))
+    act = Act(name="again", what="again", attempt=True)
+    for granted in ((40, 90), (40,)):
+        with branch_of_round(0, 0):
+            for most in granted:
+                set_aside(act, context, precedent_of(act, context), most=most)
+        run.ledger.append("run.resumed")
+    with branch_of_round(0, 0):
+        assert precedent_of(act, context).most == 40
+        run.ledger.append("budget.reserved", {**run.ledger.events[0].data})
+        assert precedent_of(act, context).most == 90
+        run.ledger.append("budget.reserved", {**run.ledger.events[0].data})
+        assert precedent_of(act, context).most is None
 
 
 async def test_a_helper_that_fails_again_because_a_kill_made_it_has_failed_once(run: Setting) -> None:

@@ -79,6 +79,7 @@ def test_arguments_are_bound_by_name_and_by_place_and_assume_skips() -> None:
         "@given(st.integers())\ndef test_f(self, x):\n    assert f(x)",
         "@given(st.integers())\ndef test_f(x):\n    if x:\n        return\n    assert f(x)",
         "@given(st.sampled_from())\ndef test_f(x):\n    assert f(x)",
+        f"@given({'st.one_of(' * 150}st.none(){')' * 150})\ndef test_f(x):\n    assert f(x)",
     ],
 )
 def test_what_cannot_be_drawn_is_left_out_with_a_reason(test: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from suture.api import replay, solve
+from suture.errors import ModelTimeout
 from suture.ledger import find_run, read_ledger
 from suture.models import Message, Reply, Sampling
 from suture.models.scripted import ScriptedCall
@@ -16,6 +18,7 @@ from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"
 WHOLE = "```python\ndef add(a, b):\n    return a + b\n```"
+WRONG = WHOLE.replace("+", "-")
 MOST = 100
 
 
@@ -117,3 +120,47 @@ async def test_the_second_draw_is_on_disk_too(settings: Settings) -> None:
     again = await replay(result.run_id, settings=settings)
     assert again.same, again.difference
     assert again.result.outcome == "healed"
+
+
+class SlowFirst(Wordy):
+    """Greedy it is wrong; then the first sample is right, and comes when the second has been there, cut."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self._second = asyncio.Event()
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        if sampling.index == 0:
+            return Reply(text=WRONG, prompt_tokens=50, completion_tokens=20)
+        if sampling.index == 1:
+            await asyncio.wait_for(self._second.wait(), 10)
+            return Reply(text=WHOLE, prompt_tokens=50, completion_tokens=20)
+        self._second.set()
+        return Reply(text=TORN.text, finish="length", prompt_tokens=50, completion_tokens=sampling.max_tokens)
+
+
+@pytest.mark.parametrize(("spare", "again_with"), [(0, []), (210, [160])])
+async def test_a_replay_draws_again_what_the_run_did_and_nothing_else(
+    settings: Settings, spare: int, again_with: list[int]
+) -> None:
+    two = LoopSettings(recipe="best_of_k", samples=2)
+    budget = BudgetSettings(attempts=3, seconds=100)
+    wide = settings.model_copy(update={"loop": two, "budget": budget})
+    await solve(TASK, settings=wide, model=SlowFirst())
+    both = sum(reserved["tokens"] for reserved in told(wide, "budget.reserved")[1:3])
+    limited = budget.model_copy(update={"tokens": 70 + both + spare})
+    tight = wide.model_copy(update={"budget": limited})
+    run = await solve(TASK, settings=tight, model=SlowFirst())
+    assert [cut["again_with_tokens"] for cut in told(tight, "reply.cut")] == again_with
+    again = await replay(run.run_id, settings=tight)
+    assert again.same, again.difference
+
+
+async def test_what_is_whole_in_a_cut_reply_counts_where_the_second_draw_fails(settings: Settings) -> None:
+    partly = cut(WHOLE.removesuffix("```") + "\n\ndef double(n):\n    twice = n")
+    model = Wordy([partly, ModelTimeout("too slow")])
+    result = await solve(TASK, settings=settings, model=model)
+    assert rooms(model.calls) == [MOST, 2 * MOST]
+    assert (result.outcome, result.spend.attempts) == ("healed", 1)
+    again = await replay(result.run_id, settings=settings)
+    assert again.same, again.difference

@@ -79,6 +79,19 @@ async def test_it_goes_on_with_it_within_the_same_budget(settings: Settings, tmp
     assert len(told(strong, "model.escalated")) == 1
 
 
+async def test_it_draws_with_a_temperature_of_its_own(settings: Settings, tmp_path: Path) -> None:
+    strong = with_stronger(settings, tmp_path, *map(wrong, range(100, 120)))
+    own = strong.models.model_copy(update={"escalate_temperature": 0.3})
+    strong = strong.model_copy(update={"models": own})
+    await solve(TASK, settings=strong, model=ScriptedModel([wrong(0)], repeat_last=True))
+    (escalated,) = told(strong, "model.escalated")
+    drawn: dict[bool, set[float]] = {False: set(), True: set()}
+    for decided in told(strong, "decided"):
+        moves = [move for move in decided["moves"] if move["kind"] != "stop"]
+        drawn[decided["round"] >= escalated["round"]] |= {move["temperature"] for move in moves}
+    assert drawn == {False: {0.0, 0.8}, True: {0.0, 0.3}}
+
+
 async def test_without_the_setting_the_run_is_stuck(settings: Settings) -> None:
     result = await solve(TASK, settings=settings, model=ScriptedModel([wrong(0)], repeat_last=True))
     assert result.outcome == "stuck"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from suture.errors import BudgetExceeded, ContextTooLong
+from suture.errors import BudgetExceeded, ContextTooLong, ModelAuthError, ModelError
 from suture.loop.asking import Question, affordable_reply, ask
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState
@@ -50,25 +50,35 @@ async def answered(brief: Brief, move: Move, coder: Role, context: RunContext) -
 
 
 async def _drawn_again(question: Question, cut: Reply, context: RunContext) -> Reply:
-    """The reply to the same question with more room; the cut one where there is no room, or no budget for it.
+    """The reply to the same question with more room; the cut one where there is no such reply to be had.
 
     Once only, and of the same attempt: a model that never ends ends its own attempt, not the run.
     """
-    room = ROOMIER * question.sampling.max_tokens
-    if context.models.for_role(question.role).model.name.startswith(("local:", "ollama:")):
-        room = min(room, context.settings.model.context_tokens - cut.prompt_tokens)
-    roomier = replace(question, sampling=replace(question.sampling, max_tokens=room))
-    room = affordable_reply(roomier, context)
-    told = (*context.follows, *context.ledger.events)
-    decided = any(event.kind == "reply.cut" and event.data["call"] == cut.call_hash for event in told)
-    if room < WORTH_IT * cut.completion_tokens and not decided:
+    room = _more_room(question, cut, context)
+    if room is None:
         return cut
     about = {"role": question.asker, "call": cut.call_hash, "again_with_tokens": room}
     context.ledger.append("reply.cut", about)
     try:
-        return await ask(roomier, context)
-    except (BudgetExceeded, ContextTooLong):
-        return cut
+        return await ask(replace(question, sampling=replace(question.sampling, max_tokens=room)), context)
+    except ModelAuthError:
+        raise
+    except (BudgetExceeded, ModelError):
+        return cut  # there may be whole definitions in it
+
+
+def _more_room(question: Question, cut: Reply, context: RunContext) -> int | None:
+    """Tokens for the second draw; `None` where there is none. It is decided once, also for a replay."""
+    for event in (*context.follows, *context.ledger.events):
+        if event.kind == "reply.cut" and event.data["call"] == cut.call_hash:
+            return int(event.data["again_with_tokens"])
+    if any(event.kind == "model.called" and event.data["call"] == cut.call_hash for event in context.follows):
+        return None
+    room = ROOMIER * question.sampling.max_tokens
+    if context.models.for_role(question.role).model.name.startswith(("local:", "ollama:")):
+        room = min(room, context.settings.model.context_tokens - cut.prompt_tokens)
+    room = affordable_reply(replace(question, sampling=replace(question.sampling, max_tokens=room)), context)
+    return room if room >= WORTH_IT * cut.completion_tokens else None
 
 
 async def fitted_reply(draft: Draft, question: Question, context: RunContext) -> tuple[Fitted, Reply]:

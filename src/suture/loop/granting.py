@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from suture.errors import BudgetExceeded
 from suture.ledger import Reservation, current_place
@@ -57,17 +58,15 @@ def precedent_of(act: Act, context: RunContext) -> Precedent:
     """How the act went before; the same act twice in one branch is told apart by its turn."""
     earlier, now = _by_process(context.ledger.events)
     turn = len(_same(act, now))
-    own, then = _last_session(act, earlier), _last_session(act, context.follows)
-    before = own if turn < len(own) else then
+    own = _decided(act, turn, earlier)
+    before = own or _decided(act, turn, context.follows)
     booked = act.attempt and _bookings(act, earlier) > turn
-    if turn >= len(before):
+    if before is None:
         return Precedent(booked=booked)
-    data = before[turn].data
-    refused = None
-    if before[turn].kind == "budget.refused":
+    data, refused = before.data, None
+    if before.kind == "budget.refused":
         refused = BudgetExceeded(data["limited"], data["used"], data["limit"])
-    most = data.get("most") or None
-    return Precedent(most=most, refused=refused, booked=booked, followed=before is then)
+    return Precedent(most=data.get("most") or None, refused=refused, booked=booked, followed=own is None)
 
 
 def set_aside(
@@ -137,11 +136,12 @@ def _same(act: Act, events: Sequence[Event]) -> list[Event]:
     ]
 
 
-def _last_session(act: Act, events: Sequence[Event]) -> list[Event]:
-    """The act as the last of the processes that came to it made it."""
+def _decided(act: Act, turn: int, events: Sequence[Event]) -> Event | None:
+    """How it was the last time that a process came to this turn of the act; `None` where none did."""
     starts = [event.seq for event in events if event.kind == "run.resumed"]
-    found = _same(act, events)
-    return [event for event in found if bisect(starts, event.seq) == bisect(starts, found[-1].seq)]
+    by_process = groupby(_same(act, events), key=lambda event: bisect(starts, event.seq))
+    came = [turns[turn] for _, found in by_process if turn < len(turns := list(found))]
+    return came[-1] if came else None
 
 
 def _bookings(act: Act, events: Sequence[Event]) -> int:

@@ -45,7 +45,7 @@ def loop_of_given(node: ast.FunctionDef) -> ast.For | None:
         return None
     try:
         drawn = [ast.parse(f"{name} = {_drawn(strategies[name])}").body[0] for name in names]
-    except (_Unknown, RecursionError):  # a model may nest anything a thousand deep
+    except (_Unknown, RecursionError, SyntaxError, MemoryError):  # a model may nest anything a thousand deep
         return None
     loop = ast.parse(TEMPLATE).body[0]
     assert isinstance(loop, ast.For)

@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 
 from suture.loop.context import RunContext
 from suture.loop.policy import decide, escalation
+from suture.loop.recipe import Recipe
 from suture.loop.state import LoopState
 from suture.records import to_plain
 
@@ -18,7 +19,8 @@ async def decide_next(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
     """Turn facts and remaining budget into the moves of the next round, or into an outcome."""
     context = runtime.context
     progress = context.progress(state)
-    moves = decide(progress, context.recipe)
+    why = escalation(progress, context.recipe)
+    moves = decide(progress, _as_drawn(bool(why) or progress.escalated > 0, context))
     best = progress.best
     _warn(context)
     context.ledger.append(
@@ -33,7 +35,7 @@ async def decide_next(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
     decided: dict[str, Any] = {"decisions": state["decisions"] + 1}
     if moves[0].kind == "stop":
         return {**decided, "moves": [], "outcome": moves[0].outcome, "reason": moves[0].reason}
-    why, stronger = escalation(progress, context.recipe), context.models.stronger
+    stronger = context.models.stronger
     if why and stronger is not None:
         names = {"from": context.model.name, "to": stronger.model.name}
         context.ledger.append("model.escalated", {"round": state["round"], **names, "reason": why})
@@ -44,6 +46,14 @@ async def decide_next(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
         "samples_asked": state["samples_asked"] + sum(move.kind == "sample" for move in moves),
         "repairs_asked": state["repairs_asked"] + sum(move.kind == "repair" for move in moves),
     }
+
+
+def _as_drawn(escalated: bool, context: RunContext) -> Recipe:
+    """The recipe; with the stronger model's own temperature, where it has one and writes the code."""
+    own = context.settings.models.escalate_temperature
+    if own is None or not escalated or context.models.stronger is None:
+        return context.recipe
+    return context.recipe.model_copy(update={"temperature": own})
 
 
 def _warn(context: RunContext) -> None:
