@@ -1,0 +1,117 @@
+"""The knobs of models: of all of them, and of those of each role."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from suture.settings.groups import Group
+
+__all__ = ["ModelSettings", "RoleSettings"]
+
+
+def _split_names(value: object) -> object:
+    """A variable or a flag holds a list as one text with commas."""
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
+
+
+class ModelSettings(Group):
+    """Which model answers, and how."""
+
+    name: str = "auto"
+    """`provider:model`, such as `local:qwen2.5-coder-1.5b`; `auto` takes what is on this machine."""
+    fallbacks: Names = ()
+    """Models to ask, in this order, when the one before has failed; each step down is told."""
+    temperature: float = Field(default=0.8, ge=0, le=2)
+    """Sampling temperature of every sample after the first, which is greedy."""
+    max_tokens: int = Field(default=1024, ge=16)
+    """The most tokens of one reply; code that is cut there is asked for once more with twice as many."""
+    timeout_s: float = Field(default=600, gt=0)
+    """The most seconds of one call, retries included."""
+    retries: int = Field(default=2, ge=0)
+    """Tries after the first, of a fault that may pass and has cost nothing."""
+    concurrency: int = Field(default=8, ge=1)
+    """Calls at once to one address."""
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    """Calls a minute to one address, evenly spaced."""
+    base_url: str | None = None
+    """Address of an OpenAI-compatible server, or of Ollama; for models of the provider in `model.name`."""
+    context_tokens: int = Field(default=8192, ge=1024)
+    """Context of the embedded model, for each of its parallel slots, and of Ollama's."""
+    threads: int | None = Field(default=None, ge=1)
+    """Threads of the embedded model; measured once per machine where unset."""
+    slots: int | None = Field(default=None, ge=1)
+    """Replies that the embedded model draws at once; by its threads and the free memory where unset."""
+    seed: int = 0
+    """Seed of the sampler; reply `index` of a call uses `seed + index`."""
+    quantization: Literal["none", "4bit"] = "none"
+    """How `huggingface:` models are loaded; `4bit` needs bitsandbytes and CUDA."""
+    prices: Path | None = None
+    """A TOML file of prices, which go before those that Suture comes with (docs/models.md)."""
+
+
+class RoleSettings(Group):
+    """A model of its own for a role, and how it draws; where unset, what the group `model` says holds.
+
+    Before that, the optimiser and the escalation take what the coder has, the reviewer what the critic has.
+    """
+
+    coder: str | None = None
+    """`provider:model` that writes and repairs code."""
+    coder_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature, where it is not greedy."""
+    coder_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    planner: str | None = None
+    """`provider:model` that cuts a task into parts."""
+    planner_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature, where it is not greedy."""
+    planner_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    tester: str | None = None
+    """`provider:model` that writes tests, for the spec, the property and the adversarial tester."""
+    tester_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature, where it is not greedy."""
+    tester_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    critic: str | None = None
+    """`provider:model` that criticises a candidate."""
+    critic_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature, where it is not greedy."""
+    critic_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    reviewer: str | None = None
+    """`provider:model` that reviews code that passes; the critic's where unset."""
+    reviewer_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature, where it is not greedy."""
+    reviewer_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    debugger: str | None = None
+    """`provider:model` that looks for the cause of a failure."""
+    debugger_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature, where it is not greedy."""
+    debugger_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    summariser: str | None = None
+    """`provider:model` that draws lessons from what was tried."""
+    summariser_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature, where it is not greedy."""
+    summariser_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    optimiser: str | None = None
+    """`provider:model` that makes code that passes simpler; the coder's where unset."""
+    optimiser_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature, where it is not greedy."""
+    optimiser_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
+    escalate: str | None = None
+    """`provider:model` that is stronger, and takes over from the coder on a hard case; nobody where unset."""
+    escalate_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Its sampling temperature, where it is not greedy."""
+    escalate_max_tokens: int | None = Field(default=None, ge=16)
+    """The most tokens of one of its replies."""
