@@ -44,6 +44,18 @@ processes = sum(name.isdigit() for name in os.listdir("/proc"))
 kept = ["planted" in sys.modules, "LEFT" in os.environ, math.pi == 3]
 print(kept, os.umask(0o22), folders, shm, processes, os.uname().nodename, os.getcwd())
 """
+HUNT = """
+import re
+found = set()
+for line in open("/proc/self/maps"):
+    place, rights = line.split()[:2]
+    first, last = (int(word, 16) for word in place.split("-"))
+    if "r" in rights and "[v" not in line:
+        with open("/proc/self/mem", "rb", 0) as memory:
+            memory.seek(first)
+            found.update(re.findall(b"left by " + rb"an? \\w+", memory.read(last - first)))
+print(sorted(found))
+"""
 CLEAN = b"[False, False, False] 18 [[], [], []] 1 2 box /box\n"
 
 
@@ -80,6 +92,17 @@ async def test_one_zygote_serves_many_runs_and_keeps_nothing(sandbox: Bubblewrap
         assert (await sandbox.run(RunRequest(python=LOOK))).stdout == CLEAN
         served |= zygotes()
     assert len(served) == 1
+
+
+async def test_the_memory_of_a_run_holds_nothing_of_the_requests_before_it(
+    sandbox: BubblewrapSandbox,
+) -> None:
+    files = {"solution.py": b"# left by a file\n" * 3}
+    assert b"file" in (await sandbox.run(RunRequest(python=HUNT, files=files))).stdout
+    async with sandbox.open(RunRequest(python="import sys; sys.stdin.buffer.read(20)")) as channel:
+        await channel.send(b"left by a frame" * 9)
+        await channel.receive(30)
+    assert (await sandbox.run(RunRequest(python=HUNT))).stdout == b"[]\n"
 
 
 async def test_runs_at_once_have_a_zygote_each_and_do_not_meet(sandbox: BubblewrapSandbox) -> None:

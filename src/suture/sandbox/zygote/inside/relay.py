@@ -2,7 +2,7 @@
 
 A frame is one byte of kind, a 4-byte big-endian length, and the content. From the host:
 
-    q   a request: a 4-byte length, a JSON head, the contents of the files
+    q   a request: a 4-byte length, a JSON head, the contents of the files; only the child reads it
     d   as `q`; the child's stdin and stdout are given to the zygote besides, and do not pass through here
     i   bytes for the child's stdin; none at all closes it
     p   do not read the child's stdout for now; `c`: go on
@@ -61,17 +61,34 @@ class Host:
             raise HostGone from fault
 
     def read(self) -> None:
-        """Take in what has come; waits where nothing has."""
-        chunk = os.read(self.source, CHUNK)
+        """Take in what has come of the next frame, and nothing beyond; waits where nothing has."""
+        whole = HEADER + self._size() if len(self._buffer) >= HEADER else HEADER
+        chunk = os.read(self.source, min(whole - len(self._buffer), CHUNK))
         if not chunk:
             raise HostGone
         self._buffer += chunk
 
-    def next_frame(self) -> tuple[bytes, bytes] | None:
-        """The next whole frame that was taken in."""
+    def _size(self) -> int:
         size = int.from_bytes(self._buffer[1:HEADER], "big")
         if size > MOST_FRAME:
             raise HostGone
+        return size
+
+    def wait_head(self) -> tuple[bytes, int]:
+        """The kind and the size of the next frame, however long it takes."""
+        while len(self._buffer) < HEADER:
+            self.read()
+        return bytes(self._buffer[:1]), self._size()
+
+    def leave_content(self) -> None:
+        """Let another process read the content of the frame of which only the head was taken in."""
+        self._buffer.clear()
+
+    def next_frame(self) -> tuple[bytes, bytes] | None:
+        """The next frame, once all of it was taken in."""
+        if len(self._buffer) < HEADER:
+            return None
+        size = self._size()
         if len(self._buffer) < HEADER + size:
             return None
         kind, content = bytes(self._buffer[:1]), bytes(self._buffer[HEADER : HEADER + size])

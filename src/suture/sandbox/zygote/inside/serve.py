@@ -7,10 +7,11 @@ import gc
 import json
 import os
 import sys
+from contextlib import suppress
 from types import CodeType
 from typing import Any
 
-from suture.sandbox.inside import deafen
+from suture.sandbox.inside import deafen, exactly
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.child import Place, live
 from suture.sandbox.zygote.inside.modules import take_library
@@ -18,7 +19,6 @@ from suture.sandbox.zygote.inside.relay import Host, HostGone, Relay
 
 __all__ = ["main"]
 
-MOST_FDS = 1 << 16
 GROWTH = 1.2
 """Times the memory that it started with: more, and it is not what it was."""
 EVERYTHING = -1
@@ -55,16 +55,19 @@ class Zygote:
         """
         self._host.send(b"h")
         while True:
-            kind, content = self._host.wait_frame()
+            kind, size = self._host.wait_head()
             if kind == b"q" or (kind == b"d" and self._hands is not None):
-                code = self._run(content, straight=kind == b"d")
+                self._host.leave_content()
+                code = self._run(size, straight=kind == b"d")
                 if code is not None:
                     return code
-            elif kind not in (b"i", b"k", b"p", b"c"):  # these may come late for a child that has ended
+            elif kind in (b"i", b"k", b"p", b"c"):  # these may come late for a child that has ended
+                self._host.wait_frame()
+            else:
                 raise HostGone
 
-    def _run(self, content: bytes, straight: bool) -> CodeType | None:
-        request = unpack(content)  # a page that the child writes costs more than one of our own
+    def _run(self, size: int, straight: bool) -> CodeType | None:
+        has_read, read_all = os.pipe()
         theirs: list[int] = take_handles(self._hands or 0) if straight else []
         ours: dict[int, bytes] = {}
         stdin = None
@@ -78,15 +81,19 @@ class Zygote:
         try:
             pid = kernel.clone() if self._place.namespaces else os.fork()
         except OSError as fault:
-            for handle in (*theirs, *ours, *([] if stdin is None else [stdin])):
-                os.close(handle)
             self._host.send(b"e", str(fault).encode())
             self._tell_end(1)
-            return None
+            raise HostGone from fault  # its request lies unread
         if pid == 0:
+            # Not here: what a later child is forked from must never have held an earlier one's request.
+            request = unpack(exactly(self._host.source, size))
+            os.write(read_all, b"x")
             return live(request, theirs, self._code, self._place)
-        for handle in theirs:
+        for handle in (*theirs, read_all):
             os.close(handle)
+        if not os.read(has_read, 1):
+            raise HostGone  # what comes next is somewhere in the middle of a request
+        os.close(has_read)
         if self._place.namespaces:
             Relay(self._host, pid, stdin, ours).run()
         else:
@@ -148,11 +155,10 @@ def observe() -> dict[str, str]:
 
 def close_all_but(*kept: int | None) -> None:
     """Close what was inherited, such as the namespace that our launcher came through."""
-    first = 3
-    for handle in sorted(handle for handle in kept if handle is not None):
-        os.closerange(first, handle)
-        first = handle + 1
-    os.closerange(first, MOST_FDS)
+    for handle in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208
+        if handle > 2 and handle not in kept:
+            with suppress(OSError):  # such as the one by which this was listed
+                os.close(handle)
 
 
 def hide() -> None:
@@ -175,7 +181,9 @@ def main() -> CodeType | None:
     deafen()
     try:
         settings = json.loads(host.wait_frame()[1])
-        close_all_but(host.source, host.sink, settings["hands"])
+        # A child closes low descriptors only, and a busy host's may be high.
+        hands = None if settings["hands"] is None else os.dup(settings["hands"])
+        close_all_but(host.source, host.sink, hands)
         hide()
         take_library(settings["modules"])
         exec(compile(settings["preload"], "<preload>", "exec", dont_inherit=True), {"__name__": "preload"})
@@ -184,6 +192,6 @@ def main() -> CodeType | None:
         place = Place(settings["namespaces"], settings["covered"], settings["emptied"])
         if not place.namespaces and os.getpid() != 1:
             sys.exit("only the first process of a PID namespace may serve without namespaces for each run")
-        return Zygote(host, bytes.fromhex(settings["filter"]), place, settings["hands"]).serve()
+        return Zygote(host, bytes.fromhex(settings["filter"]), place, hands).serve()
     except HostGone:
         sys.exit(0)
