@@ -84,7 +84,7 @@ async def grade(
         calls = await _calls(suite.command, path, name, buggy)
     texts = {path: buggy}
     right = await compare(suite.command, whole[:1], calls, texts, 240)
-    given = await compare(suite.command, whole[1:], calls, texts, WANTED * LONG_S, call_s=LONG_S)
+    given = await compare(suite.command, whole[1:], calls, texts, 600, call_s=LONG_S)
     pairs = list(zip_longest(right.get(0, []), given.get(0, []), fillvalue="!none"))
     domain = [(one, two) for one, two in pairs if not one.startswith("!")]
     agreed = sum(one == two for one, two in domain)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,6 +42,12 @@ async def test_a_wall_that_is_ready_forks(sandbox: BubblewrapSandbox) -> None:
     ready = (await sandbox.capabilities()).mode != "cold"
     for _ in range(2):
         assert await was_forked(sandbox) is ready
+
+
+async def test_a_run_may_compute_longer_than_what_was_imported_for_it(sandbox: BubblewrapSandbox) -> None:
+    asks = "import resource; print(*resource.getrlimit(resource.RLIMIT_CPU))"
+    result = await sandbox.run(replace(module(asks), limits=ProgramLimits(wall_s=1000, cpu_s=1000)))
+    assert (result.status, result.stdout) == ("ok", b"1000 1001\n"), result.stderr
 
 
 @pytest.mark.parametrize(

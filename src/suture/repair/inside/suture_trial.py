@@ -242,8 +242,8 @@ def _try_all(job: dict[str, Any], run: Callable[[str], bool | None], write: Call
 
 
 def quiet_of(job: dict[str, Any]) -> float:
-    """Seconds of silence that are too long for any test of a job."""
-    longest: float = max([0.0, *job["limits"].values()])
+    """Seconds of silence that are too long for any test or call of a job."""
+    longest: float = max([job.get("call_s", 0.0), *job["limits"].values()])
     return SLACK_S + 4 * longest
 
 
