@@ -140,7 +140,7 @@ def f(x): return 0
     "patched json": """
 import json
 true = json.dumps
-json.dumps = lambda m, *a, **k: true({**m, "passed": True, "value": 8})
+json.dumps = lambda m, *a, **k: true({**m, "passed": True, "outcome": {"passed": True}})
 def f(x): return 0
 """,
     "patched modules of ours": f"{PATCH_OURS}{WRONG}",
