@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from suture.api import heal, replay, solve
 from suture.ledger import find_run, read_ledger, spend_by
+from suture.proof import read_certificate
 from suture.records import Event
 from suture.settings import Settings
 from suture.settings.schema import BudgetSettings, KeySettings, ProofSettings, RepairSettings, RoleSettings
@@ -121,6 +122,15 @@ def project(tmp_path: Path) -> Path:
     (folder / "add.py").write_text(BROKEN)
     (folder / "test_add.py").write_text(TESTS)
     return folder
+
+
+async def test_a_certificate_names_who_wrote_the_code(settings: Settings, tmp_path: Path) -> None:
+    proof = ProofSettings(seconds=20, mutants=0)
+    strong = with_stronger(settings.model_copy(update={"proof": proof}), tmp_path, RIGHT)
+    weak = ScriptedModel([wrong(0)], name="scripted:weak", repeat_last=True)
+    result = await solve(TASK, settings=strong, model=weak)
+    text = (find_run(strong.paths.home, result.run_id).path / "certificate.json").read_bytes()
+    assert read_certificate(text).claims.model == f"scripted:weak, {strong.models.escalate}"
 
 
 async def test_code_is_mended_by_it_too(settings: Settings, tmp_path: Path, project: Path) -> None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from suture.checks import Suite, check_candidate
 from suture.errors import BudgetExceeded
@@ -46,6 +46,8 @@ __all__ = ["CERTIFICATE", "certified_task", "new_failures", "prove", "statuses"]
 CERTIFICATE = "certificate.json"
 """The certificate's name in the run folder."""
 NO_TIME = "there was no time for it"
+WRITERS = ("coder", "escalate", "subtask_coder")
+"""Roles that write the code of a candidate."""
 MOST_TOLD = 20
 """Findings that the ledger's event names."""
 
@@ -226,7 +228,7 @@ def _claims(context: RunContext, candidate: Candidate, minimal: Minimality, lint
         run=context.folder.id,
         suture=version("suture"),
         made_at_s=time.time(),
-        model=context.model.name,
+        model=", ".join(_writers(called)) or context.model.name,
         seed=settings.model.seed,
         prompts=tuple(sorted({str(data["prompt"]) for data in called if data.get("prompt")})),
         calls=tuple(str(data.get("call", "")) for data in called),
@@ -242,6 +244,12 @@ def _claims(context: RunContext, candidate: Candidate, minimal: Minimality, lint
         minimal=minimal,
         lint=lint,
     )
+
+
+def _writers(called: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The models that wrote code, in the order of their first call: a stronger one may have taken over."""
+    wrote = [str(data["model"]) for data in called if data.get("role") in WRITERS]
+    return list(dict.fromkeys(filter(None, wrote)))
 
 
 def _write(context: RunContext, certificate: Certificate) -> None:
