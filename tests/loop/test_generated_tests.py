@@ -25,7 +25,7 @@ OWN = Check(id="own", provenance="user", source="assert f(1) == 1\n")
 TRUSTED = Check(id="new", provenance="spec", source="assert f(2) == 2\n", trust=0.99)
 
 
-async def assessed(*_: object) -> Assessment:
+async def assessed(*_: object, **__: object) -> Assessment:
     kept = (Assessed(check=TRUSTED, reasons=(), signs=Signs()),)
     return Assessment(kept=kept, removed=(), heard=2, behaviours=1)
 
