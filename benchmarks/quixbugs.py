@@ -19,7 +19,6 @@ import random
 import sys
 from collections.abc import Mapping
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +82,11 @@ async def grade(
     else:
         calls = await _calls(suite.command, path, name, buggy)
     texts = {path: buggy}
-    right = await compare(suite.command, whole[:1], calls, texts, 240)
-    given = await compare(suite.command, whole[1:], calls, texts, 600, call_s=LONG_S)
-    pairs = list(zip_longest(right.get(0, []), given.get(0, []), fillvalue="!none"))
-    domain = [(one, two) for one, two in pairs if not one.startswith("!")]
-    agreed = sum(one == two for one, two in domain)
+    right = (await compare(suite.command, whole[:1], calls, texts, 240)).get(0, [])
+    domain = [(call, said) for call, said in zip(calls, right, strict=False) if not said.startswith("!")]
+    asked = [call for call, _ in domain]
+    given = (await compare(suite.command, whole[1:], asked, texts, 600, call_s=LONG_S)).get(0, [])
+    agreed = sum(one == two for (_, one), two in zip(domain, given, strict=False))
     return Graded(correct=ENOUGH <= len(domain) == agreed, compared=len(domain), agreed=agreed)
 
 
