@@ -3,7 +3,7 @@
     python benchmarks/recordings.py POOL --dataset humaneval --dataset mbpp --out FILE.jsonl.gz
 
 POOL is a folder of replies: that of `suture bench run --pool`, or the `replies` of runs. The sets are needed
-to tell which task each prompt of a run is of. What FILE holds already stays.
+to tell which task each prompt of a run is of; only their replies are taken. What FILE holds already stays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def main() -> None:
     wanted = parser.parse_args()
     problems = [problem for name in wanted.dataset for problem in load_problems(name)]
     known = read_recording(wanted.out) if wanted.out.exists() else ()
-    found = (draw for folder in wanted.pool for draw in draws_in(folder, problems))
+    drawn = (draw for folder in wanted.pool for draw in draws_in(folder, problems))
+    found = (draw for draw in drawn if draw.dataset in wanted.dataset)
     count = write_recording(wanted.out, chain(known, found))
     print(f"{count} replies, {wanted.out.stat().st_size:,} bytes in {wanted.out}")
 
