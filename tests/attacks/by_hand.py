@@ -44,7 +44,7 @@ def main(wall: str, *rows: str) -> int:
         for number in map(int, rows or ROWS):
             began_s = time.monotonic()
             told = driver.face(number)
-            reason = FALLS_SHORT[wall].get(number, "")
+            reason = FALLS_SHORT.get(wall, {}).get(number, "")
             known = told["outcome"] == "skipped" or (told["outcome"] == "failed") == bool(reason)
             odd += not known
             shown = reason if known and reason else told["detail"].strip()[-400:]

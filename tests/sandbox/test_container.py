@@ -17,8 +17,8 @@ from requirements import Require
 from sandbox.engines import gvisor_host, podman_host
 from sandbox.sandbox_programs import LONG, python, survivors
 from suture.errors import SandboxBroken, SandboxUnavailable
-from suture.sandbox import Mount, ProgramLimits, RunRequest, Sandbox
-from suture.sandbox.container import ContainerSandbox
+from suture.sandbox import Mode, Mount, ProgramLimits, RunRequest, Sandbox
+from suture.sandbox.container import ContainerSandbox, recipe
 from suture.sandbox.container.engine import find_addresses
 from suture.sandbox.container.image import image_name, pack_image
 from suture.sandbox.container.owners import OWNER, is_orphan, own_name
@@ -131,6 +131,20 @@ async def test_memory_in_all_has_a_limit(box: ContainerSandbox) -> None:
     assert (await box.run(python("print(1)"))).stdout == b"1\n"
 
 
+@pytest.mark.parametrize("mode", ["warm", "spare"])
+async def test_what_the_kernel_ends_before_we_look_was_out_of_memory(
+    host: str, mode: Mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recipe, "BASE_MB", -200)  # so that the engine's limit is always met before ours
+    code = "import os, time\nif os.fork() == 0: x = b'x' * (450 << 20)\ntime.sleep(60)"
+    box = ContainerSandbox(host=host, mode=mode)
+    try:
+        result = await box.run(python(code, limits=ProgramLimits(total_memory_mb=500, wall_s=50)))
+    finally:
+        await box.close()
+    assert result.status == "memory", result
+
+
 async def test_a_timeout_ends_the_tree(box: ContainerSandbox) -> None:
     code = """
         import subprocess, time
@@ -212,7 +226,7 @@ async def test_cancelling_leaves_no_container(host: str) -> None:
 HOST = """
 import asyncio, sys
 from suture.sandbox import RunRequest
-from suture.sandbox.container import ContainerSandbox
+from suture.sandbox.container import ContainerSandbox, recipe
 from suture.sandbox.container.owners import own_name
 print(own_name(), flush=True)
 sandbox = ContainerSandbox(host=sys.argv[1], mode=sys.argv[2])

@@ -94,6 +94,20 @@ async def test_one_zygote_serves_many_runs_and_keeps_nothing(sandbox: Bubblewrap
     assert len(served) == 1
 
 
+@pytest.mark.parametrize("times", [1, 50, 20_000])
+async def test_the_memory_of_a_run_holds_nothing_of_what_others_read_and_wrote(
+    sandbox: BubblewrapSandbox, times: int
+) -> None:
+    code = (
+        "import os, sys; open('kept', 'wb').write(b'left by a' + b' file;'); n = int(sys.stdin.readline());"
+    )
+    code += "os.write(1, (b'left by a' + b' print;') * n); os.write(2, (b'left by a' + b' complaint;') * n)"
+    told = b"%d\n" % times + b"left by a word;" * times
+    result = await sandbox.run(RunRequest(python=code, stdin=told, collect=("kept",)))
+    assert (result.status, len(result.files)) == ("ok", 1)
+    assert (await sandbox.run(RunRequest(python=HUNT))).stdout == b"[]\n"
+
+
 async def test_the_memory_of_a_run_holds_nothing_of_the_requests_before_it(
     sandbox: BubblewrapSandbox,
 ) -> None:

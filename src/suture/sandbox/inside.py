@@ -29,6 +29,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 MIB = 1 << 20
@@ -156,7 +157,13 @@ def limit(limits: dict[str, int]) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_s"], limits["cpu_s"] + 1))
 
 
-def watch(pid: int, deadline: float, most_bytes: int, lifeline: int | None = None) -> tuple[bytes, int]:
+def watch(
+    pid: int,
+    deadline: float,
+    most_bytes: int,
+    lifeline: int | None = None,
+    starved: Callable[[], bool] = lambda: False,
+) -> tuple[bytes, int]:
     """Wait for the program, at most until the deadline, and look after what it and its children hold.
 
     Args:
@@ -164,6 +171,7 @@ def watch(pid: int, deadline: float, most_bytes: int, lifeline: int | None = Non
         deadline: On the monotonic clock.
         most_bytes: The most memory of everything here but this process and the first one.
         lifeline: Something to read from that ends with the host.
+        starved: Whether the kernel has ended something here for want of memory.
     """
     watched, tick = [] if lifeline is None else [lifeline], TICK_S
     try:
@@ -179,12 +187,14 @@ def watch(pid: int, deadline: float, most_bytes: int, lifeline: int | None = Non
         # As the first process of its namespace, this one inherits what loses its parent.
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             if ended[0] == pid:
+                if starved():
+                    return b"m", 0
                 if os.WIFSIGNALED(ended[1]):
                     return b"s", os.WTERMSIG(ended[1])
                 return b"e", os.WEXITSTATUS(ended[1])
         if folders is None:
             folders = own_folders()
-        if held_bytes(spared, folders, most_bytes) > most_bytes:
+        if starved() or held_bytes(spared, folders, most_bytes) > most_bytes:
             return b"m", 0
     return b"t", 0
 

@@ -14,8 +14,10 @@ __all__ = ["boot_source", "bundle"]
 PARTS = (
     "suture.sandbox.inside",
     "suture.sandbox.zygote.inside.kernel",
+    "suture.sandbox.zygote.inside.kills",
     "suture.sandbox.zygote.inside.child",
     "suture.sandbox.zygote.inside.modules",
+    "suture.sandbox.zygote.inside.passage",
     "suture.sandbox.zygote.inside.relay",
     "suture.sandbox.zygote.inside.serve",
 )

@@ -18,6 +18,7 @@ from typing import Any
 
 from suture.sandbox.inside import become, collect, ending, kill_the_rest, lay, limit, watch
 from suture.sandbox.zygote.inside import kernel
+from suture.sandbox.zygote.inside.kills import Kills
 
 __all__ = ["Place", "live"]
 
@@ -61,6 +62,7 @@ def live(request: dict[str, Any], fds: Sequence[int], code: bytes, place: Place)
         for target, handle in enumerate(fds):
             os.dup2(handle, target)
         os.closerange(REPORT_FD + 1, MOST_FDS)
+        kills = Kills()
         if place.namespaces:
             settle(request["limits"], place)
         else:
@@ -85,12 +87,13 @@ def live(request: dict[str, Any], fds: Sequence[int], code: bytes, place: Place)
     deadline = time.monotonic() + wall_s
     pid = os.fork()
     if pid == 0:
+        kills.close()
         if request["python"] is not None:
             return become_python(request, request["python"])
         if forked:
             return become_module(request)
         become(request)
-    supervise(request, pid, deadline)
+    supervise(request, pid, deadline, kills)
     os._exit(0)
 
 
@@ -145,10 +148,11 @@ def write(path: str, text: str) -> None:
         os.close(handle)
 
 
-def supervise(request: dict[str, Any], pid: int, deadline: float) -> None:
+def supervise(request: dict[str, Any], pid: int, deadline: float, kills: Kills) -> None:
     """Wait for the program, end what it left, and tell how it ended."""
     os.closerange(0, REPORT_FD)
-    kind, number = watch(pid, deadline, request["limits"]["total_memory_mb"] << 20)
+    most_bytes = request["limits"]["total_memory_mb"] << 20
+    kind, number = watch(pid, deadline, most_bytes, starved=kills.grew)
     kill_the_rest()
     room = request["collect_bytes"]
     tell(ending(kind, number))

@@ -20,6 +20,7 @@ __all__ = [
     "protect",
     "resident_pages",
     "show",
+    "unshared_memory",
 ]
 
 # One that keeps the interpreter's lock: a process that is cloned without it could not go on.
@@ -30,6 +31,7 @@ CLONE = {"x86_64": 56, "aarch64": 220}
 NEW_NAMESPACES = 0x00020000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000
 """`CLONE_NEW{NS,UTS,IPC,USER,PID}` of `linux/sched.h`."""
 SIGCHLD = 17
+READ_WRITE, PRIVATE_ANONYMOUS, DONT_FORK = 3, 0x22, 10
 READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS, REMOUNT, BIND = 1, 2, 4, 8, 32, 4096
 SET_DUMPABLE, SET_SECCOMP, DROP_FROM_BOUNDING_SET, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVILEGES = (
     4,
@@ -116,6 +118,19 @@ def install_filter(code: bytes) -> None:
     """Let only those system calls through that a filter allows; for this process and all it starts."""
     program = _Program(len(code) // 8, code)
     _call("prctl", SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0)
+
+
+def unshared_memory(size: int) -> memoryview:
+    """New memory that children do not get; it is never given back.
+
+    The `mmap` module would: a child that drops the object frees whatever it has at that place by then.
+    """
+    _libc.mmap.restype = ctypes.c_void_p
+    place = _libc.mmap(None, ctypes.c_size_t(size), READ_WRITE, PRIVATE_ANONYMOUS, -1, ctypes.c_long(0))
+    if place in (None, ctypes.c_void_p(-1).value):
+        raise MemoryError(size)
+    _call("madvise", ctypes.c_void_p(place), ctypes.c_size_t(size), DONT_FORK)
+    return memoryview((ctypes.c_ubyte * size).from_address(place))
 
 
 def resident_pages() -> int:

@@ -22,9 +22,10 @@ import os
 import select
 from contextlib import suppress
 
+from suture.sandbox.zygote.inside.passage import CHUNK, Passage
+
 __all__ = ["Host", "HostGone", "Relay"]
 
-CHUNK = 1 << 16
 MOST_FRAME = 1 << 28
 HEADER = 5
 SIGKILL = 9
@@ -49,57 +50,47 @@ class Host:
     def __init__(self, source: int, sink: int) -> None:
         self.source = source
         self.sink = sink
-        self._buffer = bytearray()
+        self._head = b""
 
-    def send(self, kind: bytes, content: bytes = b"") -> None:
+    def send(self, kind: bytes, content: bytes | memoryview = b"") -> None:
         """Send one frame."""
-        view = memoryview(kind + len(content).to_bytes(4, "big") + content)
+        left = [memoryview(kind + len(content).to_bytes(4, "big")), memoryview(content)]
         try:
-            while view:
-                view = view[os.write(self.sink, view) :]
+            while left:
+                written = os.writev(self.sink, left)
+                while left and written >= len(left[0]):
+                    written -= len(left.pop(0))
+                left[:1] = [part[written:] for part in left[:1]]
         except BrokenPipeError as fault:
             raise HostGone from fault
 
-    def read(self) -> None:
-        """Take in what has come of the next frame, and nothing beyond; waits where nothing has."""
-        whole = HEADER + self._size() if len(self._buffer) >= HEADER else HEADER
-        chunk = os.read(self.source, min(whole - len(self._buffer), CHUNK))
+    def read_head(self) -> tuple[bytes, int] | None:
+        """Take in what has come of a frame's head; its kind and its size, once that is all."""
+        chunk = os.read(self.source, HEADER - len(self._head))
         if not chunk:
             raise HostGone
-        self._buffer += chunk
-
-    def _size(self) -> int:
-        size = int.from_bytes(self._buffer[1:HEADER], "big")
+        self._head += chunk
+        if len(self._head) < HEADER:
+            return None
+        head, self._head = self._head, b""
+        size = int.from_bytes(head[1:], "big")
         if size > MOST_FRAME:
             raise HostGone
-        return size
+        return head[:1], size
 
     def wait_head(self) -> tuple[bytes, int]:
         """The kind and the size of the next frame, however long it takes."""
-        while len(self._buffer) < HEADER:
-            self.read()
-        return bytes(self._buffer[:1]), self._size()
+        while (head := self.read_head()) is None:
+            pass
+        return head
 
-    def leave_content(self) -> None:
-        """Let another process read the content of the frame of which only the head was taken in."""
-        self._buffer.clear()
-
-    def next_frame(self) -> tuple[bytes, bytes] | None:
-        """The next frame, once all of it was taken in."""
-        if len(self._buffer) < HEADER:
-            return None
-        size = self._size()
-        if len(self._buffer) < HEADER + size:
-            return None
-        kind, content = bytes(self._buffer[:1]), bytes(self._buffer[HEADER : HEADER + size])
-        del self._buffer[: HEADER + size]
-        return kind, content
-
-    def wait_frame(self) -> tuple[bytes, bytes]:
-        """The next whole frame, however long it takes."""
-        while (frame := self.next_frame()) is None:
-            self.read()
-        return frame
+    def pass_over(self, size: int, scratch: memoryview) -> None:
+        """Read so many bytes of a frame that is for nobody."""
+        while size:
+            read = os.readv(self.source, [scratch[:size]])
+            if not read:
+                raise HostGone
+            size -= read
 
 
 class Relay:
@@ -107,6 +98,7 @@ class Relay:
 
     Args:
         host: The host.
+        passage: What its words pass through.
         pid: The child; -1 for every process in sight.
         supervisor: The child, where its program could stop or end it. Then all of them are ended.
         stdin: Where its stdin is written, if here.
@@ -116,17 +108,19 @@ class Relay:
     def __init__(
         self,
         host: Host,
+        passage: Passage,
         pid: int,
         stdin: int | None,
         outputs: dict[int, bytes],
         supervisor: int | None = None,
     ) -> None:
         self._host = host
+        self._passage = passage
         self._pid = pid
         self._supervisor = supervisor
         self._stdin = stdin
         self._outputs = outputs
-        self._waiting = bytearray()
+        self._coming = 0
         self._closing = self._paused_host = self._paused = self._killed = False
 
     def run(self) -> None:
@@ -135,11 +129,12 @@ class Relay:
             os.set_blocking(self._stdin, False)
         while self._outputs:
             poll = select.poll()
-            poll.register(self._host.source, select.POLLIN)
+            if self._passage.room:
+                poll.register(self._host.source, select.POLLIN)
             for handle, kind in self._outputs.items():
                 if not (self._paused and kind == b"o"):
                     poll.register(handle, select.POLLIN)
-            if self._stdin is not None and self._waiting:
+            if self._stdin is not None and self._passage:
                 poll.register(self._stdin, select.POLLOUT)
             for handle, _ in poll.poll(None if self._supervisor is None else TICK_MS):
                 if handle == self._host.source:
@@ -150,6 +145,7 @@ class Relay:
                     self._carry(handle)
             if self._supervisor is not None:
                 self._mind(self._supervisor)
+        self._host.pass_over(self._coming, self._passage.chunk)
         self._close_stdin()
 
     def _mind(self, supervisor: int) -> None:
@@ -161,24 +157,25 @@ class Relay:
     def _carry(self, handle: int) -> None:
         if handle not in self._outputs:
             return
-        chunk = os.read(handle, CHUNK)
-        if not chunk:
+        size = os.readv(handle, [self._passage.chunk])
+        if not size:
             os.close(handle)
             del self._outputs[handle]
         elif not (self._killed and self._outputs[handle] == b"o"):
-            self._host.send(self._outputs[handle], chunk)
+            self._host.send(self._outputs[handle], self._passage.chunk[:size])
 
     def _take_orders(self) -> None:
-        self._host.read()
-        while (frame := self._host.next_frame()) is not None:
-            kind, content = frame
-            if kind == b"i" and content:
-                self._waiting += content
-                self._feed()
+        if self._coming:
+            self._take_stdin()
+        elif (head := self._host.read_head()) is not None:
+            kind, size = head
+            if kind == b"i" and size:
+                self._coming = size
+            elif size:
+                raise HostGone
             elif kind == b"i":
                 self._closing = True
-                if not self._waiting:
-                    self._close_stdin()
+                self._feed()
             elif kind in (b"p", b"c"):
                 self._paused = kind == b"p" and not self._killed
             elif kind == b"k":
@@ -188,27 +185,34 @@ class Relay:
             else:
                 raise HostGone
 
+    def _take_stdin(self) -> None:
+        size = self._passage.enqueue(self._host.source, min(self._coming, self._passage.room, CHUNK))
+        if not size:
+            raise HostGone
+        self._coming -= size
+        self._feed()
+
     def _feed(self) -> None:
         if self._stdin is None:
-            self._waiting.clear()
-        while self._stdin is not None and self._waiting:
+            self._passage.clear()
+        while self._stdin is not None and self._passage:
             try:
-                del self._waiting[: os.write(self._stdin, self._waiting[:CHUNK])]
+                self._passage.dequeue(self._stdin)
             except BlockingIOError:
                 break
             except BrokenPipeError:
                 self._close_stdin()
-        if len(self._waiting) > FULL and not self._paused_host:
+        if len(self._passage) > FULL and not self._paused_host:
             self._paused_host = True
             self._host.send(b"p")
-        if len(self._waiting) < ROOMY and self._paused_host:
+        if len(self._passage) < ROOMY and self._paused_host:
             self._paused_host = False
             self._host.send(b"c")
-        if self._closing and not self._waiting:
+        if self._closing and not self._passage:
             self._close_stdin()
 
     def _close_stdin(self) -> None:
-        self._waiting.clear()
+        self._passage.clear()
         if self._stdin is not None:
             os.close(self._stdin)
             self._stdin = None

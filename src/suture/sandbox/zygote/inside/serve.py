@@ -15,6 +15,7 @@ from suture.sandbox.inside import deafen, exactly
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.child import Place, live
 from suture.sandbox.zygote.inside.modules import take_library
+from suture.sandbox.zygote.inside.passage import Passage
 from suture.sandbox.zygote.inside.relay import Host, HostGone, Relay
 
 __all__ = ["main"]
@@ -44,6 +45,7 @@ class Zygote:
         self._hands = hands
         self._code = code
         self._place = place
+        self._passage = Passage()
         self._state = observe()
         self._most_pages = int(kernel.resident_pages() * GROWTH) + SLACK_PAGES
 
@@ -57,12 +59,11 @@ class Zygote:
         while True:
             kind, size = self._host.wait_head()
             if kind == b"q" or (kind == b"d" and self._hands is not None):
-                self._host.leave_content()
                 code = self._run(size, straight=kind == b"d")
                 if code is not None:
                     return code
             elif kind in (b"i", b"k", b"p", b"c"):  # these may come late for a child that has ended
-                self._host.wait_frame()
+                self._host.pass_over(size, self._passage.chunk)
             else:
                 raise HostGone
 
@@ -95,9 +96,9 @@ class Zygote:
             raise HostGone  # what comes next is somewhere in the middle of a request
         os.close(has_read)
         if self._place.namespaces:
-            Relay(self._host, pid, stdin, ours).run()
+            Relay(self._host, self._passage, pid, stdin, ours).run()
         else:
-            Relay(self._host, EVERYTHING, stdin, ours, supervisor=pid).run()
+            Relay(self._host, self._passage, EVERYTHING, stdin, ours, supervisor=pid).run()
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status < 0 and not self._place.namespaces:
             status = SIGNAL_CODES - status  # here a program can reach its supervisor, and only it would
@@ -180,7 +181,7 @@ def main() -> CodeType | None:
     kernel.protect()
     deafen()
     try:
-        settings = json.loads(host.wait_frame()[1])
+        settings = json.loads(exactly(host.source, host.wait_head()[1]))
         # A child closes low descriptors only, and a busy host's may be high.
         hands = None if settings["hands"] is None else os.dup(settings["hands"])
         close_all_but(host.source, host.sink, hands)
