@@ -92,7 +92,7 @@ async def test_one_that_never_comes_back_is_told_as_lost(sandbox: Sandbox) -> No
     seen = await observe(probe, "__import__('time').sleep(30)", trace=True)
     assert seen.ended == "lost"
     assert "within 1 s" in render_trace(seen, probe.files)
-    seen = await observe(probe, "__import__('os')._exit(3)")
+    seen = await observe(probe_of(sandbox), "__import__('os')._exit(3)")
     assert (seen.ended, seen.exception) == ("lost", "the program ended without an answer (failed)")
 
 
