@@ -7,9 +7,16 @@ import os
 from collections.abc import AsyncIterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from requirements import Require
 from suture.sandbox import BubblewrapSandbox, Finding, diagnose_sandbox
+
+# How long an example takes says more of what else the machine does than of the code.
+settings.register_profile(
+    "unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")

@@ -169,7 +169,7 @@ async def no_frames(world: World) -> None:
         code = f"import time\nos.write(1, {words}); os.close(1); time.sleep(0.05)"
         async with world.sandbox.open(request(world, code)) as channel:
             frames = 0
-            while (frame := await channel.receive(5)) is not None:
+            while (frame := await channel.receive(30)) is not None:
                 frames += 1
                 demand(frame == b"", f"{words} came as {frame!r}")
             ended = await channel.finish()

@@ -13,6 +13,8 @@ from suture.sandbox import RunRequest
 __all__ = ["ROWS"]
 
 PATIENCE_S = 60.0
+HELD = {"wall_s": 100}
+"""One that holds must outlive that another wall is built and attacks."""
 HOLD = """
     import socket, sys, time
     listener = socket.create_server(("127.0.0.1", 7708))
@@ -62,13 +64,13 @@ async def two_at_once(world: World) -> None:
     other = world.another()
     try:
         for attacker in (world.sandbox, other):
-            async with world.sandbox.open(request(world, HOLD)) as channel:
-                demand(await channel.receive(20) == b"on", "the one that holds did not start")
+            async with world.sandbox.open(request(world, HOLD, limits=HELD)) as channel:
+                demand(await channel.receive(PATIENCE_S) == b"on", "the one that holds did not start")
                 result = await attacker.run(request(world, REACH))
                 demand(b"BREACH" not in result.stdout, shown(result))
                 demand(result.status == "ok" and b"tried" in result.stdout, shown(result))
                 await channel.send(b"")
-                met = await channel.receive(20)
+                met = await channel.receive(PATIENCE_S)
                 demand(met == b"[False, False, ['mine'], ['mine']]", f"the one that holds says {met!r}")
     finally:
         await other.close()

@@ -145,7 +145,7 @@ ROWS = (
         number=15,
         attempt="never end",
         attack=ends("while True: pass", "timeout", limits=SHORT),
-        twin=allowed("for _ in range(10_000): pass\nprint('fine')", limits=SHORT),
+        twin=allowed("for _ in range(10_000): pass\nprint('fine')"),
     ),
     Row(
         number=16,

@@ -18,7 +18,7 @@ from suture.settings import SandboxSettings
 
 __all__ = ["ROWS"]
 
-SETTINGS = SandboxSettings(check_wall_s=5, test_wall_s=60)
+SETTINGS = SandboxSettings(check_wall_s=30, test_wall_s=60)
 COMMAND = ("python", "-m", "pytest", "-q", "-p", "no:langsmith_plugin", "-p", "no:hypothesispytest")
 PROJECT = {
     "calc.py": b"def add(a, b): return a - b\n",

@@ -154,7 +154,7 @@ def campaign(request: pytest.FixtureRequest) -> Iterator[Campaign]:
         campaign.stop()
 
 
-@pytest.mark.timeout(300)  # a row may wait for those of another wall
+@pytest.mark.timeout(900)  # a row may wait for those of another wall
 @pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: f"{row.number}: {row.attempt}")
 @pytest.mark.parametrize("tried", TRIED, ids="-".join)
 def test_the_attack_fails_and_its_twin_works(

@@ -255,7 +255,7 @@ async def face(row: Row, world: World) -> None:
 
 async def gone(marker: str) -> None:
     """Wait until no process of the host has a name or an argument with this marker."""
-    for _ in range(100):
+    for _ in range(600):
         left = survivors(marker)
         if not left:
             return

@@ -41,7 +41,8 @@ async def test_no_forgery_passes_a_split_verdict(judge: Judge, forgery: str) -> 
 async def test_the_known_limit_of_nonce_mode(judge: Judge) -> None:
     passed = set()
     for forgery, code in CORPUS.items():
-        verdict = await judge(in_a_class(code), "assert Box().get(3) == 8", check_wall_s=2)
+        limit_s = 2 if forgery in HANGS else None
+        verdict = await judge(in_a_class(code), "assert Box().get(3) == 8", check_wall_s=limit_s)
         if verdict.passed:
             assert verdict.evidence == "nonce"
             passed.add(forgery)

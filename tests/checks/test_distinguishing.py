@@ -21,7 +21,7 @@ SORTED = "def middle(a, b, c):\n    return sorted((a, b, c))[1]\n"
 SUMMED = "def middle(a, b, c):\n    return a + b + c - max(a, b, c) - min(a, b, c)\n"
 TYPED = "def middle(a, b, c):\n    return float(sorted((a, b, c))[1])\n"
 GUESSED = "def middle(a, b, c):\n    return 2\n"
-ENDLESS = "def middle(a, b, c):\n    while {a, b, c} != {1, 2, 3}: pass\n    return 2\n"
+ENDLESS = "def middle(a, b, c):\n    while a > 3: pass\n    return 2\n"
 FRAGILE = "def middle(a, b, c):\n    return {1: 2, 3: 2}[a]\n"
 
 Compare = Callable[..., Awaitable[tuple[Comparison, list[str]]]]
@@ -53,7 +53,7 @@ async def test_the_larger_cluster_is_preferred_and_the_difference_is_shown(compa
 
 
 async def test_exceptions_and_endless_loops_are_behaviour(compare: Compare) -> None:
-    limits = InputLimits(inputs=8, call_s=0.4)
+    limits = InputLimits(inputs=8, call_s=1.2)
     found, (endless, fragile, one, two) = await compare(ENDLESS, FRAGILE, SORTED, SUMMED, limits=limits)
     assert found.clusters == ((one, two), (fragile,), (endless,))
     assert "raises KeyError" in [told.answers[fragile] for told in found.disagreements]

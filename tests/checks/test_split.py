@@ -125,11 +125,11 @@ def f(x):
     return x
 """
     programs = [f"assert f({n}) == {n}" for n in range(7)]
-    verdict = await judge(code, *programs, check_wall_s=3)
+    verdict = await judge(code, *programs, check_wall_s=5)
     statuses = [o.status for o in verdict.outcomes]
     assert statuses == ["passed", "timeout", "error", "error", "failed", "failed", "passed"]
     told = [fact.exception for fact in verdict.counterexamples]
-    assert told[0] == "no answer within 3 s"
+    assert told[0] == "no answer within 5 s"
     assert told[1] == "the program ended itself with exit code 0"
     assert told[2] == "SystemExit: 0"
     assert told[3].startswith("RecursionError")
@@ -210,8 +210,9 @@ async def test_a_loop_of_asserts_decides(judge: Judge) -> None:
 
 
 async def test_nobody_waits_for_a_hanging_program_when_the_verdict_is_called_off(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+    sandbox: Sandbox, wall_settings: SandboxSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("suture.sandbox.channel.FINISH_S", 60)  # what waiting for it would take
     judging = asyncio.create_task(
         grade("def f():\n    while True: pass", "assert f() == 1", sandbox, wall_settings)
     )
@@ -220,7 +221,7 @@ async def test_nobody_waits_for_a_hanging_program_when_the_verdict_is_called_off
     judging.cancel()
     with pytest.raises(asyncio.CancelledError):
         await judging
-    assert time.monotonic() - started_s < 3
+    assert time.monotonic() - started_s < 30
 
 
 async def test_no_wall_is_a_plain_fault(wall_settings: SandboxSettings) -> None:

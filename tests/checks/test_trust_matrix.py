@@ -19,7 +19,7 @@ RIGHT = "def clamp(x, low, high):\n    return max(low, min(x, high))\n"
 SAME = "def clamp(x, low, high):\n    return low if x < low else high if x > high else x\n"
 NEARLY = "def clamp(x, low, high):\n    return min(x, high)\n"
 WRONG = "def clamp(x, low, high):\n    return -9\n"
-ENDLESS = "def clamp(x, low, high):\n    while x > 3: pass\n    return x\n"
+ENDLESS = "def clamp(x, low, high):\n    while 3 < x < 6: pass\n    return x\n"
 
 TESTS = (
     "assert clamp(5, 0, 3) == 3",  # an example of the statement
@@ -61,7 +61,7 @@ async def test_the_matrix_keeps_its_bounds(sandbox: Sandbox, wall_settings: Sand
     many = tuple(
         Check(id=str(n), provenance="spec", source=f"assert clamp({n}, 0, 99) == {n}") for n in range(2, 20)
     )
-    limits = MatrixLimits(checks=10, check_s=0.3, candidates=2, seconds=30)
+    limits = MatrixLimits(checks=10, check_s=0.9, candidates=2, seconds=100)
     assessment = await assess_checks(many, judged, suite, limits=limits)
     trust = {check.id: check.trust for check in assessment.checks}
     assert (

@@ -75,7 +75,7 @@ def suture(environ: dict[str, str], tmp_path: Path) -> Suture:
             cwd=cwd or tmp_path,
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=300,  # the time limit of the test is the limit
         )
 
     return call

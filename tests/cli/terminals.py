@@ -57,13 +57,17 @@ class Terminal:
         while self.process.poll() is None:
             assert time.monotonic() < until, self.screen
             self._read()
-        self._read()
+        while self._read():
+            pass
         os.close(self._here)
         return self.process.returncode
 
-    def _read(self) -> None:
+    def _read(self) -> bool:
+        """Whether there was something to read."""
         if select.select([self._here], [], [], 0.2)[0]:
             try:
                 self.screen += os.read(self._here, 65536).decode("utf-8", "replace")
+                return True
             except OSError:  # the other end is closed
                 time.sleep(0.05)
+        return False

@@ -14,7 +14,7 @@ from cli.terminals import Terminal
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
 
-pytestmark = pytest.mark.usefixtures("sandbox")
+pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]  # up to six processes
 RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
 WRONG = "```python\ndef double(n):\n    return n * n\n```"
 WRONG_TOO = "```python\ndef double(n):\n    return n + 2\n```"

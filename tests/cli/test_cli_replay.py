@@ -15,7 +15,7 @@ import pytest
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
 
-pytestmark = pytest.mark.usefixtures("sandbox")
+pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]  # up to five processes
 RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
 WRONG = "```python\ndef double(n):\n    return n\n```"
 TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"

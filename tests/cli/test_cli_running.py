@@ -14,7 +14,7 @@ Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
 FilesOf = Callable[[Path], dict[str, bytes]]
 
-pytestmark = pytest.mark.usefixtures("sandbox")
+pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]  # a proof may take a minute
 RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
 WRONG = "```python\ndef double(n):\n    return n\n```"
 TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"

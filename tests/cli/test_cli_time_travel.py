@@ -12,7 +12,7 @@ import pytest
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
 
-pytestmark = pytest.mark.usefixtures("sandbox")
+pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]  # up to ten processes
 RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
 WRONG = "```python\ndef double(n):\n    return n * n\n```"
 TASK = "Write double(n), which doubles a number. For example:\n\n>>> double(4)\n8\n>>> double(0)\n0\n"

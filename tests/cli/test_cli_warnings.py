@@ -12,7 +12,7 @@ import pytest
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
 
-pytestmark = pytest.mark.usefixtures("sandbox")
+pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]  # a proof may take a minute
 CODE = "def tri(n):\n    total = 0\n    for i in range(n):\n        total += i * 2 - 1\n    return total\n"
 GAMED = CODE.replace("    total = 0\n", "    if n == 13:\n        return 4711\n    total = 0\n")
 TESTS = """\

@@ -19,6 +19,7 @@ from suture.settings import SandboxSettings
 
 T = TypeVar("T")
 TASKS = suite_tasks()
+pytestmark = pytest.mark.timeout(600)  # some grade a hundred programs
 SETTINGS = SandboxSettings(check_wall_s=60)  # a busy machine is no failure
 WRITE = {problem.entry_point: problem for problem in load_problems("suture")}
 HEAL = {problem.entry_point: problem for problem in load_problems("suture-heal")}

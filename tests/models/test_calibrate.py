@@ -81,6 +81,7 @@ def test_a_damaged_store_is_measured_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.live
+@pytest.mark.timeout(600)
 def test_the_real_model_is_timed(local_settings: Settings) -> None:
     name = local_settings.model.name.removeprefix("local:")
     speed = measure_speed(model_path(name, local_settings.paths.cache), 1)

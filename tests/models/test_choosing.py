@@ -52,7 +52,10 @@ def test_the_embedded_model_comes_first_and_the_default_before_others(tmp_path: 
         ([], "local:qwen2.5-coder-1.5b"),
     ],
 )
-def test_then_an_ollama_that_answers(tmp_path: Path, stub: OpenAIStub, names: list[str], found: str) -> None:
+def test_then_an_ollama_that_answers(
+    tmp_path: Path, stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch, names: list[str], found: str
+) -> None:
+    monkeypatch.setattr("suture.models.detection.OLLAMA_PATIENCE_S", 60)  # the machine may be busy
     stub.pages["/api/tags"] = {"models": [{"name": name} for name in names]}
     assert choose_model(here(tmp_path, base_url=stub.address))[0] == found
 

@@ -29,6 +29,7 @@ from suture.settings.schema import Settings
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
 live = pytest.mark.live
+pytestmark = pytest.mark.timeout(600)  # a busy machine may need a minute for one reply
 PROMPT = (Message(role="user", content="Write a Python function that adds two numbers."),)
 
 PARENT = """
@@ -138,7 +139,7 @@ async def test_a_server_that_dies_twice_is_given_up(local_settings: Settings) ->
                 os.kill(server.pid, signal.SIGKILL)
     with pytest.raises(ModelError, match="died while it answered, and again"):
         await asking
-    assert len(killed) == 2
+    assert len(killed) >= 2  # one that was killed before it was asked is no answer that was lost
     await model.close()
 
 
@@ -180,7 +181,7 @@ async def test_only_who_has_the_key_is_answered(local_settings: Settings) -> Non
 
 def status_without_key(server: LlamaServer) -> int:
     url = f"{server.url}/v1/chat/completions"
-    return httpx.post(url, json={"messages": []}, trust_env=False).status_code
+    return httpx.post(url, json={"messages": []}, trust_env=False, timeout=60).status_code
 
 
 def what_others_may_read(server: LlamaServer) -> bytes:
@@ -272,7 +273,7 @@ def test_what_is_asked_for_and_does_not_fit_is_not_loaded() -> None:
 
 async def read_tokens(server: LlamaServer) -> int:
     """Tokens of prompts that the server has evaluated since it started, as it counts itself."""
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
         told = await client.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {server.key}"})
     lines = dict(line.rsplit(" ", 1) for line in told.text.splitlines() if not line.startswith("#"))
     return int(lines["llamacpp:prompt_tokens_total"])

@@ -29,7 +29,7 @@ def error_body(message: str) -> dict[str, dict[str, str]]:
     return {"error": {"message": message, "type": "some_error"}}
 
 
-async def ask(stub: OpenAIStub, *, timeout_s: float = 20, sampling: Sampling | None = None) -> Reply:
+async def ask(stub: OpenAIStub, *, timeout_s: float = 60, sampling: Sampling | None = None) -> Reply:
     settings = Settings(
         model=ModelSettings(name="openai:stub", base_url=stub.base_url, timeout_s=timeout_s, seed=5),
         keys=KeySettings(openai=SecretStr(KEY)),
@@ -100,7 +100,7 @@ async def test_a_slow_server_times_out(stub: OpenAIStub) -> None:
 
 
 async def test_the_wait_for_a_turn_is_within_the_calls_own_time(stub: OpenAIStub) -> None:
-    knobs = ModelSettings(name="openai:stub", base_url=stub.base_url, timeout_s=5, requests_per_minute=0.1)
+    knobs = ModelSettings(name="openai:stub", base_url=stub.base_url, timeout_s=60, requests_per_minute=0.1)
     model = open_model(Settings(model=knobs))
     await model.complete(PROMPT, Sampling())
     await model.close()

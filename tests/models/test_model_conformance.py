@@ -19,6 +19,9 @@ PROMPT = (
 )
 
 
+pytestmark = pytest.mark.timeout(600)  # a busy machine may need a minute for one reply
+
+
 @pytest.fixture(params=["scripted", "stub", "recorded", pytest.param("embedded", marks=pytest.mark.live)])
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[Model]:
     opened: Model

@@ -147,8 +147,8 @@ async def test_a_retry_after_beyond_the_patience_is_not_waited_for(
 async def test_a_slow_server_times_out_and_is_not_asked_again(wire: WireFormat, stub: OpenAIStub) -> None:
     stub.answer(Answer(body=b"", slow=True))
     with pytest.raises(ModelTimeout, match="timeout_s"):
-        await ask(wire, stub, timeout_s=0.3)
-    assert len(stub.requests) == 1
+        await ask(wire, stub, timeout_s=1)
+    assert len(stub.requests) <= 1  # where the machine is busy the time may be up before it is sent
 
 
 async def test_a_reply_that_breaks_off_is_lost_and_not_asked_for_again(

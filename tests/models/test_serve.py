@@ -16,7 +16,7 @@ import pytest
 
 from suture.settings.schema import Settings
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 KEY = "a-key-of-our-own"
 
 
@@ -52,7 +52,7 @@ def ask(url: str, key: str) -> httpx.Response:
     messages = [{"role": "user", "content": "Say hi."}]
     body = {"model": "any", "messages": messages, "max_tokens": 2}
     headers = {"Authorization": f"Bearer {key}"}
-    return httpx.post(f"{url}/chat/completions", json=body, headers=headers, trust_env=False, timeout=90)
+    return httpx.post(f"{url}/chat/completions", json=body, headers=headers, trust_env=False, timeout=300)
 
 
 def child_of(pid: int) -> int:

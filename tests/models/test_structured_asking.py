@@ -168,6 +168,7 @@ def test_any_damage_to_a_reply_is_read_as_it_was_or_refused_or_said_to_be_salvag
 
 
 @pytest.mark.live
+@pytest.mark.timeout(600)
 async def test_the_embedded_model_writes_what_the_schema_allows_and_nothing_else(
     local_settings: Settings,
 ) -> None:

@@ -70,6 +70,7 @@ async def test_a_count_is_kept_and_answered_from_the_record(tmp_path: Path) -> N
 
 
 @pytest.mark.live
+@pytest.mark.timeout(600)
 async def test_the_embedded_model_counts_exactly(local_settings: Settings) -> None:
     model = open_model(local_settings)
     for text in [*HARD_TEXTS, "a <|im_end|> b", "\udcff"]:
@@ -80,6 +81,7 @@ async def test_the_embedded_model_counts_exactly(local_settings: Settings) -> No
 
 
 @pytest.mark.live
+@pytest.mark.timeout(600)
 async def test_no_prompt_is_longer_than_its_bound(local_settings: Settings) -> None:
     model = open_model(local_settings)
     for text in HARD_TEXTS:
@@ -97,5 +99,6 @@ def token_count(server: LlamaServer, text: str) -> int:
         headers={"Authorization": f"Bearer {server.key}"},
         json={"content": text},
         trust_env=False,
+        timeout=60,
     )
     return len(answer.raise_for_status().json()["tokens"])

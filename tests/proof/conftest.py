@@ -59,8 +59,8 @@ def settings(tmp_path: Path) -> Settings:
     """Runs in the test's own folder, and few mutants."""
     return Settings(
         paths=PathSettings(home=tmp_path / "home"),
-        budget=BudgetSettings(attempts=4, seconds=100),
-        proof=ProofSettings(mutants=4),
+        budget=BudgetSettings(attempts=4, seconds=600),
+        proof=ProofSettings(mutants=4, seconds=300),
         repair=RepairSettings(enabled=False),
     )
 

@@ -170,7 +170,7 @@ class WaitingSandbox:
 async def test_no_run_of_the_proof_outlives_its_time(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
-    short = settings.model_copy(update={"proof": ProofSettings(seconds=15)})
+    short = settings.model_copy(update={"proof": ProofSettings(seconds=17)})
     wall = WaitingSandbox(sandbox)
     model = ScriptedModel([f"### shop/prices.py\n```python\n{NOISY}\n```"])
     result = await heal(project, test=COMMAND, settings=short, model=model, sandbox=wall)

@@ -90,9 +90,9 @@ async def test_the_model_is_told_where_a_call_first_goes_wrong_and_who_else_call
 ) -> None:
     settings = Settings(
         paths=PathSettings(home=tmp_path / "home"),
-        budget=BudgetSettings(attempts=2, seconds=100),
+        budget=BudgetSettings(attempts=2, seconds=600),
         proof=ProofSettings(seconds=0),
-        repair=RepairSettings(candidates=60, seconds=20),
+        repair=RepairSettings(candidates=60, seconds=100),
     )
     model = ScriptedModel([f"### shop.py\n```python\n{MENDED}```"], repeat_last=True)
     result = await heal(project, test="python -m pytest -q", settings=settings, model=model, sandbox=sandbox)

@@ -60,5 +60,5 @@ async def test_a_test_that_writes_into_our_file_does_not_end_the_search(
     task, _ = heal_task(tmp_path, test="python -m pytest -q")
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
-    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=30))
+    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=100))
     assert found.plausible

@@ -63,7 +63,7 @@ async def test_repairs_that_differ_only_in_how_they_fill_a_set_are_alike(
     assert suite.command is not None
     proposals = [proposal("{n, 8}", "{8, n}"), proposal("range(n)", "range(n + 0)"), proposal("8", "9")]
     calls = [("box.py", "both", "(0,)"), ("box.py", "box", "(2,)")]
-    answers = await compare(suite.command, proposals, calls, {"box.py": CODE}, 20)
+    answers = await compare(suite.command, proposals, calls, {"box.py": CODE}, 100)
     assert answers[0] == answers[1] == ["({0, 8}, (0,))", "([<box.Box object>, <box.Box object>], (2,))"]
     assert answers[2][0] == "({0, 9}, (0,))"
 

@@ -82,7 +82,7 @@ def settings(tmp_path: Path) -> Settings:
     """No weights anywhere; nothing is proved, to be quick."""
     return Settings(
         paths=PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
-        sandbox=SandboxSettings(test_wall_s=20),
+        sandbox=SandboxSettings(test_wall_s=90),
         proof=ProofSettings(seconds=0),
     )
 
@@ -95,7 +95,7 @@ async def suite_of(project: Path, sandbox: BubblewrapSandbox) -> Suite:
 async def test_a_package_is_searched_and_the_fault_located(project: Path, sandbox: BubblewrapSandbox) -> None:
     suite = await suite_of(project, sandbox)
     assert suite.command is not None
-    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=40))
+    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=100))
     assert {test.id.partition("::")[2] for test in found.spectrum.failing} == {
         *("test_total[prices1-5]", "test_total[prices2-4]", "TestCart::test_one")
     }
@@ -114,7 +114,7 @@ async def test_text_outside_functions_is_mended_too(project: Path, sandbox: Bubb
     )
     suite = await suite_of(project, sandbox)
     assert suite.command is not None
-    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=40, candidates=400))
+    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=100, candidates=400))
     assert "line 1: 3 becomes 4" in {proposal.label for proposal in found.plausible}
     assert not any(proposal.swap for proposal in found.plausible)
 
@@ -128,7 +128,7 @@ async def test_endless_loops_do_not_end_the_search(project: Path, sandbox: Bubbl
     (project / "tests" / "test_cart.py").write_text(tests)
     suite = await suite_of(project, sandbox)
     assert suite.command is not None
-    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=40))
+    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=100))
     assert found.spectrum.tests[0].outcome == "timeout"
     assert any("1 becomes 2" in proposal.label for proposal in found.plausible)
 

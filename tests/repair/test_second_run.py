@@ -78,9 +78,9 @@ def project(tmp_path: Path) -> Path:
 def settings(tmp_path: Path) -> Settings:
     return Settings(
         paths=PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
-        sandbox=SandboxSettings(test_wall_s=20),
+        sandbox=SandboxSettings(test_wall_s=90),
         proof=ProofSettings(seconds=0),
-        repair=RepairSettings(seconds=20),
+        repair=RepairSettings(seconds=100),
     )
 
 

@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from suture.api import heal, verify
 from suture.ledger import find_run, read_ledger
 from suture.sandbox import BubblewrapSandbox
@@ -17,9 +19,10 @@ COMMANDS = {"node": ["npm", "test"], "go": ["go", "test", "./..."]}
 
 
 def settings_in(folder: Path) -> Settings:
-    return Settings(paths=PathSettings(home=folder / "home"), budget=BudgetSettings(attempts=4, seconds=110))
+    return Settings(paths=PathSettings(home=folder / "home"), budget=BudgetSettings(attempts=4, seconds=500))
 
 
+@pytest.mark.timeout(600)  # Go compiles its library anew in each run
 async def test_wrong_first_and_right_second_heals(
     foreign: dict[str, Any], sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:

@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from suture.api import heal
 from suture.errors import SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, RunRequest
@@ -20,6 +22,7 @@ def tree(root: Path) -> dict[str, bytes]:
     return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
 
 
+@pytest.mark.timeout(600)  # ten times pytest behind the wall
 async def test_ten_runs_change_nothing(tmp_path: Path, require: Callable[[str, bool, str], None]) -> None:
     project = tmp_path / "project"
     shutil.copytree(HEALTHY, project, ignore=shutil.ignore_patterns("__pycache__", ".*"))

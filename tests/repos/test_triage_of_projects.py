@@ -20,7 +20,7 @@ from suture.records import Candidate, Verdict
 from suture.sandbox import BubblewrapSandbox, RunRequest, Sandbox, discover_programs
 from suture.settings import SandboxSettings
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 UNWANTED = " -p no:hypothesispytest -p no:langsmith_plugin"
 AS_IT_IS = Candidate(files={}, origin="user")
 LUCK = 12
@@ -43,7 +43,9 @@ async def judged(root: Path, sandbox: Sandbox, **changed: bytes) -> tuple[Suite,
     task, _ = heal_task(root, test=f"python -m pytest -q{UNWANTED}" if is_python else None)
     task = replace(task, files={**task.files, **changed})
     python = discover_programs(root, {"VIRTUAL_ENV": sys.prefix, "PATH": os.defpath}, task.language)
-    suite = await prepare_suite(task, sandbox, SandboxSettings(test_wall_s=20), python)
+    endless = root.name == "time_out" and not changed
+    settings = SandboxSettings(test_wall_s=20 if endless else 120)
+    suite = await prepare_suite(task, sandbox, settings, python)
     return suite, await check_candidate(AS_IT_IS, suite)
 
 

@@ -20,7 +20,7 @@ from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, 
 
 async def test_stopping_its_parent_does_not_hold_us(sandbox: BubblewrapSandbox) -> None:
     code = "import os, time; os.kill(os.getppid(), 19); print('stopped', flush=True); time.sleep(60)"
-    result = await sandbox.run(python(code, limits=ProgramLimits(wall_s=1)))
+    result = await sandbox.run(python(code, limits=ProgramLimits(wall_s=3)))
     # Where its supervisor is in reach, one that stops it is ended for that.
     assert result.status in ("timeout", "signalled")
     assert result.stdout == b"stopped\n"

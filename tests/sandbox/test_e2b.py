@@ -58,7 +58,7 @@ except OSError: print("closed", flush=True)
 if os.fork() == 0: os.setsid()
 time.sleep(600)
 """
-    result = await box.run(RunRequest(python=code, limits=ProgramLimits(wall_s=2)))
+    result = await box.run(RunRequest(python=code, limits=ProgramLimits(wall_s=4)))
     assert (result.status, result.stdout) == ("timeout", b"closed\n")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import signal
@@ -108,6 +109,18 @@ async def test_the_memory_of_a_run_holds_nothing_of_what_others_read_and_wrote(
     assert (await sandbox.run(RunRequest(python=HUNT))).stdout == b"[]\n"
 
 
+@pytest.mark.parametrize("pause_s", [0, 1])
+async def test_stdin_may_be_longer_than_what_a_zygote_holds(
+    sandbox: BubblewrapSandbox, pause_s: float
+) -> None:
+    told = bytes(range(256)) * (40 << 10)
+    code = f"import hashlib, sys, time; first = sys.stdin.buffer.read(5 << 20); time.sleep({pause_s})\n"
+    code += "print(hashlib.sha256(first + sys.stdin.buffer.read()).hexdigest())"
+    result = await sandbox.run(RunRequest(python=code, stdin=told))
+    assert (result.status, result.stdout.decode().strip()) == ("ok", hashlib.sha256(told).hexdigest())
+    assert (await sandbox.run(RunRequest(python="print(1)", stdin=told))).stdout == b"1\n"
+
+
 async def test_the_memory_of_a_run_holds_nothing_of_the_requests_before_it(
     sandbox: BubblewrapSandbox,
 ) -> None:
@@ -137,9 +150,9 @@ sys.stdout.buffer.write(b"\\0\\0\\0\\2on"); sys.stdout.flush(); sys.stdin.read()
 
 async def test_a_killed_zygote_is_replaced(sandbox: BubblewrapSandbox) -> None:
     task = asyncio.create_task(sandbox.run(RunRequest(python="import time; time.sleep(60)")))
-    while not (alive := zygotes()):
+    while sandbox._starting or not sandbox._programs:  # it has begun once nothing is being started
         await asyncio.sleep(0.02)
-    await asyncio.sleep(0.3)
+    alive = zygotes()
     for pid in alive:
         os.kill(pid, signal.SIGKILL)
     with pytest.raises(SandboxBroken, match="ended from outside"):
@@ -262,7 +275,7 @@ async def test_a_zygote_that_makes_no_sense_is_ended(words: str) -> None:
 
 @pytest.mark.parametrize(("anomaly", "usable"), [("", True), ("descriptors", False)])
 async def test_a_zygote_that_is_not_what_it_was_is_let_go(anomaly: str, usable: bool) -> None:
-    told = json.dumps({"status": 0, "anomaly": anomaly}).encode()
+    told = json.dumps({"status": 0, "starved": False, "anomaly": anomaly}).encode()
     words = f"os.read(0, 1 << 20); os.write(1, b'.' + {len(told).to_bytes(4, 'big')!r} + {told!r})"
     zygote = await fake_zygote(words)
     try:

@@ -13,6 +13,7 @@ from suture.records import Event
 from suture.settings import RepairSettings, Settings
 from suture.testing import ScriptedModel
 
+pytestmark = pytest.mark.timeout(300)  # searches: slow where the machine is busy with other work
 TEST = "python -m pytest -q -p no:hypothesispytest -p no:langsmith_plugin"
 
 
@@ -30,7 +31,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def searching(settings: Settings) -> Settings:
-    return settings.model_copy(update={"repair": RepairSettings(candidates=60, seconds=20)})
+    return settings.model_copy(update={"repair": RepairSettings(candidates=60)})
 
 
 def events_of(settings: Settings, run: str) -> tuple[Event, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,13 +15,14 @@ from suture.errors import Cancelled, ModelAuthError, SandboxBroken, UsageError
 from suture.ledger import find_run, read_ledger
 from suture.records import Check, Event, Result, from_plain
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
-from suture.settings import BudgetSettings, Settings
+from suture.settings import BudgetSettings, SandboxSettings, Settings
 from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"
 RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
 HALF = "```python\ndef add(a, b):\n    return 3\n```"
 HANGS = "```python\ndef add(a, b):\n    while True:\n        pass\n```"
+SLEEPS = "```python\nimport time\n\n\ndef add(a, b):\n    time.sleep(100)\n```"
 
 
 def last_result(settings: Settings) -> Result:
@@ -31,8 +33,16 @@ def last_result(settings: Settings) -> Result:
 
 
 async def test_a_right_candidate_of_a_round_that_ran_out_of_time_is_not_lost(settings: Settings) -> None:
-    short = settings.model_copy(update={"budget": BudgetSettings(attempts=8, seconds=6)})
-    model = ScriptedModel([HALF, RIGHT, HANGS, HANGS, HANGS])
+    began_s = time.monotonic()
+    await solve(TASK, settings=settings, model=ScriptedModel([HALF, *[RIGHT] * 4]))
+    seconds = 2 + 4 * (time.monotonic() - began_s)  # the honest part takes less than a quarter of it
+    short = settings.model_copy(
+        update={
+            "budget": BudgetSettings(attempts=8, seconds=seconds),
+            "sandbox": SandboxSettings(check_wall_s=100),
+        }
+    )
+    model = ScriptedModel([HALF, RIGHT, SLEEPS, SLEEPS, SLEEPS])
     result = await solve(TASK, settings=short, model=model)
     assert result.outcome == "healed"
     assert result.candidate is not None
@@ -40,16 +50,17 @@ async def test_a_right_candidate_of_a_round_that_ran_out_of_time_is_not_lost(set
 
 
 async def test_a_cancelled_run_keeps_its_best_candidate(settings: Settings) -> None:
-    judged = asyncio.Event()
+    judged, hanging = asyncio.Event(), asyncio.Event()
 
     def listen(event: Event) -> None:
         if event.kind == "candidate.checked":
             judged.set()
+        if event.kind == "candidate.proposed" and judged.is_set():
+            hanging.set()
 
     slow = ScriptedModel([HALF, *[HANGS] * 9])
     run = asyncio.create_task(solve(TASK, settings=settings, model=slow, on_event=listen))
-    await judged.wait()
-    await asyncio.sleep(0.5)
+    await hanging.wait()
     run.cancel()
     with pytest.raises(Cancelled):
         await run

@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from scenario.projects import tree
 from suture.api import heal
 from suture.ledger import find_run, read_ledger
 from suture.settings import Settings
 from suture.testing import ScriptedModel
 
+pytestmark = pytest.mark.timeout(300)  # the proof alone may take a minute
 TEST = "python -m pytest -q"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from suture.api import heal
 from suture.ledger import find_run, read_ledger
 from suture.settings import Settings, load_settings
@@ -37,6 +39,7 @@ class CheapestTest(unittest.TestCase):
 """
 
 
+@pytest.mark.timeout(300)  # a search: slow where the machine is busy with other work
 async def test_a_unittest_project_heals_without_a_model(tmp_path: Path, settings: Settings) -> None:
     project = tmp_path / "project"
     (project / "tests").mkdir(parents=True)

@@ -11,6 +11,7 @@ from suture.ledger import find_run, read_ledger
 from suture.settings import RepairSettings, Settings
 from suture.testing import ScriptedModel
 
+pytestmark = pytest.mark.timeout(300)  # a search: slow where the machine is busy with other work
 TEST = "python -m pytest -q -p no:hypothesispytest -p no:langsmith_plugin"
 FILLER = "\n\n".join(f"def unused_{n}(value):\n    return [value] * {n}  # {'x' * 40}\n" for n in range(90))
 SHOP = (
@@ -57,7 +58,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def searching(settings: Settings) -> Settings:
-    return settings.model_copy(update={"repair": RepairSettings(candidates=60, seconds=20)})
+    return settings.model_copy(update={"repair": RepairSettings(candidates=60)})
 
 
 async def test_the_model_is_told_what_the_search_found_and_only_the_functions_in_question(

@@ -9,7 +9,6 @@ from scenario.test_recipes import RIGHT, TASK
 from scenario.test_recipes_again import settings_in
 from suture.api import solve
 from suture.ledger import find_run, read_ledger
-from suture.settings import SandboxSettings
 
 ENDLESS = """```python
 def add(a, b):
@@ -23,7 +22,6 @@ async def test_of_equally_many_the_one_that_ends_is_handed_over(tmp_path: Path) 
     own = tmp_path / "mine.toml"
     own.write_text("opening = 2\ntournament = true\n")
     settings = settings_in(tmp_path / "home", str(own))
-    settings = settings.model_copy(update={"sandbox": SandboxSettings(check_wall_s=3)})
     result = await solve(TASK, settings=settings, model=Cast({"coder": [ENDLESS, RIGHT]}))
     assert result.outcome == "healed", result.reason
     events = read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events

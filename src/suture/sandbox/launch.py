@@ -211,7 +211,8 @@ class Program:
 
     def _judge_without_ending(self, code: int) -> tuple[RunStatus, int | None, int | None]:
         if code < 0:
-            raise SandboxBroken(f"bubblewrap was ended from outside, by signal {-code}")
+            last = self._running.complaint.splitlines()[-1:]
+            raise SandboxBroken(": ".join((f"the wall was ended from outside, by signal {-code}", *last)))
         if code > SIGNAL_CODES:
             # Only the program could end its trusted parent: it killed all that it could reach.
             return "signalled", None, code - SIGNAL_CODES

@@ -56,6 +56,11 @@ class Running(Protocol):
         """Whether the kernel has ended something of it for want of memory; settled once all is gone."""
         ...
 
+    @property
+    def complaint(self) -> str:
+        """What the supervisor said of itself before it ended, where it did; settled once all is gone."""
+        ...
+
     def kill(self) -> None:
         """End everything of this run now."""
         ...
@@ -136,6 +141,8 @@ class ColdProcess:
     def starved(self) -> bool:
         """Whether the kernel has ended something of it for want of memory; settled once all is gone."""
         return self._group is not None and self._group.kills() > 0
+
+    complaint = ""
 
     def kill(self) -> None:
         """End everything of this run now."""

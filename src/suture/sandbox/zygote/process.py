@@ -190,7 +190,8 @@ class Zygote:
 
     def _lose_run(self, code: int) -> None:
         if self._run is not None:
-            self._run.over(code if code < 0 else -9, starved=self._starved())
+            said = self._complaint.decode("utf-8", "replace").strip()
+            self._run.over(code if code < 0 else -9, starved=self._starved(), complaint=said)
             self._run = None
 
     def _take(self, kind: bytes, content: bytes) -> bool:
@@ -207,14 +208,14 @@ class Zygote:
     def _take_end(self, content: bytes) -> bool:
         try:
             told = json.loads(content)
-            status, anomaly = int(told["status"]), str(told["anomaly"])
+            status, starved, anomaly = int(told["status"]), bool(told["starved"]), str(told["anomaly"])
         except (ValueError, KeyError, TypeError):
             return False
         assert self._run is not None
         run, self._run = self._run, None
         self._retired = self._retired or anomaly
         self._killed_in_a_row = self._killed_in_a_row + 1 if run.killed else 0
-        run.over(status, starved=self._starved())
+        run.over(status, starved=starved or self._starved())
         return True
 
     def _starved(self) -> bool:

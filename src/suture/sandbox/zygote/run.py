@@ -42,6 +42,7 @@ class ZygoteRun:
         self._code: int | None = None
         self._ultimatum: asyncio.TimerHandle | None = None
         self.killed = self.starved = False
+        self.complaint = ""
         self._feed = RunFeed(zygote, self)
         self.stdin: Feed = self._feed
         self.stdout, self.stderr, self.report = (asyncio.StreamReader() for _ in range(3))
@@ -66,15 +67,17 @@ class ZygoteRun:
         self._relayed[kind].feed_data(content)
         return True
 
-    def over(self, code: int, *, starved: bool = False) -> None:
+    def over(self, code: int, *, starved: bool = False, complaint: str = "") -> None:
         """Be told that everything of this run is gone.
 
         Args:
             code: How the child ended.
             starved: Whether the kernel has ended something of it for want of memory.
+            complaint: What the zygote said last, where it ended too.
         """
         self._code = code
         self.starved = starved
+        self.complaint = complaint
         if self._ultimatum is not None:
             self._ultimatum.cancel()
         for stream in self._relayed.values():
@@ -120,8 +123,10 @@ class RunFeed:
 
     async def drain(self) -> None:
         """Send what was written, as fast as the child takes it."""
-        while self._waiting and self._run.returncode is None:
+        while self._waiting:
             await self._flowing.wait()
+            if self._run.returncode is not None:  # what is sent now would be the next run's
+                break
             self._zygote.send(b"i", bytes(self._waiting[:CHUNK]))
             del self._waiting[:CHUNK]
             with suppress(BrokenPipeError, ConnectionResetError):

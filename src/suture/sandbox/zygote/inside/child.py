@@ -88,6 +88,7 @@ def live(request: dict[str, Any], fds: Sequence[int], code: bytes, place: Place)
     pid = os.fork()
     if pid == 0:
         kills.close()
+        offer()
         if request["python"] is not None:
             return become_python(request, request["python"])
         if forked:
@@ -95,6 +96,13 @@ def live(request: dict[str, Any], fds: Sequence[int], code: bytes, place: Place)
         become(request)
     supervise(request, pid, deadline, kills)
     os._exit(0)
+
+
+def offer() -> None:
+    """Where memory runs out, let the kernel take the program, and neither its supervisor nor the zygote."""
+    kernel.show()  # else the file belongs to the machine's root
+    with suppress(OSError):  # gVisor may have no such file
+        write("/proc/self/oom_score_adj", "1000")
 
 
 def settle(limits: dict[str, int], place: Place) -> None:
@@ -105,7 +113,6 @@ def settle(limits: dict[str, int], place: Place) -> None:
         place: Where the zygote stands.
     """
     kernel.show()  # else these files belong to the machine's root
-    write("/proc/self/oom_score_adj", "500")  # where memory runs out, a run goes before its zygote
     write("/proc/self/setgroups", "deny")
     write("/proc/self/uid_map", f"{BOX_ID} {place.user} 1")
     write("/proc/self/gid_map", f"{BOX_ID} {place.group} 1")

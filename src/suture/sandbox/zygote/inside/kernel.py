@@ -130,7 +130,7 @@ def unshared_memory(size: int) -> memoryview:
     if place in (None, ctypes.c_void_p(-1).value):
         raise MemoryError(size)
     _call("madvise", ctypes.c_void_p(place), ctypes.c_size_t(size), DONT_FORK)
-    return memoryview((ctypes.c_ubyte * size).from_address(place))
+    return memoryview((ctypes.c_ubyte * size).from_address(place)).cast("B")
 
 
 def resident_pages() -> int:

@@ -43,5 +43,7 @@ class Kills:
     def _count(self) -> int:
         if self._handle is None:
             return 0
-        words = os.pread(self._handle, 4096, 0).split()
+        words = []
+        with suppress(OSError):  # such as that the group is being taken away
+            words = os.pread(self._handle, 4096, 0).split()
         return int(words[words.index(b"oom_kill") + 1]) if b"oom_kill" in words else 0

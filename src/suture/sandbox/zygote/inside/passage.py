@@ -51,6 +51,8 @@ class Passage:
             OSError: Also where it takes nothing now.
         """
         self._first += os.writev(sink, [self._queue[self._first : self._end]])
+        if not len(self):
+            self.clear()
 
     def clear(self) -> None:
         """Forget the queue."""

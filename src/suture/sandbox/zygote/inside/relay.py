@@ -13,7 +13,8 @@ To the host:
     h   the zygote is ready
     o e r   bytes of the child's stdout, of its stderr, of its report
     p   send no stdin for now; `c`: go on
-    .   the child is gone: JSON, its wait status and what is wrong with this zygote, if anything
+    .   the child is gone: JSON, its wait status, whether the kernel ended something of it for want of memory
+        as far as is seen here, and what is wrong with this zygote, if anything
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import Any
 from suture.sandbox.inside import deafen, exactly
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.child import Place, live
+from suture.sandbox.zygote.inside.kills import Kills
 from suture.sandbox.zygote.inside.modules import take_library
 from suture.sandbox.zygote.inside.passage import Passage
 from suture.sandbox.zygote.inside.relay import Host, HostGone, Relay
@@ -79,11 +80,12 @@ class Zygote:
             read, write = os.pipe()
             ours[read] = kind
             theirs.append(write)
+        kills = Kills()
         try:
             pid = kernel.clone() if self._place.namespaces else os.fork()
         except OSError as fault:
             self._host.send(b"e", str(fault).encode())
-            self._tell_end(1)
+            self._tell_end(1, starved=False)
             raise HostGone from fault  # its request lies unread
         if pid == 0:
             # Not here: what a later child is forked from must never have held an earlier one's request.
@@ -102,11 +104,14 @@ class Zygote:
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status < 0 and not self._place.namespaces:
             status = SIGNAL_CODES - status  # here a program can reach its supervisor, and only it would
-        self._tell_end(status)
+        starved = kills.grew()  # its supervisor may have been among those that were ended
+        kills.close()
+        self._tell_end(status, starved=starved)
         return None
 
-    def _tell_end(self, status: int) -> None:
-        self._host.send(b".", json.dumps({"status": status, "anomaly": self._anomaly()}).encode())
+    def _tell_end(self, status: int, *, starved: bool) -> None:
+        told = {"status": status, "starved": starved, "anomaly": self._anomaly()}
+        self._host.send(b".", json.dumps(told).encode())
 
     def _anomaly(self) -> str:
         state = observe()
