@@ -15,7 +15,7 @@ from suture.evals.plans import chosen_ids
 
 ROOT = Path(__file__).parents[2]
 IDS = ROOT / "benchmarks" / "ids"
-SETS = {"humaneval-40": "humaneval", "humaneval-80": "humaneval", "mbpp-80": "mbpp"}
+SETS = {"humaneval-40": "humaneval", "humaneval-80": "humaneval", "mbpp-80": "mbpp", "mbpp-odd-40": "mbpp"}
 
 
 def ids_of(name: str) -> list[str]:
@@ -34,6 +34,7 @@ def test_the_ids_of_mbpp_are_those_of_the_set(require: Require) -> None:
     except PrerequisiteError as missing:
         require("data", False, str(missing))
     assert ids_of("mbpp-80") == [f"MBPP/{number}" for number in numbers if number % 2 == 0][:80]
+    assert ids_of("mbpp-odd-40") == [f"MBPP/{number}" for number in numbers if number % 2][:40]
 
 
 @pytest.mark.parametrize("name", SETS)
