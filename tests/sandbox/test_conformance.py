@@ -32,6 +32,8 @@ FALLS_SHORT = {
     }
 }
 """Known; what begins to hold must leave this list."""
+NOW_AND_THEN = ("killing_everything_in_reach",)
+"""Of these, what falls short only where the box's end is seen before the program's."""
 
 
 @pytest.fixture(scope="module", params=WALLS)
@@ -57,4 +59,4 @@ def test_our_walls_conform(conformance: tuple[str, Conformance], behaviour: Beha
         if known is None:
             raise
         pytest.xfail(known)
-    assert known is None, f"{name} does this by now; take it from the list"
+    assert known is None or behaviour.name in NOW_AND_THEN, f"{name} does this by now; take it from the list"

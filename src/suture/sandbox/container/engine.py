@@ -141,11 +141,14 @@ def _describe(client: APIClient, address: str) -> Engine:
     version, facts = client.version(), client.info()
     components = version.get("Components") or [{}]
     name = str(components[0].get("Name") or "Docker Engine")
+    security = tuple(sorted(map(str, facts.get("SecurityOptions") or ())))
+    # An engine of a user's own has no control groups of version 1; Podman says that it limits memory even so.
+    powerless = "name=rootless" in security and str(facts.get("CgroupVersion")) != "2"
     return Engine(
         client=client,
         address=address,
         podman="podman" in name.lower(),
         version=f"{name} {version.get('Version', '')}".strip(),
-        limits_memory=bool(facts.get("MemoryLimit")),
-        security=tuple(sorted(map(str, facts.get("SecurityOptions") or ()))),
+        limits_memory=bool(facts.get("MemoryLimit")) and not powerless,
+        security=security,
     )
