@@ -143,7 +143,8 @@ def _describe(client: APIClient, address: str) -> Engine:
     name = str(components[0].get("Name") or "Docker Engine")
     security = tuple(sorted(map(str, facts.get("SecurityOptions") or ())))
     # An engine of a user's own has no control groups of version 1; Podman says that it limits memory even so.
-    powerless = "name=rootless" in security and str(facts.get("CgroupVersion")) != "2"
+    rootless = bool(facts.get("Rootless")) or "name=rootless" in security
+    powerless = rootless and str(facts.get("CgroupVersion")) != "2"
     return Engine(
         client=client,
         address=address,
