@@ -8,6 +8,7 @@ import sys
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import docker
@@ -19,7 +20,7 @@ from sandbox.sandbox_programs import LONG, python, survivors
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox import Mode, Mount, ProgramLimits, RunRequest, RunStatus, Sandbox
 from suture.sandbox.container import ContainerSandbox, recipe
-from suture.sandbox.container.engine import find_addresses
+from suture.sandbox.container.engine import connect, find_addresses
 from suture.sandbox.container.image import image_name, pack_image
 from suture.sandbox.container.owners import OWNER, is_orphan, own_name
 
@@ -335,3 +336,22 @@ def test_the_user_says_where_the_engine_is() -> None:
 def test_the_image_is_the_same_on_each_call() -> None:
     assert pack_image() == pack_image()
     assert image_name(pack_image()) != image_name(pack_image(()))
+
+
+@pytest.mark.parametrize(
+    ("told", "limits"),
+    [
+        ({"MemoryLimit": True, "CgroupVersion": "1"}, True),
+        ({"MemoryLimit": True, "CgroupVersion": "1", "Rootless": True}, False),
+        ({"MemoryLimit": True, "CgroupVersion": "1", "SecurityOptions": ["name=rootless"]}, False),
+        ({"MemoryLimit": True, "CgroupVersion": "2", "Rootless": True}, True),
+        ({"MemoryLimit": False, "CgroupVersion": "2"}, False),
+    ],
+)
+def test_an_engine_is_not_believed_that_it_limits_memory_where_it_cannot(
+    told: dict[str, Any], limits: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "socket").touch()
+    client = SimpleNamespace(version=dict, info=lambda: told)
+    monkeypatch.setattr(docker, "APIClient", lambda **_: client)
+    assert connect(f"unix://{tmp_path}/socket", {}).limits_memory is limits

@@ -84,7 +84,7 @@ def main() -> None:
     request = stream.receive()
     if request is None:
         return
-    root = os.getcwd()  # noqa: PTH109 - pathlib costs start-up time
+    root = os.getcwd()
     make_room(root)
     outcome = run_beside(request["module"], request["source"], root)
     stream.flush_prints()

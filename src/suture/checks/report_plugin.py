@@ -36,7 +36,7 @@ class Reporter:
         self._key = key
         self._only = only
         self._lines = 0
-        self._root = os.getcwd()  # noqa: PTH109 - nothing heavy is imported here
+        self._root = os.getcwd()
         self._deselected = []  # type: list[str]
         self._start(config)
 
@@ -49,7 +49,7 @@ class Reporter:
             named = config.getini("testpaths")
         self._write(
             event="begin",
-            named=[str(name) for name in named if os.path.exists(str(name).split("::")[0])],  # noqa: PTH110
+            named=[str(name) for name in named if os.path.exists(str(name).split("::")[0])],
             patterns=[str(pattern) for pattern in config.getini("python_files")],
             left_out=[str(name) for name in config.getini("norecursedirs")],
         )
@@ -59,7 +59,7 @@ class Reporter:
         path, separator, name = nodeid.partition("::")
         if self._prefix == "." or not path:
             return nodeid
-        return os.path.normpath(os.path.join(self._prefix, path)) + separator + name  # noqa: PTH118
+        return os.path.normpath(os.path.join(self._prefix, path)) + separator + name
 
     def _write(self, **event: Any) -> None:
         line = json.dumps(event, sort_keys=True)
@@ -171,7 +171,7 @@ class Reporter:
 
     def _is_projects(self, path: str) -> bool:
         inside = path.startswith(self._root + os.sep) and "site-packages" not in path
-        name = os.path.basename(path)  # noqa: PTH119 - nothing heavy is imported here
+        name = os.path.basename(path)
         return inside and not name.startswith(("test_", "conftest")) and not name.endswith("_test.py")
 
     def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:

@@ -149,7 +149,7 @@ def make_room(root: str) -> None:
 def main() -> None:
     """Serve until the host hangs up."""
     stream = FrameStream()
-    root = os.getcwd()  # noqa: PTH109 - pathlib costs start-up time
+    root = os.getcwd()
     make_room(root)
     candidate = Candidate(root)
     while True:

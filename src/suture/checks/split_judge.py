@@ -157,6 +157,6 @@ def look_around() -> list[list[str]]:
     """What lies where tests can write, and all processes; twice, for one look can miss one that forks on."""
     found = []
     for _ in range(2):
-        found += [sorted(os.listdir(folder)) for folder in WRITABLE]  # noqa: PTH208 - pathlib starts slowly
-        found.append(sorted(name for name in os.listdir("/proc") if name.isdigit()))  # noqa: PTH208 - as above
+        found += [sorted(os.listdir(folder)) for folder in WRITABLE]
+        found.append(sorted(name for name in os.listdir("/proc") if name.isdigit()))
     return found

@@ -160,7 +160,7 @@ def main() -> None:
     request = json.loads(sys.stdin.read())
     channel = os.dup(1)
     os.dup2(2, 1)
-    root = os.getcwd()  # noqa: PTH109 - runs on a bare interpreter
+    root = os.getcwd()
     sys.path[:] = [root, *(path for path in sys.path if not path.startswith(root))]
     for name in [name for name in sys.modules if name.partition(".")[0] == "suture"]:
         del sys.modules[name]  # a project of that name is the candidate's own

@@ -33,7 +33,8 @@ def lurk(words: dict[str, Any]) -> None:
         words: What the host has laid out: `mark`, `secret`, `files`, `folders`, `addresses`, `abstract`,
             `kernel`.
     """
-    with suppress(OSError), open("/proc/self/comm", "w") as file:  # noqa: PTH123 - gVisor refuses; the host finds others by it
+    # gVisor refuses; the host finds others by it.
+    with suppress(OSError), open("/proc/self/comm", "w") as file:
         file.write(words["mark"])
     tell({name: seen for name, attack in ATTACKS.items() if (seen := attempt(attack, words))})
     sys.stdin.buffer.read()
@@ -63,7 +64,7 @@ def read_files(words: dict[str, Any]) -> str:
     """Read files of the host's."""
     for path in words["files"]:
         try:
-            with open(path) as file:  # noqa: PTH123 - small is better here
+            with open(path) as file:
                 if words["secret"] in file.read():
                     return str(path)
         except OSError:
@@ -75,9 +76,9 @@ def read_environments(words: dict[str, Any]) -> str:
     """Read what our launchers were given."""
     if words["secret"] in os.environ.values():
         return "our own"
-    for pid in os.listdir("/proc"):  # noqa: PTH208
+    for pid in os.listdir("/proc"):
         try:
-            with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+            with open(f"/proc/{pid}/environ", "rb") as file:
                 if words["secret"].encode() in file.read():
                     return f"process {pid}"
         except OSError:
@@ -89,7 +90,7 @@ def write_files(words: dict[str, Any]) -> str:
     """Write into folders of the host's; the host looks whether something has come."""
     for folder in words["folders"]:
         try:
-            with open(f"{folder}/{words['mark']}", "w"):  # noqa: PTH123
+            with open(f"{folder}/{words['mark']}", "w"):
                 pass
         except OSError:
             continue
@@ -144,7 +145,7 @@ def kernel() -> list[str]:
     told = []
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/version"):
         try:
-            with open(path) as file:  # noqa: PTH123
+            with open(path) as file:
                 told.append(file.read().strip())
         except OSError:
             told.append("")
@@ -222,13 +223,13 @@ def litter(folder: str, limits: dict[str, int]) -> None:
 def clear(paths: list[str]) -> None:
     """Remove what there is of some files."""
     for path in paths:
-        if os.path.exists(path):  # noqa: PTH110
-            os.unlink(path)  # noqa: PTH108
+        if os.path.exists(path):
+            os.unlink(path)
 
 
 def write(path: str, size: int) -> None:
     """Write one file."""
-    with open(path, "wb") as file:  # noqa: PTH123
+    with open(path, "wb") as file:
         file.write(bytes(size))
 
 

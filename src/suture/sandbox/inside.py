@@ -113,7 +113,7 @@ def lay(path: str, content: bytes) -> None:
     """Write one file of the request below the working directory."""
     folder = path.rpartition("/")[0]
     if folder:
-        os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - pathlib would cost us its import
+        os.makedirs(folder, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
     # What starts with `#!` was made to be run; a request holds contents and no modes.
     handle = os.open(path, flags, 0o755 if content[:2] == b"#!" else 0o644)
@@ -201,7 +201,7 @@ def watch(
 
 def own_folders() -> list[str]:
     """The writable folders that lie in memory."""
-    with open("/proc/self/mountinfo") as file:  # noqa: PTH123 - pathlib would cost us its import
+    with open("/proc/self/mountinfo") as file:
         lines = [line.split() for line in file]
     return [words[4] for words in lines if words[4] in WRITABLE and words[words.index("-") + 1] == "tmpfs"]
 
@@ -219,7 +219,7 @@ def held_bytes(spared: set[str], folders: list[str], most: int) -> int:
         facts = os.statvfs(folder)
         held += (facts.f_blocks - facts.f_bfree) * facts.f_frsize
         held += (facts.f_files - facts.f_ffree) * INODE_BYTES
-    pids = {name for name in os.listdir("/proc") if name.isdigit()} - spared  # noqa: PTH208 - as above
+    pids = {name for name in os.listdir("/proc") if name.isdigit()} - spared
     if held + sum(map(resident_bytes, pids)) <= most:
         return held
     # Pages that several processes share count once: a fork costs nothing until it writes.
@@ -229,7 +229,7 @@ def held_bytes(spared: set[str], folders: list[str], most: int) -> int:
 def resident_bytes(pid: str) -> int:
     """What a process has in memory, shared or not."""
     try:
-        with open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123 - as above
+        with open(f"/proc/{pid}/statm", "rb") as file:
             return int(file.read().split()[1]) * PAGE_BYTES
     except (OSError, IndexError):
         return 0  # it has just ended
@@ -238,7 +238,7 @@ def resident_bytes(pid: str) -> int:
 def own_bytes(pid: str) -> int:
     """A process's part of what it has in memory; all of it where nobody can look into it, as under gVisor."""
     try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123 - as above
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             lines = [line.split() for line in file]
     except OSError:
         return resident_bytes(
@@ -281,7 +281,7 @@ def collect(path: str, most_bytes: int) -> bytes | None:
             os.close(at)
             at = inner
         # Without O_NONBLOCK a FIFO of this name would hold us for ever.
-        with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at), "rb") as file:  # noqa: PTH123
+        with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at), "rb") as file:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > most_bytes:
                 return None

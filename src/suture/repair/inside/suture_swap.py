@@ -1,4 +1,3 @@
-# ruff: noqa: PTH100, PTH118 - the file system of a box, in few imports
 """A changed source in a process that has imported the old one: functions get new code where they are."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: PTH100, PTH118, PTH120, PTH123 - the file system of a box, in few imports
 """One process for many trials: each in a fork, with a limit of its own, that writes what it saw to a pipe."""
 
 from __future__ import annotations

@@ -76,10 +76,10 @@ def host_is_gone(lifeline: int) -> bool:
 def descendants() -> list[int]:
     """Every process that this one has brought about and that still lives."""
     parents: dict[int, int] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib would cost us its import
+    for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                with open(f"/proc/{name}/stat", "rb") as file:
                     words = file.read().rpartition(b")")[2].split()
             except OSError:
                 continue

@@ -137,9 +137,9 @@ def settle(limits: dict[str, int], place: Place) -> None:
 
 def uncover(path: str, handle: int) -> None:
     """Show again what a fresh folder has covered; as before, nobody can write to it."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - pathlib costs too much
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     if stat.S_ISDIR(os.fstat(handle).st_mode):
-        os.mkdir(path)  # noqa: PTH102
+        os.mkdir(path)
     else:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT))
     kernel.mount("", path, kernel.BIND, source=f"/proc/self/fd/{handle}")
@@ -200,7 +200,7 @@ def become_module(request: dict[str, Any]) -> CodeType:
     environment = request["env"]
     sys.argv[:] = ["-m", *request["argv"][3:]]
     paths = environment.get("PYTHONPATH", "").split(":")
-    sys.path[:1] = [os.getcwd(), *(path for path in paths if path)]  # noqa: PTH109
+    sys.path[:1] = [os.getcwd(), *(path for path in paths if path)]
     sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
     importlib.invalidate_caches()
     code = "import runpy; runpy._run_module_as_main(%r)" % request["argv"][2]  # noqa: UP031 - what -m does

@@ -149,19 +149,19 @@ def unpack(content: bytes) -> dict[str, Any]:
 
 def observe() -> dict[str, str]:
     """What no run may change."""
-    with open("/proc/self/mountinfo") as file:  # noqa: PTH123 - pathlib would have to be imported
+    with open("/proc/self/mountinfo") as file:
         mounts = file.read()
-    processes = [name for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+    processes = [name for name in os.listdir("/proc") if name.isdigit()]
     return {
         "mounts": mounts,
         "processes": " ".join(sorted(processes)),
-        "descriptors": str(len(os.listdir("/proc/self/fd"))),  # noqa: PTH208
+        "descriptors": str(len(os.listdir("/proc/self/fd"))),
     }
 
 
 def close_all_but(*kept: int | None) -> None:
     """Close what was inherited, such as the namespace that our launcher came through."""
-    for handle in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208
+    for handle in map(int, os.listdir("/proc/self/fd")):
         if handle > 2 and handle not in kept:
             with suppress(OSError):  # such as the one by which this was listed
                 os.close(handle)
