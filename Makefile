@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 # A file's tests share servers and walls, so they stay in one process. More than four such processes gain little.
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: help setup demo test check format lock clean
+.PHONY: help setup demo test heavy check format lock clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -27,6 +27,9 @@ demo: $(STAMP)  ## Heal a broken program and write a function, live
 test: $(STAMP)  ## Run the whole test suite
 	$(PYTEST)
 
+heavy: $(STAMP)  ## Add to .venv what a few tests need and is large: Ray, MLflow and its server
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints/heavy.txt
+
 check: $(STAMP)  ## Format, lint and types, exactly as CI does
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/ruff check src tests benchmarks
@@ -36,10 +39,12 @@ format: $(STAMP)  ## Format the code and fix what can be fixed
 	$(BIN)/ruff format src tests benchmarks
 	$(BIN)/ruff check --fix src tests benchmarks
 
-lock: $(STAMP)  ## Write constraints/dev.txt anew from pyproject.toml
+lock: $(STAMP)  ## Write constraints/ anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra local --extra anthropic --extra ollama --extra docker --extra e2b --extra quality --extra otel --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate --quiet --output-file constraints/dev.txt
+	$(BIN)/uv pip compile pyproject.toml --extra hub --extra mlflow --extra ray --group heavy --constraint constraints/dev.txt --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --quiet --output-file constraints/heavy.txt
 
 clean:  ## Remove everything that was made here
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -1,4 +1,4 @@
-"""A benchmark in a real MLflow: a server, and a database file. The lane's command is in docs/tracking.md."""
+"""A benchmark in a real MLflow: a server, and a database file."""
 
 from __future__ import annotations
 
@@ -175,8 +175,8 @@ def test_a_server_that_is_not_there_is_named(bench: BenchFolder, monkeypatch: py
         track_benchmark(bench, uri="http://127.0.0.1:9")
 
 
-@pytest.mark.skipif(HAS_MLFLOW, reason="MLflow is installed")
-def test_without_mlflow_the_extra_is_named(tmp_path: Path) -> None:
+def test_without_mlflow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)  # as where it is not installed
     folder = BenchFolder(tmp_path)
     with pytest.raises(UsageError, match="no benchmark"):
         track_benchmark(folder, uri="sqlite:///x.db")
