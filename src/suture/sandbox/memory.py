@@ -81,6 +81,7 @@ class MemoryGroup:
         self._interface = interface
         self._leaving = leaving
         self._limit_mb = 0
+        self._events = folder / interface.events
 
     @property
     def entrance(self) -> tuple[str, ...]:
@@ -113,10 +114,10 @@ class MemoryGroup:
     def kills(self) -> int:
         """How many processes the kernel has ended here for want of memory."""
         try:
-            lines = (self._folder / self._interface.events).read_text("ascii").splitlines()
+            words = self._events.read_bytes().split()
         except OSError:
             return 0
-        return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+        return int(words[words.index(b"oom_kill") + 1]) if b"oom_kill" in words else 0
 
     def drop(self) -> None:
         """Have it taken away as soon as what was in it is gone; safe to call twice."""

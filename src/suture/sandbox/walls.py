@@ -101,7 +101,9 @@ class WallBuilder:
             return self._warm.begin(request, mounts, start_warm, conversation=conversation)
         size = ProgramLimits(disk_mb=request.limits.disk_mb)
         start = partial(self._start_spare, path, size)
-        return self._warm.begin(request, mounts, start, place=size.disk_mb, ahead=True)
+        return self._warm.begin(
+            request, mounts, start, place=size.disk_mb, ahead=True, conversation=conversation
+        )
 
     @asynccontextmanager
     async def _begin_cold(

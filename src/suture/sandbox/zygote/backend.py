@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Hashable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import lru_cache, partial
 from typing import ClassVar
 
@@ -116,21 +116,27 @@ class ZygoteSandbox(ProgramSandbox):
         await self._zygotes.close()
 
     @asynccontextmanager
-    async def begin(self, request: RunRequest) -> AsyncIterator[Running]:
+    async def begin(self, request: RunRequest, *, conversation: bool = False) -> AsyncIterator[Running]:
         """See `ProgramSandbox.begin`."""
         mounts = _planned((*self._own_mounts, *request.mounts))
         await self.choose()
-        async with self._begin(request, mounts) as running:
+        async with self._begin(request, mounts, conversation) as running:
             yield running
 
+    def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
+        """See `ProgramSandbox.begin_conversation`."""
+        return self.begin(request, conversation=True)
+
     @asynccontextmanager
-    async def _begin(self, request: RunRequest, mounts: Sequence[Mount]) -> AsyncIterator[Running]:
+    async def _begin(
+        self, request: RunRequest, mounts: Sequence[Mount], conversation: bool = False
+    ) -> AsyncIterator[Running]:
         limits, warm = request.limits, self._mode == "warm"
         place: tuple[Hashable, ...] = (limits.total_memory_mb,)
         if not warm:
             place = (limits.total_memory_mb, limits.disk_mb, limits.inodes)
         start = partial(self.start, limits, warm)
         async with self._zygotes.begin(
-            request, mounts, start, place=place, ahead=self._mode == "spare"
+            request, mounts, start, place=place, ahead=self._mode == "spare", conversation=conversation
         ) as running:
             yield running

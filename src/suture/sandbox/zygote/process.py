@@ -132,7 +132,12 @@ class Zygote:
             raise
 
     def begin(
-        self, packed: bytes, total_memory_mb: int | None = None, pipes: StraightPipes | None = None
+        self,
+        packed: bytes,
+        total_memory_mb: int | None = None,
+        pipes: StraightPipes | None = None,
+        *,
+        mute: bool = False,
     ) -> ZygoteRun:
         """Start a run; there must be none.
 
@@ -140,6 +145,7 @@ class Zygote:
             packed: The request, as `pack_for_zygote` makes it.
             total_memory_mb: What its processes and files may hold together, in MiB; for its control group.
             pipes: To the program, whose ends have been given to the zygote.
+            mute: Whether the program's stdin is empty.
 
         Raises:
             SandboxBroken: The kernel refuses to limit its memory.
@@ -152,8 +158,8 @@ class Zygote:
                 raise SandboxBroken(f"the memory of a run cannot be limited: {fault}") from fault
             self._kills = self._group.kills()
         self._runs += 1
-        self._run = run = ZygoteRun(self, pipes)
-        self.send(b"q" if pipes is None else b"d", packed)
+        self._run = run = ZygoteRun(self, pipes, mute=mute)
+        self.send(b"d" if pipes is not None else b"n" if mute else b"q", packed)
         if self._tasks[0].done():  # it died while pipes were laid, and nobody else would tell the run
             self._lose_run(-signal.SIGKILL)
         return run

@@ -35,7 +35,7 @@ class Line(Protocol):
 class ZygoteRun:
     """One run in a zygote; see `running.Running`."""
 
-    def __init__(self, zygote: Line, pipes: StraightPipes | None = None) -> None:
+    def __init__(self, zygote: Line, pipes: StraightPipes | None = None, *, mute: bool = False) -> None:
         self._zygote = zygote
         self._pipes = pipes
         self._gone = asyncio.Event()
@@ -43,7 +43,7 @@ class ZygoteRun:
         self._ultimatum: asyncio.TimerHandle | None = None
         self.killed = self.starved = False
         self.complaint = ""
-        self._feed = RunFeed(zygote, self)
+        self._feed = RunFeed(zygote, self, closed=mute)
         self.stdin: Feed = self._feed
         self.stdout, self.stderr, self.report = (asyncio.StreamReader() for _ in range(3))
         self.stdout.set_transport(OutputValve(zygote, self))
@@ -108,13 +108,13 @@ class ZygoteRun:
 class RunFeed:
     """A child's stdin; see `running.Feed`."""
 
-    def __init__(self, zygote: Line, run: ZygoteRun) -> None:
+    def __init__(self, zygote: Line, run: ZygoteRun, *, closed: bool) -> None:
         self._zygote = zygote
         self._run = run
         self._waiting = bytearray()
         self._flowing = asyncio.Event()
         self._flowing.set()
-        self._closed = False
+        self._closed = closed
 
     def write(self, data: bytes) -> None:
         """Take bytes; they go out with `drain`."""

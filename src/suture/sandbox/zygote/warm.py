@@ -85,7 +85,7 @@ class WarmRuns:
             start: Starts a zygote with these mounts, of this kind.
             place: What else a zygote must have been started for.
             ahead: Whether each serves one run, so that the next is started already.
-            conversation: Whether much will pass to and fro.
+            conversation: Whether more will be said to it than the request's stdin.
 
         Raises:
             WallNotBuilt: The wall's builder gave up.
@@ -115,7 +115,7 @@ class WarmRuns:
                 yield (
                     await zygote.begin_conversation(packed, most)
                     if conversation
-                    else zygote.begin(packed, most)
+                    else zygote.begin(packed, most, mute=not request.stdin)
                 )
                 return
 

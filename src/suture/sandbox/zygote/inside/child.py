@@ -18,7 +18,7 @@ from typing import Any
 
 from suture.sandbox.inside import become, collect, ending, kill_the_rest, lay, limit, watch
 from suture.sandbox.zygote.inside import kernel
-from suture.sandbox.zygote.inside.kills import Kills
+from suture.sandbox.zygote.inside.kills import Kills, find_counts
 
 __all__ = ["Place", "live"]
 
@@ -43,6 +43,7 @@ class Place:
         self.namespaces = namespaces
         self.covered = covered
         self.emptied = emptied
+        self.counts = find_counts()
         self.user, self.group = os.getuid(), os.getgid()
 
 
@@ -62,7 +63,7 @@ def live(request: dict[str, Any], fds: Sequence[int], code: bytes, place: Place)
         for target, handle in enumerate(fds):
             os.dup2(handle, target)
         os.closerange(REPORT_FD + 1, MOST_FDS)
-        kills = Kills()
+        kills = Kills(place.counts)
         if place.namespaces:
             settle(request["limits"], place)
         else:

@@ -9,10 +9,15 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-__all__ = ["Kills"]
+__all__ = ["Kills", "find_counts"]
 
 COUNTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 """Of version 2 and of version 1; each has a line `oom_kill N`."""
+
+
+def find_counts(paths: tuple[str, ...] = COUNTS) -> tuple[str, ...]:
+    """Those files that are here; asked for once, as not finding them is dear in every run."""
+    return tuple(path for path in paths if os.access(path, os.R_OK))
 
 
 class Kills:
@@ -22,7 +27,7 @@ class Kills:
         paths: Where the count may be; the first that can be opened has it. Without any, nothing is counted.
     """
 
-    def __init__(self, paths: tuple[str, ...] = COUNTS) -> None:
+    def __init__(self, paths: tuple[str, ...]) -> None:
         self._handle: int | None = None
         for path in paths:
             with suppress(OSError):

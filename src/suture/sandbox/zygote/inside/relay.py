@@ -3,6 +3,7 @@
 A frame is one byte of kind, a 4-byte big-endian length, and the content. From the host:
 
     q   a request: a 4-byte length, a JSON head, the contents of the files; only the child reads it
+    n   as `q`, and the child's stdin is empty
     d   as `q`; the child's stdin and stdout are given to the zygote besides, and do not pass through here
     i   bytes for the child's stdin; none at all closes it
     p   do not read the child's stdout for now; `c`: go on

@@ -59,8 +59,8 @@ class Zygote:
         self._host.send(b"h")
         while True:
             kind, size = self._host.wait_head()
-            if kind == b"q" or (kind == b"d" and self._hands is not None):
-                code = self._run(size, straight=kind == b"d")
+            if kind in (b"q", b"n") or (kind == b"d" and self._hands is not None):
+                code = self._run(kind, size)
                 if code is not None:
                     return code
             elif kind in (b"i", b"k", b"p", b"c"):  # these may come late for a child that has ended
@@ -68,19 +68,23 @@ class Zygote:
             else:
                 raise HostGone
 
-    def _run(self, size: int, straight: bool) -> CodeType | None:
+    def _run(self, kind: bytes, size: int) -> CodeType | None:
         has_read, read_all = os.pipe()
-        theirs: list[int] = take_handles(self._hands or 0) if straight else []
         ours: dict[int, bytes] = {}
-        stdin = None
-        if not straight:
+        stdin: int | None = None
+        if kind == b"d":
+            theirs = take_handles(self._hands or 0)
+        else:
             (stdin_read, stdin), (stdout, stdout_write) = os.pipe(), os.pipe()
             theirs, ours = [stdin_read, stdout_write], {stdout: b"o"}
-        for kind in (b"e", b"r"):
+        if kind == b"n" and stdin is not None:
+            os.close(stdin)
+            stdin = None
+        for output in (b"e", b"r"):
             read, write = os.pipe()
-            ours[read] = kind
+            ours[read] = output
             theirs.append(write)
-        kills = Kills()
+        kills = Kills(self._place.counts)
         try:
             pid = kernel.clone() if self._place.namespaces else os.fork()
         except OSError as fault:
@@ -147,15 +151,14 @@ def unpack(content: bytes) -> dict[str, Any]:
     return request
 
 
-def observe() -> dict[str, str]:
+def observe() -> dict[str, object]:
     """What no run may change."""
-    with open("/proc/self/mountinfo") as file:
-        mounts = file.read()
-    processes = [name for name in os.listdir("/proc") if name.isdigit()]
+    with open("/proc/self/mountinfo", "rb", buffering=0) as file:
+        mounts = file.readall()
     return {
         "mounts": mounts,
-        "processes": " ".join(sorted(processes)),
-        "descriptors": str(len(os.listdir("/proc/self/fd"))),
+        "processes": {name for name in os.listdir("/proc") if name.isdigit()},
+        "descriptors": len(os.listdir("/proc/self/fd")),
     }
 
 
