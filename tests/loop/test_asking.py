@@ -113,6 +113,17 @@ async def test_a_reply_is_no_longer_than_what_is_left_for_replies(run: Setting) 
         await ask(question(index=2), context)
 
 
+async def test_a_helper_leaves_most_of_what_is_left_for_replies_to_the_coder(run: Setting) -> None:
+    rambling = Reply(text="no", prompt_tokens=20, completion_tokens=200)
+    model = ScriptedModel([rambling, ANSWER, ANSWER], name="paid:a")
+    context = run.context(model, limits=Limits(completion_tokens=1000), max_tokens=900)
+    await ask(question("critic"), context)
+    await ask(question("critic", index=1), context)
+    await ask(question("coder"), context)
+    granted = [event["most"] for event in run.events("budget.reserved")]
+    assert granted == [250, 200, 790]
+
+
 async def test_a_reply_is_no_longer_than_the_money_pays_for(run: Setting) -> None:
     model = ScriptedModel([ANSWER], name="paid:a")
     await ask(question(), run.context(model, limits=Limits(money=1.1)))

@@ -17,6 +17,10 @@ __all__ = ["Question", "affordable_reply", "ask"]
 
 LEAST_REPLY_TOKENS = 64
 """A reply that may be no longer than this is not worth asking for."""
+WRITERS: frozenset[Role] = frozenset({"coder", "escalate", "optimiser"})
+"""Who writes the code itself."""
+HELPERS_PART = 4
+"""Others get one part in so many of what is left for replies: a small model may ramble to the very end."""
 NOTHING_WAS_PAID = (ModelError, PrerequisiteError, UsageError)
 """Refusals, where no reply was begun. The two model errors that may have cost something are caught before."""
 
@@ -155,7 +159,8 @@ def _longest_reply(question: Question, bound: int, price: Price | None, context:
         most = min(most, max(tokens - bound, LEAST_REPLY_TOKENS))
     replies = context.budget.remaining_completion_tokens()
     if replies is not None:
-        most = min(most, max(replies, LEAST_REPLY_TOKENS))
+        share = replies if question.role in WRITERS else replies // HELPERS_PART
+        most = min(most, max(share, LEAST_REPLY_TOKENS))
     affordable = price.affordable_tokens(money, bound) if price and money is not None else None
     return most if affordable is None else min(most, max(affordable, LEAST_REPLY_TOKENS))
 
