@@ -39,7 +39,7 @@ class ProgramSandbox(ABC):
         ...
 
     def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
-        """As `begin`, for a program with which much will pass to and fro."""
+        """As `begin`, for a program to which more is said than the request's stdin."""
         return self.begin(request)
 
     @abstractmethod

@@ -88,7 +88,7 @@ class WallBuilder:
             path: Bubblewrap.
             request: What to run.
             mounts: What to show, as planned.
-            conversation: Whether much will pass to and fro.
+            conversation: Whether more will be said to it than the request's stdin.
 
         Raises:
             WallNotBuilt: Bubblewrap gave up.
