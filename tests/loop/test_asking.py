@@ -124,6 +124,18 @@ async def test_a_helper_leaves_most_of_what_is_left_for_replies_to_the_coder(run
     assert granted == [250, 200, 790]
 
 
+async def test_a_helper_is_not_asked_where_its_part_is_not_worth_it(run: Setting) -> None:
+    model = ScriptedModel([ANSWER], name="paid:a")
+    context = run.context(model, limits=Limits(completion_tokens=255))
+    with pytest.raises(BudgetExceeded, match="completion_tokens"):
+        await ask(question("critic"), context)
+    await ask(question("coder"), context)
+    (granted,) = run.events("budget.reserved")
+    assert (granted["role"], granted["most"]) == ("coder", 200)
+    (refused,) = run.events("budget.refused")
+    assert (refused["limited"], refused["used"], refused["limit"]) == ("completion_tokens", 0, 255)
+
+
 async def test_a_reply_is_no_longer_than_the_money_pays_for(run: Setting) -> None:
     model = ScriptedModel([ANSWER], name="paid:a")
     await ask(question(), run.context(model, limits=Limits(money=1.1)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -23,8 +24,8 @@ PROMPT = (Message(role="user", content="What is wrong?"),)
 SAMPLING = Sampling(max_tokens=64)
 
 
-def cut(text: str) -> Reply:
-    return Reply(text=text, finish="length")
+def cut(text: str, tokens: int = 64) -> Reply:
+    return Reply(text=text, finish="length", completion_tokens=tokens)
 
 
 async def test_a_good_reply_is_the_answer() -> None:
@@ -55,7 +56,7 @@ async def test_what_cannot_be_read_ends_as_malformed_after_so_many_tries(bad: ob
 
 
 async def test_a_cut_reply_gets_twice_the_room_and_is_not_read() -> None:
-    model = ScriptedModel([cut(JSON), cut(JSON), JSON])  # whole JSON, but who knows what was to follow
+    model = ScriptedModel([cut(JSON), cut(JSON, 128), JSON])  # whole JSON, but who knows what was to follow
     answer = await ask(model.complete, PROMPT, Triage, SAMPLING, limit_tokens=200)
     assert answer.asked == 3
     assert [call.sampling.max_tokens for call in model.calls] == [64, 128, 200]
@@ -69,6 +70,19 @@ async def test_a_reply_that_is_cut_at_the_limit_is_drawn_warmer_and_then_malform
         await ask(model.complete, PROMPT, Triage, SAMPLING)
     assert caught.value.remedy == "raise model.max_tokens"
     assert [call.sampling.temperature for call in model.calls] == [0.0, 0.2, 0.4]
+
+
+async def test_a_reply_that_something_else_cut_is_not_drawn_again() -> None:
+    model = ScriptedModel([cut(JSON, 40), JSON])  # as where a budget left no more
+    with pytest.raises(MalformedReply, match="cut at 40 tokens, before the 64") as caught:
+        await ask(model.complete, PROMPT, Triage, SAMPLING, limit_tokens=200)
+    assert "budget.completion_tokens" in str(caught.value.remedy)
+    assert len(model.calls) == 1
+
+
+async def test_a_cut_reply_whose_tokens_are_only_bounded_is_drawn_again() -> None:
+    model = ScriptedModel([replace(cut(JSON, 40), counted="bound"), JSON])
+    assert (await ask(model.complete, PROMPT, Triage, SAMPLING)).asked == 2
 
 
 async def test_a_reply_that_ended_oddly_is_read_only_if_it_is_plain_json() -> None:

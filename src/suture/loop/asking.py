@@ -6,10 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from suture.errors import MalformedReply, ModelError, PrerequisiteError, ReplyLost, UsageError
+from suture.errors import (
+    BudgetExceeded,
+    MalformedReply,
+    ModelError,
+    PrerequisiteError,
+    ReplyLost,
+    UsageError,
+)
 from suture.ledger import Reservation
 from suture.loop.context import RunContext
-from suture.loop.granting import Act, Precedent, precedent_of, set_aside
+from suture.loop.granting import Act, Precedent, precedent_of, refuse, set_aside
 from suture.models import Message, Model, Price, Reply, Role, Sampling, count_upper_bound
 from suture.models.calls import call_hash
 
@@ -20,7 +27,8 @@ LEAST_REPLY_TOKENS = 64
 WRITERS: frozenset[Role] = frozenset({"coder", "escalate", "optimiser"})
 """Who writes the code itself."""
 HELPERS_PART = 4
-"""Others get one part in so many of what is left for replies: a small model may ramble to the very end."""
+"""Others get one part in so many of what is left for replies: a small model may ramble to the very end.
+Where that part is not worth asking for, they are not asked."""
 NOTHING_WAS_PAID = (ModelError, PrerequisiteError, UsageError)
 """Refusals, where no reply was begun. The two model errors that may have cost something are caught before."""
 
@@ -92,6 +100,8 @@ async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
     kept = _kept_reply(question, model, before, context)
     most = before.most if kept or before.followed else None
     if most is None:
+        if before.refused is None:
+            _leave_the_coder_its_turn(question, act, context)
         most = _longest_reply(question, bound, price, context)
     reservation = set_aside(
         act,
@@ -147,6 +157,14 @@ def affordable_reply(question: Question, context: RunContext) -> int:
     bound = count_upper_bound(question.messages)
     price = context.models.price_of(context.models.for_role(question.role).model.name, bound)
     return _longest_reply(question, bound, price, context)
+
+
+def _leave_the_coder_its_turn(question: Question, act: Act, context: RunContext) -> None:
+    left, limit = context.budget.remaining_completion_tokens(), context.budget.limits.completion_tokens
+    if left is None or limit is None or question.role in WRITERS:
+        return
+    if left // HELPERS_PART < LEAST_REPLY_TOKENS:
+        refuse(act, BudgetExceeded("completion_tokens", limit - left, limit), context)
 
 
 def _longest_reply(question: Question, bound: int, price: Price | None, context: RunContext) -> int:

@@ -6,13 +6,14 @@ from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NoReturn
 
 from suture.errors import BudgetExceeded
 from suture.ledger import Reservation, current_place
 from suture.loop.context import RunContext
 from suture.records import Event
 
-__all__ = ["Act", "Precedent", "precedent_of", "set_aside"]
+__all__ = ["Act", "Precedent", "precedent_of", "refuse", "set_aside"]
 
 DECIDED = ("budget.reserved", "budget.refused")
 PLACE = ("step", "branch", "part")
@@ -94,8 +95,7 @@ def set_aside(
         BudgetExceeded: It could exceed a limit, or was refused before.
     """
     if before.refused is not None:
-        _tell(act, before.refused, context)
-        raise before.refused
+        refuse(act, before.refused, context)
     try:
         return context.budget.reserve(
             act.what,
@@ -109,13 +109,14 @@ def set_aside(
             about={"act": act.name, "most": most},
         )
     except BudgetExceeded as fault:
-        _tell(act, fault, context)
-        raise
+        refuse(act, fault, context)
 
 
-def _tell(act: Act, fault: BudgetExceeded, context: RunContext) -> None:
+def refuse(act: Act, fault: BudgetExceeded, context: RunContext) -> NoReturn:
+    """Write down that an act is not paid for, and raise why."""
     limited = {"limited": fault.kind, "used": fault.used, "limit": fault.limit}
     context.ledger.append("budget.refused", {"what": act.what, "act": act.name, **limited})
+    raise fault
 
 
 def _by_process(events: Sequence[Event]) -> tuple[Sequence[Event], Sequence[Event]]:

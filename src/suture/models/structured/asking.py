@@ -23,6 +23,8 @@ Complete = Callable[[Sequence[Message], Sampling], Awaitable[Reply]]
 WARMER = 0.2
 """What each repetition adds to the temperature: at the same one a small model repeats itself."""
 WARMEST = 1.0
+SHORT_OF = 0.9
+"""With less of the room it was given, a reply was cut by something else, and more room will not help it."""
 MAX_QUOTED_CHARS = 1500
 """How much of a reply that could not be used is shown to the model again."""
 
@@ -55,8 +57,9 @@ async def ask(
 ) -> Answer[T]:
     """Ask a model for a value of a type.
 
-    A reply that was cut short is not read: it is asked for again with twice the room, up to the limit. One
-    that does not validate is shown to the model with the reasons, and asked for again a little warmer.
+    A reply that was cut short is not read: it is asked for again with twice the room, up to the limit; but
+    not one that was cut before its room was used, as where a budget or a context ends. One that does not
+    validate is shown to the model with the reasons, and asked for again a little warmer.
 
     Args:
         complete: Makes one call; called at most `tries` times, one after the other. What it raises ends this.
@@ -84,6 +87,12 @@ async def ask(
             why, draw = str(fault), replace(draw, schema=None)
             continue
         if reply.finish == "length":
+            if reply.counted == "provider" and reply.completion_tokens < SHORT_OF * draw.max_tokens:
+                raise MalformedReply(
+                    f"a {type_.__name__} was cut at {reply.completion_tokens} tokens, before the "
+                    f"{draw.max_tokens} that it might have had",
+                    remedy="raise budget.completion_tokens or budget.tokens, or model.context_tokens",
+                )
             why = f"it was cut at {draw.max_tokens} tokens"
             prompt = tuple(messages)
             draw = _roomier(draw, limit) if draw.max_tokens < limit else _warmer(draw)
