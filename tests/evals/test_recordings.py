@@ -121,14 +121,29 @@ async def test_from_run_folders_to_one_file_without_the_task(tmp_path: Path) -> 
     assert not (tmp_path / "pool").exists()
 
 
-async def test_a_pool_becomes_a_recording_and_the_longest_draw_is_kept(tmp_path: Path) -> None:
+async def test_a_cut_reply_stays_what_its_call_was_answered_with(tmp_path: Path) -> None:
+    """A longer reply that was drawn later, cut by the share of its characters, need not be the same text."""
+    short = Reply(text="as it came", finish="length", completion_tokens=20)
+    model, live = pooled(ReplyPool(tmp_path / "pool"), short, REPLY)
+    for limit in (20, 100):
+        await model.complete(ASKED, replace(DRAWN, max_tokens=limit))
+    file = tmp_path / "made.jsonl.gz"
+    assert write_recording(file, draws_in(tmp_path / "pool", [])) == 2
+    for pool in (ReplyPool(tmp_path / "pool"), ReplyPool(tmp_path / "none", [file])):
+        again, _ = pooled(pool)
+        texts = [(await again.complete(ASKED, replace(DRAWN, max_tokens=n))).text for n in (20, 100, 10, 30)]
+        assert texts == ["as it came", REPLY.text, "as it", REPLY.text[:60]]
+    assert len(live.calls) == 2
+
+
+async def test_a_pool_becomes_a_recording_and_that_the_same_again(tmp_path: Path) -> None:
     model, _ = pooled(ReplyPool(tmp_path / "pool"), REPLY)
     await model.complete(ASKED, DRAWN)
-    short = draw_of(PROBLEM, "m:a", ASKED, replace(DRAWN, max_tokens=9), replace(REPLY, completion_tokens=9))
+    twice = draw_of(PROBLEM, "m:a", ASKED, DRAWN, replace(REPLY, text="another"))
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl.gz"
-    assert write_recording(one, [short, *draws_in(tmp_path / "pool", [])]) == 1
+    assert write_recording(one, [*draws_in(tmp_path / "pool", []), twice]) == 1
     (kept,) = read_recording(one)
-    assert kept.completion_tokens == 50
+    assert kept.reply == REPLY.text
     write_recording(two, read_recording(one))
     before = two.read_bytes()
     write_recording(two, read_recording(two))
@@ -143,7 +158,7 @@ async def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
         ReplyPool(tmp_path, [tmp_path / "bad.jsonl"])
     model, _ = pooled(ReplyPool(tmp_path), REPLY)
     await model.complete(ASKED, DRAWN)
-    (draw,) = tmp_path.glob("*.json")
+    (draw,) = tmp_path.rglob("*.json")
     draw.write_text("{")
     with pytest.raises(StorageError, match="damaged"):
         await model.complete(ASKED, DRAWN)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from suture.errors import StorageError, UsageError
@@ -32,6 +35,9 @@ SEED_STRIDE = 1000
 class ReplyPool:
     """Draws by their key: recordings, and a folder to which new ones are added.
 
+    A reply that was cut stays beside the longer one that was drawn later: a call is answered with what
+    answered it first, so that a replay takes no other turn.
+
     Args:
         folder: One JSON file for each draw; made when it is first needed. Several processes may share it.
         recordings: Files of `write_recording`, which are only read.
@@ -44,10 +50,10 @@ class ReplyPool:
 
     def __init__(self, folder: Path, recordings: Iterable[Path] = (), draws: Iterable[Draw] = ()) -> None:
         self.folder = folder
-        self._recorded = {draw.key: draw for draw in draws}
+        self._recorded: dict[str, list[Draw]] = defaultdict(list)
         self._locks: dict[str, asyncio.Lock] = {}
-        for path in recordings:
-            self._recorded.update((draw.key, draw) for draw in read_recording(path))
+        for draw in chain(draws, *map(read_recording, recordings)):
+            self._recorded[draw.key].append(draw)
 
     def find(self, key: str, max_tokens: int) -> Reply | None:
         """A recorded reply as it would have come with this limit of its length.
@@ -55,11 +61,10 @@ class ReplyPool:
         Raises:
             StorageError: A draw of the folder is damaged.
         """
-        for draw in (self._recorded.get(key), self._kept(key)):
-            reply = draw.answer(max_tokens) if draw is not None else None
-            if reply is not None:
-                return replace(reply, replayed=True, from_run="pool")
-        return None
+        # Later draws of a key reach further than all before them, so the shortest that suffices came first.
+        known = sorted((*self._recorded.get(key, ()), *self._kept(key)), key=lambda draw: draw.reach)
+        replies = filter(None, (draw.answer(max_tokens) for draw in known))
+        return next((replace(reply, replayed=True, from_run="pool") for reply in replies), None)
 
     def keep(self, draw: Draw) -> None:
         """Write a draw down before anyone uses it.
@@ -67,7 +72,9 @@ class ReplyPool:
         Raises:
             StorageError: The disk is full or gone.
         """
-        write_atomically(self.folder / f"{draw.key}.json", json.dumps(to_plain(draw)).encode("ascii"))
+        reach = "whole" if math.isinf(draw.reach) else f"{draw.reach:g}"
+        path = self._shelf(draw.key) / f"{draw.key}-{reach}.json"
+        write_atomically(path, json.dumps(to_plain(draw)).encode("ascii"))
 
     def known(self, problem: Problem, model: str) -> tuple[Draw, ...]:
         """Every draw of a task by a model, to be sent to where it is worked on.
@@ -75,7 +82,7 @@ class ReplyPool:
         Raises:
             StorageError: A draw of the folder is damaged.
         """
-        draws = (*self._recorded.values(), *draws_in(self.folder, ()))
+        draws = chain(*self._recorded.values(), draws_in(self.folder, ()))
         of = (problem.dataset, problem.id, model)
         return tuple(draw for draw in draws if (draw.dataset, draw.problem, draw.model) == of)
 
@@ -83,16 +90,18 @@ class ReplyPool:
         """To be held while a draw is looked for and made: two arms that want it at once pay for it once."""
         return self._locks.setdefault(key, asyncio.Lock())
 
-    def _kept(self, key: str) -> Draw | None:
-        path = self.folder / f"{key}.json"
-        try:
-            return from_plain(Draw, json.loads(path.read_bytes()))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, TypeError) as fault:
-            raise StorageError(
-                f"the recorded reply {str(path)!r} is damaged", remedy="delete it; the model is asked again"
-            ) from fault
+    def _shelf(self, key: str) -> Path:
+        return self.folder / key[:2]
+
+    def _kept(self, key: str) -> Iterator[Draw]:
+        for path in sorted(self._shelf(key).glob(f"{key}-*.json")):
+            try:
+                yield from_plain(Draw, json.loads(path.read_bytes()))
+            except (OSError, ValueError, TypeError) as fault:
+                raise StorageError(
+                    f"the recorded reply {str(path)!r} is damaged",
+                    remedy="delete it; the model is asked again",
+                ) from fault
 
 
 class PooledModel:

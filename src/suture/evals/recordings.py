@@ -62,6 +62,11 @@ class Draw:
         """Names the draw whatever its `max_tokens`: a longer limit changes nothing of a reply that ended."""
         return draw_key(self.model, self.prompt, self.temperature, self.index, self.extra)
 
+    @property
+    def reach(self) -> float:
+        """The longest limit, in tokens, that it can be the answer to; infinite where it ended by itself."""
+        return self.max_tokens if self.finish == "length" else math.inf
+
     def answer(self, max_tokens: int) -> Reply | None:
         """The reply as it would have come with another limit.
 
@@ -75,7 +80,7 @@ class Draw:
             `None` where it was cut short when it was recorded and would have gone on.
         """
         text, finish, tokens = self.reply, self.finish, self.completion_tokens
-        if finish == "length" and max_tokens > self.max_tokens:
+        if max_tokens > self.reach:
             return None
         if tokens > max_tokens:
             text = text[: math.floor(len(text) * max_tokens / tokens)]
@@ -129,14 +134,14 @@ def write_recording(path: Path, draws: Iterable[Draw]) -> int:
     """Write draws as JSON lines, sorted, packed where the name ends in `.gz`: same draws, same bytes.
 
     Returns:
-        How many there are; of several of one key the longest is kept.
+        How many there are; of several of one key and reach the first is kept.
     """
-    kept: dict[str, Draw] = {}
+    kept: dict[tuple[str, float], Draw] = {}
     for draw in draws:
-        known = kept.get(draw.key)
-        if known is None or draw.completion_tokens > known.completion_tokens:
-            kept[draw.key] = draw
-    ordered = sorted(kept.values(), key=lambda d: (d.dataset, d.problem, d.prompt, d.temperature, d.index))
+        kept.setdefault((draw.key, draw.reach), draw)
+    ordered = sorted(
+        kept.values(), key=lambda d: (d.dataset, d.problem, d.prompt, d.temperature, d.index, d.key, d.reach)
+    )
     lines = "".join(json.dumps(to_plain(draw)) + "\n" for draw in ordered).encode("ascii")
     write_atomically(path, gzip.compress(lines, mtime=0) if path.suffix == ".gz" else lines)
     return len(kept)
@@ -146,14 +151,14 @@ def draws_in(folder: Path, problems: Iterable[Problem]) -> Iterator[Draw]:
     """The draws of a folder of replies: of a pool, or as runs keep theirs, with their prompts.
 
     Args:
-        folder: Holds one JSON file for each.
+        folder: Holds one JSON file for each, also in folders.
         problems: Those that the prompts may be of; a prompt is of the one whose statement it holds.
 
     Raises:
         StorageError: A file is no recorded reply.
     """
     known = sorted(problems, key=lambda problem: -len(problem.statement))
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(folder.rglob("*.json")):
         if path.name.endswith(".fault.json"):
             continue
         try:
