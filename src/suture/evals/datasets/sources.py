@@ -6,6 +6,7 @@ import gzip
 import importlib.util
 import json
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,11 @@ from typing import Any
 
 from suture.errors import PrerequisiteError, UsageError
 
-__all__ = ["DATA_VARIABLE", "Places", "records_of"]
+__all__ = ["DATA_VARIABLE", "Places", "Stored", "records_of"]
 
 DATA_VARIABLE = "SUTURE_DATA"
+UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error)
+"""What a file raises that is not what its name says, or that is damaged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +38,20 @@ class Places:
     hub: tuple[str, str] | None = None
 
 
-def records_of(name: str, places: Places) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """A record of a set, and where it stands.
+
+    Attributes:
+        place: In words: which record of which file.
+        record: As it was read.
+    """
+
+    place: str
+    record: Any
+
+
+def records_of(name: str, places: Places) -> Iterator[Stored]:
     """The records of a set, from the first place that has it.
 
     Raises:
@@ -44,7 +60,13 @@ def records_of(name: str, places: Places) -> Iterator[dict[str, Any]]:
     """
     found = _in_package(places) or _in_folder(places) or _on_hub(name, places)
     for path in found:
-        yield from _read(path)
+        try:
+            for number, record in enumerate(_read(path), 1):
+                yield Stored(place=f"record {number} of {str(path)!r}", record=record)
+        except UNREADABLE as fault:
+            raise UsageError(
+                f"{str(path)!r} cannot be read: {fault}", remedy="put the set's own file there"
+            ) from fault
 
 
 def _in_package(places: Places) -> list[Path]:
@@ -93,7 +115,7 @@ def _fetched(repository: str, files: str) -> Sequence[Path]:
     return paths
 
 
-def _read(path: Path) -> Iterator[dict[str, Any]]:
+def _read(path: Path) -> Iterator[Any]:
     if path.suffix == ".parquet":
         yield from _read_parquet(path)
         return
@@ -117,9 +139,13 @@ def _parsed(text: str, path: Path, line: int) -> Any:
         raise UsageError(f"line {line} of {str(path)!r} is no JSON: {fault}") from fault
 
 
-def _read_parquet(path: Path) -> Iterator[dict[str, Any]]:
+def _read_parquet(path: Path) -> Iterator[Any]:
     try:
         from pyarrow.parquet import read_table
     except ImportError as fault:
         raise PrerequisiteError(f"{str(path)!r} is a Parquet file", remedy="install suture[hub]") from fault
-    yield from read_table(path).to_pylist()
+    try:
+        table = read_table(path)
+    except ValueError as fault:  # what pyarrow says of a file that is no Parquet
+        raise UsageError(f"{str(path)!r} is no Parquet file: {fault}") from fault
+    yield from table.to_pylist()
