@@ -10,11 +10,13 @@ import pytest
 
 from suture.evals.calibration import calibration_of
 from suture.evals.statistics import (
+    Interval,
     bootstrap_difference,
     exact_interval,
     holm,
     mcnemar,
     minimum_detectable,
+    paired_interval,
     pass_at_k,
 )
 
@@ -67,6 +69,70 @@ def test_an_exact_interval_covers_at_least_as_often_as_it_says() -> None:
             chance = math.comb(20, right) * share**right * (1 - share) ** (20 - right)
             covered += chance * (interval.low <= share <= interval.high)
         assert covered >= 0.95
+
+
+@pytest.fixture(scope="module")
+def of_twelve() -> dict[tuple[int, int], Interval]:
+    """All intervals of twelve tasks, by how many only the first arm solved and how many only the second."""
+    outcomes = [(first, second) for first in range(13) for second in range(13 - first)]
+    return {outcome: paired_interval(*outcome, 12) for outcome in outcomes}
+
+
+def test_a_paired_interval_leaves_0_out_just_where_the_exact_test_finds_something(
+    of_twelve: dict[tuple[int, int], Interval],
+) -> None:
+    for (first, second), found in of_twelve.items():
+        assert (found.low > 0 or found.high < 0) == (mcnemar(first, second) < 0.05)
+        assert found.low < found.estimate == (second - first) / 12 < found.high or abs(found.estimate) == 1
+        turned = of_twelve[second, first]
+        assert (turned.low, turned.high) == (-found.high, -found.low)
+    told = paired_interval(0, 5, 40)
+    assert (mcnemar(0, 5), told.low < 0 < told.estimate) == (0.0625, True)
+
+
+def test_a_paired_interval_covers_the_truth_as_often_as_it_says(
+    of_twelve: dict[tuple[int, int], Interval],
+) -> None:
+    shares = [n / 20 for n in range(21)]
+    for one, other in ((one, other) for one in shares for other in shares if one + other <= 1):
+        missed = 0.0
+        for (first, second), found in of_twelve.items():
+            if not found.low - 1e-9 <= other - one <= found.high + 1e-9:
+                ways = math.comb(12, first) * math.comb(12 - first, second)
+                neither = max(0.0, 1 - one - other) ** (12 - first - second)
+                missed += ways * one**first * other**second * neither
+        assert missed <= 0.05
+
+
+@pytest.mark.parametrize(("only_first", "only_second", "tasks"), [(7, 1, 21), (4, 9, 60), (2, 30, 33)])
+def test_a_paired_interval_is_the_product_of_two_distributions(
+    only_first: int, only_second: int, tasks: int
+) -> None:
+    """By simulation, as its authors do it too; the first case is of their program's manual."""
+    chance, discordant = random.Random(1), only_first + only_second
+
+    def drawn(share: tuple[int, int], wins: tuple[int, int], place: float) -> float:
+        made = (chance.betavariate(*share) * (2 * chance.betavariate(*wins) - 1) for _ in range(20_000))
+        return sorted(made)[int(place * 20_000)]
+
+    shares = ((discordant, tasks - discordant + 1), (discordant + 1, tasks - discordant))
+    low = min(drawn(share, (only_second, only_first + 1), 0.025) for share in shares)
+    high = max(drawn(share, (only_second + 1, only_first), 0.975) for share in shares)
+    found = paired_interval(only_first, only_second, tasks)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.015)
+
+
+def test_a_paired_interval_where_one_of_the_two_shares_is_certain() -> None:
+    none = paired_interval(0, 0, 24)
+    assert (none.estimate, none.high) == (0, pytest.approx(1 - 0.025 ** (1 / 24)))
+    every, of_these = paired_interval(2, 8, 10), exact_interval(8, 10)
+    assert (every.low, every.high) == pytest.approx((2 * of_these.low - 1, 2 * of_these.high - 1))
+
+
+@pytest.mark.parametrize(("only_first", "only_second", "tasks"), [(0, 0, 0), (3, 3, 5), (-1, 2, 5)])
+def test_a_paired_interval_refuses_what_makes_no_sense(only_first: int, only_second: int, tasks: int) -> None:
+    with pytest.raises(ValueError, match="no comparison"):
+        paired_interval(only_first, only_second, tasks)
 
 
 def test_a_bootstrap_finds_a_difference_and_owns_up_to_none() -> None:
