@@ -100,11 +100,12 @@ def exact_interval(right: int, tasks: int, confidence: float = 0.95) -> Interval
 def paired_interval(only_first: int, only_second: int, tasks: int, confidence: float = 0.95) -> Interval:
     """The difference of two arms (second minus first) with an interval that agrees with McNemar's exact test.
 
-    It leaves 0 out just where the exact p-value is below one minus the confidence, and always has a width. Fay
-    and Lumbard 2021, "Confidence intervals for difference in proportions for matched pairs compatible with
-    exact McNemar's or sign tests" (Statistics in Medicine 40:1147): the exact limits of the share of tasks on
-    which the arms disagree, and of the share of these that go to one of them, multiplied as distributions. That
-    it covers the truth as often as it says is found by calculation (theirs up to 100 tasks), not proved.
+    It leaves 0 out just where the exact p-value is below one minus the confidence, and always has a width.
+    Fay and Lumbard 2021, "Confidence intervals for difference in proportions for matched pairs compatible
+    with exact McNemar's or sign tests" (Statistics in Medicine 40:1147): the exact limits of the share of
+    tasks on which the arms disagree, and of the share of these that go to one of them, multiplied as
+    distributions. That it covers the truth as often as it says is found by calculation (theirs up to 100
+    tasks), not proved.
 
     Args:
         only_first: Tasks that only the first arm solved.
