@@ -178,7 +178,7 @@ ROWS = (
         twin=allowed("""
             import mmap, select, tempfile
             with select.epoll() as poll: pass
-            page = mmap.mmap(-1, 4096); page.write(b"fine"); os.memfd_create("x"); print(page[:4].decode())
+            page = mmap.mmap(-1, 4096); page.write(b"fine"); open("/dev/shm/x", "w"); print(page[:4].decode())
         """),
     ),
     Row(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from requirements import Require
 from sandbox.sandbox_programs import python
 from suture.sandbox import BubblewrapSandbox, Finding, Mode, ProgramLimits
 from suture.sandbox.memory import MemoryGroups, find_group_home
+from suture.sandbox.probe import ProbeReport, probe
+from suture.sandbox.seccomp import own_filter
 
 TOO_MUCH = """
     import os, time
@@ -65,6 +68,36 @@ async def test_hiding_from_the_sampler_does_not_help(mode: Mode) -> None:
         assert (await sandbox.run(python(code, limits=TOTAL))).status == "memory"
     finally:
         await sandbox.close()
+
+
+async def test_where_nobody_counts_them_there_are_no_files_outside_folders(mode: Mode) -> None:
+    code = """
+        import errno, os
+        try: os.memfd_create("x")
+        except OSError as fault: print(errno.errorcode[fault.errno])
+        from multiprocessing.shared_memory import SharedMemory
+        shared = SharedMemory(create=True, size=1 << 20)
+        shared.buf[0] = 1; shared.close(); shared.unlink(); print("fine")
+    """
+    sandbox = BubblewrapSandbox(mode=mode, groups=no_groups())
+    try:
+        assert (await sandbox.run(python(code))).stdout == b"ENOSYS\nfine\n"
+    finally:
+        await sandbox.close()
+
+
+def allow_memory_files(*, namespaces: bool, memory_files: bool) -> bytes:
+    return own_filter(namespaces=namespaces)
+
+
+async def test_a_limit_that_such_files_pass_is_missing(monkeypatch: pytest.MonkeyPatch, mode: Mode) -> None:
+    def report() -> Awaitable[ProbeReport]:
+        return probe(lambda: BubblewrapSandbox(mode=mode, groups=no_groups()), "namespace")
+
+    assert "total_memory_mb" in (await report()).limits
+    monkeypatch.setattr("suture.sandbox.walls.own_filter", allow_memory_files)
+    found = await report()
+    assert (found.holes, "total_memory_mb" in found.limits) == ({}, False)
 
 
 async def test_a_real_control_group(mode: Mode, require: Require) -> None:

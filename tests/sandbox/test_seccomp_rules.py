@@ -29,7 +29,7 @@ ONLY_X86_64 = {
 ALLOW, KILL, ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 LOW = 0xFFFFFFFF
 HIGH = 1 << 32
-MODES = [{"namespaces": n, "inet": i} for n in (False, True) for i in (False, True)]
+MODES = [{"namespaces": n, "memory_files": m} for n in (False, True) for m in (False, True)]
 CLASSES = [
     (),
     *(
@@ -75,7 +75,7 @@ def test_decisions_are_those_of_libseccomp(seccomp: Any, machine: str, mode: dic
             assert cbpf.ask(theirs, facts.audit, number) == KILL
 
 
-def libseccomp_filter(seccomp: Any, machine: str, *, namespaces: bool, inet: bool) -> bytes:
+def libseccomp_filter(seccomp: Any, machine: str, **modes: bool) -> bytes:
     """The rules once more, in libseccomp's words."""
     policy = seccomp.SyscallFilter(seccomp.ALLOW)
     policy.set_attr(seccomp.Attr.ACT_BADARCH, KILL)
@@ -83,7 +83,7 @@ def libseccomp_filter(seccomp: Any, machine: str, *, namespaces: bool, inet: boo
     if not policy.exist_arch(arch):
         policy.add_arch(arch)
         policy.remove_arch(seccomp.system_arch())
-    for action, name, *arguments in libseccomp_rules(seccomp, namespaces=namespaces, inet=inet):
+    for action, name, *arguments in libseccomp_rules(seccomp, **modes):
         if name in MACHINES[machine].calls:
             policy.add_rule(action, name, *arguments)
     with tempfile.TemporaryFile() as file:
@@ -92,15 +92,17 @@ def libseccomp_filter(seccomp: Any, machine: str, *, namespaces: bool, inet: boo
         return file.read()
 
 
-def libseccomp_rules(seccomp: Any, *, namespaces: bool, inet: bool) -> Iterator[tuple[Any, ...]]:
+def libseccomp_rules(seccomp: Any, *, namespaces: bool, memory_files: bool) -> Iterator[tuple[Any, ...]]:
     refused, masked = seccomp.ERRNO(errno.EPERM), seccomp.MASKED_EQ
     yield from ((refused, name) for name in rules.DENIED)
     yield seccomp.ERRNO(errno.ENOSYS), "clone3"
+    if not memory_files:
+        yield seccomp.ERRNO(errno.ENOSYS), "memfd_create"
     for command in (0x5412, 0x541C):
         yield refused, "ioctl", seccomp.Arg(1, masked, LOW, command)
     wrong = seccomp.ERRNO(errno.EAFNOSUPPORT)
     for call in ("socket", "socketpair"):
-        for family in set(range(16)) - {1, *((2, 10) if inet else ())}:
+        for family in set(range(16)) - {1, 2, 10}:
             yield wrong, call, seccomp.Arg(0, masked, LOW, family)
         for bit in range(4, 32):  # 16 and more: libseccomp can compare ranges only of all 64 bits
             yield wrong, call, seccomp.Arg(0, masked, 1 << bit, 1 << bit)
@@ -135,7 +137,8 @@ def test_numbers_are_those_of_libseccomp(seccomp: Any, machine: str) -> None:
 
 
 def test_every_rule_has_its_number_on_every_machine() -> None:
-    named = {*rules.DENIED, *rules.NAMESPACE_CALLS, *rules.SOCKET_CALLS, "clone", "clone3", "ioctl"}
+    argued = {*rules.SOCKET_CALLS, "clone", "clone3", "ioctl"}
+    named = {*rules.DENIED, *rules.NAMESPACE_CALLS, *rules.MEMORY_FILE_CALLS, *argued}
     assert set(X86_64) == named
     assert set(AARCH64) == named - ONLY_X86_64
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["hold", "kernel", "lurk", "swell"]
+__all__ = ["hoard", "hold", "kernel", "lurk", "swell"]
 
 AF_VSOCK = 40
 NEW_USER_NAMESPACE = 0x10000000
@@ -268,3 +268,17 @@ def swell(total_memory_mb: int) -> None:
     kept = b"x" * (total_memory_mb * MIB // 2)
     time.sleep(30)
     del kept
+
+
+def hoard(total_memory_mb: int) -> None:
+    """Hold more memory than allowed in all, in files that no process has mapped; tell where it is refused."""
+    kept = []
+    try:
+        for _ in range(4):
+            kept.append(os.memfd_create("kept"))
+            for _ in range(total_memory_mb):
+                os.write(kept[-1], bytes(MIB))
+    except OSError:
+        tell("refused")
+    else:
+        time.sleep(1)

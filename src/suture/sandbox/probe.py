@@ -190,12 +190,14 @@ async def _hold(sandbox: Sandbox) -> frozenset[str]:
 
 async def _end(sandbox: Sandbox) -> dict[str, bool]:
     """Limits that end a program."""
-    swelling = RunRequest(
-        python=_program("swell", TOTAL_MB), limits=replace(TIGHT, memory_mb=1024, total_memory_mb=TOTAL_MB)
-    )
+    large = replace(TIGHT, memory_mb=1024, total_memory_mb=TOTAL_MB, file_mb=TOTAL_MB)
+    swelling = RunRequest(python=_program("swell", TOTAL_MB), limits=large)
+    hoarding = RunRequest(python=_program("hoard", TOTAL_MB), limits=large)
     sleeping = RunRequest(python="import time; time.sleep(30)", limits=ProgramLimits(wall_s=0.2))
+    hoarded = await sandbox.run(hoarding)
     return {
-        "total_memory_mb": (await sandbox.run(swelling)).status == "memory",
+        "total_memory_mb": (await sandbox.run(swelling)).status == "memory"
+        and (hoarded.status == "memory" or b"refused" in hoarded.stdout),
         "wall_s": (await sandbox.run(sleeping)).status == "timeout",
     }
 

@@ -113,7 +113,7 @@ class WallBuilder:
             request = self._as_program(request, request.python)
         packed = pack_request(request)
         with ExitStack() as held:
-            launch = await self._prepare(path, mounts, own_filter(), held)
+            launch = await self._prepare(path, mounts, self._filter(), held)
             if launch.group is not None:
                 launch.group.limit(request.limits.total_memory_mb)
             command = (
@@ -138,7 +138,7 @@ class WallBuilder:
 
     async def _start_zygote(self, path: str, mounts: Sequence[Mount], kind: ZygoteKind) -> Zygote:
         with ExitStack() as held, ExitStack() as unless_started:
-            launch = await self._prepare(path, mounts, own_filter(namespaces=True), held)
+            launch = await self._prepare(path, mounts, self._filter(namespaces=True), held)
             wall = zygote_wall_arguments(launch.mounts, launch.etc, launch.filter_fd)
             hands = None if kind.preload else Hands()  # what is preloaded may be a project's own code
             if hands is not None:
@@ -155,7 +155,7 @@ class WallBuilder:
         self, path: str, size: ProgramLimits, mounts: Sequence[Mount], kind: ZygoteKind
     ) -> Zygote:
         with ExitStack() as held:
-            launch = await self._prepare(path, mounts, own_filter(), held)
+            launch = await self._prepare(path, mounts, self._filter(), held)
             wall = wall_arguments(launch.mounts, size, launch.etc, launch.filter_fd, waiting=True)
             words = bundle(dict(kind.modules), kind.preload, [], namespaces=False)
             carrier = await self._carry(launch, wall, kind)
@@ -169,6 +169,9 @@ class WallBuilder:
             if launch.group is not None:
                 launch.group.drop()
             raise
+
+    def _filter(self, *, namespaces: bool = False) -> bytes:
+        return own_filter(namespaces=namespaces, memory_files=self._groups.keeper != "sampler")
 
     async def _prepare(self, path: str, mounts: Sequence[Mount], code: bytes, held: ExitStack) -> Launch:
         stage = await self._stages.stage((path, str(ETC), *(mount.source for mount in mounts)))

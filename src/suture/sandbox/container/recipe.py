@@ -51,6 +51,7 @@ class Recipe:
         runtime: The engine's runtime, where not its default.
         namespaces: Whether its zygote makes new namespaces for each run; else it serves one.
         podman: Whether the engine is Podman.
+        limits_memory: Whether the engine limits what a container's memory may be.
     """
 
     image: str
@@ -62,13 +63,15 @@ class Recipe:
     runtime: str | None
     namespaces: bool
     podman: bool
+    limits_memory: bool
 
     def config(self, client: APIClient) -> dict[str, Any]:
         """As the SDK's `create_container_from_config` takes it."""
         uid = secrets.choice(UIDS)
+        code = own_filter(namespaces=self.namespaces, memory_files=self.limits_memory)
         command = (
             *(self.own.executable, "-I", "-S", "-B", "-c", _gate_source()),
-            *(own_filter(namespaces=self.namespaces).hex(), *self.start, boot_source()),
+            *(code.hex(), *self.start, boot_source()),
         )
         host = self._host_config(client)
         if self.namespaces and not self.podman:

@@ -154,6 +154,7 @@ class ContainerSandbox(ZygoteSandbox):
             runtime=self._runtime,
             namespaces=namespaces,
             podman=engine.podman,
+            limits_memory=engine.limits_memory,
         )
         words = bundle(
             dict(kind.modules),

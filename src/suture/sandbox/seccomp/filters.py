@@ -52,7 +52,7 @@ MACHINES = {
 }
 
 
-def own_filter(*, namespaces: bool = False, inet: bool = True) -> bytes:
+def own_filter(*, namespaces: bool = False, memory_files: bool = True) -> bytes:
     """The filter for this machine; see `build_filter`.
 
     Raises:
@@ -64,35 +64,35 @@ def own_filter(*, namespaces: bool = False, inet: bool = True) -> bytes:
             f"no system call filter for a {sys.maxsize.bit_length() + 1}-bit Python on {machine!r}",
             remedy=f"use a 64-bit Python on {' or '.join(MACHINES)}",
         )
-    return build_filter(machine, namespaces=namespaces, inet=inet)
+    return build_filter(machine, namespaces=namespaces, memory_files=memory_files)
 
 
 @cache
-def build_filter(machine: str, *, namespaces: bool = False, inet: bool = True) -> bytes:
+def build_filter(machine: str, *, namespaces: bool = False, memory_files: bool = True) -> bytes:
     """A filter as the kernel takes it.
 
     Args:
         machine: As `uname -m` names it.
         namespaces: Whether new namespaces and mounts are allowed; for a zygote, never for a program.
-        inet: Whether sockets of the internet families are allowed.
+        memory_files: Whether files in memory that lie in no folder are allowed.
     """
     facts = MACHINES[machine]
     decisions: dict[int, Decision] = {NEWEST + 1: _refuse(rules.ABSENT)}
     if facts.x32:
         decisions[X32] = KILL
-    decisions |= _by_number(facts.calls, namespaces=namespaces, inet=inet)
+    decisions |= _by_number(facts.calls, namespaces=namespaces, memory_files=memory_files)
     known = by_range(NUMBER, _ranges(decisions))
     return assemble(Branch(field=ARCH, how="eq", operand=facts.audit, yes=known, no=KILL))
 
 
-def _by_number(calls: dict[str, int], *, namespaces: bool, inet: bool) -> dict[int, Decision]:
+def _by_number(calls: dict[str, int], *, namespaces: bool, memory_files: bool) -> dict[int, Decision]:
     denied = [*rules.DENIED, *(() if namespaces else rules.NAMESPACE_CALLS)]
     decisions: dict[int, Decision] = {calls[name]: _refuse(errno.EPERM) for name in denied if name in calls}
-    decisions[calls["clone3"]] = _refuse(rules.ABSENT)
+    absent = ("clone3", *(() if memory_files else rules.MEMORY_FILE_CALLS))
+    decisions |= {calls[name]: _refuse(rules.ABSENT) for name in absent}
     decisions[calls["ioctl"]] = _one_of(argument(1), rules.IOCTLS, _refuse(errno.EPERM), ALLOW)
-    families = (*rules.LOCAL_FAMILIES, *(rules.INET_FAMILIES if inet else ()))
     for name in rules.SOCKET_CALLS:
-        decisions[calls[name]] = _one_of(argument(0), families, ALLOW, _refuse(rules.WRONG_FAMILY))
+        decisions[calls[name]] = _one_of(argument(0), rules.FAMILIES, ALLOW, _refuse(rules.WRONG_FAMILY))
     if not namespaces:
         decisions[calls["clone"]] = Branch(
             field=argument(0),

@@ -11,9 +11,9 @@ import errno
 __all__ = [
     "ABSENT",
     "DENIED",
-    "INET_FAMILIES",
+    "FAMILIES",
     "IOCTLS",
-    "LOCAL_FAMILIES",
+    "MEMORY_FILE_CALLS",
     "NAMESPACE_CALLS",
     "NAMESPACE_FLAGS",
     "SOCKET_CALLS",
@@ -52,6 +52,10 @@ DENIED = _words("""
 """)
 """Refused with EPERM, whatever the arguments."""
 
+MEMORY_FILE_CALLS = ("memfd_create",)
+"""Files in memory that lie in no folder. Where no process has mapped them, only a control group sees them, so
+without one they are absent, as on an old kernel; programs then take `/dev/shm`, which is counted."""
+
 ABSENT = errno.ENOSYS
 """What calls answer that this list does not know. `clone3` does too: its flags are behind a pointer where no
 filter can look, and every libc then takes `clone`."""
@@ -60,10 +64,8 @@ NAMESPACE_FLAGS = 0x7E020000
 """`CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}` of `linux/sched.h`; `clone` has no room for `NEWTIME`."""
 
 SOCKET_CALLS = ("socket", "socketpair")
-LOCAL_FAMILIES = (1,)
-"""`AF_UNIX`."""
-INET_FAMILIES = (2, 10)
-"""`AF_INET`, `AF_INET6`: all there is to reach is the loopback of the wall's own network namespace."""
+FAMILIES = (1, 2, 10)
+"""`AF_UNIX`, `AF_INET`, `AF_INET6`: all there is to reach is the loopback of the wall's own namespace."""
 WRONG_FAMILY = errno.EAFNOSUPPORT
 """As a kernel without that family. AF_VSOCK leads to the hypervisor's side: it is in no network namespace."""
 
