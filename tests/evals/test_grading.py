@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from requirements import Require
-from suture.evals import Problem, grade_code, load_problems, validate_reference
+from suture.evals import Problem, grade_code, load_problems
 from suture.evals.wrong import KNOWN, WRONG, wrong_solutions
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
@@ -69,8 +69,8 @@ async def test_a_sample_to_write(name: str, sandbox: Sandbox, require: Require) 
 @pytest.mark.parametrize("name", ["quixbugs", "humanevalfix", "suture-heal"])
 async def test_a_sample_to_heal(name: str, sandbox: Sandbox, require: Require) -> None:
     problems = _sample(name, require)
-    references = await validate_reference(problems, sandbox, SETTINGS)
-    assert [grade.why for grade in references.values()] == [""] * len(problems)
+    references = [await grade_code(problem, problem.solution, sandbox, SETTINGS) for problem in problems]
+    assert [(grade.standing, grade.why) for grade in references] == [("right", "")] * len(problems)
     given = [await grade_code(problem, problem.given, sandbox, SETTINGS) for problem in problems]
     assert {grade.standing for grade in given} == {"wrong"}
 

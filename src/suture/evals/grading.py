@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +15,7 @@ from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import overlay, text_of
 
-__all__ = ["Grade", "Standing", "grade_code", "validate_reference", "wall_holds"]
+__all__ = ["Grade", "Standing", "grade_code", "wall_holds"]
 
 Standing = Literal["right", "wrong", "timeout", "felled", "infra"]
 """`felled`: the code brings the wall down again and again, which is wrong. `infra`: the wall fails by itself;
@@ -126,15 +126,6 @@ async def _graded(
         wall_s=time.monotonic() - started_s,
         cpu_s=outcome.cpu_s,
     )
-
-
-async def validate_reference(
-    problems: Sequence[Problem], sandbox: Sandbox, settings: SandboxSettings
-) -> dict[str, Grade]:
-    """Grade each problem's own reference: one that fails makes its problem unfit to measure with."""
-    return {
-        problem.id: await grade_code(problem, problem.solution, sandbox, settings) for problem in problems
-    }
 
 
 @dataclass(frozen=True, kw_only=True)
