@@ -12,9 +12,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import sys
 from pathlib import Path
 
-from trust import WEAKER, read, task_of
+from data_files import read_data
+from ending import exit_code_of
+from trust import WEAKER, task_of
 
 from suture.checks import check_candidate, prepare_suite
 from suture.checks.distinguishing import compare_candidates
@@ -27,16 +30,17 @@ from suture.settings import load_settings
 async def run(first: int, models: tuple[str, ...]) -> None:
     """Compare task by task, and print each difference and the sums."""
     settings = load_settings(Path.cwd(), {}).settings
+    tasks, seeds = read_data("humaneval/tasks"), read_data("recordings/ldb_seeds")
     sandbox = open_sandbox(settings.sandbox)
     compared = apart = split_right = 0
     by_chance = by_cluster = 0.0
     try:
-        for record in read("humaneval/tasks")[:first]:
+        for record in tasks[:first]:
             task = task_of(record)
             suite = await prepare_suite(task, sandbox, settings.sandbox)
             right: dict[str, bool] = {}
             candidates: list[Candidate] = []
-            for seed in read("recordings/ldb_seeds"):
+            for seed in seeds:
                 if seed["task_id"] != record["id"] or (models and seed["model"] not in models):
                     continue
                 candidate = Candidate(files={task.module: seed["attempts"][0]}, origin="sample")
@@ -81,4 +85,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code_of(main))

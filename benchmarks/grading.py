@@ -17,8 +17,11 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from ending import exit_code_of
 
 from suture.evals import Grade, Problem, grade_code, load_problems
 from suture.evals.problem import MODULE
@@ -61,7 +64,23 @@ def codes_of(problem: Problem, count: int) -> list[tuple[str, str, dict[str, str
     return codes
 
 
-async def measure(name: str, options: argparse.Namespace, sandbox: Sandbox) -> dict[str, Any]:
+async def measure_all(sets: Mapping[str, Sequence[Problem]], options: argparse.Namespace) -> None:
+    """Set by set, each with a wall of its own; what is known so far is told and kept."""
+    results = []
+    for name, problems in sets.items():
+        sandbox = open_sandbox(Settings().sandbox)
+        try:
+            results.append(await measure(name, problems, options, sandbox))
+        finally:
+            await sandbox.close()
+        tell(results[-1])
+        if options.json:
+            options.json.write_text(json.dumps(results, indent=1), "utf-8")
+
+
+async def measure(
+    name: str, problems: Sequence[Problem], options: argparse.Namespace, sandbox: Sandbox
+) -> dict[str, Any]:
     """Grade all of one set, a few at a time, and print what came of it."""
     started_s = time.monotonic()
     room = asyncio.Semaphore(options.workers)
@@ -82,7 +101,7 @@ async def measure(name: str, options: argparse.Namespace, sandbox: Sandbox) -> d
                 if group != "mutant" and grade.right != (group == "reference"):
                     odd.append(f"{problem.id}: {group} {how}: {grade.standing} {grade.why}".strip())
 
-    await asyncio.gather(*map(judge, load_problems(name, first=options.first)))
+    await asyncio.gather(*map(judge, problems))
     return {
         "set": name,
         "tasks": sum(evidence.values()),
@@ -107,7 +126,7 @@ def tell(result: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-async def main() -> int:
+def main() -> None:
     """Measure the sets that were named, or all."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -118,16 +137,10 @@ async def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    results = []
-    for name in options.set or SETS:
-        sandbox = open_sandbox(Settings().sandbox)
-        results.append(await measure(name, options, sandbox))
-        await sandbox.close()
-        tell(results[-1])
-        if options.json:
-            options.json.write_text(json.dumps(results, indent=1), "utf-8")
-    return 0
+    # Before the first is graded: an hour later it would be too late to hear that the last one is not here.
+    sets = {name: load_problems(name, first=options.first) for name in options.set or SETS}
+    asyncio.run(measure_all(sets, options))
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    sys.exit(exit_code_of(main))

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from ending import exit_code_of
 
 from suture.evals import evaluating
 from suture.evals.bench_folder import BenchFolder
@@ -95,4 +98,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code_of(main))

@@ -98,13 +98,16 @@ def arm_of(text: str) -> Arm:
     return Arm(name=f"{kind}:{full}", searches=kind == "both", model=full)
 
 
-def run_benchmark(about: str, name: str, programs: Callable[[], Sequence[Program]]) -> int:
-    """The command line of a benchmark; answers its exit code.
+def run_benchmark(about: str, name: str, programs: Callable[[], Sequence[Program]]) -> None:
+    """The command line of a benchmark.
 
     Args:
         about: Its description.
         name: Of the file of its rows, where no other is given.
         programs: Reads the programs.
+
+    Raises:
+        SutureError: Something is missing or failed; what was measured by then is in the file of the rows.
     """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--arm", action="append", type=arm_of, help="may be repeated; search where left out")
@@ -117,29 +120,25 @@ def run_benchmark(about: str, name: str, programs: Callable[[], Sequence[Program
     )
     parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")
     wanted = parser.parse_args()
-    try:
-        chosen = programs()
-    except PrerequisiteError as fault:
-        print(fault, file=sys.stderr)
-        return 3
+    chosen = programs()
     unknown = sorted({*(wanted.only or ())} - {program.name for program in chosen})
     if unknown:
-        print(f"there is no program {', '.join(unknown)}", file=sys.stderr)
-        return 2
+        raise UsageError(
+            f"there is no program {', '.join(unknown)}", remedy=f"they look like {chosen[0].name!r}"
+        )
     chosen = [p for p in chosen if not wanted.only or p.name in wanted.only][: wanted.first]
     rows = wanted.rows or load_settings(Path()).settings.paths.home / "benchmarks" / f"{name}.jsonl"
     arms = wanted.arm or [arm_of("search")]
     caps = Caps(seconds=wanted.seconds, tokens=wanted.tokens)
     try:
         found = asyncio.run(_measured(chosen, arms, caps, rows))
-    except SutureError as fault:
-        print(f"{fault}; what was measured is in {rows}", file=sys.stderr)
-        return fault.exit_code
+    except SutureError:
+        print(f"what was measured is in {rows}", file=sys.stderr)
+        raise
     if wanted.json:
         print(json.dumps({"rows": [asdict(row) for row in found], "arms": sums_of(found)}, indent=1))
     else:
         tell_rows(found)
-    return 0
 
 
 async def _measured(programs: Sequence[Program], arms: Sequence[Arm], caps: Caps, rows: Path) -> list[Row]:

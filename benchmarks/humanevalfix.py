@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from ending import exit_code_of
 from healing import Graded, Program, run_benchmark
 
 from suture.checks import asserts_in, examples_in
@@ -64,6 +65,7 @@ def programs() -> list[Program]:
 
     Raises:
         PrerequisiteError: It is not on this machine.
+        UsageError: Its file is not what it should be.
     """
     return [
         Program(name=problem.id, files=project_of(problem), grade=partial(grade, problem))
@@ -73,4 +75,4 @@ def programs() -> list[Program]:
 
 
 if __name__ == "__main__":
-    sys.exit(run_benchmark(__doc__, "humanevalfix", programs))
+    sys.exit(exit_code_of(partial(run_benchmark, __doc__, "humanevalfix", programs)))

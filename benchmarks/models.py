@@ -15,11 +15,13 @@ import argparse
 import asyncio
 import json
 import statistics
+import sys
 import time
 from collections.abc import Awaitable
 from typing import Any
 
 import httpx
+from ending import exit_code_of
 
 from suture.models import Message, Sampling
 from suture.models.embedded import LlamaServer
@@ -174,4 +176,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code_of(main))

@@ -12,23 +12,21 @@ does not end in time are outside its domain.
 from __future__ import annotations
 
 import ast
-import gzip
-import json
 import os
 import random
 import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+from ending import exit_code_of
 from healing import COMMAND, Graded, Program, run_benchmark
 from quixbugs_graphs import WRAPPERS
 
 from suture.checks import prepare_suite
 from suture.checks.inputs import inputs_near, read_arguments
 from suture.checks.test_command import TestCommand
-from suture.errors import PrerequisiteError
+from suture.evals import Problem, load_problems
 from suture.loop.tasks import heal_task
 from suture.repair import Edit, Proposal
 from suture.repair.trials import compare, locate
@@ -45,17 +43,17 @@ LONG_S = 3.0
 SHIM = ("_approx", "pytest")
 
 
-def project_of(record: dict[str, Any]) -> dict[str, str]:
+def project_of(problem: Problem) -> dict[str, str]:
     """The program and its tests, as a user would have them; the records' stand-in for pytest is taken out."""
-    name = record["entry_point"]
+    name = problem.entry_point
     kept = []
-    for node in ast.parse(record["hidden_tests"]).body:
+    for node in ast.parse(problem.hidden).body:
         stand_in = isinstance(node, ast.ClassDef) and node.name in SHIM
         if not stand_in and "_qb_abs" not in ast.unparse(node) and not _calls_a_test(node):
             kept.append(node)
     tests = ast.unparse(ast.Module(body=kept, type_ignores=[]))
     header = f"import pytest\nfrom {name} import *\nfrom {name} import {name}\n\npytest.run_slow = False\n\n"
-    return {f"{name}.py": record["buggy"], f"test_{name}.py": f"{header}{tests}\n"}
+    return {f"{name}.py": problem.given, f"test_{name}.py": f"{header}{tests}\n"}
 
 
 def _calls_a_test(node: ast.stmt) -> bool:
@@ -64,10 +62,10 @@ def _calls_a_test(node: ast.stmt) -> bool:
 
 
 async def grade(
-    record: dict[str, Any], files: Mapping[str, str], folder: Path, settings: Settings, sandbox: Sandbox
+    problem: Problem, files: Mapping[str, str], folder: Path, settings: Settings, sandbox: Sandbox
 ) -> Graded:
     """Compare a repair with the reference on inputs of its domain."""
-    name = record["entry_point"]
+    name = problem.entry_point
     path = f"{name}.py"
     wrapper = WRAPPERS.get(name)
     if wrapper is not None:
@@ -75,8 +73,8 @@ async def grade(
     task, _ = heal_task(folder, test=COMMAND)
     suite = await prepare_suite(task, sandbox, settings.sandbox, discover_interpreter(folder, os.environ))
     assert suite.command is not None
-    buggy = record["buggy"]
-    whole = [_instead(path, buggy, text) for text in (record["reference"], files.get(path, buggy))]
+    buggy = problem.given
+    whole = [_instead(path, buggy, text) for text in (problem.reference, files.get(path, buggy))]
     if wrapper is not None:
         calls = [("graded.py", "graded", f"({seed},)") for seed in range(WANTED)]
     else:
@@ -109,19 +107,13 @@ def programs() -> list[Program]:
 
     Raises:
         PrerequisiteError: It is not on this machine.
+        UsageError: Its file is not what it should be.
     """
-    path = Path(os.environ.get("SUTURE_DATA", "")) / "quixbugs" / "tasks.jsonl.gz"
-    if not path.is_file():
-        raise PrerequisiteError(
-            "the set is not here", remedy="set SUTURE_DATA to the folder of the data sets"
-        )
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        records = [json.loads(line) for line in lines]
     return [
-        Program(name=record["entry_point"], files=project_of(record), grade=partial(grade, record))
-        for record in records
+        Program(name=problem.entry_point, files=project_of(problem), grade=partial(grade, problem))
+        for problem in load_problems("quixbugs")
     ]
 
 
 if __name__ == "__main__":
-    sys.exit(run_benchmark(__doc__, "quixbugs", programs))
+    sys.exit(exit_code_of(partial(run_benchmark, __doc__, "quixbugs", programs)))

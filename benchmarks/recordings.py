@@ -2,18 +2,43 @@
 
     python benchmarks/recordings.py POOL --dataset humaneval --dataset mbpp --out FILE.jsonl.gz
 
-POOL is a folder of replies: that of `suture bench run --pool`, or the `replies` of runs. The sets are needed
-to tell which task each prompt of a run is of; only their replies are taken. What FILE holds already stays.
+POOL is a folder of replies: that of `suture bench run --pool`, or the `replies` of runs. A reply of a pool
+says which task it is of. One of a run does not: it is of the task, of the sets named, whose statement stands
+in its prompt. Only replies to tasks of these sets are taken. What FILE holds already stays.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
+from ending import exit_code_of
+
+from suture.errors import UsageError
 from suture.evals.datasets import load_problems
-from suture.evals.recordings import draws_in, read_recording, write_recording
+from suture.evals.problem import Problem
+from suture.evals.recordings import Draw, draws_in, read_recording, write_recording
+
+
+def replies_of(folder: Path, problems: Sequence[Problem], sets: Sequence[str]) -> list[Draw]:
+    """The replies of a folder to tasks of some sets.
+
+    Raises:
+        UsageError: It is not there, or holds none.
+        StorageError: A file in it is no recorded reply.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {str(folder)!r}", remedy="name a pool, or the replies of a run")
+    found = [draw for draw in draws_in(folder, problems) if draw.dataset in sets]
+    if not found:
+        raise UsageError(
+            f"{str(folder)!r} holds no reply to a task of {', '.join(sets)}",
+            remedy="name the sets that were measured with --dataset",
+        )
+    return found
 
 
 def main() -> None:
@@ -25,11 +50,10 @@ def main() -> None:
     wanted = parser.parse_args()
     problems = [problem for name in wanted.dataset for problem in load_problems(name)]
     known = read_recording(wanted.out) if wanted.out.exists() else ()
-    drawn = (draw for folder in wanted.pool for draw in draws_in(folder, problems))
-    found = (draw for draw in drawn if draw.dataset in wanted.dataset)
+    found = [draw for folder in wanted.pool for draw in replies_of(folder, problems, wanted.dataset)]
     count = write_recording(wanted.out, chain(known, found))
     print(f"{count} replies, {wanted.out.stat().st_size:,} bytes in {wanted.out}")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code_of(main))

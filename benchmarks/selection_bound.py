@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from ending import exit_code_of
 
 from suture.evals import Problem, grade_code
 from suture.evals.bench_folder import BenchFolder
@@ -88,4 +91,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code_of(main))

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gzip
 import json
-import os
 import sys
 import time
 from collections import Counter
@@ -23,6 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from data_files import read_data
+from ending import exit_code_of
 
 from suture.errors import MalformedReply
 from suture.models import Message, Model, Reply, Sampling, open_model
@@ -32,15 +33,6 @@ from suture.settings import load_settings
 
 KINDS = ("plain", "salvaged", "asked again", "malformed")
 ROOM_TOKENS = 256
-
-
-def read_records(first: int) -> list[dict[str, Any]]:
-    """The first records of the set that `$SUTURE_DATA` holds."""
-    folder = os.environ.get("SUTURE_DATA")
-    if not folder:
-        sys.exit("SUTURE_DATA is not set: it names the folder that holds humanevalfix/tasks.jsonl.gz")
-    with gzip.open(Path(folder) / "humanevalfix" / "tasks.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines][:first]
 
 
 @dataclass(kw_only=True)
@@ -119,7 +111,7 @@ async def measure(
 
 async def run(first: int, name: str, keep: Path | None) -> None:
     """Measure both ways."""
-    records = read_records(first)
+    records = read_data("humanevalfix/tasks")[:first]
     model = open_model(load_settings(Path.cwd(), {"model.name": name}).settings)
     try:
         for constrained in (True, False):
@@ -141,4 +133,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code_of(main))

@@ -13,24 +13,25 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gzip
 import json
 import math
-import os
 import random
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
+
+from data_files import read_data
+from ending import exit_code_of
 
 from suture.checks import asserts_in, check_candidate, prepare_suite
 from suture.checks.parsing import parsed
 from suture.checks.trust import Assessed, MatrixLimits, Row, assess, given_checks, run_matrix, sift
 from suture.checks.trust.matrix import is_viable
 from suture.checks.trust.scoring import WEIGHTS
+from suture.errors import UsageError
 from suture.evals.calibration import calibration_of
 from suture.records import Candidate, Check, Task
 from suture.sandbox import Sandbox, open_sandbox
@@ -60,16 +61,6 @@ class Case:
         return int(self.task.module.removeprefix("task_").removesuffix(".py"))
 
 
-@cache
-def read(name: str) -> list[dict[str, Any]]:
-    """The records of a file of `$SUTURE_DATA`."""
-    folder = os.environ.get("SUTURE_DATA")
-    if not folder:
-        sys.exit("SUTURE_DATA is not set: it names the folder that holds humaneval and recordings")
-    with gzip.open(Path(folder) / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
-
-
 def task_of(record: dict[str, Any]) -> Task:
     """A task as a run sees it."""
     return Task(
@@ -95,13 +86,31 @@ def checks_in(texts: Sequence[str], task: Task) -> tuple[Check, ...]:
     return tuple(c for c in found if c.source in used or c.source in judged_without_a_run)
 
 
+def read_outcomes(outcomes: Path) -> dict[str, Any]:
+    """What `run` wrote.
+
+    Raises:
+        UsageError: It is not there, or something else.
+    """
+    try:
+        known = json.loads(outcomes.read_text("utf-8"))
+    except (OSError, ValueError) as fault:
+        raise UsageError(
+            f"the outcomes {str(outcomes)!r} cannot be read: {fault}", remedy="make them with `run`"
+        ) from fault
+    if not isinstance(known, dict):
+        raise UsageError(f"{str(outcomes)!r} holds no outcomes", remedy="make them with `run`")
+    return known
+
+
 async def run(outcomes: Path, first: int) -> None:
     """Run everything that `outcomes` does not hold yet."""
-    known = json.loads(outcomes.read_text("utf-8")) if outcomes.exists() else {}
+    known = read_outcomes(outcomes) if outcomes.exists() else {}
+    tasks = read_data("humaneval/tasks")[:first]
     settings = load_settings(Path.cwd(), {}).settings
     sandbox = open_sandbox(settings.sandbox)
     try:
-        for record in read("humaneval/tasks")[:first]:
+        for record in tasks:
             for tester, texts in testers_of(record["id"]):
                 key = f"{record['id']} {tester}"
                 if key not in known:
@@ -114,7 +123,7 @@ async def run(outcomes: Path, first: int) -> None:
 
 def testers_of(task_id: str) -> Iterator[tuple[str, list[str]]]:
     """Who wrote tests for a task, and what."""
-    for record in read("recordings/generated_tests"):
+    for record in read_data("recordings/generated_tests"):
         if record["task_id"] == task_id:
             yield record["model"], record["tests"]
 
@@ -125,7 +134,7 @@ async def run_case(record: dict[str, Any], texts: list[str], sandbox: Sandbox, s
     suite = await prepare_suite(task, sandbox, settings)
     sifted = sift(checks_in(texts, task), given_checks(task), task.entry_point)
     programs = {REFERENCE: record["reference"]}
-    for seed in read("recordings/ldb_seeds"):
+    for seed in read_data("recordings/ldb_seeds"):
         if seed["task_id"] == record["id"]:
             programs[seed["model"]] = seed["attempts"][0]
     told: dict[str, Any] = {}
@@ -141,9 +150,9 @@ async def run_case(record: dict[str, Any], texts: list[str], sandbox: Sandbox, s
 
 def cases_of(outcomes: Path) -> list[Case]:
     """Everything that ran."""
-    known = json.loads(outcomes.read_text("utf-8"))
+    known = read_outcomes(outcomes)
     cases = []
-    for record in read("humaneval/tasks"):
+    for record in read_data("humaneval/tasks"):
         for tester, texts in testers_of(record["id"]):
             told = known.get(f"{record['id']} {tester}")
             if told is None:
@@ -284,6 +293,10 @@ def main() -> None:
         return
     ids = options.ids or ("odd" if options.what == "fit" else "even")
     cases = [case for case in cases_of(options.outcomes) if case.number % 2 == (ids == "odd")]
+    if not cases:
+        raise UsageError(
+            f"{str(options.outcomes)!r} holds no task of an {ids} id", remedy="make it with `run`"
+        )
     if options.what == "fit":
         fit(cases)
     else:
@@ -291,4 +304,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code_of(main))
