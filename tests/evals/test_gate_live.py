@@ -44,7 +44,7 @@ async def test_it_stops_measuring_when_it_is_decided(tmp_path: Path, baseline: B
     assert found.decision.standing == "failed"
     assert found.decision.tasks <= len(folder.rows()) <= found.decision.tasks + BATCH < 24
     assert len(found.lost) == found.decision.tasks - found.decision.solved > 0
-    assert folder.plan().made == {"date": "today"}
+    assert folder.plan().sessions == ({"date": "today"},)
     asked = calls_in(log)
     again = await measure_until_decided(
         baseline, design, folder, Settings(), model="lucky:model", opener=opener

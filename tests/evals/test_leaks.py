@@ -71,7 +71,11 @@ def answering(body: str) -> ScriptedModel:
 async def measured(folder: BenchFolder, problem: Problem, regime: Regime) -> Sequence[Row]:
     wrong = answering("return 0")
     plan = Plan(
-        ids={"mbpp": (problem.id,)}, arms=("always_repair",), models=("scripted:x",), cap=300, regime=regime
+        ids={"mbpp": (problem.id,)},
+        arms=("always_repair",),
+        models=("scripted:x",),
+        caps=(300,),
+        regime=regime,
     )
     await run_benchmark(plan, folder, Settings(), opener=lambda settings, name: wrong)
     return folder.rows()
@@ -104,7 +108,7 @@ async def test_a_row_of_a_run_that_leaked_has_no_number(
     folder = BenchFolder(tmp_path / "bench")
     folder.path.mkdir()
     folder.write_controls([("mbpp", problem.id)])
-    plan = Plan(ids={"mbpp": (problem.id,)}, arms=("greedy",), models=("scripted:x",), cap=300)
+    plan = Plan(ids={"mbpp": (problem.id,)}, arms=("greedy",), models=("scripted:x",), caps=(300,))
     await run_benchmark(plan, folder, leaky, opener=lambda settings, name: right)
     (row,) = folder.rows()
     assert row.fault.startswith("a hidden check stood in a prompt")

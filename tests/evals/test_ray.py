@@ -51,7 +51,7 @@ def open_lucky(settings: Settings, name: str) -> Model:
 
 async def measure(folder: Path, ids: list[str], *, cluster: str | None = None) -> None:
     """The benchmark, here or on a cluster."""
-    plan = Plan(ids={"mbpp": tuple(ids)}, arms=ARMS, models=("lucky:model",), cap=700)
+    plan = Plan(ids={"mbpp": tuple(ids)}, arms=ARMS, models=("lucky:model",), caps=(700,))
     await run_benchmark(plan, BenchFolder(folder), Settings(), parallel=2, cluster=cluster, opener=open_lucky)
 
 

@@ -11,7 +11,7 @@ from evals.made_rows import benchmark_rows, row, write_rows
 from suture.errors import StorageError, UsageError
 from suture.evals.bench_folder import BenchFolder
 from suture.evals.plans import Plan
-from suture.evals.reports import made_of, read_rows
+from suture.evals.reports import read_rows, sessions_of
 
 
 def test_rows_are_read_back_whole(tmp_path: Path) -> None:
@@ -50,8 +50,8 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
     folders = [tmp_path / place for place in ("a/same", "b/same", "other")]
     for folder in folders:
         folder.mkdir(parents=True)
-        BenchFolder(folder).write_plan(replace(plan, made={"in": str(folder.parent.name)}))
-    made = made_of(folders)
-    assert made[str(folders[0])] == {"in": "a"}
-    assert made[str(folders[1])] == {"in": "b"}
+        BenchFolder(folder).write_plan(replace(plan, sessions=({"in": str(folder.parent.name)},)))
+    made = sessions_of(folders)
+    assert made[str(folders[0])] == ({"in": "a"},)
+    assert made[str(folders[1])] == ({"in": "b"},)
     assert "other" in made

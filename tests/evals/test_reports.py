@@ -21,8 +21,9 @@ from suture.evals.reports import (
     report_of,
     write_report,
 )
+from suture.evals.reports.budgets import budgets_of
 from suture.evals.reports.page import report_page
-from suture.evals.reports.tables import tables_of
+from suture.evals.reports.tables import budget_tables, tables_of
 from suture.evals.rows import Row
 
 
@@ -67,6 +68,23 @@ def test_unlike_rows_are_never_pooled() -> None:
     assert "Regime visible" in text
 
 
+def test_caps_stand_side_by_side_each_with_its_own_runs() -> None:
+    small = [replace(one, cap=250, run="small") for one in arm_rows("greedy", [True, False])]
+    report = report_of([*both_baselines(2), *small, *(replace(one, dataset="other") for one in small)])
+    other, first = budgets_of(report.sections)
+    assert (first.caps, other.caps) == ((250, 2000), (250,))
+    counts = {arm: [at and at.runs.count for at in found] for arm, found in first.arms.items()}
+    assert counts == {"greedy": [1, 2], "best_of_k": [None, 2]}
+    solved, prompts = budget_tables(first)
+    assert solved.head == ("arm", "250 tokens", "2,000 tokens")
+    assert [line[1:] for line in prompts.rows] == [("300", "300"), ("-", "300")]
+    text = report_markdown(report)
+    assert "## set, regime visible, local:tiny\n" in text
+    assert "## other, regime visible, local:tiny\n" not in text
+    captions = [str(one.text) for one in well_formed(report_page(report)).iter("caption")]
+    assert captions.count("Prompt tokens beside them") == 1
+
+
 def test_a_task_that_changed_between_runs_is_left_out_and_named() -> None:
     rows = [*both_baselines(), row("adaptive", 0), row("adaptive", 1, problem_hash="another")]
     section = report_of(rows).sections[0]
@@ -80,18 +98,14 @@ def test_what_is_left_out_is_told() -> None:
         row("adaptive", 0, fault="no wall"),
         row("adaptive", 1, step(Grade(standing="timeout"))),
         row("adaptive", 2, step(None), prompts={"coder": "y"}),
-        row(
-            "adaptive",
-            3,
-            step(Grade(standing="right", evidence="nonce"), generated=2500),
-            prompts={"coder": "x"},
-        ),
+        row("adaptive", 3, step(Grade(standing="right", evidence="nonce")), prompts={"coder": "x"}),
+        row("adaptive", 4, step(True, generated=2500)),
     ]
     told = " ".join(report_of(rows).sections[0].warnings)
-    assert "adaptive: 1 of 4 runs left out: the machinery failed" in told
-    assert "adaptive: 1 of 4 runs left out: their result is not graded" in told
+    assert "adaptive: 1 of 5 runs left out: the machinery failed" in told
+    assert "adaptive: 1 of 5 runs left out: their result is not graded" in told
     assert (
-        "adaptive: were all of its runs without a number wrong, it would have solved 1 of 4 (25.0%)" in told
+        "adaptive: were all of its runs without a number wrong, it would have solved 1 of 5 (20.0%)" in told
     )
     assert "grading ran out of time: Set/1." in told
     assert "1 by nonce" in told
@@ -103,7 +117,7 @@ def test_every_table_of_arms_says_what_it_leaves_out() -> None:
     rows = [*benchmark_rows(4, seeds=2), row("greedy", 9, fault="no wall"), row("greedy", 8, step(None))]
     (section,) = report_of(rows).sections
     tables = [table for table in tables_of(section) if table.caption != "Paired tests"]
-    assert len(tables) == 9
+    assert len(tables) == 8
     for table in tables:
         assert table.head[-1] == "no number"
         assert {line[0]: line[-1] for line in table.rows}["greedy"] == "2 of 10"
@@ -208,18 +222,19 @@ def test_names_from_rows_never_act_as_markup() -> None:
 
 
 def test_circumstances_are_told() -> None:
-    report = report_of([row()], {"one": {"cpu": "<EPYC>", "cores": "2"}, "two": {}})
+    report = report_of([row()], {"one": [{"cpu": "<EPYC>", "cores": "2"}, {"cores": "4"}], "two": []})
     text = report_markdown(report)
-    assert "Benchmark one: cpu \\<EPYC\\>; cores 2." in text
+    assert "Benchmark one, session 1: cpu \\<EPYC\\>; cores 2." in text
+    assert "Benchmark one, session 2: cores 4." in text
     assert "Benchmark two: circumstances not known." in text
-    assert "Benchmark one: cpu &lt;EPYC&gt;; cores 2." in report_page(report)
+    assert "Benchmark one, session 1: cpu &lt;EPYC&gt;; cores 2." in report_page(report)
 
 
 def test_the_json_holds_what_the_tables_are_made_of() -> None:
     plain = json.loads(report_json(report_of(benchmark_rows(12))))
     arm = plain["sections"][0]["arms"][0]
     assert arm["arm"] == "greedy"
-    assert arm["solved"][-1]["runs"]["of"] == 12
+    assert arm["solved"]["runs"]["of"] == 12
     assert plain["sections"][0]["comparisons"][0]["p_value"] <= 1
 
 

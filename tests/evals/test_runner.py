@@ -36,7 +36,7 @@ def opening(model: Model) -> Callable[[Settings, str], Model]:
 
 
 def plan_of(ids: Ids, *arms: str, **more: object) -> Plan:
-    return replace(Plan(ids=ids, arms=arms, models=("lucky:model",), cap=700), **more)  # type: ignore[arg-type]  # a plan's fields
+    return replace(Plan(ids=ids, arms=arms, models=("lucky:model",), caps=(700,)), **more)  # type: ignore[arg-type]  # a plan's fields
 
 
 async def test_a_benchmark_from_end_to_end(tmp_path: Path, ids: Ids) -> None:
@@ -261,5 +261,37 @@ def test_a_plan_grows_but_does_not_change() -> None:
     )
     assert more.ids == {"a": ("1", "2"), "b": ("3",)}
     assert (more.arms, more.models, more.seeds) == (("greedy", "x"), ("m", "n"), 2)
-    with pytest.raises(UsageError, match="begun with cap 2000, not 500"):
-        extended(plan, replace(plan, cap=500))
+    again = extended(plan, replace(plan, caps=(500, 2000), sessions=({"date": "later"},)))
+    assert (again.caps, again.sessions) == ((2000, 500), ({"date": "later"},))
+    assert [job[-2] for job in again.jobs()] == [2000, 500]
+    with pytest.raises(UsageError, match="begun with regime 'visible', not 'oracle'"):
+        extended(plan, replace(plan, regime="oracle"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [({"arms": ("greedy", "nonsense")}, "nonsense"), ({"models": ("locl:foo",)}, "locl")],
+    ids=["arm", "model"],
+)
+async def test_a_plan_that_cannot_be_measured_is_not_kept(
+    tmp_path: Path, ids: Ids, wrong: dict[str, tuple[str, ...]], told: str
+) -> None:
+    folder = BenchFolder(tmp_path / "bench")
+    with pytest.raises(UsageError, match=told):
+        await run_benchmark(plan_of(ids, "greedy", **wrong), folder, Settings())
+    assert not folder.exists
+
+
+async def test_each_cap_is_a_run_of_its_own_with_the_same_replies(tmp_path: Path, ids: Ids) -> None:
+    """What a smaller budget brings is measured: a reply that it cuts may hold the whole function."""
+    text = "```python\ndef times_2(n):\n    return 2 * n\n```\n" + "And so on. " * 60
+    rambling = Reply(text=text, finish="stop", prompt_tokens=50, completion_tokens=200)
+    model = ScriptedModel([rambling], name="scripted:x")
+    folder = BenchFolder(tmp_path / "bench")
+    plan = plan_of({"mbpp": ids["mbpp"][:1]}, "greedy", caps=(100, 700))
+    await run_benchmark(plan, folder, Settings(), opener=lambda settings, name: model)
+    assert [(row.cap, row.generated, row.solved()) for row in folder.rows()] == [
+        (700, 200, True),
+        (100, 100, True),
+    ]
+    assert len(model.calls) == 1

@@ -31,7 +31,10 @@ from suture.sandbox import Finding
 
 TASK = "Write a function double(n) that doubles a number: double(2) == 4"
 REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
-PLAN = Plan(ids={"made": ("made/1", "made/2")}, arms=("greedy",), models=("scripted:x",), made={"os": "this"})
+PLAN = Plan(
+    ids={"made": ("made/1", "made/2")}, arms=("greedy",), models=("scripted:x",), caps=(100,),
+    sessions=({"os": "this"},),
+)  # fmt: skip
 STEP = Step(
     candidate="c", origin="sample", round=0, generated=9, prompted=20, calls=1, seconds=1.0, leads=True,
     claimed=True, grade=Grade(standing="right"),

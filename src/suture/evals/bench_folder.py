@@ -21,13 +21,13 @@ from suture.records import content_hash, from_plain, to_plain
 
 __all__ = ["BenchFolder", "RowKey", "key_of"]
 
-RowKey = tuple[str, str, str, str, int]
-"""Set, task, arm, model, seed."""
+RowKey = tuple[str, str, str, str, int, int]
+"""Set, task, arm, model, cap, seed."""
 
 
 def key_of(row: Row) -> RowKey:
     """What a row is of."""
-    return row.dataset, row.problem, row.arm, row.model, row.seed
+    return row.dataset, row.problem, row.arm, row.model, row.cap, row.seed
 
 
 class BenchFolder:
@@ -42,7 +42,7 @@ class BenchFolder:
 
     @property
     def rows_path(self) -> Path:
-        """One JSON line for each task, arm, model and seed."""
+        """One JSON line for each task, arm, model, cap and seed."""
         return self.path / "rows.jsonl"
 
     @property

@@ -39,20 +39,22 @@ class Count:
 
 @dataclass(frozen=True, kw_only=True)
 class Solved:
-    """What an arm has solved with so many tokens.
+    """What an arm has solved with a cap of so many tokens.
 
     Attributes:
-        tokens: Generated tokens, the most of each run that count.
+        tokens: Generated tokens that each run could spend.
         runs: Solved runs, of those whose truth is known.
         tasks: Tasks with such a run.
         share: Over tasks, with its 95% interval; `None` where there is no task.
-        prompted: Mean prompt tokens of a run by then.
+        generated: Mean generated tokens of a run.
+        prompted: Mean prompt tokens of a run.
     """
 
     tokens: int
     runs: Count
     tasks: int
     share: Interval | None
+    generated: float
     prompted: float
 
 
@@ -137,7 +139,7 @@ class ArmMetrics:
         faults: Runs without a number: the machinery failed, in the run or in grading. They count nowhere
             else.
         ungraded: Runs whose result has no grade yet; they count nowhere else either.
-        solved: At each budget, smallest first; the last is the whole cap.
+        solved: By the hidden checks.
         claimed: Runs that ended `healed` or `nothing_to_heal`.
         false_claims: Of the claimed runs, those that are wrong.
         unclaimed_right: Of the runs that claim nothing, those that are right.
@@ -163,7 +165,7 @@ class ArmMetrics:
     runs: int
     faults: int
     ungraded: int
-    solved: tuple[Solved, ...]
+    solved: Solved
     claimed: Count
     false_claims: Count
     unclaimed_right: Count

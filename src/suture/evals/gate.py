@@ -111,7 +111,7 @@ def gate_rows(baseline: Baseline, rows: Sequence[Row], design: Design, model: st
                 f"task {task.problem!r} has changed since the baseline was recorded",
                 remedy="record it anew: suture bench baseline",
             )
-        solved = row.solved(baseline.cap)
+        solved = row.solved()
         if solved is None:
             skipped.append(task.problem)
         else:
@@ -199,4 +199,4 @@ def _is_of(row: Row, baseline: Baseline, model: str) -> bool:
 
 
 def _truth(row: Row) -> bool | None:
-    return row.solved(row.cap)
+    return row.solved()

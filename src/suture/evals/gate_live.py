@@ -58,9 +58,9 @@ async def measure_until_decided(
             ids={baseline.dataset: found.next[:BATCH]},
             arms=(baseline.arm,),
             models=(model,),
-            cap=baseline.cap,
+            caps=(baseline.cap,),
             regime=baseline.regime,
-            made=dict(made or {}),
+            sessions=(dict(made),) if made else (),
         )
         await run_benchmark(
             extended(folder.plan(), batch) if folder.exists else batch,

@@ -12,23 +12,20 @@ from suture.evals.grading import Standing
 from suture.evals.rows import Row, Step
 from suture.evals.statistics import Interval, bootstrap_difference, exact_interval, pass_at_k
 
-__all__ = ["BUDGETS", "by_task", "claims", "measure", "share_of_tasks"]
+__all__ = ["by_task", "claims", "measure", "share_of_tasks"]
 
-BUDGETS = (250, 500, 1000, 2000)
-"""Generated tokens at which arms are compared."""
 NO_VISIBLE_FAILURE = "none seen"
 """The error class of a first candidate that is wrong although no visible check says so."""
 NO_CANDIDATE = "no candidate"
 """The error class of a run that proposed none, such as one whose replies held no code."""
 
 
-def measure(arm: str, rows: Sequence[Row], cap: int) -> ArmMetrics:
+def measure(arm: str, rows: Sequence[Row]) -> ArmMetrics:
     """All metrics of one arm.
 
     Args:
         arm: Its name.
-        rows: Its rows, of one dataset, regime, model and cap.
-        cap: The tokens that each run could spend; budgets above it are left out.
+        rows: Its rows, at least one, of one dataset, regime, model and cap.
     """
     known = [row for row in rows if row.solved() is not None]
     right = [row for row in known if row.solved()]
@@ -43,7 +40,7 @@ def measure(arm: str, rows: Sequence[Row], cap: int) -> ArmMetrics:
         runs=len(rows),
         faults=faults,
         ungraded=len(rows) - len(known) - faults,
-        solved=tuple(_solved_at(rows, tokens) for tokens in _budgets(cap)),
+        solved=_solved(rows),
         claimed=Count(count=len(said), of=len(known)),
         false_claims=_count(not row.solved() for row in said),
         unclaimed_right=_count(bool(row.solved()) for row in known if not claims(row)),
@@ -68,16 +65,15 @@ def claims(row: Row) -> bool:
     return row.outcome in ("healed", "nothing_to_heal")
 
 
-def by_task(rows: Iterable[Row], tokens: int | None = None) -> dict[str, dict[int, float]]:
+def by_task(rows: Iterable[Row]) -> dict[str, dict[int, float]]:
     """Task -> seed -> 1 where it was solved, 0 where not; runs whose truth is not known are left out.
 
     Args:
-        rows: Of one arm.
-        tokens: Generated tokens that count; the whole run's where not given.
+        rows: Of one arm and cap.
     """
     scores: dict[str, dict[int, float]] = {}
     for row in rows:
-        solved = row.solved(tokens)
+        solved = row.solved()
         if solved is not None:
             scores.setdefault(row.problem, {})[row.seed] = float(solved)
     return scores
@@ -100,28 +96,18 @@ def share_of_tasks(scores: Sequence[Sequence[float]]) -> Interval | None:
     return bootstrap_difference([[0.0]] * len(scores), scores)
 
 
-def _budgets(cap: int) -> tuple[int, ...]:
-    return (*(tokens for tokens in BUDGETS if tokens < cap), cap)
-
-
-def _solved_at(rows: Sequence[Row], tokens: int) -> Solved:
-    scores = [list(seeds.values()) for seeds in by_task(rows, tokens).values()]
+def _solved(rows: Sequence[Row]) -> Solved:
+    scores = [list(seeds.values()) for seeds in by_task(rows).values()]
     flat = [score for task in scores for score in task]
-    known = [row for row in rows if row.solved(tokens) is not None]
+    known = [row for row in rows if row.solved() is not None]
     return Solved(
-        tokens=tokens,
+        tokens=rows[0].cap,
         runs=Count(count=int(sum(flat)), of=len(flat)),
         tasks=len(scores),
         share=share_of_tasks(scores),
-        prompted=mean(_prompted_by(row, tokens) for row in known) if known else 0.0,
+        generated=mean(row.generated for row in known) if known else 0.0,
+        prompted=mean(row.prompted for row in known) if known else 0.0,
     )
-
-
-def _prompted_by(row: Row, tokens: int) -> int:
-    """Prompt tokens of a run when it had spent so many generated ones."""
-    if row.generated <= tokens:
-        return row.prompted
-    return max((step.prompted for step in row.steps if step.generated <= tokens), default=0)
 
 
 def _is_right(step: Step) -> bool | None:

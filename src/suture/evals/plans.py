@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from suture.errors import UsageError
 from suture.evals.datasets import load_problems
 from suture.evals.problem import Problem, Regime
 
-__all__ = ["DEFAULT_CAP", "Plan", "chosen_ids", "extended"]
+__all__ = ["DEFAULT_CAPS", "Plan", "chosen_ids", "extended"]
 
-DEFAULT_CAP = 2000
+DEFAULT_CAPS = (2000,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +24,9 @@ class Plan:
         arms: The recipes.
         models: As `provider:model`.
         seeds: How often each is repeated with samples of its own.
-        cap: The most tokens of replies for each task and arm.
+        caps: The most tokens of replies for each task and arm; each cap is a run of its own.
         regime: What of the checks the loop may see.
-        made: The circumstances: machine, versions, date, command.
+        sessions: The circumstances of each session that measured: machine, versions, date, command.
         id: Which benchmark it is, whatever its folder is called; given when the plan is first written.
     """
 
@@ -34,9 +34,9 @@ class Plan:
     arms: tuple[str, ...]
     models: tuple[str, ...]
     seeds: int = 1
-    cap: int = DEFAULT_CAP
+    caps: tuple[int, ...] = DEFAULT_CAPS
     regime: Regime = "visible"
-    made: Mapping[str, str] = field(default_factory=dict)
+    sessions: tuple[Mapping[str, str], ...] = ()
     id: str = ""
 
     def problems(self) -> tuple[Problem, ...]:
@@ -48,12 +48,15 @@ class Plan:
         """
         return tuple(problem for name, ids in self.ids.items() for problem in load_problems(name, ids=ids))
 
-    def jobs(self) -> Iterator[tuple[str, str, str, str, int]]:
-        """Set, task, arm, model and seed of each line of the table: model by model, task by task."""
-        for model in self.models:
+    def jobs(self) -> Iterator[tuple[str, str, str, str, int, int]]:
+        """Set, task, arm, model, cap and seed of each line of the table.
+
+        Model by model; the largest cap first, because its replies answer most of what a smaller one asks.
+        """
+        for model, cap in itertools.product(self.models, sorted(self.caps, reverse=True)):
             for dataset, ids in self.ids.items():
                 for task, seed, arm in itertools.product(ids, range(self.seeds), self.arms):
-                    yield dataset, task, arm, model, seed
+                    yield dataset, task, arm, model, cap, seed
 
 
 def chosen_ids(
@@ -79,17 +82,16 @@ def chosen_ids(
 
 
 def extended(plan: Plan, more: Plan) -> Plan:
-    """A plan with the tasks, arms, models and seeds of another besides: what is done stays done.
+    """A plan with the tasks, arms, models, caps and seeds of another besides: what is done stays done.
 
     Raises:
-        UsageError: They are not of the same cap and regime.
+        UsageError: They are not of the same regime.
     """
-    for name in ("cap", "regime"):
-        if getattr(plan, name) != getattr(more, name):
-            raise UsageError(
-                f"the benchmark was begun with {name} {getattr(plan, name)!r}, not {getattr(more, name)!r}",
-                remedy="give it another name",
-            )
+    if plan.regime != more.regime:
+        raise UsageError(
+            f"the benchmark was begun with regime {plan.regime!r}, not {more.regime!r}",
+            remedy="give it another name",
+        )
     ids = {
         name: tuple(dict.fromkeys((*plan.ids.get(name, ()), *more.ids.get(name, ()))))
         for name in (*plan.ids, *(name for name in more.ids if name not in plan.ids))
@@ -100,4 +102,6 @@ def extended(plan: Plan, more: Plan) -> Plan:
         arms=tuple(dict.fromkeys((*plan.arms, *more.arms))),
         models=tuple(dict.fromkeys((*plan.models, *more.models))),
         seeds=max(plan.seeds, more.seeds),
+        caps=tuple(dict.fromkeys((*plan.caps, *more.caps))),
+        sessions=(*plan.sessions, *(one for one in more.sessions if one not in plan.sessions)),
     )

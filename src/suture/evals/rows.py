@@ -65,7 +65,7 @@ class WeighedTest:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One task, one arm, one model, one seed.
+    """One task, one arm, one model, one cap, one seed.
 
     Attributes:
         problem: The task's id.
@@ -118,26 +118,21 @@ class Row:
     fault: str = ""
     felled: str = ""
 
-    def leader(self, tokens: int | None = None) -> Step | None:
-        """What the user would get with so many tokens of replies: the best candidate that was there by then.
-
-        Args:
-            tokens: The cap; the whole run's where not given.
-        """
-        reached = (s for s in reversed(self.steps) if s.leads and (tokens is None or s.generated <= tokens))
-        return next(reached, None)
+    def leader(self) -> Step | None:
+        """What the user would get: the best candidate that was there within the cap."""
+        return next((s for s in reversed(self.steps) if s.leads and s.generated <= self.cap), None)
 
     def first_proposed(self) -> Step | None:
         """The first candidate that the arm proposed; given code is not one."""
         return next((step for step in self.steps if step.origin != "user"), None)
 
-    def solved(self, tokens: int | None = None) -> bool | None:
+    def solved(self) -> bool | None:
         """Whether the hidden checks pass on that candidate; `None` where that is not known."""
         if self.fault:
             return None
         if self.felled:
             return False
-        step = self.leader(tokens)
+        step = self.leader()
         if step is None:
             return False
         if step.grade is None or step.grade.standing == "infra":

@@ -19,6 +19,7 @@ from suture.evals.plans import Plan
 from suture.evals.pool import PooledModel, ReplyPool
 from suture.evals.problem import Problem
 from suture.evals.rows import Row
+from suture.loop import load_recipe
 from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import Settings
@@ -154,14 +155,21 @@ async def run_benchmark(
     home = settings.paths.model_copy(update={"home": folder.path.resolve()})
     settings = settings.model_copy(update={"paths": home})
     with folder.held():
-        folder.write_plan(plan)
         problems = {(problem.dataset, problem.id): problem for problem in plan.problems()}
-        finished = _kept_rows(folder, problems)
-        jobs = list(plan.jobs())
+        replies = ReplyPool(pool or folder.path / "pool", recordings)
         async with AsyncExitStack() as stack:
             sandbox, judge = _wall(settings), _wall(settings)
             stack.push_async_callback(sandbox.close)
             stack.push_async_callback(judge.close)
+            _require_arms(plan, settings)
+            models: dict[str, Model] = {}
+            if cluster is None and not replayed:
+                for name in plan.models:
+                    models[name] = opener(settings, name)
+                    stack.push_async_callback(models[name].close)
+            folder.write_plan(plan)  # only now: what cannot be measured must not stay in it
+            finished = _kept_rows(folder, problems)
+            jobs = list(plan.jobs())
             session = _Session(
                 folder=folder,
                 settings=settings,
@@ -169,7 +177,7 @@ async def run_benchmark(
                 told=told,
                 sandbox=sandbox,
                 judge=judge,
-                pool=ReplyPool(pool or folder.path / "pool", recordings),
+                pool=replies,
                 done=sum(key in finished for key in jobs),
                 total=len(jobs),
             )
@@ -179,15 +187,17 @@ async def run_benchmark(
             for model in plan.models:
                 mine = [_job(key, plan, problems, references) for key in left if key[3] == model]
                 if mine:
-                    async with _evaluator(session, model, cluster, None if replayed else opener) as evaluator:
+                    async with _evaluator(
+                        session, models.get(model), cluster, None if replayed else opener
+                    ) as evaluator:
                         await session.work_off(mine, evaluator)
 
 
 @asynccontextmanager
 async def _evaluator(
-    session: _Session, name: str, cluster: str | None, opener: Opener | None
+    session: _Session, model: Model | None, cluster: str | None, opener: Opener | None
 ) -> AsyncIterator[Evaluator]:
-    """Who evaluates with a model: this process, or a cluster's workers, each of which opens its own."""
+    """Who evaluates: this process with a model, or a cluster's workers, each of which opens its own."""
     if cluster is not None:
         async with Cluster(
             cluster,
@@ -198,12 +208,12 @@ async def _evaluator(
         ) as workers:
             yield workers.row
         return
-    model = opener(session.settings, name) if opener is not None else None
-    try:
-        yield lambda job: session.row(job, model)
-    finally:
-        if model is not None:
-            await model.close()
+    yield lambda job: session.row(job, model)
+
+
+def _require_arms(plan: Plan, settings: Settings) -> None:
+    for arm in plan.arms:
+        load_recipe(settings.loop.model_copy(update={"recipe": arm}), settings.model.temperature)
 
 
 async def grade_references(
@@ -232,14 +242,14 @@ async def grade_references(
 def _job(
     key: RowKey, plan: Plan, problems: Mapping[tuple[str, str], Problem], references: Mapping[str, Grade]
 ) -> Job:
-    dataset, task, arm, model, seed = key
+    dataset, task, arm, model, cap, seed = key
     problem = problems[dataset, task]
     return Job(
         problem=problem,
         arm=arm,
         model=model,
         seed=seed,
-        cap=plan.cap,
+        cap=cap,
         regime=plan.regime,
         reference=references[problem.content_hash],
     )

@@ -22,6 +22,9 @@ def baseline_command(
     arm: Annotated[
         str, typer.Option("--arm", metavar="RECIPE", help="Whose results, where there are several.")
     ] = "",
+    cap: Annotated[
+        int | None, typer.Option("--cap", metavar="TOKENS", help="Of which cap, where there are several.")
+    ] = None,
     tasks: Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, help="At most so many.")] = None,
     debug: Debug = False,
 ) -> None:
@@ -34,8 +37,9 @@ def baseline_command(
     from suture.evals.reports import read_rows
 
     folder = bench_folder(load(Path()).settings, run)
-    rows = read_rows([folder.path])
-    made = record_baseline(rows, arm, tasks, folder.plan().made if folder.exists else None)
+    rows = [row for row in read_rows([folder.path]) if cap in (None, row.cap)]
+    sessions = folder.plan().sessions if folder.exists else ()
+    made = record_baseline(rows, arm, tasks, sessions[-1] if sessions else None)
     write_baseline(made, path)
     solved = sum(task.solved for task in made.tasks)
     answer(printable(f"{path}: {made.arm} solved {solved} of {len(made.tasks)} tasks ({made.rate:.1%})"))

@@ -16,7 +16,7 @@ from suture.errors import UsageError
 from suture.evals.bench_folder import BenchFolder
 from suture.evals.circumstances import circumstances
 from suture.evals.datasets import load_problems
-from suture.evals.plans import DEFAULT_CAP, Plan, extended
+from suture.evals.plans import DEFAULT_CAPS, Plan, extended
 from suture.evals.problem import Regime
 from suture.evals.runner import grade_references
 from suture.models import choose_model
@@ -33,7 +33,7 @@ class Wanted:
     ids: Mapping[str, tuple[str, ...]]
     arms: Sequence[str]
     models: Sequence[str]
-    cap: int | None
+    caps: Sequence[int]
     regime: str | None
     seeds: int
 
@@ -63,8 +63,7 @@ def plan_of(folder: BenchFolder, wanted: Wanted, settings: Settings, *, resume: 
         raise UsageError(
             "there is no recipe to measure", remedy="--arm greedy --arm best_of_k --arm adaptive"
         )
-    plan = _new(wanted, Plan(ids={}, arms=(), models=()), settings)
-    return Plan(**{**vars(plan), "made": circumstances(sys.argv[1:])})
+    return _new(wanted, Plan(ids={}, arms=(), models=()), settings)
 
 
 def _new(wanted: Wanted, begun: Plan, settings: Settings) -> Plan:
@@ -74,8 +73,9 @@ def _new(wanted: Wanted, begun: Plan, settings: Settings) -> Plan:
         arms=tuple(wanted.arms),
         models=tuple(models),
         seeds=wanted.seeds,
-        cap=wanted.cap or begun.cap or DEFAULT_CAP,
+        caps=tuple(wanted.caps) or begun.caps or DEFAULT_CAPS,
         regime=_regime(wanted.regime or begun.regime),
+        sessions=(circumstances(sys.argv[1:]),),
     )
 
 

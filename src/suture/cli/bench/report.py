@@ -31,17 +31,17 @@ def report_command(
     """
     from suture.cli.bench.planning import bench_folder
     from suture.evals.reports import (
-        made_of,
         read_rows,
         report_json,
         report_markdown,
         report_of,
+        sessions_of,
         write_report,
     )
 
     settings = load(Path()).settings
     folders = [bench_folder(settings, name).path for name in runs]
-    found = report_of(read_rows(folders), made_of(folders))
+    found = report_of(read_rows(folders), sessions_of(folders))
     for path in write_report(found, out or folders[0] / "report"):
         note(f"written: {path}")
     answer(report_json(found) if as_json else report_markdown(found))

@@ -42,8 +42,13 @@ def run_command(
         typer.Option("--model", metavar="PROVIDER:MODEL", help="Who answers; may be repeated."),
     ] = None,
     cap: Annotated[
-        int | None,
-        typer.Option("--cap", metavar="TOKENS", min=64, help="The most tokens of replies a task; 2000."),
+        list[int] | None,
+        typer.Option(
+            "--cap",
+            metavar="TOKENS",
+            min=64,
+            help="The most tokens of replies a task, 2000; may be repeated.",
+        ),
     ] = None,
     regime: Annotated[
         str | None,
@@ -94,7 +99,9 @@ def run_command(
         validate(chosen, settings, parallel, as_json=as_json)
         return
     folder = bench_folder(settings, name)
-    wanted = Wanted(ids=chosen, arms=arm or (), models=model or (), cap=cap, regime=regime, seeds=seeds)
+    wanted = Wanted(
+        ids=chosen, arms=arm or (), models=model or (), caps=cap or (), regime=regime, seeds=seeds
+    )
     plan = plan_of(folder, wanted, settings, resume=resume)
     with Bar() as bar:
         run_sync(

@@ -1,4 +1,4 @@
-"""What a benchmark's rows say in short: one line for each set, model and arm."""
+"""What a benchmark's rows say in short: one line for each set, model, cap and arm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["tell_rows"]
 
-HEADS = ("set", "regime", "model", "arm", "tasks", "solved", "claimed", "tokens", "calls", "no number")
+HEADS = ("set", "regime", "model", "cap", "arm", "tasks", "solved", "claimed", "tokens", "calls", "no number")
 
 
 def tell_rows(rows: Sequence[Row], *, as_json: bool) -> None:
@@ -37,9 +37,9 @@ def tell_rows(rows: Sequence[Row], *, as_json: bool) -> None:
 
 
 def _groups(rows: Iterable[Row]) -> Iterable[list[Row]]:
-    groups: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str | int, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row.dataset, row.regime, row.model, row.arm), []).append(row)
+        groups.setdefault((row.dataset, row.regime, row.model, row.cap, row.arm), []).append(row)
     return groups.values()
 
 
@@ -51,6 +51,7 @@ def _line(rows: list[Row]) -> tuple[str | int, ...]:
         rows[0].dataset,
         rows[0].regime,
         rows[0].model,
+        rows[0].cap,
         rows[0].arm,
         len(counted),
         sum(bool(row.solved()) for row in counted),

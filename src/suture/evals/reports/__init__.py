@@ -6,7 +6,7 @@ No model and no sandbox is opened here, and nothing is computed while a run goes
 from suture.evals.reports.cells import BASELINES, Cell, cells_of
 from suture.evals.reports.markdown import report_markdown
 from suture.evals.reports.pairing import Comparison, adjusted, compare_arms
-from suture.evals.reports.reading import made_of, read_rows
+from suture.evals.reports.reading import read_rows, sessions_of
 from suture.evals.reports.summing import Report, Section, report_of
 from suture.evals.reports.tables import comparison_table
 from suture.evals.reports.versus import Versus, compare_runs, in_words
@@ -25,10 +25,10 @@ __all__ = [
     "compare_runs",
     "comparison_table",
     "in_words",
-    "made_of",
     "read_rows",
     "report_json",
     "report_markdown",
     "report_of",
+    "sessions_of",
     "write_report",
 ]

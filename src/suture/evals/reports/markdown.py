@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from suture.evals.reports.summing import Report, Section
-from suture.evals.reports.tables import Table, tables_of
+from suture.evals.reports.budgets import budgets_of
+from suture.evals.reports.summing import Report, Section, circumstances_in_words
+from suture.evals.reports.tables import Table, budget_tables, tables_of
 
 __all__ = ["report_markdown"]
 
@@ -23,11 +24,14 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"\n**{_escaped(warning)}**"
     for regime, meaning in report.regimes.items():
         yield f"\nRegime {_escaped(regime)}: {_escaped(meaning)}."
+    for budgets in budgets_of(report.sections):
+        if len(budgets.caps) > 1:
+            yield f"\n## {_escaped(budgets.title)}"
+            for table in budget_tables(budgets):
+                yield from _table(table)
     for section in report.sections:
         yield from _section(section)
-    for name, made in report.made.items():
-        told = "; ".join(f"{what} {value}" for what, value in made.items())
-        yield f"\nBenchmark {_escaped(name)}: {_escaped(told or 'circumstances not known')}."
+    yield from (f"\n{_escaped(line)}" for line in circumstances_in_words(report))
 
 
 def _section(section: Section) -> Iterator[str]:

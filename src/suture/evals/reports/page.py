@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 
+from suture.evals.reports.budgets import Budgets, budgets_of
 from suture.evals.reports.cells import BASELINES
 from suture.evals.reports.markup import Markup, element, joined
 from suture.evals.reports.plots import Bar, bars, reliability, solved_against_tokens
-from suture.evals.reports.summing import Report, Section
-from suture.evals.reports.tables import Table, tables_of
+from suture.evals.reports.summing import Report, Section, circumstances_in_words
+from suture.evals.reports.tables import Table, budget_tables, tables_of
 
 __all__ = ["report_page"]
 
@@ -35,11 +36,12 @@ def _body(report: Report) -> Iterator[Markup]:
         yield element("p", "Regime ", element("strong", regime), f": {meaning}.")
     names = dict.fromkeys(arm.arm for section in report.sections for arm in section.arms)
     series = {name: n for n, name in enumerate(sorted(names, key=_baselines_first))}
+    for budgets in budgets_of(report.sections):
+        if budgets.arms:
+            yield element("section", *_budgets(budgets, series))
     for section in report.sections:
         yield element("section", *_section(section, series))
-    for name, made in report.made.items():
-        told = "; ".join(f"{what} {value}" for what, value in made.items())
-        yield element("p", f"Benchmark {name}: {told or 'circumstances not known'}.", class_="note")
+    yield from (element("p", line, class_="note") for line in circumstances_in_words(report))
 
 
 def _baselines_first(name: str) -> tuple[int, str]:
@@ -51,15 +53,16 @@ def _section(section: Section, series: Mapping[str, int]) -> Iterator[Markup]:
     if section.warnings:
         yield element("ul", *(element("li", warning) for warning in section.warnings))
     yield element("p", section.resolution)
-    if section.arms:
-        yield _solved_figure(section, series)
     yield from map(_table, tables_of(section))
     yield from _figures(section, series)
 
 
-def _solved_figure(section: Section, series: Mapping[str, int]) -> Markup:
+def _budgets(budgets: Budgets, series: Mapping[str, int]) -> Iterator[Markup]:
+    yield element("h2", budgets.title)
     caption = "Share of tasks solved by the hidden checks against generated tokens, with 95% intervals."
-    return element("figure", solved_against_tokens(section.arms, series), element("figcaption", caption))
+    yield element("figure", solved_against_tokens(budgets, series), element("figcaption", caption))
+    if len(budgets.caps) > 1:
+        yield from map(_table, budget_tables(budgets))
 
 
 def _figures(section: Section, series: Mapping[str, int]) -> Iterator[Markup]:

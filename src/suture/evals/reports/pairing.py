@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 
 from suture.evals.metrics import by_task
 from suture.evals.rows import Row
-from suture.evals.statistics import Interval, bootstrap_difference, holm, mcnemar, minimum_detectable
+from suture.evals.statistics import (
+    Interval,
+    bootstrap_difference,
+    holm,
+    mcnemar,
+    minimum_detectable,
+    paired_interval,
+)
 
 __all__ = ["ALPHA", "Comparison", "adjusted", "ahead", "compare_arms", "paired_scores"]
 
@@ -31,8 +38,9 @@ class Comparison:
         missing_first: Tasks that only the second ran.
         missing_second: Tasks that only the first ran.
         unknown: Tasks that both ran, left out because a fault or a missing grade leaves no common seed.
-        difference: Second minus first, in shares of tasks, with its 95% bootstrap interval; `None` without
-            tasks.
+        difference: Second minus first, in shares of tasks, with its 95% interval; `None` without tasks. With
+            one seed the interval leaves 0 out just where `p_value` is below 0.05; with several it is a
+            bootstrap over tasks and seeds.
         p_value: Exact, two-sided.
         adjusted: After Holm, for all comparisons made together.
         detectable: The smallest true difference that such a sample finds with power 0.8 at this many
@@ -60,7 +68,7 @@ class Comparison:
 
 
 def compare_arms(
-    first: str, first_rows: Sequence[Row], second: str, second_rows: Sequence[Row], tokens: int | None = None
+    first: str, first_rows: Sequence[Row], second: str, second_rows: Sequence[Row]
 ) -> Comparison:
     """The paired test of two arms, not yet adjusted.
 
@@ -69,10 +77,9 @@ def compare_arms(
         first_rows: Its rows, of one cell.
         second: The second arm's name.
         second_rows: Its rows, of the same cell.
-        tokens: Generated tokens that count; the whole runs' where not given.
     """
     ran = {row.problem for row in first_rows}, {row.problem for row in second_rows}
-    pairs = paired_scores(first_rows, second_rows, tokens)
+    pairs = paired_scores(first_rows, second_rows)
     only_first, only_second = ahead(pairs)
     p_value = mcnemar(only_first, only_second)
     return Comparison(
@@ -85,7 +92,7 @@ def compare_arms(
         missing_first=len(ran[1] - ran[0]),
         missing_second=len(ran[0] - ran[1]),
         unknown=len(ran[0] & ran[1]) - len(pairs),
-        difference=bootstrap_difference([a for a, _ in pairs], [b for _, b in pairs]) if pairs else None,
+        difference=_difference(pairs) if pairs else None,
         p_value=p_value,
         adjusted=p_value,
         detectable=_detectable(len(pairs), only_first + only_second, ALPHA),
@@ -93,10 +100,10 @@ def compare_arms(
 
 
 def paired_scores(
-    first_rows: Sequence[Row], second_rows: Sequence[Row], tokens: int | None = None
+    first_rows: Sequence[Row], second_rows: Sequence[Row]
 ) -> list[tuple[list[float], list[float]]]:
     """Of each task that can be compared the scores of both arms, seed by seed."""
-    ones, others = by_task(first_rows, tokens), by_task(second_rows, tokens)
+    ones, others = by_task(first_rows), by_task(second_rows)
     pairs = []
     for task in sorted(ones.keys() & others.keys()):
         if seeds := sorted(ones[task].keys() & others[task].keys()):
@@ -107,6 +114,15 @@ def paired_scores(
 def ahead(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> tuple[int, int]:
     """On how many tasks the first arm is ahead, and on how many the second."""
     return sum(sum(a) > sum(b) for a, b in pairs), sum(sum(b) > sum(a) for a, b in pairs)
+
+
+def _difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Interval:
+    exact = paired_interval(*ahead(pairs), len(pairs))
+    if all(len(a) == 1 for a, _ in pairs):
+        return exact
+    found = bootstrap_difference([a for a, _ in pairs], [b for _, b in pairs])
+    # Without width only where no seed differs from another of its task: then one seed says as much as all.
+    return exact if found.low == found.high else found
 
 
 def adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from suture.evals.calibration import Calibration
-from suture.evals.figures import ArmMetrics, Count
+from suture.evals.figures import Count, Solved
+from suture.evals.reports.budgets import Budgets
 from suture.evals.reports.markup import Markup, element, joined
 from suture.evals.statistics import exact_interval
 
@@ -33,35 +34,33 @@ class Bar:
     value: Count
 
 
-def solved_against_tokens(arms: Sequence[ArmMetrics], series: Mapping[str, int]) -> Markup:
-    """Share of tasks solved at each budget, with its 95% interval, one line an arm.
+def solved_against_tokens(budgets: Budgets, series: Mapping[str, int]) -> Markup:
+    """Share of tasks solved at each cap, with its 95% interval, one line an arm.
 
     Args:
-        arms: At least one.
+        budgets: At least one arm's.
         series: Arm -> its colour, dash and marker.
     """
-    budgets = [at.tokens for at in arms[0].solved]
     inner = WIDTH - LEFT - RIGHT
-    step = inner / len(budgets)
-    centres = [LEFT + step * (n + 0.5) for n in range(len(budgets))]
+    step = inner / len(budgets.caps)
+    centres = [LEFT + step * (n + 0.5) for n in range(len(budgets.caps))]
     parts = [_share_axis(LEFT, WIDTH - RIGHT, TOP, HEIGHT - BOTTOM)]
-    for centre, tokens in zip(centres, budgets, strict=True):
+    for centre, tokens in zip(centres, budgets.caps, strict=True):
         parts.append(_text(centre, HEIGHT - BOTTOM + 20, f"{tokens:,}", anchor="middle"))
     parts.append(
         _text(LEFT + inner / 2, HEIGHT - 10, "generated tokens, at most, on each task", anchor="middle")
     )
     spread = min(SPREAD, step * 0.7)
-    for n, arm in enumerate(arms):
-        shift = 0.0 if len(arms) == 1 else spread * (n / (len(arms) - 1) - 0.5)
-        parts += [
-            _line_of(arm, series[arm.arm], [x + shift for x in centres]),
-            _legend(n, series[arm.arm], arm.arm),
-        ]
+    count = len(budgets.arms)
+    for n, (arm, solved) in enumerate(budgets.arms.items()):
+        shift = 0.0 if count == 1 else spread * (n / (count - 1) - 0.5)
+        places = [x + shift for x in centres]
+        parts += [_line_of(arm, solved, series[arm], places), _legend(n, series[arm], arm)]
     return _svg(
-        f"Share of tasks solved at {', '.join(map(str, budgets))} generated tokens by "
-        f"{', '.join(arm.arm for arm in arms)}; the table of solved tasks holds the numbers.",
+        f"Share of tasks solved at {', '.join(map(str, budgets.caps))} generated tokens by "
+        f"{', '.join(budgets.arms)}; the tables of solved tasks hold the numbers.",
         WIDTH,
-        max(HEIGHT, TOP + 22 * len(arms) + 10),
+        max(HEIGHT, TOP + 22 * count + 10),
         *parts,
     )
 
@@ -120,27 +119,32 @@ def reliability(title: str, series: int, found: Calibration) -> Markup:
     return _svg(f"{title}: {said}", size, size, *parts)
 
 
-def _line_of(arm: ArmMetrics, series: int, places: Sequence[float]) -> Markup:
+def _line_of(arm: str, solved: Sequence[Solved | None], series: int, places: Sequence[float]) -> Markup:
     y = _scale(HEIGHT - BOTTOM, TOP)
-    points = [(x, at) for x, at in zip(places, arm.solved, strict=True) if at.share is not None]
-    parts: list[Markup] = [
-        element(
-            "polyline",
-            class_=f"line s{series % SERIES}",
-            stroke_dasharray=DASHES[series % len(DASHES)],
-            points=" ".join(f"{x:.1f},{y(at.share.estimate):.1f}" for x, at in points if at.share),
+    points = [
+        (
+            x,
+            at.share,
+            f"{arm}, {at.tokens:,} tokens: {at.share.estimate:.1%}, {at.runs.count} of {at.runs.of}",
         )
+        for x, at in zip(places, solved, strict=True)
+        if at is not None and at.share is not None
     ]
-    for x, at in points:
-        if at.share:
-            told = (
-                f"{arm.arm}, {at.tokens:,} tokens: {at.share.estimate:.1%}, {at.runs.count} of {at.runs.of}"
-            )
-            parts += [
-                _interval(x, y(at.share.low), y(at.share.high), series),
-                _marker(series, x, y(at.share.estimate), told),
-            ]
-    return element("g", *parts)
+    line = element(
+        "polyline",
+        class_=f"line s{series % SERIES}",
+        stroke_dasharray=DASHES[series % len(DASHES)],
+        points=" ".join(f"{x:.1f},{y(share.estimate):.1f}" for x, share, _ in points),
+    )
+    marks = (
+        part
+        for x, share, told in points
+        for part in (
+            _interval(x, y(share.low), y(share.high), series),
+            _marker(series, x, y(share.estimate), told),
+        )
+    )
+    return element("g", line, *marks)
 
 
 def _legend(place: int, series: int, name: str) -> Markup:

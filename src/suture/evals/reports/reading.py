@@ -10,7 +10,7 @@ from suture.errors import UsageError
 from suture.evals.bench_folder import BenchFolder
 from suture.evals.rows import Row
 
-__all__ = ["made_of", "read_rows"]
+__all__ = ["read_rows", "sessions_of"]
 
 
 def read_rows(folders: Sequence[Path]) -> list[Row]:
@@ -38,8 +38,8 @@ def read_rows(folders: Sequence[Path]) -> list[Row]:
     return list(seen.values())
 
 
-def made_of(folders: Sequence[Path]) -> dict[str, Mapping[str, str]]:
-    """Of each benchmark, by its folder's name, the circumstances under which it was begun.
+def sessions_of(folders: Sequence[Path]) -> dict[str, tuple[Mapping[str, str], ...]]:
+    """Of each benchmark, by its folder's name, the circumstances of every session that measured.
 
     Folders that share a name are told apart by their paths.
 
@@ -48,6 +48,6 @@ def made_of(folders: Sequence[Path]) -> dict[str, Mapping[str, str]]:
     """
     names = Counter(path.name for path in folders)
     return {
-        path.name if names[path.name] == 1 else str(path): folder.plan().made if folder.exists else {}
+        path.name if names[path.name] == 1 else str(path): folder.plan().sessions if folder.exists else ()
         for path, folder in zip(folders, map(BenchFolder, folders), strict=True)
     }

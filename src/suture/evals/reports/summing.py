@@ -12,7 +12,7 @@ from suture.evals.reports.cells import BASELINES, Cell, cells_of
 from suture.evals.reports.pairing import Comparison, adjusted, compare_arms
 from suture.evals.rows import Row
 
-__all__ = ["Report", "Section", "report_of"]
+__all__ = ["Report", "Section", "circumstances_in_words", "report_of"]
 
 REGIME_WORDS: dict[Regime, str] = {
     "visible": "the loop saw the visible checks only",
@@ -56,31 +56,42 @@ class Report:
         warnings: Of the whole report, a sentence each, for its first lines.
         regimes: Each regime in it with what it means.
         sections: One for each cell.
-        made: Benchmark -> the circumstances under which it was begun.
+        sessions: Benchmark -> the circumstances of each session that measured.
         schema_version: Of this record.
     """
 
     warnings: tuple[str, ...]
     regimes: dict[str, str]
     sections: tuple[Section, ...]
-    made: Mapping[str, Mapping[str, str]]
+    sessions: Mapping[str, Sequence[Mapping[str, str]]]
     schema_version: int = 1
 
 
-def report_of(rows: Sequence[Row], made: Mapping[str, Mapping[str, str]] | None = None) -> Report:
+def report_of(
+    rows: Sequence[Row], sessions: Mapping[str, Sequence[Mapping[str, str]]] | None = None
+) -> Report:
     """Sum up rows, each cell for itself.
 
     Args:
         rows: Of any number of benchmarks.
-        made: Benchmark -> the circumstances under which it was begun.
+        sessions: Benchmark -> the circumstances of each session that measured.
     """
     cells = cells_of(rows)
     return Report(
         warnings=tuple(_first_lines(cells)),
         regimes={cell.regime: REGIME_WORDS[cell.regime] for cell in cells},
         sections=tuple(map(_section, cells)),
-        made=dict(made or {}),
+        sessions=dict(sessions or {}),
     )
+
+
+def circumstances_in_words(report: Report) -> Iterator[str]:
+    """Of each benchmark, and of each of its sessions, where and with what it was measured."""
+    for name, sessions in report.sessions.items():
+        for number, made in enumerate(sessions or [{}], 1):
+            which = f", session {number}" if len(sessions) > 1 else ""
+            told = "; ".join(f"{what} {value}" for what, value in made.items())
+            yield f"Benchmark {name}{which}: {told or 'circumstances not known'}."
 
 
 def _first_lines(cells: Sequence[Cell]) -> Iterator[str]:
@@ -97,7 +108,7 @@ def _first_lines(cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def _section(cell: Cell) -> Section:
-    arms = tuple(measure(arm, rows, cell.cap) for arm, rows in cell.arms.items())
+    arms = tuple(measure(arm, rows) for arm, rows in cell.arms.items())
     comparisons = adjusted(list(_against_baselines(cell)))
     return Section(
         title=cell.title,
@@ -117,7 +128,7 @@ def _against_baselines(cell: Cell) -> Iterator[Comparison]:
     names = list(cell.arms)
     for baseline in (arm for arm in BASELINES if arm in cell.arms):
         for arm in names[names.index(baseline) + 1 :]:
-            yield compare_arms(baseline, cell.arms[baseline], arm, cell.arms[arm], cell.cap)
+            yield compare_arms(baseline, cell.arms[baseline], arm, cell.arms[arm])
 
 
 def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:

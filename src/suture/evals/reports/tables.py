@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from suture.evals.calibration import Calibration
 from suture.evals.figures import ArmMetrics, Count, GeneratedTests, Solved
+from suture.evals.reports.budgets import Budgets
 from suture.evals.reports.pairing import Comparison
 from suture.evals.reports.summing import Section
 from suture.evals.statistics import Interval
 
-__all__ = ["Table", "comparison_table", "tables_of"]
+__all__ = ["Table", "budget_tables", "comparison_table", "tables_of"]
 
 NONE = "-"
 """A number that there is not."""
@@ -38,7 +39,6 @@ class Table:
 def tables_of(section: Section) -> Iterator[Table]:
     """Every table of a section, the most important first; each says of every arm what it leaves out."""
     yield _with_unknown(_solved_table(section), section)
-    yield _with_unknown(_prompt_table(section), section)
     yield comparison_table(section.comparisons)
     yield _with_unknown(_claims_table(section), section)
     yield _with_unknown(_cost_table(section), section)
@@ -82,7 +82,7 @@ def comparison_table(comparisons: tuple[Comparison, ...]) -> Table:
             )
             for one in comparisons
         ),
-        note="""Same tasks, same seeds, whole cap. Difference: second minus first in points of tasks, with the
+        note="""Same tasks, same seeds, same cap. Difference: second minus first in points of tasks, with the
         95% interval of a bootstrap over tasks and seeds. p: McNemar's exact test. Detectable:
         the true difference, in points, that this sample finds four times in five at this number
         of comparisons. Left out: tasks not run by the first / by the second / without a known
@@ -90,24 +90,40 @@ def comparison_table(comparisons: tuple[Comparison, ...]) -> Table:
     )
 
 
-def _solved_table(section: Section) -> Table:
-    return Table(
-        caption="Solved by the hidden checks, at most so many generated tokens each",
-        head=("arm", "tasks", "seeds", *(f"{tokens:,} tokens" for tokens in _budgets(section))),
+def budget_tables(budgets: Budgets) -> Iterator[Table]:
+    """What the arms solve at each cap, and what prompts they take for it."""
+    head = ("arm", *(f"{cap:,} tokens" for cap in budgets.caps))
+    yield Table(
+        caption="Solved by the hidden checks, with a cap of so many generated tokens on each task",
+        head=head,
+        rows=tuple((arm, *(_solved(at) for at in found)) for arm, found in budgets.arms.items()),
+        note="""Each cap is a run of its own, with the same replies. Share of tasks with its 95% interval;
+        then runs solved of runs with a known truth. A dash: not run.""",
+    )
+    yield Table(
+        caption="Prompt tokens beside them",
+        head=head,
         rows=tuple(
-            (arm.arm, str(arm.tasks), str(arm.seeds), *(_solved(at) for at in arm.solved))
-            for arm in section.arms
+            (arm, *(NONE if at is None else f"{at.prompted:,.0f}" for at in found))
+            for arm, found in budgets.arms.items()
         ),
-        note="""Share of tasks with its 95% interval; then runs solved of runs with a known truth.""",
+        note="Mean of a run.",
     )
 
 
-def _prompt_table(section: Section) -> Table:
+def _solved_table(section: Section) -> Table:
     return Table(
-        caption="Prompt tokens beside them",
-        head=("arm", *(f"{tokens:,} tokens" for tokens in _budgets(section))),
-        rows=tuple((arm.arm, *(f"{at.prompted:,.0f}" for at in arm.solved)) for arm in section.arms),
-        note="Mean of a run by the time it had generated so many tokens.",
+        caption="Solved by the hidden checks",
+        head=("arm", "tasks", "seeds", "solved", "generated tokens", "prompt tokens"),
+        rows=tuple(
+            (
+                *(arm.arm, str(arm.tasks), str(arm.seeds), _solved(arm.solved)),
+                *(f"{arm.solved.generated:,.0f}", f"{arm.solved.prompted:,.0f}"),
+            )
+            for arm in section.arms
+        ),
+        note="""Share of tasks with its 95% interval; then runs solved of runs with a known truth. Tokens:
+        mean of a run.""",
     )
 
 
@@ -244,16 +260,12 @@ def _accuracy_at(found: Calibration, coverage: float) -> str:
     return f"{accuracy:.1%} (of {kept:.0%})"
 
 
-def _budgets(section: Section) -> tuple[int, ...]:
-    return tuple(at.tokens for at in section.arms[0].solved) if section.arms else ()
-
-
 def _p(value: float) -> str:
     return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def _solved(at: Solved) -> str:
-    if at.share is None:
+def _solved(at: Solved | None) -> str:
+    if at is None or at.share is None:
         return NONE
     return f"{_percent(at.share)} {at.runs.count}/{at.runs.of}"
 

@@ -54,9 +54,7 @@ def compare_runs(
         )
     tests = adjusted(
         [
-            compare_arms(
-                f"{a} in {names[0]}", one.arms[a], f"{b} in {names[1]}", other.arms[b], tokens=one.cap
-            )
+            compare_arms(f"{a} in {names[0]}", one.arms[a], f"{b} in {names[1]}", other.arms[b])
             for one, other, a, b in wanted
         ]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -47,16 +48,18 @@ def describe_benchmark(name: str, key: str, plan: Plan, rows: Sequence[Row]) -> 
         "arms": ", ".join(plan.arms),
         "models": ", ".join(plan.models),
         "seeds": str(plan.seeds),
-        "cap": str(plan.cap),
+        "caps": ", ".join(map(str, plan.caps)),
         "regime": plan.regime,
-        **{f"made.{key}": value for key, value in plan.made.items()},
+        **{f"made.{key}": value for key, value in (plan.sessions[-1] if plan.sessions else {}).items()},
     }
     metrics: dict[str, float] = {"rows": len(rows), "faults": sum(bool(row.fault) for row in rows)}
-    for arm in plan.arms:
-        metrics[f"faults.{arm}"] = sum(bool(row.fault) for row in rows if row.arm == arm)
-        known = [solved for row in rows if row.arm == arm and (solved := row.solved()) is not None]
+    for arm, cap in itertools.product(plan.arms, plan.caps):
+        what = arm if len(plan.caps) == 1 else f"{arm}.{cap}"
+        own = [row for row in rows if (row.arm, row.cap) == (arm, cap)]
+        metrics[f"faults.{what}"] = sum(bool(row.fault) for row in own)
+        known = [solved for row in own if (solved := row.solved()) is not None]
         if known:
-            metrics[f"solved.{arm}"] = sum(known) / len(known)
+            metrics[f"solved.{what}"] = sum(known) / len(known)
     metrics["tokens"] = sum(row.generated + row.prompted for row in rows)
     return Description(
         name=name,
