@@ -12,7 +12,9 @@ import pytest
 from suture.errors import SandboxBroken
 from suture.evals import Problem, grade_code
 from suture.evals.evaluating import Job, evaluate
+from suture.evals.forging import is_forged
 from suture.evals.grading import Grade
+from suture.evals.problem import MODULE
 from suture.evals.rows import Row
 from suture.models import ScriptedModel
 from suture.sandbox import Capabilities, Channel, RunRequest, RunResult, Sandbox
@@ -128,6 +130,19 @@ async def row_of(problem: Problem, reply: str, wall: Sandbox, judge: Sandbox, ho
     return await evaluate(
         job, model=model, settings=settings.model_copy(update={"paths": paths}), sandbox=wall, judge=judge
     )
+
+
+async def test_a_claim_is_tried_behind_another_wall(
+    problem: Problem, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    said = RIGHT.replace("2", "3"), RIGHT
+    found = [
+        await is_forged(problem, "visible", {MODULE: code}, sandbox, Settings().sandbox) for code in said
+    ]
+    assert found == [True, False]
+    assert await is_forged(problem, "self", {MODULE: RIGHT}, sandbox, Settings().sandbox) is None
+    rows = [await row_of(problem, code, sandbox, sandbox, tmp_path) for code in said]
+    assert [row.forged for row in rows] == [None, False]  # the first claims nothing
 
 
 async def test_a_run_whose_code_fells_the_wall_twice_counts_as_wrong(

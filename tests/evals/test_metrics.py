@@ -35,12 +35,13 @@ def test_the_last_that_led_is_the_leader_though_it_led_before() -> None:
 def test_claims_are_held_against_the_truth() -> None:
     rows = [
         row("a", 0),
-        row("a", 1, step(False, claimed=True), outcome="healed"),
+        row("a", 1, step(False, claimed=True), outcome="healed", forged=True),
         row("a", 2, step(True, claimed=False), outcome="not_healed"),
         row("a", 3, right=False),
     ]
     found = measure("a", rows)
     assert found.claimed == Count(count=2, of=4)
+    assert found.forged == Count(count=1, of=1)
     assert found.false_claims == Count(count=1, of=2)
     assert found.unclaimed_right == Count(count=1, of=2)
     assert found.outcomes == {"healed": 2, "not_healed": 2}

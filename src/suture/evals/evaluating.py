@@ -14,6 +14,7 @@ from suture.errors import (
     SutureError,
     UsageError,
 )
+from suture.evals.forging import is_forged
 from suture.evals.grading import Grade, grade_code, wall_holds
 from suture.evals.leaks import leaked_lines
 from suture.evals.problem import Problem, Regime, task_of
@@ -192,7 +193,12 @@ async def row_of_run(
     broken = next((grade.why for grade in grades.values() if grade.standing == "infra"), None)
     fault = "" if broken is None else f"grading failed: {broken or 'no reason'}"
     tests = await weighed_tests(job.problem, folder, events, judge, settings.sandbox)
-    return replace(row, steps=steps, tests=tests, fault=fault)
+    row = replace(row, steps=steps, tests=tests, fault=fault)
+    end = row.leader()
+    if end is None or not end.claimed:
+        return row
+    code = code_of(end, folder, events)
+    return replace(row, forged=await is_forged(job.problem, job.regime, code, judge, settings.sandbox))
 
 
 def _unfit(job: Job) -> str:

@@ -142,6 +142,8 @@ class ArmMetrics:
         solved: By the hidden checks.
         claimed: Runs that ended `healed` or `nothing_to_heal`.
         false_claims: Of the claimed runs, those that are wrong.
+        forged: Of the claimed runs of which it can be told, those whose code passed the visible checks in the
+            run and fails them behind another wall.
         unclaimed_right: Of the runs that claim nothing, those that are right.
         first_pass: Runs whose first proposed candidate is right; one that proposed none is not passed at
             first, unless the given code was right.
@@ -168,6 +170,7 @@ class ArmMetrics:
     solved: Solved
     claimed: Count
     false_claims: Count
+    forged: Count
     unclaimed_right: Count
     first_pass: Count
     healed: Count

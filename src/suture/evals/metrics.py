@@ -43,6 +43,7 @@ def measure(arm: str, rows: Sequence[Row]) -> ArmMetrics:
         solved=_solved(rows),
         claimed=Count(count=len(said), of=len(known)),
         false_claims=_count(not row.solved() for row in said),
+        forged=_count(row.forged for row in said if row.forged is not None),
         unclaimed_right=_count(bool(row.solved()) for row in known if not claims(row)),
         first_pass=_count(passed for _, passed in first),
         healed=_count(bool(row.solved()) for row in failed),

@@ -92,6 +92,8 @@ class Row:
         fault: Why there is no number for this task (the wall failed, say); empty where there is one.
         felled: How its code brought the wall down in the run, and again in a second one with the same replies
             while harmless code between them and after did not; such a row is wrong. Empty where it did not.
+        forged: Whether its last candidate passed the visible checks in the run and fails them behind another
+            wall; `None` where it did not pass them, or that cannot be told.
     """
 
     problem: str
@@ -117,6 +119,7 @@ class Row:
     tests: tuple[WeighedTest, ...] = ()
     fault: str = ""
     felled: str = ""
+    forged: bool | None = None
 
     def leader(self) -> Step | None:
         """What the user would get: the best candidate that was there within the cap."""

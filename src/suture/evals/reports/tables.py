@@ -131,7 +131,7 @@ def _claims_table(section: Section) -> Table:
     return Table(
         caption="What was claimed, and what it was worth",
         head=(
-            *("arm", "claimed", "claimed and wrong", "claimed minus solved", "right, not claimed"),
+            *("arm", "claimed", "claimed and wrong", "forged", "claimed minus solved", "right, not claimed"),
             *("first pass", "initial failures healed", "harmed"),
         ),
         rows=tuple(
@@ -139,6 +139,7 @@ def _claims_table(section: Section) -> Table:
                 arm.arm,
                 _count(arm.claimed),
                 _count(arm.false_claims),
+                _count(arm.forged),
                 _claimed_minus_solved(arm),
                 _count(arm.unclaimed_right),
                 _count(arm.first_pass),
@@ -148,9 +149,8 @@ def _claims_table(section: Section) -> Table:
             for arm in section.arms
         ),
         note="""In runs. First pass: a run that proposed no candidate has not passed, unless the given code
-        was right. Harmed: right first (the given code or the first candidate), wrong in the end. A
-        forged pass cannot be told from another wrong claim by these rows; where code could reach the
-        verdict, the warnings say.""",
+        was right. Forged: the code passed the visible checks in the run, and fails them behind another
+        wall. Harmed: right first (the given code or the first candidate), wrong in the end.""",
     )
 
 
