@@ -133,18 +133,6 @@ async def test_grading_can_be_done_again_without_a_model(tmp_path: Path, ids: Id
     assert await regrade(folder, Settings()) == []
 
 
-async def test_nothing_is_graded_anew_by_tests_that_the_reference_fails(tmp_path: Path, ids: Ids) -> None:
-    folder = BenchFolder(tmp_path / "bench")
-    plan = plan_of({"mbpp": ids["mbpp"][:1]}, "greedy")
-    await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(tmp_path / "log")))
-    settings = Settings()
-    no_time = settings.sandbox.model_copy(update={"check_wall_s": 0.001})
-    await regrade(folder, settings.model_copy(update={"sandbox": no_time}))
-    (row,) = folder.rows()
-    assert row.fault.startswith("its own reference does not pass here")
-    assert row.solved() is None
-
-
 async def test_rows_of_tasks_that_have_changed_are_not_graded_anew(tmp_path: Path, ids: Ids) -> None:
     folder = BenchFolder(tmp_path / "bench")
     plan = plan_of({"mbpp": ids["mbpp"][:2]}, "greedy")
@@ -170,6 +158,21 @@ async def test_nothing_is_measured_where_the_controls_fail(
     with pytest.raises(PrerequisiteError, match=r"always wrong does not score 0 on MBPP/2"):
         await run_benchmark(plan_of(ids, "greedy"), folder, Settings(), opener=opening(ScriptedModel([])))
     assert folder.rows() == []
+
+
+async def test_nothing_is_measured_where_no_reference_passes(tmp_path: Path, ids: Ids) -> None:
+    """The controls would pass on no task at all, and every row would be without a number."""
+    file = tmp_path / "data" / "sanitized-mbpp.jsonl"
+    file.write_text(file.read_text().replace("return x * ", "return x + "))
+    folder = BenchFolder(tmp_path / "bench")
+    with pytest.raises(PrerequisiteError, match="not one of 3 references of 'mbpp' passes here"):
+        await run_benchmark(
+            plan_of({"mbpp": ids["mbpp"][1:]}, "greedy"),
+            folder,
+            Settings(),
+            opener=opening(ScriptedModel([])),
+        )
+    assert (folder.rows(), folder.controls()) == ([], [])
 
 
 async def test_a_task_whose_reference_fails_has_no_number(tmp_path: Path, ids: Ids) -> None:

@@ -37,7 +37,7 @@ async def require_controls(
     Args:
         problems: The tasks.
         references: How their references are graded, by the hash of the task; where one fails the task is
-            passed over.
+            passed over, if another task of its set has one that passes.
         settings: The knobs.
         sandbox: The wall for the runs.
         judge: The wall for the hidden checks.
@@ -46,11 +46,14 @@ async def require_controls(
         Set and id of the tasks on which they were tried.
 
     Raises:
-        PrerequisiteError: One of them does not score what it must, so no number would mean anything.
+        PrerequisiteError: One of them does not score what it must, or there is a set on which they cannot be
+            tried, as none of its references passes; so no number would mean anything.
     """
-    fit = [problem for problem in problems if references[problem.content_hash].right]
-    sets = {problem.dataset: [p for p in fit if p.dataset == problem.dataset] for problem in fit}
-    tried = [problem for members in sets.values() for problem in sample_of(members)]
+    tried = [
+        problem
+        for name in dict.fromkeys(problem.dataset for problem in problems)
+        for problem in sample_of(_fit(name, problems, references))
+    ]
     for problem in tried:
         reference = references[problem.content_hash]
         for name, files, wanted in (
@@ -75,6 +78,17 @@ async def require_controls(
                     remedy="nothing can be measured here; --validate-reference may show why",
                 )
     return [(problem.dataset, problem.id) for problem in tried]
+
+
+def _fit(name: str, problems: Sequence[Problem], references: Mapping[str, Grade]) -> list[Problem]:
+    members = [problem for problem in problems if problem.dataset == name]
+    grades = [references[problem.content_hash] for problem in members]
+    if not any(grade.right for grade in grades):
+        raise PrerequisiteError(
+            f"not one of {len(members)} references of {name!r} passes here: {grades[0].why or 'no reason'}",
+            remedy="nothing can be measured here; --validate-reference may show why",
+        )
+    return [problem for problem, grade in zip(members, grades, strict=True) if grade.right]
 
 
 def _wrong_code(problem: Problem) -> str:

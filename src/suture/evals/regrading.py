@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
+from suture.errors import StorageError
 from suture.evals.bench_folder import BenchFolder
+from suture.evals.controls import require_controls
 from suture.evals.evaluating import Job, row_of_run
+from suture.evals.problem import Problem
 from suture.evals.rows import Row
 from suture.evals.runner import Advance, Listener, grade_references, require_same_tasks, together
 from suture.ledger import RunFolder, find_run, read_ledger
 from suture.records import Result, from_plain
-from suture.sandbox import Sandbox, SandboxPool, open_sandbox
+from suture.sandbox import SandboxPool, open_sandbox
 from suture.settings import Settings
 
 __all__ = ["regrade"]
@@ -21,6 +25,9 @@ async def regrade(
     folder: BenchFolder, settings: Settings, *, parallel: int = 4, told: Listener = lambda advance: None
 ) -> list[tuple[Row, Row]]:
     """Make every row anew of its run's folder, and put them in the place of those that were there.
+
+    First the two solvers whose scores are known are tried again, as the grading may have changed. A row
+    without a number is made anew too, where its run has ended: what kept it from being graded may be gone.
 
     Args:
         folder: The benchmark.
@@ -34,7 +41,7 @@ async def regrade(
     Raises:
         UsageError: There is no benchmark, a set or a run's folder is gone, or a task is not what it was when
             it was measured.
-        PrerequisiteError: A set or the sandbox is missing.
+        PrerequisiteError: A set or the sandbox is missing, or the two solvers do not score what they must.
         StorageError: A run's folder is damaged.
     """
     home = settings.paths.model_copy(update={"home": folder.path.resolve()})
@@ -45,11 +52,12 @@ async def regrade(
         require_same_tasks(folder, problems, rows)
         opened = partial(open_sandbox, settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
         # A wall for each that grades: code that fells its wall takes nobody else's verdict with it.
-        async with SandboxPool(opened, size=parallel) as judges:
-            async with judges.lease() as judge:
-                references = await grade_references(
-                    tuple(problems.values()), judge, settings, parallel=parallel, told=told
-                )
+        async with SandboxPool(opened, size=parallel) as judges, SandboxPool(opened, size=1) as walls:
+            async with judges.lease() as judge, walls.lease() as wall:
+                tasks = tuple(problems.values())
+                references = await grade_references(tasks, judge, settings, parallel=parallel, told=told)
+                told(Advance(doing="controls", done=0, total=1))
+                controls = await require_controls(tasks, references, settings, wall, judge)
             anew = list(rows)
             waiting = iter(enumerate(rows))
 
@@ -65,22 +73,31 @@ async def regrade(
                         regime=row.regime,
                         reference=references[problem.content_hash],
                     )
-                    if not row.fault:
-                        run = find_run(settings.paths.home, row.run)
+                    if ended := _ended_run(row, problem, settings.paths.home):
                         async with judges.lease() as judge:
-                            anew[place] = await _again(job, run, settings, judge, row.felled)
+                            anew[place] = await row_of_run(job, *ended, settings, judge, felled=row.felled)
                     told(Advance(doing="grading", done=place + 1, total=len(rows)))
 
             await together([work() for _ in range(parallel)])
         folder.write_references(references)
+        folder.write_controls(controls)
         folder.write_rows(anew)
     return [(was, now) for was, now in zip(rows, anew, strict=True) if _bare(was) != _bare(now)]
 
 
-async def _again(job: Job, run: RunFolder, settings: Settings, judge: Sandbox, felled: str) -> Row:
+def _ended_run(row: Row, problem: Problem, home: Path) -> tuple[RunFolder, Result] | None:
+    """The run of a row, and how it ended; `None` for a row without a number that has no such run."""
+    if row.fault and (not row.run or row.problem_hash != problem.content_hash):
+        return None
+    run = find_run(home, row.run)
     ended = (event for event in read_ledger(run.ledger_path).events if event.kind == "run.finished")
-    result = from_plain(Result, run.get_json(next(ended).data["result"]))
-    return await row_of_run(job, run, result, settings, judge, felled=felled)
+    if (last := next(ended, None)) is not None:
+        return run, from_plain(Result, run.get_json(last.data["result"]))
+    if row.fault:
+        return None
+    raise StorageError(
+        f"the run {row.run!r} of {row.problem!r} did not end", remedy="measure it anew in another folder"
+    )
 
 
 def _bare(row: Row) -> Row:
