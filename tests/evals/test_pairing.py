@@ -67,8 +67,30 @@ def test_ties_everywhere_are_no_difference() -> None:
     assert (found.only_first, found.only_second, found.p_value) == (0, 0, 1.0)
     assert found.difference is not None
     assert found.difference.estimate == 0
+    assert found.difference.low < -0.05 < 0.05 < found.difference.high
     assert found.detectable is not None
     assert found.detectable > 0.1
+
+
+def test_the_interval_with_one_seed_says_what_the_test_says() -> None:
+    found = compare_arms("a", arm_rows("a", [False] * 5 + [True] * 35), "b", arm_rows("b", [True] * 40))
+    assert (found.p_value, found.only_second) == (0.0625, 5)
+    assert found.difference is not None
+    assert found.difference.low < 0 < found.difference.estimate < found.difference.high
+
+
+def test_an_interval_over_seeds_that_agree_has_a_width_all_the_same() -> None:
+    first, second = (
+        [one for seed in range(3) for one in arm_rows(arm, [True, False] * 12, seed=seed)] for arm in "ab"
+    )
+    found = compare_arms("a", first, "b", second)
+    assert (found.tasks, found.runs) == (24, 72)
+    assert found.difference is not None
+    assert found.difference.low < -0.1 < 0.1 < found.difference.high
+    mixed = [row("b", n, seed=s, right=s == 0) for n in range(24) for s in range(3)]
+    bootstrap = compare_arms("a", first, "b", mixed).difference
+    assert bootstrap is not None
+    assert bootstrap.low < bootstrap.estimate < bootstrap.high
 
 
 def test_one_task_can_show_nothing() -> None:
