@@ -150,6 +150,23 @@ async def test_a_pool_becomes_a_recording_and_that_the_same_again(tmp_path: Path
     assert two.read_bytes() == before
 
 
+def test_the_draws_of_a_task_are_read_once_and_kept_with_those_that_come(tmp_path: Path) -> None:
+    """A cluster asks for them with every job."""
+    one = draw_of(PROBLEM, "m:a", ASKED, DRAWN, REPLY)
+    other = draw_of(PROBLEM, "m:b", ASKED, DRAWN, REPLY)
+    ReplyPool(tmp_path).keep(one)
+    pool = ReplyPool(tmp_path, draws=[other])
+    assert pool.known(PROBLEM, "m:a") == (one,)
+    for path in tmp_path.rglob("*.json"):
+        path.write_text("read again, this would be an error")
+    again, more = replace(one, reply="drawn again"), replace(one, index=7)
+    for draw in (again, more):
+        pool.keep(draw)
+    assert pool.known(PROBLEM, "m:a") == (again, more)
+    assert pool.known(PROBLEM, "m:b") == (other,)
+    assert pool.known(PROBLEM, "m:c") == ()
+
+
 async def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         ReplyPool(tmp_path, [tmp_path / "gone.jsonl"])

@@ -10,7 +10,6 @@ import asyncio
 import importlib
 import io
 import json
-import shutil
 import tarfile
 import tempfile
 from collections import defaultdict
@@ -35,6 +34,8 @@ __all__ = ["Cluster", "Opener"]
 Opener = Callable[[Settings, str], Model]
 RETRIES = 3
 """How often a task is begun again whose worker was lost."""
+LOST = ("WorkerCrashedError", "NodeDiedError", "LocalRayletDiedError", "OutOfMemoryError", "ObjectLostError")
+"""What Ray raises when it has tried so often; any other of its errors is of another kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +131,7 @@ class Cluster:
             try:
                 brought: Brought = await self._remote.remote(errand)
             except self._ray.exceptions.RayError as fault:
-                return job.row(fault=f"its worker was lost {RETRIES + 1} times: {type(fault).__name__}")
+                return job.row(fault=self._why(fault))
             for draw in brought.draws:
                 self._pool.keep(draw)
         if brought.refused is not None:
@@ -140,6 +141,20 @@ class Cluster:
         if brought.run:
             _unpack(brought.run, self._home / "runs")
         return brought.row
+
+    def _why(self, fault: BaseException) -> str:
+        known = self._ray.exceptions
+        if isinstance(fault, known.RayTaskError):  # raised there, such as by an import: not tried again
+            return f"it failed on its worker: {_in_words(fault.cause)}"
+        if isinstance(fault, tuple(getattr(known, name) for name in LOST)):
+            return f"its worker was lost {RETRIES + 1} times: {_in_words(fault)}"
+        return f"the cluster failed: {_in_words(fault)}"
+
+
+def _in_words(fault: BaseException) -> str:
+    """A fault in a line; where it quotes a traceback, what that ends with."""
+    lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
+    return ": ".join((type(fault).__name__, *lines[-1:]))
 
 
 @dataclass
@@ -171,38 +186,37 @@ def run_errand(errand: Errand) -> Brought:
 
 def _open(plain: str) -> _Workplace:
     settings = settings_of_record(json.loads(plain), load_settings(Path.cwd()).settings)
-    home = settings.paths.model_copy(update={"home": Path(tempfile.mkdtemp(prefix="suture-bench-"))})
-    settings = settings.model_copy(update={"paths": home})
     walls = [open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache) for _ in range(2)]
     return _Workplace(settings=settings, sandbox=walls[0], judge=walls[1], models={}, runner=asyncio.Runner())
 
 
 async def _carried_out(errand: Errand, there: _Workplace) -> Brought:
-    job, opener = errand.job, errand.opener
-    folder = Path(tempfile.mkdtemp(dir=there.settings.paths.home))
+    with tempfile.TemporaryDirectory(prefix="suture-bench-", ignore_cleanup_errors=True) as home:
+        return await _evaluated(errand, there, Path(home))
+
+
+async def _evaluated(errand: Errand, there: _Workplace, home: Path) -> Brought:
+    job, opener, drawn = errand.job, errand.opener, home / "drawn"
+    paths = there.settings.paths.model_copy(update={"home": home})
+    settings = there.settings.model_copy(update={"paths": paths})
     try:
         model: Model | None = None
         if opener is not None:
             model = there.models.get(job.model) or opener(there.settings, job.model)
             there.models[job.model] = model
-        pool = ReplyPool(folder, draws=errand.draws)
+        pool = ReplyPool(drawn, draws=errand.draws)
         answering = PooledModel(model, job.model, pool, job.problem, seed=job.seed)
         row = await evaluate(
-            job, model=answering, settings=there.settings, sandbox=there.sandbox, judge=there.judge
+            job, model=answering, settings=settings, sandbox=there.sandbox, judge=there.judge
         )
-        run = there.settings.paths.home / "runs" / row.run if row.run else None
-        packed = _pack(run) if run is not None else b""
-        if run is not None:
-            shutil.rmtree(run)
-        return Brought(row=row, run=packed, draws=tuple(draws_in(folder, [])))
+        run = _pack(home / "runs" / row.run) if row.run else b""
+        return Brought(row=row, run=run, draws=tuple(draws_in(drawn, [])))
     except FOR_THE_USER as fault:
-        return Brought(refused=_as_plain(fault), draws=tuple(draws_in(folder, [])))
+        return Brought(refused=_as_plain(fault), draws=tuple(draws_in(drawn, [])))
     except Exception as fault:
         # The edge, as on one machine: a crash in one task is a line of the table.
         lost = job.row(fault=f"{type(fault).__name__}: {fault}")
-        return Brought(row=lost, draws=tuple(draws_in(folder, [])))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        return Brought(row=lost, draws=tuple(draws_in(drawn, [])))
 
 
 def _as_plain(fault: SutureError) -> tuple[str, str, str]:

@@ -52,6 +52,7 @@ class ReplyPool:
         self.folder = folder
         self._recorded: dict[str, list[Draw]] = defaultdict(list)
         self._locks: dict[str, asyncio.Lock] = {}
+        self._by_task: _Index | None = None
         for draw in chain(draws, *map(read_recording, recordings)):
             self._recorded[draw.key].append(draw)
 
@@ -75,16 +76,22 @@ class ReplyPool:
         reach = "whole" if math.isinf(draw.reach) else f"{draw.reach:g}"
         path = self._shelf(draw.key) / f"{draw.key}-{reach}.json"
         write_atomically(path, json.dumps(to_plain(draw)).encode("ascii"))
+        if self._by_task is not None:
+            _enter(self._by_task, draw)
 
     def known(self, problem: Problem, model: str) -> tuple[Draw, ...]:
         """Every draw of a task by a model, to be sent to where it is worked on.
 
+        The folder is read the first time. What another process adds later is not among them.
+
         Raises:
             StorageError: A draw of the folder is damaged.
         """
-        draws = chain(*self._recorded.values(), draws_in(self.folder, ()))
-        of = (problem.dataset, problem.id, model)
-        return tuple(draw for draw in draws if (draw.dataset, draw.problem, draw.model) == of)
+        if self._by_task is None:
+            self._by_task = defaultdict(dict)
+            for draw in chain(draws_in(self.folder, ()), *self._recorded.values()):
+                _enter(self._by_task, draw)
+        return tuple(self._by_task[problem.dataset, problem.id, model].values())
 
     def lock(self, key: str) -> asyncio.Lock:
         """To be held while a draw is looked for and made: two arms that want it at once pay for it once."""
@@ -102,6 +109,14 @@ class ReplyPool:
                     f"the recorded reply {str(path)!r} is damaged",
                     remedy="delete it; the model is asked again",
                 ) from fault
+
+
+_Index = defaultdict[tuple[str, str, str], dict[tuple[str, float], Draw]]
+"""(set, task, model) -> its draws, by what the name of a draw's file says."""
+
+
+def _enter(index: _Index, draw: Draw) -> None:
+    index[draw.dataset, draw.problem, draw.model][draw.key, draw.reach] = draw
 
 
 class PooledModel:
