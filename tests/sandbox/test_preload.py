@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from requirements import Require
 from suture.checks.test_command import PRELOAD
 from suture.languages import program_environment
 from suture.sandbox import (
@@ -80,6 +81,55 @@ async def test_code_that_fails_does_no_harm(sandbox: BubblewrapSandbox) -> None:
     )
     for _ in range(2):
         assert (await sandbox.run(request)).stdout == b"ran\n"
+
+
+async def was_served(sandbox: BubblewrapSandbox, preload: str) -> bool:
+    asks = replace(module("import sys; print(hasattr(sys, 'forked'))"), preload=f"{MARK}\n{preload}")
+    result = await sandbox.run(asks)
+    assert result.status == "ok", result.stderr
+    return result.stdout == b"True\n"
+
+
+async def test_code_that_leaves_processes_behind_is_not_forked_from(sandbox: BubblewrapSandbox) -> None:
+    ready = (await sandbox.capabilities()).mode != "cold"
+    ended = "import os, subprocess\nleft = subprocess.Popen(['true'])\n"
+    ended += "os.waitid(os.P_PID, left.pid, os.WEXITED | os.WNOWAIT)"
+    assert await was_served(sandbox, ended) is ready
+    assert not await was_served(sandbox, "import os, time\nif os.fork() == 0: time.sleep(60)")
+
+
+async def test_all_that_is_preloaded_has_a_limit_together(
+    sandbox: BubblewrapSandbox, require: Require, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await sandbox.capabilities()
+    require("control-groups", found.total_memory in ("cgroup1", "cgroup2"), found.reason)
+    ready = found.mode != "cold"
+    monkeypatch.setattr("suture.sandbox.walls.PRELOAD_MB", 200)
+    held = "import os\nfor _ in range(2):\n child = os.fork()\n"
+    held += " if child == 0: held = b'x' * ({} << 20); os._exit(0)\n"
+    held += " sys.forked &= os.waitpid(child, 0)[1] == 0"
+    assert await was_served(sandbox, held.format(1)) is ready
+    asks = replace(
+        module("import sys; print(getattr(sys, 'forked', False))"), preload=f"{MARK}\n{held.format(400)}"
+    )
+    assert (await sandbox.run(asks)).stdout == b"False\n"
+
+
+@pytest.mark.parametrize(("memory_mb", "processes"), [(512, 100), (4096, 1000)])
+async def test_each_process_that_preloads_has_limits_and_a_run_its_own(
+    sandbox: BubblewrapSandbox, memory_mb: int, processes: int
+) -> None:
+    ready = (await sandbox.capabilities()).mode != "cold"
+    asks = "import resource, sys\n"
+    asks += "for kind in (resource.RLIMIT_AS, resource.RLIMIT_NPROC): print(resource.getrlimit(kind)[1])\n"
+    asks += "print(getattr(sys, 'allowed', None))"
+    kinds = "resource.getrlimit(resource.RLIMIT_AS)[1] >> 20, resource.getrlimit(resource.RLIMIT_NPROC)[1]"
+    limits = replace(LONG, memory_mb=memory_mb, processes=processes)
+    result = await sandbox.run(
+        replace(module(asks), preload=f"import resource, sys; sys.allowed = {kinds}", limits=limits)
+    )
+    allowed = (max(memory_mb, 2048), max(processes, 256)) if ready else None
+    assert result.stdout.decode() == f"{memory_mb << 20}\n{processes}\n{allowed}\n", result.stderr
 
 
 async def test_its_names_are_those_of_a_fresh_interpreter(sandbox: BubblewrapSandbox) -> None:

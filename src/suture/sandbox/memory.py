@@ -99,13 +99,23 @@ class MemoryGroup:
         if total_memory_mb == self._limit_mb:
             return
         used = int((self._folder / self._interface.used).read_text("ascii"))
-        most = total_memory_mb * MIB + BASE_BYTES + used
+        self._write_limit(total_memory_mb * MIB + BASE_BYTES + used)
+        self._limit_mb = total_memory_mb
+
+    def confine(self, most_mb: int) -> None:
+        """Let everything behind the wall hold so much in all, in MiB, until `limit` is called.
+
+        Raises:
+            OSError: The kernel refuses.
+        """
+        self._write_limit(most_mb * MIB)
+
+    def _write_limit(self, most: int) -> None:
         if self._interface.swap_counts_memory:
             # The limit with swap may never be below the one without: open it first, close it last.
             self._write_swap("-1")
         (self._folder / self._interface.limit).write_text(str(most), "ascii")
         self._write_swap(str(most) if self._interface.swap_counts_memory else "0")
-        self._limit_mb = total_memory_mb
 
     def _write_swap(self, text: str) -> None:
         with suppress(OSError):  # a kernel without swap accounting has no such file

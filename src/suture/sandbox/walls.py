@@ -22,7 +22,7 @@ from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.bundle import boot_source, bundle
 from suture.sandbox.zygote.carrier import ProcessCarrier
 from suture.sandbox.zygote.straight import Hands
-from suture.sandbox.zygote.warm import WarmRuns, ZygoteKind
+from suture.sandbox.zygote.warm import PRELOAD_MB, WarmRuns, ZygoteKind
 
 __all__ = ["WallBuilder"]
 
@@ -164,6 +164,8 @@ class WallBuilder:
     async def _carry(self, launch: Launch, wall: Sequence[str], kind: ZygoteKind) -> ProcessCarrier:
         command = (*launch.prefix, *wall, *kind.start, boot_source())
         try:
+            if launch.group is not None:
+                launch.group.confine(PRELOAD_MB)  # each run sets its own
             return await ProcessCarrier.start(command, launch.inherit)
         except BaseException:
             if launch.group is not None:

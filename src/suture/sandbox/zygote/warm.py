@@ -10,22 +10,20 @@ from functools import partial
 
 from suture.errors import SandboxBroken
 from suture.languages import Interpreter
-from suture.sandbox.contract import Mount, RunRequest
+from suture.sandbox.contract import Mount, ProgramLimits, RunRequest
 from suture.sandbox.copying import pack_for_zygote
 from suture.sandbox.launch import WallNotBuilt
 from suture.sandbox.running import Running
 from suture.sandbox.zygote.keeper import ZygoteKeeper
 from suture.sandbox.zygote.process import Zygote
 
-__all__ = ["WarmRuns", "ZygoteKind", "bare_kind"]
+__all__ = ["PRELOAD_MB", "WarmRuns", "ZygoteKind", "bare_kind"]
 
 FORKED_VARIABLES = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
 """Settings of an interpreter that can still be made after it has started."""
-PRELOAD_LIMITS = ("/usr/bin/prlimit", f"--as={8 << 30}", "--nproc=4096", "--cpu=300:", "--core=0", "--")
-"""A project's environment may hold code that nobody has read, and it runs before any run's own limits.
-
-CPU time has no hard limit here: each run sets its own, and that of a long test command is higher.
-"""
+PRELOAD_MB = 2048
+"""Memory for a zygote until its first run: of each process, and where there is a control group of all."""
+PRELOAD_PROCESSES, MOST_PROCESSES = 256, 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +45,20 @@ def bare_kind(own: Interpreter, request: RunRequest) -> ZygoteKind:
     """The kind that can serve any request."""
     start = (own.executable, "-I", "-S", "-B", "-c")
     return ZygoteKind(start=start, modules=tuple(request.modules.items()))
+
+
+def preload_limits(limits: ProgramLimits) -> tuple[str, ...]:
+    """Words in front of a command that limit what a project's environment may do before the first run.
+
+    It may hold code that nobody has read. A run can only lower what is set here, so what is higher for it
+    is as high here, and CPU time has no hard limit.
+
+    Args:
+        limits: Of the run.
+    """
+    space = max(limits.memory_mb, PRELOAD_MB) << 20
+    processes = min(max(limits.processes, PRELOAD_PROCESSES), MOST_PROCESSES)
+    return ("/usr/bin/prlimit", f"--as={space}", f"--nproc={processes}", "--cpu=300:", "--core=0", "--")
 
 
 class WarmRuns:
@@ -121,7 +133,8 @@ class WarmRuns:
 
     def _kinds(self, request: RunRequest) -> Iterator[ZygoteKind]:
         """What may serve a request, best first."""
-        preloaded = ZygoteKind(start=(*PRELOAD_LIMITS, *request.argv[:1], "-c"), preload=request.preload)
+        start = (*preload_limits(request.limits), *request.argv[:1], "-c")
+        preloaded = ZygoteKind(start=start, preload=request.preload)
         variables = {name for name in request.env if name.startswith("PYTHON")}
         if (
             request.preload

@@ -157,9 +157,29 @@ def observe() -> dict[str, object]:
         mounts = file.readall()
     return {
         "mounts": mounts,
-        "processes": {name for name in os.listdir("/proc") if name.isdigit()},
+        "processes": processes(),
         "descriptors": len(os.listdir("/proc/self/fd")),
     }
+
+
+def processes() -> set[str]:
+    """Every process in sight."""
+    return {name for name in os.listdir("/proc") if name.isdigit()}
+
+
+def preload(code: str) -> None:
+    """Run code that every child is to find done; end where it leaves processes, which runs would share.
+
+    Args:
+        code: It may import a project's packages.
+    """
+    before = processes()
+    exec(compile(code, "<preload>", "exec", dont_inherit=True), {"__name__": "preload"})
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    if left := processes() - before:
+        sys.exit(f"what was preloaded has left {len(left)} processes behind")
 
 
 def close_all_but(*kept: int | None) -> None:
@@ -195,7 +215,7 @@ def main() -> CodeType | None:
         close_all_but(host.source, host.sink, hands)
         hide()
         take_library(settings["modules"])
-        exec(compile(settings["preload"], "<preload>", "exec", dont_inherit=True), {"__name__": "preload"})
+        preload(settings["preload"])
         gc.collect()
         gc.freeze()
         place = Place(settings["namespaces"], settings["covered"], settings["emptied"])
