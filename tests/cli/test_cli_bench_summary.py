@@ -10,6 +10,13 @@ from evals.made_rows import row, step
 from suture.cli.bench.summary import tell_rows
 
 
+def test_checks_that_are_shown_and_grade_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    tell_rows([row("greedy", n, shown=True) for n in range(2)], as_json=False)
+    assert "set: In all 2 tasks the visible checks are the hidden ones" in capsys.readouterr().err
+    tell_rows([row("greedy", n) for n in range(2)], as_json=False)
+    assert "hidden" not in capsys.readouterr().err
+
+
 def test_claimed_is_what_the_user_was_told(capsys: pytest.CaptureFixture[str]) -> None:
     """As in a report: a run that passes what is visible and is refused by its critic claims nothing."""
     refused = row("critic", 0, step(True, claimed=True), outcome="not_healed")

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ import pytest
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.evals.datasets import DATASETS, load_problems
-from suture.evals.problem import Problem, task_of
+from suture.evals.evaluating import Job
+from suture.evals.grading import Grade
+from suture.evals.problem import Problem, shows_all, task_of
 
 HUMANEVAL = {
     "task_id": "Made/0",
@@ -90,6 +93,28 @@ def test_regimes_show_what_their_names_say(data: Path) -> None:
     assert task_of(problem, "self").checks == ()
     assert "half(4)" in task_of(problem, "oracle").checks[0].source
     assert all("half(4)" not in check.source for check in task_of(problem, "visible").checks)
+
+
+def test_a_task_that_shows_all_that_grades_it_is_known(data: Path) -> None:
+    keep(data, "sanitized-mbpp.jsonl", MBPP, {**MBPP, "task_id": 8, "test_list": MBPP["test_list"][:1]})
+    more, one = load_problems("mbpp")
+    assert [shows_all(problem, "visible") for problem in (more, one)] == [False, True]
+    assert [shows_all(one, "self"), shows_all(one, "oracle")] == [False, True]
+    record = {"id": "made", "instruction": "Twice.", "entry_point": "f", "buggy": "def f(n):\n    return n\n"}
+    tests = {"hidden_tests": "assert f(1) == 2\n", "reference": "def f(n):\n    return 2 * n\n"}
+    keep(data, "quixbugs/tasks.jsonl.gz", {**record, **tests})
+    (bugged,) = load_problems("quixbugs")
+    job = Job(
+        problem=bugged,
+        arm="greedy",
+        model="local:tiny",
+        seed=0,
+        cap=100,
+        regime="visible",
+        reference=Grade(standing="right"),
+    )
+    assert job.row().shown
+    assert not replace(job, problem=more).row().shown
 
 
 def test_the_content_hash_is_of_everything(data: Path) -> None:

@@ -123,6 +123,17 @@ def test_every_table_of_arms_says_what_it_leaves_out() -> None:
         assert {line[0]: line[-1] for line in table.rows}["greedy"] == "2 of 10"
 
 
+def test_a_section_whose_visible_checks_are_the_hidden_ones_is_no_headline() -> None:
+    shown = [replace(one, shown=True) for one in both_baselines()]
+    (first, *_) = report_of(shown).sections[0].warnings
+    assert first.startswith("In all 4 tasks the visible checks are the hidden ones: the loop was shown what")
+    assert "claimed minus solved is 0 by construction, and this is no headline." in first
+    (few, *_) = report_of([*shown[:1], *both_baselines()[1:4]]).sections[0].warnings
+    assert few.startswith("In 1 of 4 tasks the visible checks are the hidden ones")
+    for rows in (both_baselines(), [replace(one, regime="oracle") for one in shown]):
+        assert not any("visible checks" in told for told in report_of(rows).sections[0].warnings)
+
+
 def test_code_that_fells_the_wall_is_named() -> None:
     rows = [*both_baselines(), row("adaptive", 0, felled="SandboxBroken: it lives")]
     told = " ".join(report_of(rows).sections[0].warnings)

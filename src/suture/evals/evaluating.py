@@ -17,7 +17,7 @@ from suture.errors import (
 from suture.evals.forging import is_forged
 from suture.evals.grading import Grade, grade_code, wall_holds
 from suture.evals.leaks import leaked_lines
-from suture.evals.problem import Problem, Regime, task_of
+from suture.evals.problem import Problem, Regime, shows_all, task_of
 from suture.evals.rows import Row
 from suture.evals.steps import code_of, steps_of, totals_of
 from suture.evals.trusting import weighed_tests
@@ -74,6 +74,7 @@ class Job:
             run="",
             outcome="infra_error",
             confidence=0.0,
+            shown=shows_all(self.problem, self.regime),
         )
         return replace(bare, **fields)
 

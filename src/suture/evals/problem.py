@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from suture.checks import asserts_in, examples_in
 from suture.records import Check, Task, TaskKind, content_hash, to_plain
 
-__all__ = ["MODULE", "REGIMES", "Problem", "Regime", "task_of"]
+__all__ = ["MODULE", "REGIMES", "Problem", "Regime", "shows_all", "task_of"]
 
 MODULE = "solution.py"
 """The file that holds a problem's entry point."""
@@ -86,6 +86,22 @@ def task_of(problem: Problem, regime: Regime = "visible") -> Task:
         files={path: text.encode() for path, text in problem.given_files.items()},
         checks=_checks_for(problem, regime),
     )
+
+
+def shows_all(problem: Problem, regime: Regime) -> bool:
+    """Whether every line of the checks that grade is one that the solver gets to see.
+
+    Args:
+        problem: The problem.
+        regime: What of its checks the solver may see.
+    """
+    if regime != "visible":
+        return regime == "oracle"
+    return _lines(problem.hidden) <= _lines(problem.visible)
+
+
+def _lines(source: str) -> set[str]:
+    return {line.strip() for line in source.splitlines()} - {""}
 
 
 def _checks_for(problem: Problem, regime: Regime) -> tuple[Check, ...]:

@@ -89,6 +89,7 @@ class Row:
         checks_s: Of it, running visible checks.
         prompts: Hashes of the prompt files that were used, role -> hash.
         tests: The generated tests that were weighed; none where the arm writes none.
+        shown: Whether the loop could see every check that grades it, so that no claim of it can be wrong.
         fault: Why there is no number for this task (the wall failed, say); empty where there is one.
         felled: How its code brought the wall down in the run, and again in a second one with the same replies
             while harmless code between them and after did not; such a row is wrong. Empty where it did not.
@@ -117,6 +118,7 @@ class Row:
     checks_s: float = 0.0
     prompts: Mapping[str, str] = field(default_factory=dict)
     tests: tuple[WeighedTest, ...] = ()
+    shown: bool = False
     fault: str = ""
     felled: str = ""
     forged: bool | None = None

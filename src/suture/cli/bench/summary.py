@@ -17,11 +17,16 @@ HEADS = ("set", "regime", "model", "cap", "arm", "tasks", "solved", "claimed", "
 
 def tell_rows(rows: Sequence[Row], *, as_json: bool) -> None:
     """Print them; on stderr what has no number, every time-out of the grading, and what felled the wall."""
+    from suture.evals.reports.shown import shown_in_words
+
     lines = [_line(group) for group in _groups(rows)]
     if as_json:
         answer_json([dict(zip(HEADS, line, strict=True)) for line in lines])
     elif lines:
         answer(table([HEADS, *([str(cell) for cell in line] for line in lines)]))
+    for name in dict.fromkeys(row.dataset for row in rows):
+        if told := shown_in_words(row for row in rows if row.dataset == name):
+            note(f"{name}: {told}")
     for row in rows:
         if row.fault:
             note(f"{row.problem} under {row.arm}: no number: {row.fault}")

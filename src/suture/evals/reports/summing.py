@@ -10,6 +10,7 @@ from suture.evals.metrics import measure
 from suture.evals.problem import Regime
 from suture.evals.reports.cells import BASELINES, Cell, cells_of
 from suture.evals.reports.pairing import Comparison, adjusted, compare_arms
+from suture.evals.reports.shown import shown_in_words
 from suture.evals.rows import Row
 
 __all__ = ["Report", "Section", "circumstances_in_words", "report_of"]
@@ -134,6 +135,8 @@ def _against_baselines(cell: Cell) -> Iterator[Comparison]:
 def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
     if cell.changed:
         yield f"Left out, because their content differs between the runs: {_some(cell.changed)}."
+    if told := shown_in_words(row for rows in cell.arms.values() for row in rows):
+        yield told
     for arm in arms:
         yield from _caveats(arm)
     for name, rows in cell.arms.items():
