@@ -24,6 +24,7 @@ from suture.sandbox.launch import WallNotBuilt
 from suture.sandbox.staging import is_reachable
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.carrier import ProcessCarrier
+from suture.sandbox.zygote.inside.sockets import Sockets
 from suture.sandbox.zygote.process import MOST_RUNS
 
 LEAVINGS = """
@@ -146,6 +147,41 @@ sys.stdout.buffer.write(b"\\0\\0\\0\\2on"); sys.stdout.flush(); sys.stdin.read()
     ):
         assert [await first.receive(30), await second.receive(30)] == [b"on", b"on"]
         assert len(zygotes()) == 2
+
+
+@pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
+async def test_a_port_that_one_run_has_used_is_free_for_the_next(
+    sandbox: BubblewrapSandbox, family: str
+) -> None:
+    bind = f"""
+import socket
+kind = socket.{family}
+server = socket.socket(kind)
+server.bind(("localhost" if kind == socket.AF_INET else "::1", 7799))
+"""
+    # Who closes first is left with the connection, and here that is the server's port.
+    talk = """
+server.listen()
+client = socket.socket(kind); client.connect(server.getsockname())
+peer, _ = server.accept(); peer.close(); client.close()
+"""
+    await sandbox.run(RunRequest(python=""))
+    served = [zygotes()]
+    for code in (bind + talk, bind, bind):
+        result = await sandbox.run(RunRequest(python=code))
+        assert result.status == "ok", result.stderr
+        served.append(zygotes())
+    # Sockets without a connection leave nothing, and the same one serves on.
+    assert [served[0] == served[1], served[2] == served[3]] == [False, True]
+
+
+def test_connections_are_counted_again_each_time(tmp_path: Path) -> None:
+    counts = tmp_path / "sockstat"
+    counts.write_text("sockets: used 74\nTCP: inuse 0 orphan 9 tw 0 alloc 8 mem 1\nUDP: inuse 1 mem 0\n")
+    sockets = Sockets((str(counts), str(tmp_path / "missing")))
+    assert sockets.left() == 0  # orphans may be anybody's
+    counts.write_text("sockets: used 74\nTCP: inuse 2 orphan 9 tw 3 alloc 8 mem 1\nUDP: inuse 1 mem 0\n")
+    assert sockets.left() == 5
 
 
 async def test_a_killed_zygote_is_replaced(sandbox: BubblewrapSandbox) -> None:

@@ -19,6 +19,7 @@ PARTS = (
     "suture.sandbox.zygote.inside.modules",
     "suture.sandbox.zygote.inside.passage",
     "suture.sandbox.zygote.inside.relay",
+    "suture.sandbox.zygote.inside.sockets",
     "suture.sandbox.zygote.inside.serve",
 )
 """In the order in which they import each other; the last one serves."""

@@ -18,6 +18,7 @@ from suture.sandbox.zygote.inside.kills import Kills
 from suture.sandbox.zygote.inside.modules import take_library
 from suture.sandbox.zygote.inside.passage import Passage
 from suture.sandbox.zygote.inside.relay import Host, HostGone, Relay
+from suture.sandbox.zygote.inside.sockets import Sockets
 
 __all__ = ["main"]
 
@@ -47,6 +48,7 @@ class Zygote:
         self._code = code
         self._place = place
         self._passage = Passage()
+        self._sockets = Sockets()
         self._state = observe()
         self._most_pages = int(kernel.resident_pages() * GROWTH) + SLACK_PAGES
 
@@ -121,6 +123,8 @@ class Zygote:
         state = observe()
         if state != self._state:
             return next(name for name in state if state[name] != self._state[name])
+        if left := self._sockets.left():
+            return f"sockets: {left}"  # their ports are taken for a minute
         pages = kernel.resident_pages()
         return f"memory: {pages} pages" if pages > self._most_pages else ""
 
