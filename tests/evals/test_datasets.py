@@ -27,7 +27,7 @@ HUMANEVAL = {
     "canonical_solution": "    return 2 * n\n",
     "test": "def check(candidate):\n    assert candidate(3) == 6\n    assert candidate(-1) == -2\n",
 }
-MBPP = {
+MBPP: dict[str, Any] = {
     "task_id": 7,
     "prompt": "Write a function to half a number.",
     "code": "def helper(n):\n    return n / 2\n\ndef half(n):\n    return helper(n)",

@@ -107,7 +107,7 @@ def test_what_is_left_out_is_told() -> None:
     assert (
         "adaptive: were all of its runs without a number wrong, it would have solved 1 of 5 (20.0%)" in told
     )
-    assert "grading ran out of time: Set/1." in told
+    assert "its grading ran out of time: Set/1." in told
     assert "1 by nonce" in told
     assert "1 runs generated more than the cap" in told
     assert "different versions of the prompts" in told
@@ -137,10 +137,25 @@ def test_a_section_whose_visible_checks_are_the_hidden_ones_is_no_headline() -> 
 def test_code_that_fells_the_wall_is_named() -> None:
     rows = [*both_baselines(), row("adaptive", 0, felled="SandboxBroken: it lives")]
     told = " ".join(report_of(rows).sections[0].warnings)
-    assert (
-        "the wall failed under their code twice, and not under harmless code between and after: Set/0."
-        in told
-    )
+    assert "the wall failed under it twice, and not under harmless code between and after: Set/0." in told
+
+
+def test_every_time_out_of_the_grading_is_listed() -> None:
+    """Those of candidates that something better followed too, and those of runs without a number."""
+    late = Grade(standing="timeout")
+    rows = [
+        *(row("adaptive", n, step(late)) for n in range(30)),
+        row("adaptive", 30, step(late), step(True, generated=200, round=1)),
+        row("adaptive", 31, step(late), fault="no wall"),
+    ]
+    (told,) = (one for one in report_of(rows).sections[0].warnings if "ran out of time" in one)
+    assert told.count("Set/") == 32
+    assert "more" not in told
+
+
+def test_no_check_in_the_loop_is_not_no_example() -> None:
+    report = report_of([replace(one, regime="self") for one in both_baselines()])
+    assert "examples of the statement were still to be read" in report.regimes["self"]
 
 
 def test_a_role_that_a_run_did_not_need_is_no_other_version_of_its_prompt() -> None:

@@ -153,8 +153,8 @@ class ArmMetrics:
         errors: By the error of a wrong first candidate, or that there was none; the most frequent first.
         outcomes: Outcome -> runs.
         evidence: How strong the verdict on the result is -> runs.
-        timeouts: Ids of tasks whose result ran out of time when it was graded.
-        felled: Ids of tasks whose code brought the wall down, in the run or in grading; they count as wrong.
+        timeouts: Ids of tasks of which a candidate ran out of time when it was graded; it counts as wrong.
+        felled: Ids of tasks of which a candidate brought the wall down, in the run or in grading; likewise.
         spent: By all runs that count.
         pass_at: By k, up to the number of seeds.
         calibration: Of the final confidence; `None` without runs.

@@ -52,8 +52,8 @@ def measure(arm: str, rows: Sequence[Row]) -> ArmMetrics:
         errors=_errors(failed),
         outcomes=_tally(row.outcome for row in known),
         evidence=_tally(end.grade.evidence for row in known if (end := row.leader()) and end.grade),
-        timeouts=tuple(sorted({row.problem for row in known if _ended_as(row, "timeout")})),
-        felled=tuple(sorted({row.problem for row in known if row.felled or _ended_as(row, "felled")})),
+        timeouts=tuple(sorted({row.problem for row in rows if _graded_as(row, "timeout")})),
+        felled=tuple(sorted({row.problem for row in rows if row.felled or _graded_as(row, "felled")})),
         spent=_spent(known, len(right)),
         pass_at=_pass_at(known),
         calibration=calibration_of([(r.confidence, bool(r.solved())) for r in known]) if known else None,
@@ -135,9 +135,8 @@ def _faulty(row: Row) -> bool:
     return bool(row.fault) or bool(end and end.grade and end.grade.standing == "infra")
 
 
-def _ended_as(row: Row, standing: Standing) -> bool:
-    end = row.leader()
-    return bool(end and end.grade and end.grade.standing == standing)
+def _graded_as(row: Row, standing: Standing) -> bool:
+    return any(step.grade is not None and step.grade.standing == standing for step in row.steps)
 
 
 def _rounds(rows: Sequence[Row]) -> tuple[Rounds, ...]:

@@ -17,7 +17,7 @@ __all__ = ["Report", "Section", "circumstances_in_words", "report_of"]
 
 REGIME_WORDS: dict[Regime, str] = {
     "visible": "the loop saw the visible checks only",
-    "self": "the loop saw no check at all",
+    "self": "no check was run for the loop; the examples of the statement were still to be read",
     "oracle": "the loop was shown the hidden checks that also grade it, so this is no measure of solving",
 }
 
@@ -134,7 +134,7 @@ def _against_baselines(cell: Cell) -> Iterator[Comparison]:
 
 def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
     if cell.changed:
-        yield f"Left out, because their content differs between the runs: {_some(cell.changed)}."
+        yield f"Left out, because their content differs between the runs: {', '.join(cell.changed)}."
     if told := shown_in_words(row for rows in cell.arms.values() for row in rows):
         yield told
     for arm in arms:
@@ -166,11 +166,14 @@ def _caveats(arm: ArmMetrics) -> Iterator[str]:
             f"{least.count} of {least.of} ({least.share:.1%})."
         )
     if arm.timeouts:
-        yield f"{arm.arm}: counted as wrong because grading ran out of time: {_some(arm.timeouts)}."
+        yield (
+            f"{arm.arm}: a candidate counted as wrong because its grading ran out of time: "
+            f"{', '.join(arm.timeouts)}."
+        )
     if arm.felled:
         yield (
-            f"{arm.arm}: counted as wrong because the wall failed under their code twice, and not under "
-            f"harmless code between and after: {_some(arm.felled)}."
+            f"{arm.arm}: a candidate counted as wrong because the wall failed under it twice, and not under "
+            f"harmless code between and after: {', '.join(arm.felled)}."
         )
     if weak := {kind: n for kind, n in arm.evidence.items() if kind != "split"}:
         told = ", ".join(f"{n} by {kind}" for kind, n in weak.items())
@@ -191,8 +194,3 @@ def _resolution(comparisons: Sequence[Comparison]) -> str:
         f"{at}, a true difference of {100 * max(sizes):.1f} points is found four times in five whichever "
         "arms are compared; a smaller one is missed more often, so none found does not mean none there."
     )
-
-
-def _some(names: Sequence[str], most: int = 20) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
