@@ -13,7 +13,7 @@ from typing import Any
 from suture.evals.problem import Problem
 from suture.roles.python_code import parsed
 
-__all__ = ["Adapter", "Make", "Record", "evalplus", "humaneval", "humanevalfix", "mbpp", "quixbugs"]
+__all__ = ["Adapter", "Make", "Record", "humaneval", "humanevalfix", "mbpp", "quixbugs"]
 
 Record = Mapping[str, Any]
 Make = Callable[..., Problem]
@@ -79,58 +79,6 @@ def humanevalfix(record: Record, make: Make) -> Problem:
         hidden=record["test"],
         reference=record["prompt"] + record["canonical_solution"],
     )
-
-
-def evalplus(record: Record, make: Make) -> Problem:
-    """HumanEval+ and MBPP+ as EvalPlus publishes them: inputs, and a reference that says what is right.
-
-    Visible is what is visible in the set they extend: the docstring's examples, or the assert in the
-    statement. A float within the record's `atol` (at least 1e-6), and a ten millionth of its size besides, of
-    the reference's is right, as EvalPlus has it.
-    """
-    prompt, name = record["prompt"], record["entry_point"]
-    reference = f"{prompt}\n{record['canonical_solution']}"
-    inputs = [*record["base_input"], *record["plus_input"]]
-    return make(
-        id=record["task_id"],
-        kind="write",
-        statement=prompt,
-        entry_point=name,
-        visible="\n".join(line.strip() for line in prompt.splitlines() if line.strip().startswith("assert ")),
-        hidden=AGREE.format(
-            reference=reference, name=name, inputs=repr(inputs), atol=repr(float(record.get("atol") or 0))
-        ),
-        reference=reference,
-    )
-
-
-AGREE = """
-def _agree(got, wanted, atol):
-    if isinstance(wanted, float) or isinstance(got, float):
-        if wanted != wanted or got != got:
-            return wanted != wanted and got != got
-        return wanted == got or abs(got - wanted) <= max(atol, 1e-6) + 1e-7 * abs(wanted)
-    if isinstance(wanted, (list, tuple)) and isinstance(got, (list, tuple)):
-        return len(got) == len(wanted) and all(map(lambda pair: _agree(*pair, atol), zip(got, wanted)))
-    if isinstance(wanted, dict) and isinstance(got, dict):
-        return got.keys() == wanted.keys() and all(_agree(got[k], wanted[k], atol) for k in wanted)
-    return got == wanted
-
-def _reference():
-    scope = {{}}
-    exec({reference!r}, scope)
-    return scope[{name!r}]
-
-def _check(candidate):
-    import copy
-    right = _reference()
-    for arguments in {inputs}:
-        wanted = right(*copy.deepcopy(arguments))
-        assert _agree(candidate(*copy.deepcopy(arguments)), wanted, {atol})
-
-_check({name})
-"""
-"""The reference is computed where the tests run, never where the candidate does."""
 
 
 def _common(

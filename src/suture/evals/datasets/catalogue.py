@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from suture.errors import UsageError
-from suture.evals.datasets.adapters import Adapter, Make, evalplus, humaneval, humanevalfix, mbpp, quixbugs
+from suture.evals.datasets.adapters import Adapter, Make, humaneval, humanevalfix, mbpp, quixbugs
+from suture.evals.datasets.evalplus import humaneval_plus, mbpp_plus
 from suture.evals.datasets.leetcode import leetcode
 from suture.evals.datasets.sources import Places, Stored, records_of
 from suture.evals.problem import Problem
@@ -58,13 +59,13 @@ DATASETS: dict[str, Dataset] = {
         source="Google Research",
     ),
     "humaneval+": Dataset(
-        adapter=evalplus,
+        adapter=humaneval_plus,
         places=Places(files=("HumanEvalPlus.jsonl.gz", "HumanEvalPlus.jsonl")),
         licence="Apache-2.0",
         source="evalplus/evalplus",
     ),
     "mbpp+": Dataset(
-        adapter=evalplus,
+        adapter=mbpp_plus,
         places=Places(files=("MbppPlus.jsonl.gz", "MbppPlus.jsonl")),
         licence="Apache-2.0",
         source="evalplus/evalplus",
