@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from cli.conftest import Cli
+from models.openai_stub import Answer, OpenAIStub
 
 
 def test_no_set_is_a_usage_error(cli: Cli) -> None:
@@ -25,3 +28,21 @@ def test_an_empty_file_of_ids_does_not_mean_every_task(cli: Cli, tmp_path: Path)
     shown = cli("bench", "run", "mine", "--dataset", "suture", "--ids-file", str(ids), "--arm", "greedy")
     assert shown.exit_code == 2
     assert "names no task" in shown.stderr
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_benchmark_without_a_number_is_no_success(cli: Cli) -> None:
+    """Neither when it is measured, nor when it is graded anew."""
+    broken = Answer(status=400, body={"error": {"message": "no such thing"}})
+    set_and_arm = ("--dataset", "suture", "--first", "2", "--arm", "greedy", "--model", "openai:stub")
+    with OpenAIStub() as server:
+        server.answer(broken)
+        environ = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "k"}
+        shown = cli("bench", "run", "mine", *set_and_arm, env=environ)
+    assert shown.exit_code == 6, shown.output
+    assert "no number: " in shown.stderr
+    assert "not one of 2 rows has a number" in shown.stderr
+    assert "--resume" in shown.stderr
+    again = cli("bench", "regrade", "mine")
+    assert again.exit_code == 6, again.output
+    assert "0 of 2 rows came out otherwise" in again.stderr

@@ -24,11 +24,15 @@ def regrade_command(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Grade every candidate anew from the run folders; no model is asked, and no old grade believed."""
+    """Grade every candidate anew from the run folders; no model is asked, and no old grade believed.
+
+    The two solvers whose scores are known go first, as before a measurement. A row without a number gets one
+    where its run has ended. Exit code 6: not one row has a number.
+    """
     from suture.api import run_sync
     from suture.cli.bench.planning import bench_folder
     from suture.cli.bench.progress import Bar
-    from suture.cli.bench.summary import tell_rows
+    from suture.cli.bench.summary import require_a_number, tell_rows
     from suture.evals.regrading import regrade
 
     settings = load(Path(), assignments).settings
@@ -39,6 +43,7 @@ def regrade_command(
     note(f"{len(changed)} of {len(folder.rows())} rows came out otherwise")
     for was, now in changed:
         note(f"  {now.problem} under {now.arm}: {_standing(was)}, now {_standing(now)}")
+    require_a_number(folder.rows())
 
 
 def _standing(row: Row) -> str:

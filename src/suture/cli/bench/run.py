@@ -81,12 +81,13 @@ def run_command(
 ) -> None:
     """Measure recipes on tasks with hidden tests, at equal tokens; print what each solved.
 
-    Ctrl-C leaves a folder that --resume goes on with; no reply is paid for twice.
+    Ctrl-C leaves a folder that --resume goes on with; no reply is paid for twice. Exit code 6: not one row
+    has a number.
     """
     from suture.api import run_sync
     from suture.cli.bench.planning import Wanted, bench_folder, plan_of, validate
     from suture.cli.bench.progress import Bar
-    from suture.cli.bench.summary import tell_rows
+    from suture.cli.bench.summary import require_a_number, tell_rows
     from suture.evals.plans import chosen_ids
     from suture.evals.runner import run_benchmark
 
@@ -119,6 +120,7 @@ def run_command(
         )
     tell_rows(folder.rows(), as_json=as_json)
     note(f"in {folder.path}")
+    require_a_number(folder.rows())
 
 
 def lines_of(path: Path) -> list[str]:

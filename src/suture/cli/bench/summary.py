@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from suture.cli.terminal import answer, answer_json, note, table
+from suture.errors import SutureError
 
 if TYPE_CHECKING:
     from suture.evals.rows import Row
 
-__all__ = ["tell_rows"]
+__all__ = ["require_a_number", "tell_rows"]
 
 HEADS = ("set", "regime", "model", "cap", "arm", "tasks", "solved", "claimed", "tokens", "calls", "no number")
 
@@ -39,6 +40,19 @@ def tell_rows(rows: Sequence[Row], *, as_json: bool) -> None:
                 note(
                     f"{row.problem} under {row.arm}: the grading ran out of time ({step.grade.wall_s:.1f} s)"
                 )
+
+
+def require_a_number(rows: Sequence[Row]) -> None:
+    """See that something was measured.
+
+    Raises:
+        SutureError: Not one row has a number.
+    """
+    if all(row.solved() is None for row in rows):
+        raise SutureError(
+            f"not one of {len(rows)} rows has a number",
+            remedy="each says why above; suture bench run --resume measures them again",
+        )
 
 
 def _groups(rows: Iterable[Row]) -> Iterable[list[Row]]:
