@@ -15,7 +15,7 @@ from suture.sandbox.output import CappedOutput
 from suture.sandbox.report import Ending, read_ending, read_start
 from suture.sandbox.running import Running
 
-__all__ = ["Program", "WallNotBuilt"]
+__all__ = ["GONE_S", "Program", "WallNotBuilt"]
 
 SETUP_S = 60.0
 """Seconds in which the wall must stand; generous, because a busy machine is no fault of the program."""
@@ -23,6 +23,8 @@ WATCHDOG_S = 2.0
 """Seconds after the program's own wall-clock limit in which its side must have ended it."""
 DEATH_S = 10.0
 """Seconds in which everything must be gone after SIGKILL."""
+GONE_S = 90.0
+"""Seconds to wait for that in the end: an engine may need a minute to say that it does not answer."""
 FLOOD = 16
 """A program that prints this many times its limit is ended."""
 CHUNK = 1 << 16
@@ -47,6 +49,7 @@ class Program:
         self._killed_as: RunStatus | None = None
         self._tasks: list[asyncio.Task[Any]] = []
         self._ending: asyncio.Task[Ending | None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._collecting_stdout = False
         self._started_s = 0.0
 
@@ -93,10 +96,12 @@ class Program:
             )
         self._started_s = time.monotonic()
         self._ending = asyncio.create_task(read_ending(self._running.report, self._request.collect))
-        self._keep(self._watch())
+        self._watching = self._keep(self._watch())
 
-    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks.append(asyncio.create_task(work))
+    def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.append(task)
+        return task
 
     async def _pump(self, stream: asyncio.StreamReader, output: CappedOutput) -> None:
         flood = FLOOD * self._request.limits.output_bytes
@@ -111,6 +116,7 @@ class Program:
         await asyncio.wait([self._ending], timeout=self._request.limits.wall_s + WATCHDOG_S)
         if not self._ending.done():
             self.kill("timeout")
+            await asyncio.wait([self._ending], timeout=DEATH_S)
 
     def kill(self, status: RunStatus) -> None:
         """End the whole tree now.
@@ -133,13 +139,16 @@ class Program:
         Args:
             status: Why it is ended, where it must be.
             grace_s: Seconds to wait first.
+
+        Raises:
+            SandboxBroken: It still lives after SIGKILL.
         """
         assert self._ending is not None
         if grace_s:
             await asyncio.wait([self._ending], timeout=grace_s)
         if not self._ending.done():
             self.kill(status)
-        await self._running.wait()
+        await self._await_death(DEATH_S)
 
     async def feed(self) -> None:
         """Write the request's stdin and close it; a program that does not read it is not at fault."""
@@ -161,17 +170,16 @@ class Program:
         Raises:
             SandboxBroken: Something still lives after SIGKILL, or the wall was ended by someone else.
         """
-        assert self._ending is not None
         self._collect_stdout()
         if grace_s is not None:
             await self.die("timeout", grace_s=grace_s)
-        ending = await self._ending
+        ending = await self._await_ending()
         wall_s = time.monotonic() - self._started_s
         if ending is None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._running.wait(), 1)
             self.kill("failed")  # a forged or broken account, and still alive
-        await self._await_death()
+        await self._await_death(DEATH_S, *self._tasks)
         status, exit_code, signal = self._judge(ending)
         return RunResult(
             status=status,
@@ -185,10 +193,17 @@ class Program:
             cpu_s=ending.cpu_s if ending else None,
         )
 
-    async def _await_death(self) -> None:
+    async def _await_ending(self) -> Ending | None:
+        """Its side's account; `None` also where it was ended and nobody told of it in time."""
+        assert self._ending is not None
+        assert self._watching is not None
+        await asyncio.wait([self._ending, self._watching], return_when=asyncio.FIRST_COMPLETED)
+        return self._ending.result() if self._ending.done() else None
+
+    async def _await_death(self, most_s: float, *tasks: asyncio.Task[Any]) -> None:
         try:
-            async with asyncio.timeout(DEATH_S):
-                await asyncio.gather(self._running.wait(), *self._tasks)
+            async with asyncio.timeout(most_s):
+                await asyncio.gather(self._running.wait(), *tasks)
         except TimeoutError as fault:
             raise SandboxBroken("something behind the wall still lives after SIGKILL") from fault
 
@@ -219,7 +234,11 @@ class Program:
         return "failed", None, None
 
     async def end(self) -> None:
-        """Kill what still runs and let go of every descriptor; safe to call twice."""
+        """Kill what still runs and let go of every descriptor; safe to call twice.
+
+        Raises:
+            SandboxBroken: Something still lives after SIGKILL.
+        """
         self.kill("signalled")
         self.stdin.close()
         self._collect_stdout()
@@ -228,7 +247,7 @@ class Program:
         for task in alive:
             task.cancel()
         self._running.release()
-        await self._running.wait()
+        await self._await_death(GONE_S)
 
 
 def _ran_out_of_memory(errors: bytes) -> bool:

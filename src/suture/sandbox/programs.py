@@ -82,6 +82,9 @@ class ProgramSandbox(ABC):
         """Kill everything that runs or is being started; safe to call twice.
 
         A run that was being started raises `SandboxBroken`.
+
+        Raises:
+            SandboxBroken: Something does not end.
         """
         while self._at_close:
             await self._at_close.pop()()
@@ -90,9 +93,12 @@ class ProgramSandbox(ABC):
             task.cancel()
         if starting:
             await asyncio.wait(starting)
-        for program in tuple(self._programs):
-            await program.end()
+        ended = await asyncio.gather(
+            *(program.end() for program in tuple(self._programs)), return_exceptions=True
+        )
         await self.release()
+        for fault in filter(None, ended):
+            raise fault
 
     async def release(self) -> None:  # noqa: B027 - not every backend keeps something
         """Let go of what runs are made with; nothing is being started. Safe to call twice."""

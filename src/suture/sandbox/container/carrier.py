@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import SandboxBroken
-from suture.sandbox.container.engine import Engine, runtime_of
+from suture.sandbox.container.engine import TIMEOUT_S, Engine, runtime_of
 from suture.sandbox.launch import WallNotBuilt
 
 if TYPE_CHECKING:
@@ -107,6 +107,8 @@ class ContainerCarrier:
         if self._removal is None:
             loop = asyncio.get_running_loop()
             self._removal = loop.run_in_executor(None, _remove, self._engine, self.container)
+            # An engine that does not answer does not end the streams either.
+            self._removal.add_done_callback(lambda _: self._writer.transport.abort())
 
     async def wait(self) -> int:
         """Wait until the container is gone."""
@@ -142,6 +144,14 @@ def _create(engine: Engine, config: Mapping[str, Any]) -> str:
 
 async def _attach(engine: Engine, container: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A container's streams. The SDK's own way leaves the socket to a thread and a buffer."""
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            return await _ask_to_attach(engine, container)
+    except TimeoutError as fault:
+        raise SandboxBroken(f"{engine.version} does not attach: no answer in {TIMEOUT_S:g} s") from fault
+
+
+async def _ask_to_attach(engine: Engine, container: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     reader, writer = await asyncio.open_unix_connection(engine.address.removeprefix("unix://"))
     try:
         writer.write(

@@ -15,7 +15,7 @@ from suture.errors import SandboxBroken, SandboxUnavailable
 if TYPE_CHECKING:
     from docker import APIClient
 
-__all__ = ["Engine", "connect", "find_addresses", "runtime_of"]
+__all__ = ["TIMEOUT_S", "Engine", "connect", "find_addresses", "runtime_of"]
 
 T = TypeVar("T")
 TIMEOUT_S = 60

@@ -130,8 +130,9 @@ class ZygoteKeeper:
 
     async def _let_go(self, entries: list[tuple[Hashable, Zygote]]) -> None:
         self._idle = [entry for entry in self._idle if entry not in entries]
-        for _, zygote in entries:
-            await zygote.end()
+        ended = await asyncio.gather(*(zygote.end() for _, zygote in entries), return_exceptions=True)
+        for fault in filter(None, ended):
+            raise fault
 
     async def close(self) -> None:
         """End all that are idle, for good; those at work end with their run. Safe to call twice."""

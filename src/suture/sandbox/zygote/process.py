@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 
 from suture.errors import SandboxBroken
-from suture.sandbox.launch import WallNotBuilt
+from suture.sandbox.launch import GONE_S, WallNotBuilt
 from suture.sandbox.memory import MemoryGroup
 from suture.sandbox.zygote.carrier import Carrier
 from suture.sandbox.zygote.run import KILL_S, ZygoteRun
@@ -237,7 +237,11 @@ class Zygote:
         self._carrier.kill()
 
     async def end(self) -> None:
-        """End it and wait until it is gone, also when cancelled meanwhile; safe to call twice."""
+        """End it and wait until it is gone, also when cancelled meanwhile; safe to call twice.
+
+        Raises:
+            SandboxBroken: It does not end.
+        """
         if self._ending is None:
             self._ending = asyncio.create_task(self._end())
         try:
@@ -249,12 +253,17 @@ class Zygote:
     async def _end(self) -> None:
         self.kill("it was let go")
         self._carrier.close_stdin()
-        await asyncio.wait(self._tasks)
-        await self._carrier.wait()
+        _, alive = await asyncio.wait(self._tasks, timeout=GONE_S)
         if self._group is not None:
             self._group.drop()
         if self._hands is not None:
             self._hands.close()
+        if alive:
+            for task in alive:
+                task.cancel()
+            await asyncio.wait(alive)
+            raise SandboxBroken("a wall still stands after it was ended")
+        await self._carrier.wait()
         # What it leaves behind dies a moment later than it; a loop that ends before complains in a traceback.
         for stream in (self._carrier.stdout, self._carrier.stderr):
             with suppress(TimeoutError):

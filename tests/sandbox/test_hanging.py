@@ -1,0 +1,122 @@
+"""What should have ended and does not is a fault after a while, and nobody waits for it for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import requests
+
+from suture.errors import SandboxBroken
+from suture.sandbox import ProgramLimits, RunRequest
+from suture.sandbox.container.carrier import ContainerCarrier
+from suture.sandbox.container.engine import Engine
+from suture.sandbox.launch import Program, WallNotBuilt
+from suture.sandbox.zygote import Zygote
+from suture.sandbox.zygote.straight import Hands
+
+
+class Deaf:
+    """An engine's client that gets no answers."""
+
+    api_version = "1.41"
+
+    def create_container_from_config(self, config: object) -> dict[str, str]:
+        return {"Id": "container"}
+
+    def remove_container(self, *_: object, **__: object) -> None:
+        raise requests.exceptions.ReadTimeout("no answer")
+
+
+@pytest.fixture
+async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
+    """One that takes connections and says nothing."""
+    held = []
+
+    async def hold(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        held.append(writer)
+
+    server = await asyncio.start_unix_server(hold, tmp_path / "socket")
+    yield Engine(
+        client=cast("Any", Deaf()),
+        address=f"unix://{tmp_path}/socket",
+        podman=False,
+        version="Deaf Engine",
+        limits_memory=True,
+        security=(),
+    )
+    server.close()
+    for writer in held:
+        writer.close()
+
+
+async def test_an_engine_that_does_not_answer_holds_nobody(engine: Engine) -> None:
+    reader, writer = await asyncio.open_unix_connection(engine.address.removeprefix("unix://"))
+    carrier = ContainerCarrier(engine, "container", reader, writer)
+    carrier.kill()
+    async with asyncio.timeout(30):
+        assert await carrier.wait() < 0
+        assert await carrier.stdout.read() == b""
+
+
+async def test_an_engine_that_does_not_attach(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suture.sandbox.container.carrier.TIMEOUT_S", 0.2)
+    async with asyncio.timeout(30):
+        with pytest.raises(WallNotBuilt, match="Deaf Engine does not attach"):
+            await ContainerCarrier.start(engine, {})
+
+
+class Undying:
+    """Runs a program and carries a zygote, and neither ends."""
+
+    returncode = None
+    starved = False
+    complaint = ""
+
+    def __init__(self, first: bytes) -> None:
+        self.stdin = SimpleNamespace(write=len, drain=asyncio.Event().wait, close=self.kill)
+        self.stdout, self.stderr, self.report = (asyncio.StreamReader() for _ in range(3))
+        for stream in (self.stdout, self.report):
+            stream.feed_data(first)
+
+    async def wait(self) -> int:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def drain(self) -> None:
+        """Whatever was written is taken."""
+
+    def write(self, data: bytes) -> None:
+        """So it is."""
+
+    def kill(self) -> None:
+        """It has no effect."""
+
+    release = close_stdin = kill
+
+
+async def test_a_program_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("WATCHDOG_S", "DEATH_S", "GONE_S"):
+        monkeypatch.setattr(f"suture.sandbox.launch.{name}", 0.1)
+    request = RunRequest(argv=("true",), limits=ProgramLimits(wall_s=0.1))
+    async with asyncio.timeout(30):
+        program = await Program.start(request, cast("Any", Undying(b"S")))
+        for ending in (program.result(), program.die("timeout"), program.end()):
+            with pytest.raises(SandboxBroken, match="still lives"):
+                await ending
+
+
+async def test_a_zygote_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suture.sandbox.zygote.process.GONE_S", 0.1)
+    before, hands = asyncio.all_tasks(), Hands()
+    async with asyncio.timeout(30):
+        zygote = await Zygote.start(cast("Any", Undying(b"h\0\0\0\0")), b"", hands=hands)
+        for _ in range(2):
+            with pytest.raises(SandboxBroken, match="still stands"):
+                await zygote.end()
+    assert asyncio.all_tasks() == before
+    assert hands.theirs == -1
