@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,26 @@ def test_the_exit_code_says_how_it_stands(
     assert found["decision"]["standing"] == said.partition(":")[0]
     assert found["chances"]["at_least"]["failed"] <= 0.05
     assert found["chances"]["at_poor"]["passed"] <= 0.05
+
+
+@pytest.mark.parametrize(("broken", "code"), [(20, 6), (3, 6), (1, 0)])
+def test_a_gate_whose_tasks_have_no_truth_is_broken(
+    cli: Cli, tmp_path: Path, baseline: str, broken: int, code: int
+) -> None:
+    order = [task["problem"] for task in json.loads(Path(baseline).read_text())["tasks"]]
+    rows = [
+        replace(one, fault="its own reference does not pass here") if one.problem in order[:broken] else one
+        for one in arm_rows("adaptive", [True] * 20)
+    ]
+    folder = str(write_rows(tmp_path / "run", rows))
+    shown = cli("bench", "gate", baseline, folder, "--min", "0.8", "--margin", "0.3")
+    assert shown.exit_code == code, shown.output
+    plain = json.loads(cli("bench", "gate", baseline, folder, "--min", "0.8", "--json").stdout)
+    if code:
+        assert shown.stdout.startswith("broken: adaptive with local:tiny on set, regime visible: ")
+        assert f"{broken} more have no truth, as the machinery failed, so nothing is said" in shown.stdout
+        assert plain["standing"] == "broken"
+    assert len(plain["skipped"]) == broken
 
 
 def test_without_a_rate_it_is_the_recorded_one(cli: Cli, tmp_path: Path, baseline: str) -> None:

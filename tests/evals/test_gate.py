@@ -12,9 +12,9 @@ import pytest
 
 from evals.made_rows import INFRA, arm_rows, row, step
 from suture.errors import StorageError, UsageError
-from suture.evals.gate import Baseline, gate_rows, read_baseline, record_baseline, write_baseline
+from suture.evals.gate import Baseline, GateResult, gate_rows, read_baseline, record_baseline, write_baseline
 from suture.evals.rows import Row
-from suture.evals.sequential import Design, chances_at, decide, design_test
+from suture.evals.sequential import Decision, Design, chances_at, decide, design_test
 
 DESIGNS = [
     (0.8, 0.15, 0.95, 40),
@@ -162,6 +162,20 @@ def test_faults_alone_decide_nothing() -> None:
     baseline, design = baseline_and_design([True] * 20)
     found = gate_rows(baseline, [row("adaptive", n, fault="no wall") for n in range(20)], design)
     assert (found.decision.standing, found.decision.tasks, len(found.skipped)) == ("undecided", 0, 20)
+    assert found.standing == "broken"
+
+
+@pytest.mark.parametrize(
+    ("skipped", "tried", "standing"),
+    [
+        *((0, 0, "undecided"), (0, 9, "passed"), (1, 0, "broken"), (1, 5, "passed"), (2, 18, "passed")),
+        *((2, 17, "broken"), (3, 27, "passed"), (3, 26, "broken"), (30, 1, "broken")),
+    ],
+)
+def test_a_gate_that_passed_over_too_much_is_broken(skipped: int, tried: int, standing: str) -> None:
+    made = Decision(standing="passed" if tried else "undecided", tasks=tried, solved=tried)
+    names = tuple(f"Set/{n}" for n in range(skipped))
+    assert GateResult(decision=made, next=(), skipped=names, lost=(), won=()).standing == standing
 
 
 def test_a_changed_task_is_refused() -> None:

@@ -7,22 +7,29 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from suture.errors import StorageError, UsageError
 from suture.evals.problem import Regime
 from suture.evals.rows import Row
-from suture.evals.sequential import Decision, Design, decide
+from suture.evals.sequential import Decision, Design, Standing, decide
 from suture.records import from_plain, to_plain
 
 __all__ = [
     "Baseline",
     "GateResult",
+    "GateStanding",
     "GateTask",
     "gate_rows",
     "read_baseline",
     "record_baseline",
     "write_baseline",
 ]
+
+GateStanding = Literal[Standing, "broken"]
+"""`broken`: the machinery failed on so many tasks that the others say nothing of the arm."""
+MOST_SKIPPED = 0.1
+"""Of the tasks that were come to, those that may be without a truth; a single one always may."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +75,7 @@ class GateResult:
     """How a gate stands.
 
     Attributes:
-        decision: The test's.
+        decision: The test's, on the tasks that have a truth.
         next: Tasks that must be run for the test to go on, in order; none where it is decided or at its end.
         skipped: Tasks passed over because a fault, or a missing grade, leaves them without a truth.
         lost: Of the tasks tried, those that were solved when the baseline was recorded and are not now.
@@ -80,6 +87,14 @@ class GateResult:
     skipped: tuple[str, ...]
     lost: tuple[str, ...]
     won: tuple[str, ...]
+
+    @property
+    def standing(self) -> GateStanding:
+        """What a user is told: the decision, unless too much of what it should rest on is missing."""
+        skipped, tried = len(self.skipped), self.decision.tasks
+        if skipped and (not tried or skipped > max(1, MOST_SKIPPED * (skipped + tried))):
+            return "broken"
+        return self.decision.standing
 
 
 def gate_rows(baseline: Baseline, rows: Sequence[Row], design: Design, model: str = "") -> GateResult:

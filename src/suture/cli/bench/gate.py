@@ -16,14 +16,14 @@ from suture.errors import UsageError
 
 if TYPE_CHECKING:
     from suture.evals.bench_folder import BenchFolder
-    from suture.evals.gate import Baseline, GateResult
+    from suture.evals.gate import Baseline, GateResult, GateStanding
     from suture.evals.sequential import Design
     from suture.settings import Settings
 
 __all__ = ["gate_command"]
 
-EXIT_CODES = {"passed": 0, "failed": 1, "undecided": 4}
-"""4: a budget, of tasks here, is spent."""
+EXIT_CODES: dict[GateStanding, int] = {"passed": 0, "failed": 1, "undecided": 4, "broken": 6}
+"""4: a budget, of tasks here, is spent. 6: the machinery failed."""
 
 
 @reports_faults
@@ -59,7 +59,8 @@ def gate_command(
     """Test a success rate on a fixed list of tasks, and stop as soon as it is decided.
 
     Exit code 0: passed, the rate is above --min less --margin. 1: failed, the rate is below --min. 4:
-    undecided, the tasks do not suffice. A wrong pass or fail has a chance of at most one minus --confidence.
+    undecided, the tasks do not suffice. 6: more than one task in ten, and more than one, has no truth,
+    because the machinery failed. A wrong pass or fail has a chance of at most one minus --confidence.
     """
     from suture.cli.bench.planning import bench_folder
     from suture.evals.gate import gate_rows, read_baseline
@@ -87,7 +88,7 @@ def gate_command(
     else:
         found = gate_rows(fixed, read_rows([folder.path]), design, judged)
     tell(fixed, design, found, judged, as_json=as_json)
-    if code := EXIT_CODES[found.decision.standing]:
+    if code := EXIT_CODES[found.standing]:
         raise typer.Exit(code)
 
 
@@ -133,7 +134,15 @@ def tell(fixed: Baseline, design: Design, found: GateResult, model: str, *, as_j
     good, poor = chances_at(design, design.least), chances_at(design, design.poor)
     if as_json:
         chances = {"at_least": to_plain(good), "at_poor": to_plain(poor)}
-        answer_json({**to_plain(found), "least": design.least, "poor": design.poor, "chances": chances})
+        answer_json(
+            {
+                **to_plain(found),
+                "standing": found.standing,
+                "least": design.least,
+                "poor": design.poor,
+                "chances": chances,
+            }
+        )
         return
     answer(printable(sentence(fixed, design, found, model)))
     for rate, chance in ((design.least, good), (design.poor, poor)):
@@ -155,11 +164,12 @@ def tell(fixed: Baseline, design: Design, found: GateResult, model: str, *, as_j
 def sentence(fixed: Baseline, design: Design, found: GateResult, model: str) -> str:
     """How it stands, and what that says."""
     made, sure = found.decision, f"with {1 - design.error:.0%} confidence"
-    says = {
+    says: dict[GateStanding, str] = {
         "passed": f"the rate is above {design.poor:.1%} {sure}",
         "failed": f"the rate is below {design.least:.1%} {sure}",
         "undecided": f"too few to tell a rate of {design.least:.1%} from one of {design.poor:.1%} {sure}",
+        "broken": f"{len(found.skipped)} more have no truth, as the machinery failed, so nothing is said",
     }
     counts = f"{made.solved} of {made.tasks} tasks solved, {design.tasks} at most"
     what = f"{fixed.arm} with {model} on {fixed.dataset}, regime {fixed.regime}"
-    return f"{made.standing}: {what}: {counts}; {says[made.standing]}"
+    return f"{found.standing}: {what}: {counts}; {says[found.standing]}"
