@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -14,8 +15,9 @@ from suture.sandbox.copying import plain_request
 from suture.sandbox.launch import Program, WallNotBuilt
 from suture.sandbox.running import Running
 
-__all__ = ["ProgramSandbox", "trial"]
+__all__ = ["ProgramSandbox", "refusal", "trial"]
 
+TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
 Begin = Callable[[RunRequest], AbstractAsyncContextManager[Running]]
 
 
@@ -125,12 +127,25 @@ class ProgramSandbox(ABC):
             program = await Program.start(request, running, self._programs)
         except WallNotBuilt as fault:
             raise SandboxBroken(f"{self.name} could not build the wall: {fault}") from fault
+        except OSError as fault:
+            raise refusal(f"{self.name} could not build the wall", fault) from fault
         held.push_async_callback(self._end, program)
         return program
 
     async def _end(self, program: Program) -> None:
         self._programs.discard(program)
         await program.end()
+
+
+def refusal(what: str, fault: OSError) -> SandboxBroken:
+    """The fault to raise where the system refuses something that a wall needs.
+
+    Args:
+        what: Could not be done.
+        fault: The system's.
+    """
+    remedy = "raise the limit on open files (`ulimit -n`), or run fewer programs at once"
+    return SandboxBroken(f"{what}: {fault}", remedy=remedy if fault.errno in TOO_MANY_OPEN else "")
 
 
 async def trial(started: AbstractAsyncContextManager[Running], request: RunRequest) -> str:

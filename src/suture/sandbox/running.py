@@ -112,11 +112,9 @@ class ColdProcess:
             command: What builds the wall and starts `inside.py`; its last two words, the descriptors of the
                 request and of the report, are added here.
             inherit: Descriptors that the command needs besides.
-            group: The control group that the command enters.
+            group: The control group that the command enters; it is dropped with what is started.
         """
         with ExitStack() as unless_started, ExitStack() as passed_on:
-            if group is not None:
-                unless_started.callback(group.drop)
             request_fd, lifeline_fd = os.pipe()
             passed_on.callback(os.close, request_fd)
             lifeline = await _open_lifeline(lifeline_fd)
@@ -214,7 +212,7 @@ def kill_wall(process: Process) -> None:
 def memory_file(content: bytes) -> int:
     """A descriptor to read this content from, once; it belongs to the caller."""
     handle = os.memfd_create("suture")
-    with os.fdopen(os.dup(handle), "wb") as file:
+    with os.fdopen(handle, "wb", closefd=False) as file:
         file.write(content)
     os.lseek(handle, 0, os.SEEK_SET)
     return handle

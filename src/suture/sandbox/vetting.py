@@ -14,6 +14,7 @@ from pathlib import Path
 from suture.errors import SandboxUnavailable
 from suture.sandbox.contract import Capabilities, Channel, IsolationLevel, RunRequest, RunResult, Sandbox
 from suture.sandbox.probe import ProbeReport, probe
+from suture.sandbox.programs import refusal
 
 __all__ = ["VettedSandbox"]
 
@@ -67,6 +68,7 @@ class VettedSandbox:
 
         Raises:
             SandboxUnavailable: No wall can be built here.
+            SandboxBroken: It could not be tried.
         """
         async with self._finding:
             if self._found is None:
@@ -81,7 +83,10 @@ class VettedSandbox:
         known = KNOWN.get(key) or (recall(self._cache, self.name, key) if self._cache else None)
         if known is None:
             folders = [self._cache] if self._cache is not None and _is_made(self._cache) else []
-            known = await probe(self._open_one, claim.level, folders=folders)
+            try:
+                known = await probe(self._open_one, claim.level, folders=folders)
+            except OSError as fault:
+                raise refusal(f"{self.name} could not be tried", fault) from fault
             # A limit that does not hold for once, on a busy machine, is tried again next time.
             if self._cache and not known.holes and claim.limits <= known.limits:
                 remember(self._cache, self.name, key, known)

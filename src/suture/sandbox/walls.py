@@ -112,8 +112,8 @@ class WallBuilder:
         if request.python is not None:
             request = self._as_program(request, request.python)
         packed = pack_request(request)
-        with ExitStack() as held:
-            launch = await self._prepare(path, mounts, self._filter(), held)
+        with ExitStack() as held, ExitStack() as unless_started:
+            launch = await self._prepare(path, mounts, self._filter(), held, unless_started)
             if launch.group is not None:
                 launch.group.limit(request.limits.total_memory_mb)
             command = (
@@ -122,6 +122,7 @@ class WallBuilder:
                 *(self._own.executable, "-I", "-S", "-B", "-c", _inside_source()),
             )
             running = await ColdProcess.start(packed, command, launch.inherit, launch.group)
+            unless_started.pop_all()
         yield running
 
     def _as_program(self, request: RunRequest, code: str) -> RunRequest:
@@ -138,7 +139,7 @@ class WallBuilder:
 
     async def _start_zygote(self, path: str, mounts: Sequence[Mount], kind: ZygoteKind) -> Zygote:
         with ExitStack() as held, ExitStack() as unless_started:
-            launch = await self._prepare(path, mounts, self._filter(namespaces=True), held)
+            launch = await self._prepare(path, mounts, self._filter(namespaces=True), held, unless_started)
             wall = zygote_wall_arguments(launch.mounts, launch.etc, launch.filter_fd)
             hands = None if kind.preload else Hands()  # what is preloaded may be a project's own code
             if hands is not None:
@@ -154,28 +155,26 @@ class WallBuilder:
     async def _start_spare(
         self, path: str, size: ProgramLimits, mounts: Sequence[Mount], kind: ZygoteKind
     ) -> Zygote:
-        with ExitStack() as held:
-            launch = await self._prepare(path, mounts, self._filter(), held)
+        with ExitStack() as held, ExitStack() as unless_started:
+            launch = await self._prepare(path, mounts, self._filter(), held, unless_started)
             wall = wall_arguments(launch.mounts, size, launch.etc, launch.filter_fd, waiting=True)
             words = bundle(dict(kind.modules), kind.preload, [], namespaces=False)
             carrier = await self._carry(launch, wall, kind)
+            unless_started.pop_all()
         return await Zygote.start(carrier, words, most_runs=1, group=launch.group)
 
     async def _carry(self, launch: Launch, wall: Sequence[str], kind: ZygoteKind) -> ProcessCarrier:
         command = (*launch.prefix, *wall, *kind.start, boot_source())
-        try:
-            if launch.group is not None:
-                launch.group.confine(PRELOAD_MB)  # each run sets its own
-            return await ProcessCarrier.start(command, launch.inherit)
-        except BaseException:
-            if launch.group is not None:
-                launch.group.drop()
-            raise
+        if launch.group is not None:
+            launch.group.confine(PRELOAD_MB)  # each run sets its own
+        return await ProcessCarrier.start(command, launch.inherit)
 
     def _filter(self, *, namespaces: bool = False) -> bytes:
         return own_filter(namespaces=namespaces, memory_files=self._groups.keeper != "sampler")
 
-    async def _prepare(self, path: str, mounts: Sequence[Mount], code: bytes, held: ExitStack) -> Launch:
+    async def _prepare(
+        self, path: str, mounts: Sequence[Mount], code: bytes, held: ExitStack, unless_started: ExitStack
+    ) -> Launch:
         stage = await self._stages.stage((path, str(ETC), *(mount.source for mount in mounts)))
         filter_fd = memory_file(code)
         held.callback(os.close, filter_fd)
@@ -183,6 +182,8 @@ class WallBuilder:
             group = self._groups.make()
         except OSError as fault:
             raise WallNotBuilt(f"no control group: {fault}") from fault
+        if group is not None:
+            unless_started.callback(group.drop)
         return Launch(
             # First of all into the control group, while the launcher may still do that.
             prefix=(*(group.entrance if group else ()), *stage.prefix, stage.reach(path)),

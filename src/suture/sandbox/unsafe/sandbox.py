@@ -18,7 +18,7 @@ from suture.sandbox.channel import FrameChannel
 from suture.sandbox.contract import BOX, LIBRARY, LIMITS, Capabilities, RunRequest, RunResult
 from suture.sandbox.copying import pack_request, plain_request
 from suture.sandbox.interpreter import own_interpreter
-from suture.sandbox.programs import ProgramSandbox
+from suture.sandbox.programs import ProgramSandbox, refusal
 from suture.sandbox.running import ColdProcess, Running
 
 __all__ = ["UnsafeSubprocess"]
@@ -100,7 +100,10 @@ class UnsafeSubprocess:
         if self._notice is not None:
             self._notice()
             self._notice = None
-        folder = await asyncio.to_thread(_make_folder)
+        try:
+            folder = await asyncio.to_thread(_make_folder)
+        except OSError as fault:
+            raise refusal(f"{self.name} has no folder for a program", fault) from fault
         one = _OneRun(folder)
         self._running.add(one)
         try:
@@ -135,8 +138,6 @@ class _OneRun(ProgramSandbox):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._box, self._tmp = folder / "box", folder / "tmp"
-        for made in (self._box, self._tmp):
-            made.mkdir(mode=0o700)
 
     async def capabilities(self) -> Capabilities:
         """Those of the sandbox that it belongs to."""
@@ -187,7 +188,10 @@ class _OneRun(ProgramSandbox):
 
 
 def _make_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="suture-unsafe-")).resolve()
+    folder = Path(tempfile.mkdtemp(prefix="suture-unsafe-")).resolve()
+    for name in ("box", "tmp"):
+        (folder / name).mkdir(mode=0o700)
+    return folder
 
 
 def _source(folder: str) -> str:

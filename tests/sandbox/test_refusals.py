@@ -1,0 +1,105 @@
+"""What the system refuses while a wall is built is a fault of the wall, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sandbox.sandbox_programs import python
+from suture.errors import SandboxBroken
+from suture.sandbox import BubblewrapSandbox, Capabilities, RunRequest
+from suture.sandbox.memory import find_group_home
+from suture.sandbox.unsafe import UnsafeSubprocess
+from suture.sandbox.vetting import KNOWN, VettedSandbox
+
+
+@contextmanager
+def descriptors(more: int) -> Iterator[None]:
+    """So many more can be had than are open now."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = []
+    try:
+        # Filled up, as the limit is on the highest number and not on how many there are.
+        highest = max(map(int, os.listdir("/proc/self/fd")))  # noqa: PTH208
+        while (handle := os.open(os.devnull, os.O_RDONLY)) < highest:
+            held.append(handle)
+        os.close(handle)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (handle + more, before[1]))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        for handle in held:
+            os.close(handle)
+
+
+def own_groups() -> set[str]:
+    home, _ = find_group_home()
+    return {folder.name for folder in home.folder.glob(f"suture-{os.getpid()}-*")} if home else set()
+
+
+@pytest.mark.parametrize("conversation", [False, True])
+async def test_a_host_that_can_open_no_more_files(sandbox: BubblewrapSandbox, conversation: bool) -> None:
+    await sandbox.capabilities()
+    request, told = RunRequest(python="print(1)"), set()
+    for more in range(0, 22, 3):
+        await sandbox.release()  # so that a wall must be built
+        try:
+            with descriptors(more):
+                if conversation:
+                    async with sandbox.open(request) as channel:
+                        await channel.finish()
+                else:
+                    await sandbox.run(request)
+        except SandboxBroken as fault:
+            told.add((fault.message.partition(":")[0], "ulimit -n" in fault.remedy))
+    assert ("bubblewrap could not build the wall", True) in told
+    await sandbox.release()
+    for _ in range(100):
+        if not own_groups():
+            break
+        await asyncio.sleep(0.02)
+    assert not own_groups()
+    assert (await sandbox.run(request)).stdout == b"1\n"
+
+
+async def test_a_group_that_cannot_be_limited_is_taken_away(
+    sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (await sandbox.capabilities()).total_memory == "sampler":
+        pytest.skip("no control groups")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError("no such right")
+
+    await sandbox.release()
+    monkeypatch.setattr("suture.sandbox.memory.MemoryGroup._write_limit", refuse)
+    with pytest.raises(SandboxBroken, match="no such right"):
+        await sandbox.run(RunRequest(python=""))
+    await sandbox.release()
+    assert not own_groups()
+
+
+async def test_no_folder_for_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
+    with pytest.raises(SandboxBroken, match="no folder for a program"):
+        await UnsafeSubprocess(notice=lambda: None).run(python("pass"))
+
+
+async def test_a_wall_that_cannot_be_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Claiming(BubblewrapSandbox):
+        async def capabilities(self) -> Capabilities:
+            return Capabilities(level="namespace", mode="cold", identity=str(tmp_path))
+
+    monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
+    vetted = VettedSandbox(Claiming)
+    with pytest.raises(SandboxBroken, match="bubblewrap could not be tried"):
+        await vetted.run(python("pass"))
+    assert not [key for key, report in KNOWN.items() if report.holes]
+    await vetted.close()
