@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from suture.errors import UsageError
-from suture.sandbox import BOX, BubblewrapSandbox, Mount, ProgramLimits, RunRequest
+from suture.sandbox import BOX, BubblewrapSandbox, Mount, ProgramLimits, RunRequest, copying
 from suture.sandbox.copying import pack_request
 from suture.sandbox.mounts import plan_mounts
 
@@ -55,6 +55,20 @@ def test_paths(path: str, where: str) -> None:
 def test_impossible_requests(fields: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         pack_request(RunRequest(**{"argv": ("true",), **fields}))
+
+
+async def test_what_is_longer_than_a_zygote_takes_is_refused_before_it_is_sent(
+    sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = (await sandbox.capabilities()).mode != "cold"
+    monkeypatch.setattr(copying, "MOST_FRAME_BYTES", 1 << 20)
+    request = RunRequest(python="print(1)", files={"big": bytes(1 << 20)})
+    if waits:
+        with pytest.raises(UsageError, match=r"1\.0 MiB and a wall that waits takes 1") as caught:
+            await sandbox.run(request)
+        assert "sandbox.mode = 'cold'" in caught.value.remedy
+    else:
+        assert (await sandbox.run(request)).stdout == b"1\n"
 
 
 def test_names_that_differ_in_case_or_are_not_utf8_are_fine() -> None:

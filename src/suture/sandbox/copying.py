@@ -11,6 +11,7 @@ from typing import Any
 
 from suture.errors import UsageError
 from suture.sandbox.contract import BOX, RunRequest
+from suture.sandbox.inside import MIB, MOST_FRAME_BYTES
 from suture.sandbox.report import COLLECT_BYTES
 
 __all__ = ["pack_for_zygote", "pack_request", "plain_request"]
@@ -45,10 +46,16 @@ def pack_for_zygote(request: RunRequest, *, forked: bool = False) -> bytes:
         forked: Whether the zygote is an interpreter as `argv` names it, and is to run the module itself.
 
     Raises:
-        UsageError: As `plain_request`.
+        UsageError: As `plain_request`; or all of it is longer than a frame.
     """
     sizes = [(path, len(content)) for path, content in request.files.items()]
     head = json.dumps({**plain_request(request), "files": sizes, "forked": forked}).encode("ascii")
+    size = 4 + len(head) + sum(length for _, length in sizes)
+    if size > MOST_FRAME_BYTES:
+        raise UsageError(
+            f"the request has {size / MIB:.1f} MiB and a wall that waits takes {MOST_FRAME_BYTES / MIB:g}",
+            remedy="leave large files out; or, with bubblewrap, set sandbox.mode = 'cold'",
+        )
     return b"".join((len(head).to_bytes(4, "big"), head, *request.files.values()))
 
 

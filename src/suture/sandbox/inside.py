@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 MIB = 1 << 20
+MOST_FRAME_BYTES = 256 * MIB
+"""The longest request that a zygote takes."""
 MOST_FDS = 1 << 20
 TICK_S, QUICK_TICK_S = 0.05, 0.005
 """Seconds between two looks at everything that runs here; the short one where no kernel tells of an end."""

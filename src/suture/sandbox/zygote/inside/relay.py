@@ -24,11 +24,11 @@ import os
 import select
 from contextlib import suppress
 
+from suture.sandbox.inside import MOST_FRAME_BYTES
 from suture.sandbox.zygote.inside.passage import CHUNK, Passage
 
 __all__ = ["Host", "HostGone", "Relay"]
 
-MOST_FRAME = 1 << 28
 HEADER = 5
 SIGKILL = 9
 TICK_MS = 50
@@ -76,7 +76,7 @@ class Host:
             return None
         head, self._head = self._head, b""
         size = int.from_bytes(head[1:], "big")
-        if size > MOST_FRAME:
+        if size > MOST_FRAME_BYTES:
             raise HostGone
         return head[:1], size
 
