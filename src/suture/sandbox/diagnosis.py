@@ -149,16 +149,20 @@ def unavailable(
             return SandboxUnavailable(f"no sandbox: {finding.name}: {finding.detail}", remedy=finding.remedy)
     if not complaints:
         return SandboxUnavailable("no sandbox: the program bwrap was not found", remedy=INSTALL)
-    told = "; ".join(f"{path}: {complaint.splitlines()[-1]}" for path, complaint in complaints.items())
+    last = {path: complaint.splitlines()[-1] for path, complaint in complaints.items()}
+    told = "; ".join(f"{path}: {line}" for path, line in last.items())
     restricted = next(
         (finding.remedy for finding in findings if finding.remedy and finding.name == "AppArmor"), ""
     )
-    return SandboxUnavailable(f"no sandbox: {told}", remedy=restricted or _remedy_for(told))
+    return SandboxUnavailable(f"no sandbox: {told}", remedy=restricted or _remedy_for(last.values()))
 
 
-def _remedy_for(told: str) -> str:
-    if "No such file" in told:
+def _remedy_for(lines: Iterable[str]) -> str:
+    told = "; ".join(lines)
+    if any("No such file" in line and not line.startswith("bwrap:") for line in lines):
         return INSTALL
+    if "No such file" in told:
+        return "bwrap is there, but a path that it names is not: put that back"
     if "nknown option" in told:
         return f"this bubblewrap is too old: {INSTALL}"
     if "nesting depth" in told or "max_" in told:
