@@ -39,6 +39,19 @@ async def test_a_forged_account_does_not_hold_us(sandbox: BubblewrapSandbox) -> 
     assert result.files == {}
 
 
+async def test_a_folder_that_its_program_has_locked_is_read_all_the_same(sandbox: BubblewrapSandbox) -> None:
+    code = """
+        import os
+        for path in ("left", "sub/left"):
+            os.makedirs("sub", exist_ok=True)
+            open(path, "w").write("x")
+        os.chmod("/box", 0)
+    """
+    result = await sandbox.run(python(code, collect=("left", "sub/left", "sub/missing")))
+    assert (result.status, result.exit_code) == ("ok", 0), result
+    assert result.files == {"left": b"x", "sub/left": b"x"}
+
+
 async def test_cancelling_kills_the_tree(sandbox: BubblewrapSandbox) -> None:
     marker = f"marker-{uuid.uuid4()}"
     task = asyncio.create_task(sandbox.run(RunRequest(argv=("/bin/sh", "-c", f"sleep 600 # {marker}"))))

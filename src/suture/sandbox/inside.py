@@ -29,7 +29,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 MIB = 1 << 20
@@ -60,6 +60,7 @@ def main() -> None:
     except OSError as fault:
         os.write(report_fd, b"X" + os.strerror(fault.errno or 0).encode())
         return
+    box = open_box()
     os.write(report_fd, b"S")
     deadline = time.monotonic() + request["wall_s"]
     pid = os.fork()
@@ -68,14 +69,7 @@ def main() -> None:
     kind, number = watch(pid, deadline, request["limits"]["total_memory_mb"] * MIB, request_fd)
     kill_the_rest()
     with open(report_fd, "wb") as report:
-        report.write(ending(kind, number))
-        room = request["collect_bytes"]
-        for index, path in enumerate(request["collect"]):
-            content = collect(path, room)
-            if content is not None:
-                room -= len(content)
-                report.write(b"F" + index.to_bytes(4, "big") + len(content).to_bytes(8, "big") + content)
-        report.write(b".")
+        report.writelines(account(kind, number, request, box))
 
 
 def protect() -> None:
@@ -243,16 +237,42 @@ def own_bytes(pid: str) -> int:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             lines = [line.split() for line in file]
     except OSError:
-        return resident_bytes(
-            pid
-        )  # nothing, if it has ended since: many that end at once must not count in full
+        # Nothing, if it has ended since: many that end at once must not count in full.
+        return resident_bytes(pid)
     parts = {words[0]: int(words[1]) << 10 for words in lines if len(words) == 3}
     # What lies in files is either in the folders, which count anyway, or the host's.
     return parts.get(b"Pss_Anon:", parts.get(b"Pss:", 0)) + parts.get(b"Pss_Shmem:", 0)
 
 
+def open_box() -> int:
+    """The working directory, for bringing files back from it; a program must not inherit this descriptor."""
+    return os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+
+
+def account(kind: bytes, number: int, request: dict[str, Any], box: int) -> Iterator[bytes]:
+    """The words that tell how it ended and what is collected; for when every process of it is gone."""
+    yield ending(kind, number)
+    unlock(box)
+    room = request["collect_bytes"]
+    for index, path in enumerate(request["collect"]):
+        content = collect(box, path, room)
+        if content is not None:
+            room -= len(content)
+            yield b"F" + index.to_bytes(4, "big") + len(content).to_bytes(8, "big")
+            yield content
+    yield b"."
+
+
+def unlock(box: int) -> None:
+    """Let the working directory be read again, should the program have forbidden it."""
+    try:
+        os.fchmod(box, 0o700)
+    except OSError:  # it is not the program's own, as in a container
+        return
+
+
 def ending(kind: bytes, number: int) -> bytes:
-    """The words that tell how it ended; to be asked for once every process of it is gone."""
+    """The words that tell how it ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_ms = min(int(1000 * (used.ru_utime + used.ru_stime)), (1 << 32) - 1)
     return b"E" + kind + number.to_bytes(4, "big") + cpu_ms.to_bytes(4, "big")
@@ -273,14 +293,15 @@ def kill_the_rest() -> None:
         time.sleep(0.005)
 
 
-def collect(path: str, most_bytes: int) -> bytes | None:
+def collect(box: int, path: str, most_bytes: int) -> bytes | None:
     """Read one regular file below the working directory; no link is followed on the way."""
     *folders, name = path.split("/")
-    at = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+    at = box
     try:
         for folder in folders:
             inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
-            os.close(at)
+            if at != box:
+                os.close(at)
             at = inner
         # Without O_NONBLOCK a FIFO of this name would hold us for ever.
         with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at), "rb") as file:
@@ -292,7 +313,8 @@ def collect(path: str, most_bytes: int) -> bytes | None:
     except OSError:
         return None
     finally:
-        os.close(at)
+        if at != box:
+            os.close(at)
 
 
 if __name__ == "__main__":

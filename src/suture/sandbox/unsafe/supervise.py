@@ -34,6 +34,7 @@ def main() -> None:
     except OSError as fault:
         os.write(report_fd, b"X" + os.strerror(fault.errno or 0).encode())
         return
+    box = inside.open_box()
     os.write(report_fd, b"S")
     deadline = time.monotonic() + request["wall_s"]
     pid = os.fork()
@@ -41,7 +42,8 @@ def main() -> None:
         inside.become(request)
     kind, number = watch(pid, deadline, request, request_fd)
     kill_descendants()
-    tell(report_fd, request, kind, number)
+    with open(report_fd, "wb") as report:
+        report.writelines(inside.account(kind, number, request, box))
 
 
 def watch(pid: int, deadline: float, request: dict[str, object], lifeline: int) -> tuple[bytes, int]:
@@ -103,18 +105,3 @@ def kill_descendants() -> None:
         except ChildProcessError:
             return
         time.sleep(0.005)
-
-
-def tell(report_fd: int, request: dict[str, object], kind: bytes, number: int) -> None:
-    """Report the end and what is collected, in the words of `inside.py`."""
-    room, wanted = request["collect_bytes"], request["collect"]
-    assert isinstance(room, int)
-    assert isinstance(wanted, list)
-    with open(report_fd, "wb") as report:
-        report.write(inside.ending(kind, number))
-        for index, path in enumerate(wanted):
-            content = inside.collect(path, room)
-            if content is not None:
-                room -= len(content)
-                report.write(b"F" + index.to_bytes(4, "big") + len(content).to_bytes(8, "big") + content)
-        report.write(b".")

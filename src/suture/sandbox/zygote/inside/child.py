@@ -16,7 +16,7 @@ from contextlib import suppress
 from types import CodeType
 from typing import Any
 
-from suture.sandbox.inside import become, collect, ending, kill_the_rest, lay, limit, watch
+from suture.sandbox.inside import account, become, kill_the_rest, lay, limit, open_box, watch
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.kills import Kills, find_counts
 
@@ -79,6 +79,7 @@ def live(request: dict[str, Any], fds: Sequence[int], code: bytes, place: Place)
             os.write(REPORT_FD, b"X" + os.strerror(fault.errno or 0).encode())
             os._exit(0)
         del files
+        box = open_box()
         kernel.drop_capabilities()
         kernel.install_filter(code)
     except OSError as fault:
@@ -89,13 +90,14 @@ def live(request: dict[str, Any], fds: Sequence[int], code: bytes, place: Place)
     pid = os.fork()
     if pid == 0:
         kills.close()
+        os.close(box)
         offer()
         if request["python"] is not None:
             return become_python(request, request["python"])
         if forked:
             return become_module(request)
         become(request)
-    supervise(request, pid, deadline, kills)
+    supervise(request, pid, deadline, kills, box)
     os._exit(0)
 
 
@@ -156,21 +158,14 @@ def write(path: str, text: str) -> None:
         os.close(handle)
 
 
-def supervise(request: dict[str, Any], pid: int, deadline: float, kills: Kills) -> None:
+def supervise(request: dict[str, Any], pid: int, deadline: float, kills: Kills, box: int) -> None:
     """Wait for the program, end what it left, and tell how it ended."""
     os.closerange(0, REPORT_FD)
     most_bytes = request["limits"]["total_memory_mb"] << 20
     kind, number = watch(pid, deadline, most_bytes, starved=kills.grew)
     kill_the_rest()
-    room = request["collect_bytes"]
-    tell(ending(kind, number))
-    for index, path in enumerate(request["collect"]):
-        content = collect(path, room)
-        if content is not None:
-            room -= len(content)
-            tell(b"F" + index.to_bytes(4, "big") + len(content).to_bytes(8, "big"))
-            tell(content)
-    tell(b".")
+    for words in account(kind, number, request, box):
+        tell(words)
 
 
 def tell(words: bytes) -> None:
