@@ -82,8 +82,9 @@ def comparison_table(comparisons: tuple[Comparison, ...]) -> Table:
             )
             for one in comparisons
         ),
-        note="""Same tasks, same seeds, same cap. Difference: second minus first in points of tasks, with the
-        95% interval of a bootstrap over tasks and seeds. p: McNemar's exact test. Detectable:
+        note="""Same tasks, same seeds, same cap. Difference: second minus first in points of tasks, with a
+        95% interval: with one seed the one that goes with p (Fay and Lumbard 2021), with several a
+        bootstrap over tasks and seeds. p: McNemar's exact test. Detectable:
         the true difference, in points, that this sample finds four times in five at this number
         of comparisons. Left out: tasks not run by the first / by the second / without a known
         truth.""",
