@@ -183,7 +183,14 @@ async def test_no_wall_at_all_is_found_out_in_every_way() -> None:
     assert expected <= report.holes.keys()
     assert ("root" in report.holes) is (os.geteuid() == 0)
     assert not report.limits & {"wall_s", "total_memory_mb", "processes", "disk_mb", "output_bytes"}
-    assert "CANARY_OF_SUTURE" not in os.environ
+    assert not [name for name in os.environ if name.startswith("CANARY_OF_SUTURE")]
+
+
+async def test_probes_at_once_do_not_hide_what_each_other_finds() -> None:
+    before = dict(os.environ)
+    reports = await asyncio.gather(*(probe(NoWall, "namespace") for _ in range(3)))
+    assert all("environment of the host" in report.holes for report in reports)
+    assert dict(os.environ) == before
 
 
 async def test_a_wall_that_claims_another_kernel_must_have_one() -> None:
@@ -235,6 +242,17 @@ async def test_what_was_found_is_kept_until_something_changes(
         made.append(Counting.made - before)
     assert made == [2, 1, 2]  # one more where it was attacked
     assert len(list((tmp_path / "cache/sandbox").iterdir())) == 1
+
+
+async def test_walls_that_open_at_once_are_attacked_once(require: Require, wall: Finding) -> None:
+    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    KNOWN.clear()
+    before = Counting.made
+    walls = [VettedSandbox(Counting) for _ in range(3)]
+    await asyncio.gather(*(one.capabilities() for one in walls))
+    assert Counting.made - before == 4  # one more, which was attacked
+    for one in walls:
+        await one.close()
 
 
 def test_a_finding_is_believed_only_where_nobody_else_could_write_it(tmp_path: Path) -> None:

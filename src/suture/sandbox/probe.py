@@ -27,6 +27,7 @@ ANSWER_S = 30.0
 DEATH_S = 2.0
 """Seconds in which what a program has left behind must be gone."""
 VARIABLE = "CANARY_OF_SUTURE"
+"""How the name of what must not be seen begins; each probe has one of its own."""
 TIGHT = ProgramLimits(
     wall_s=ANSWER_S,
     cpu_s=7,
@@ -116,8 +117,9 @@ async def _bait(folders: Sequence[Path]) -> AsyncIterator[dict[str, Any]]:
         abstract = held.enter_context(socket.socket(socket.AF_UNIX))
         abstract.bind(f"\0{mark}")
         abstract.listen()
-        os.environ[VARIABLE] = secret
-        held.callback(os.environ.pop, VARIABLE, None)
+        variable = f"{VARIABLE}_{mark}"
+        os.environ[variable] = secret
+        held.callback(os.environ.pop, variable, None)
         yield {
             "mark": mark,
             "kernel": kernel(),

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from suture.errors import SandboxUnavailable
 from suture.sandbox.contract import Capabilities, Channel, IsolationLevel, RunRequest, RunResult, Sandbox
@@ -30,6 +31,8 @@ OWN_FACTS = ("Uid", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
 """Lines of `/proc/self/status` that decide what a wall can be made of."""
 KNOWN: dict[str, ProbeReport] = {}
 """What this process has found out already, by `fingerprint`."""
+LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Lock]] = WeakKeyDictionary()
+"""Held while a wall is attacked, by `fingerprint`, so that many walls that open at once are attacked once."""
 
 
 class VettedSandbox:
@@ -80,6 +83,11 @@ class VettedSandbox:
         if claim.level == "none":
             return ProbeReport(limits=claim.limits)  # attacks would only hit the user's own machine
         key = fingerprint(self.name, claim)
+        async with LOCKS.setdefault(asyncio.get_running_loop(), {}).setdefault(key, asyncio.Lock()):
+            KNOWN[key] = known = await self._find(claim, key)
+        return known
+
+    async def _find(self, claim: Capabilities, key: str) -> ProbeReport:
         known = KNOWN.get(key) or (recall(self._cache, self.name, key) if self._cache else None)
         if known is None:
             folders = [self._cache] if self._cache is not None and _is_made(self._cache) else []
@@ -90,7 +98,6 @@ class VettedSandbox:
             # A limit that does not hold for once, on a busy machine, is tried again next time.
             if self._cache and not known.holes and claim.limits <= known.limits:
                 remember(self._cache, self.name, key, known)
-        KNOWN[key] = known
         return known
 
     async def _admit(self) -> None:
