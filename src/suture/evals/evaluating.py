@@ -211,7 +211,7 @@ def _unfit(job: Job) -> str:
 
 def _fault(job: Job, folder: RunFolder, result: Result, events: tuple[Event, ...], felled: str) -> str:
     if job.regime != "oracle":
-        leaked = leaked_lines(job.problem, folder)
+        leaked = leaked_lines(job.problem, folder, job.regime)
         if leaked:
             return f"a hidden check stood in a prompt: {leaked[0]!r:.80}"
     for event in events:
