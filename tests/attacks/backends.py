@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attacks.trials import Skipped
+from attacks.trials import ATTACK_S, PATIENT_S, Skipped
 from sandbox.engines import gvisor_host, podman_host
 from suture.errors import SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, Capabilities, Mode, Sandbox
@@ -27,6 +27,7 @@ class Backend:
         broken: Opens one that cannot work here.
         identities: As whom it is tried.
         mode: What its capabilities must say; where they say otherwise it is absent.
+        attack_s: The wall limit of an attack's programs.
     """
 
     requirement: str
@@ -34,6 +35,7 @@ class Backend:
     broken: Callable[[], Sandbox]
     identities: tuple[str, ...]
     mode: Mode
+    attack_s: float = ATTACK_S
 
 
 def bubblewrap(mode: Mode, *identities: str) -> Backend:
@@ -46,12 +48,13 @@ def bubblewrap(mode: Mode, *identities: str) -> Backend:
     )
 
 
-# For an ordinary user what runs behind the wall has the host's own user id: the harder case. An engine of
-# containers is a service, and it makes no difference to its containers who asks it.
+# For an ordinary user what runs behind the wall has the host's own user id: the harder case. Root gives up
+# its id before it builds a wall, on a path of its own in each mode. An engine of containers is a service, and
+# it makes no difference to its containers who asks it.
 BACKENDS = {
     "warm": bubblewrap("warm", "root", "ordinary"),
-    "spare": bubblewrap("spare", "ordinary"),
-    "cold": bubblewrap("cold", "ordinary"),
+    "spare": bubblewrap("spare", "root", "ordinary"),
+    "cold": bubblewrap("cold", "root", "ordinary"),
     "container": Backend(
         requirement="container",
         make=lambda: ContainerSandbox(host=podman_host()),
@@ -68,6 +71,7 @@ BY_HAND = {
         broken=lambda: ContainerSandbox(host=NOWHERE, environ={}, runtime="runsc"),
         identities=("root",),
         mode="spare",
+        attack_s=PATIENT_S,  # each program waits for a kernel of its own
     ),
 }
 """Each program starts a kernel of its own, so that the list takes minutes (see `attacks.by_hand`)."""
@@ -94,7 +98,7 @@ async def opened(backend: Backend) -> tuple[Sandbox, Capabilities]:
         sandbox = backend.make()
         found = await sandbox.capabilities()
     except SandboxUnavailable as fault:
-        raise Skipped(str(fault)) from fault
+        raise Skipped(str(fault), backend.requirement) from fault
     if found.mode != backend.mode:
-        raise Skipped(f"no {backend.mode} wall: {found.reason}")
+        raise Skipped(f"no {backend.mode} wall: {found.reason}", backend.requirement)
     return sandbox, found

@@ -3,7 +3,8 @@
     python -m attacks.driver BACKEND
 
 It reads numbers of rows, one a line, and answers each with a line of JSON: `outcome` (`passed`, `failed`,
-`skipped`) and `detail`. The first answer, to no question, says whether the wall is there.
+`skipped`), `detail`, and for what was skipped `word`, as in `Skipped`. The first answer, to no question, says
+whether the wall is there.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from attacks.backends import BACKENDS, BY_HAND, NO_WALL, opened
 from attacks.ground import Ground
 from attacks.identities import CANARY
 from attacks.matrix import ROWS
-from attacks.trials import Failed, Skipped, World, face
+from attacks.trials import Failed, Row, Skipped, World, face
 from suture.sandbox import RunRequest
 
 
@@ -42,7 +43,7 @@ async def serve(name: str, ground: Ground) -> None:
     try:
         sandbox, able = await opened(backend)
     except Skipped as reason:
-        answer("skipped", str(reason))
+        answer("skipped", str(reason), reason.word)
         return
     answer("passed")
     world = World(
@@ -53,33 +54,33 @@ async def serve(name: str, ground: Ground) -> None:
         able=able,
         ground=ground,
         marker=f"sx{secrets.token_hex(6)}",
+        wall_s=backend.attack_s,
     )
     try:
         while line := await asyncio.to_thread(sys.stdin.readline):
-            answer(*await outcome(int(line), world))
+            answer(*await outcome(ROWS[int(line)], world))
     finally:
         await sandbox.close()
 
 
-async def outcome(number: int, world: World) -> tuple[str, str]:
-    row = ROWS[number]
+async def outcome(row: Row, world: World) -> tuple[str, str, str]:
     if row.limit and row.limit not in world.able.limits:
-        return "skipped", f"this wall says that it does not enforce {row.limit}"
+        return "skipped", f"this wall says that it does not enforce {row.limit}", ""
     if row.needs and shutil.which(row.needs) is None:
-        return "skipped", f"{row.needs} is not installed"
+        return "skipped", f"{row.needs} is not installed", row.needs
     try:
         await face(row, world)
     except Skipped as reason:
-        return "skipped", str(reason)
+        return "skipped", str(reason), reason.word
     except Failed as fault:
-        return "failed", str(fault)
+        return "failed", str(fault), ""
     except Exception:  # whatever it is, it is this row's failure, and the next row must be tried
-        return "failed", traceback.format_exc()
-    return "passed", ""
+        return "failed", traceback.format_exc(), ""
+    return "passed", "", ""
 
 
-def answer(outcome: str, detail: str = "") -> None:
-    print(json.dumps({"outcome": outcome, "detail": detail}), flush=True)
+def answer(outcome: str, detail: str = "", word: str = "") -> None:
+    print(json.dumps({"outcome": outcome, "detail": detail, "word": word}), flush=True)
 
 
 async def hold(name: str, marker: str) -> None:

@@ -50,6 +50,7 @@ ROWS = (
     Row(
         number=1,
         attempt="read the host's files: keys, credentials, the agent's settings, /etc/shadow, all there is",
+        slow="it opens every file that it can see",
         attack=refused("""
             for path in (*FACTS["secrets"], "/etc/shadow", "/proc/kcore", "/dev/mem", "/dev/sda", "/dev/vda"):
                 attempt(path, read, path)
@@ -159,6 +160,7 @@ ROWS = (
         number=8,
         attempt="make 200,000 empty files",
         limit="inodes",
+        slow="200,000 files take their time",
         attack=too_many_files,
         twin=allowed("for n in range(2000): write(f'f{n}')\nprint(len(os.listdir('.')))", says="2001"),
     ),

@@ -12,15 +12,22 @@ __all__ = ["ROWS"]
 
 NODE_MIB = 2048
 """Address space of its own engine: it does not start with less than about 1 GiB."""
+COMPILING_S = 60.0
+"""Go builds its own library first, as no run finds what an earlier one has built."""
 
 
-def node(code: str, *statuses: RunStatus, says: str = "", wall_s: float = 20) -> Trial:
+def node(code: str, *statuses: RunStatus, says: str = "", wall_s: float | None = None) -> Trial:
     """Run a program of Node's; nothing that it calls `breach` for may work."""
     whole = 'const FACTS = JSON.parse(require("fs").readFileSync("facts.json"));\n' + textwrap.dedent(code)
 
     async def trial(world: World) -> None:
         limits = ProgramLimits(
-            wall_s=wall_s, cpu_s=30, memory_mb=NODE_MIB, total_memory_mb=512, processes=64, disk_mb=32
+            wall_s=wall_s or world.wall_s,
+            cpu_s=30,
+            memory_mb=NODE_MIB,
+            total_memory_mb=512,
+            processes=64,
+            disk_mb=32,
         )
         argv = (shutil.which("node") or "", "--max-old-space-size=128", "program.js")
         result = await world.sandbox.run(
@@ -34,14 +41,12 @@ def node(code: str, *statuses: RunStatus, says: str = "", wall_s: float = 20) ->
     return trial
 
 
-def go(
-    files: dict[str, str], *words: str, says: str = "", statuses: tuple[RunStatus, ...], wall_s: float = 30
-) -> Trial:
+def go(files: dict[str, str], *words: str, says: str, status: RunStatus) -> Trial:
     """Run the `go` command on a module of these files."""
 
     async def trial(world: World) -> None:
         limits = ProgramLimits(
-            wall_s=wall_s, cpu_s=60, memory_mb=4096, total_memory_mb=1024, disk_mb=256, processes=128
+            wall_s=COMPILING_S, cpu_s=60, memory_mb=4096, total_memory_mb=1024, disk_mb=256, processes=128
         )
         laid = {"go.mod": "module attack\n\ngo 1.19\n", **files}
         environment = {
@@ -61,7 +66,7 @@ def go(
             )
         )
         demand(b"BREACH" not in result.stdout + result.stderr, shown(result))
-        demand(result.status in statuses, shown(result))
+        demand(result.status == status, shown(result))
         demand(says.encode() in result.stdout + result.stderr, shown(result))
 
     return trial
@@ -89,11 +94,12 @@ client.on("connect", () => console.log("BREACH connect"));
 client.on("error", () => console.log("tried", tried > 10));
 """
 WORKERS = """
-const { Worker } = require("worker_threads");
+const fs = require("fs"), { Worker } = require("worker_threads");
 let made = 0;
 function more() {
     const worker = new Worker("setInterval(() => 0, 1000)", { eval: true });
-    worker.on("error", () => 0).on("online", more);
+    worker.on("error", () => process.exit(3)).on("online", more);
+    fs.writeSync(1, "worker\\n");
     if (++made > 500) console.log("BREACH");
 }
 more();
@@ -104,7 +110,10 @@ GO_BOMB = """package attack
 import ("os"; "os/exec"; "testing")
 func init() {
     for n := 0; n < 5000; n++ {
-        if exec.Command("/bin/sleep", "600").Start() != nil { os.Exit(3) }
+        if exec.Command("/bin/sleep", "600").Start() != nil {
+            os.Stdout.WriteString("stopped\\n")
+            os.Exit(3)
+        }
     }
     os.Stdout.WriteString("BREACH\\n")
 }
@@ -117,8 +126,8 @@ ROWS = (
         attempt="the same from Node: files, programs, workers, buffers, the engine's own bindings",
         attack=each(
             node(REACH, says="tried true"),
-            node(WORKERS, "timeout", "signalled", "failed", "memory", wall_s=3),
-            node(BUFFERS, "signalled", "failed", "memory", wall_s=20),
+            node(WORKERS, "signalled", "failed", "memory", says="worker"),
+            node(BUFFERS, "signalled", "failed", "memory"),
             node("for (;;);", "timeout", wall_s=SHORT_S),
         ),
         twin=node(
@@ -130,25 +139,28 @@ ROWS = (
             says="fine",
         ),
         needs="node",
+        slow="its engine takes up to a second to start, and some more to die of too much",
     ),
     Row(
         number=46,
         attempt="the same from Go: at the start of a test, while generating, through downloads",
         attack=each(
-            go({"a_test.go": GO_BOMB}, "test", "./...", statuses=("failed", "timeout")),
+            go({"a_test.go": GO_BOMB}, "test", "./...", says="stopped", status="failed"),
             go(
                 {"a.go": 'package attack\n//go:generate sh -c "echo x > /usr/planted && echo BREACH"\n'},
                 *("generate", "./..."),
-                statuses=("failed",),
+                says="/usr/planted",
+                status="failed",
             ),
             go(
                 {"a.go": 'package attack\nimport _ "example.com/far/away"\n'},
                 *("build", "./..."),
                 says="example.com/far/away",
-                statuses=("failed",),
+                status="failed",
             ),
         ),
-        twin=go({"a_test.go": GO_TEST}, "test", "./...", says="ok", statuses=("ok",), wall_s=60),
+        twin=go({"a_test.go": GO_TEST}, "test", "./...", says="ok", status="ok"),
         needs="go",
+        slow="it compiles",
     ),
 )

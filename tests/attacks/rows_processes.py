@@ -104,6 +104,7 @@ ROWS = (
     Row(
         number=13,
         attempt="take all memory at once, or bit by bit",
+        slow="what it takes must be filled first",
         attack=each(
             ends("held = bytearray(2 << 30); lost('2 GiB')", "memory", limits={"memory_mb": 256}),
             ends(
@@ -118,6 +119,7 @@ ROWS = (
         number=14,
         attempt="take all memory with many processes, each below its limit",
         limit="total_memory_mb",
+        slow="as row 13, with eight processes",
         attack=ends(
             """
             import time

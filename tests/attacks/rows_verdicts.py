@@ -18,7 +18,7 @@ from suture.settings import SandboxSettings
 
 __all__ = ["ROWS"]
 
-SETTINGS = SandboxSettings(check_wall_s=30, test_wall_s=60)
+SLOW = "a verdict is of several programs, and one that was cut short says nothing"
 COMMAND = ("python", "-m", "pytest", "-q", "-p", "no:langsmith_plugin", "-p", "no:hypothesispytest")
 PROJECT = {
     "calc.py": b"def add(a, b): return a - b\n",
@@ -37,10 +37,18 @@ PLANTED = {
 }
 
 
+def settings(world: World) -> SandboxSettings:
+    return SandboxSettings(check_wall_s=world.wall_s, test_wall_s=world.wall_s)
+
+
 async def verdict_on(world: World, code: str, *tests: str) -> Verdict:
     checks = tuple(Check(id=str(number), provenance="user", source=test) for number, test in enumerate(tests))
-    suite = await prepare_suite(Task(statement="", checks=checks), world.sandbox, SETTINGS)
+    suite = await prepare_suite(Task(statement="", checks=checks), world.sandbox, settings(world))
     return await check_candidate(Candidate(files={"solution.py": code}, origin="sample"), suite)
+
+
+def cut_short(verdict: Verdict) -> bool:
+    return any(outcome.status == "timeout" for outcome in verdict.outcomes)
 
 
 def forged(corpus: Mapping[str, str], *names: str, nonce: bool = False) -> Trial:
@@ -50,9 +58,11 @@ def forged(corpus: Mapping[str, str], *names: str, nonce: bool = False) -> Trial
         for name in names or corpus:
             verdict = await verdict_on(world, corpus[name], *SPLIT_TESTS)
             demand(not verdict.passed and verdict.evidence == "split", f"{name}: {verdict}")
+            demand(not cut_short(verdict), f"{name} was cut short: {verdict}")
             if nonce:
                 verdict = await verdict_on(world, in_a_class(corpus[name]), "assert Box().get(3) == 8")
                 demand(not verdict.passed, f"{name}, in nonce mode: {verdict}")
+                demand(not cut_short(verdict), f"{name}, in nonce mode, was cut short: {verdict}")
 
     return trial
 
@@ -71,15 +81,15 @@ async def pytest_verdict(world: World, files: Mapping[str, str]) -> Verdict:
     interpreter = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
     task = Task(statement="", kind="heal", files=PROJECT, test_command=COMMAND)
     try:
-        suite = await prepare_suite(task, world.sandbox, SETTINGS, interpreter)
+        suite = await prepare_suite(task, world.sandbox, settings(world), interpreter)
     except PrerequisiteError as reason:
-        raise Skipped(str(reason)) from reason
+        raise Skipped(str(reason), "venv") from reason
     return await check_candidate(Candidate(files=files, origin="sample"), suite)
 
 
 async def planted_files(world: World) -> None:
     verdict = await pytest_verdict(world, {"calc.py": "def add(a, b): return 0", **PLANTED})
-    demand(not verdict.passed, verdict)
+    demand(not verdict.passed and not cut_short(verdict), verdict)
 
 
 async def right_with_a_module_more(world: World) -> None:
@@ -91,12 +101,14 @@ async def right_with_a_module_more(world: World) -> None:
 ROWS = (
     Row(
         number=36,
+        slow=SLOW,
         attempt="plant conftest.py, sitecustomize.py, pytest.ini, a .pth file, other tests",
         attack=planted_files,
         twin=right_with_a_module_more,
     ),
     Row(
         number=37,
+        slow=SLOW,
         attempt="end the program before the asserts",
         attack=forged(
             ENDED,
@@ -108,6 +120,7 @@ ROWS = (
     ),
     Row(
         number=38,
+        slow=SLOW,
         attempt="write the verdict itself: to every descriptor, to stdout, as JSON",
         attack=forged(
             PRINTED, "prints PASSED", "frames on every descriptor", "frames from a child", nonce=True
@@ -116,12 +129,14 @@ ROWS = (
     ),
     Row(
         number=39,
+        slow=SLOW,
         attempt="look for the secret or the expected value in memory",
         attack=forged(HUNTED),
         twin=right("import gc, sys\ndef f(x): gc.collect(); return 8 if sys._getframe() else 0"),
     ),
     Row(
         number=40,
+        slow=SLOW,
         attempt="be equal to everything, patch what decides",
         attack=forged(
             {**OBJECTS, **PATCHED},

@@ -7,7 +7,7 @@ import json
 import os
 import textwrap
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +74,13 @@ try:
 except OSError:
     pass
 '''
-QUICK = ProgramLimits(wall_s=20, memory_mb=512, processes=64, disk_mb=32, output_bytes=1 << 16)
+LIMITS = ProgramLimits(memory_mb=512, processes=64, disk_mb=32, output_bytes=1 << 16)
+ATTACK_S = 2.0
+"""The wall limit of an attack's programs: under load, most take less than a quarter of it."""
+PATIENT_S = 20.0
+"""That of honest programs, which a slow machine must not fail, and of the attacks of rows that are `slow`."""
 SHORT_S = 1.0
 """For attacks that must be stopped by the clock."""
-
-
 UNWALLED_S = 4.0
 """Where nothing stands against an attack it gets through at once, and then finds no end: it reads all of the
 machine, or has stopped its own supervisor."""
@@ -89,7 +91,16 @@ class Failed(AssertionError):
 
 
 class Skipped(Exception):
-    """A row cannot be tried on this machine; the text says why."""
+    """A row cannot be tried on this machine.
+
+    Args:
+        why: The reason.
+        word: Of `SUTURE_REQUIRE`, which makes this a failure; empty where there is nothing to install.
+    """
+
+    def __init__(self, why: str, word: str = "") -> None:
+        super().__init__(why)
+        self.word = word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +115,7 @@ class World:
         able: What the wall says of itself.
         ground: The canaries.
         marker: The name of every process of this world's attacks, at most 15 bytes.
+        wall_s: The wall limit of programs that name none.
     """
 
     backend: str
@@ -113,6 +125,7 @@ class World:
     able: Capabilities
     ground: Ground
     marker: str
+    wall_s: float = ATTACK_S
 
 
 Trial = Callable[[World], Awaitable[None]]
@@ -130,6 +143,7 @@ class Row:
         needs: A program of the machine without which it cannot be tried.
         limit: A limit of the wall without which it cannot be withstood; a wall that says it lacks it is not
             tried.
+        slow: Why its attack needs more than `ATTACK_S`, where it does.
     """
 
     number: int
@@ -138,6 +152,7 @@ class Row:
     twin: Trial
     needs: str = ""
     limit: str = ""
+    slow: str = ""
 
 
 def demand(condition: object, what: object) -> None:
@@ -158,7 +173,7 @@ def request(world: World, code: str, *, started: bool = False, **fields: Any) ->
         world: Where.
         code: Python, to run after `PREAMBLE`.
         started: Whether an interpreter is started for it, where a warm wall would fork one.
-        fields: Of the request; `limits` may be a mapping of what differs from `QUICK`.
+        fields: Of the request; `limits` may be a mapping of what differs from `LIMITS`.
     """
     limits = fields.pop("limits", {})
     files = {**marked(world), **fields.pop("files", {})}
@@ -166,7 +181,7 @@ def request(world: World, code: str, *, started: bool = False, **fields: Any) ->
     how: dict[str, Any] = {"python": whole}
     if started:
         how = {"argv": (own_interpreter().executable, "-I", "-S", "-B", "-c", whole)}
-    chosen = {**vars(QUICK), **limits}
+    chosen = {**vars(LIMITS), "wall_s": world.wall_s, **limits}
     if world.able.level == "none":
         chosen["wall_s"] = min(chosen["wall_s"], UNWALLED_S)
     return RunRequest(**how, files=files, limits=ProgramLimits(**chosen), **fields)
@@ -243,13 +258,14 @@ async def face(row: Row, world: World) -> None:
         Failed: The attack got through, or something honest did not.
         Skipped: It cannot be tried here.
     """
-    await row.attack(world)
+    patient = replace(world, wall_s=PATIENT_S)
+    await row.attack(patient if row.slow else world)
     harm = world.ground.harm()
     demand(not harm, f"the host was reached: {'; '.join(harm)}")
-    after = await world.sandbox.run(RunRequest(python="print(6 * 7)", limits=QUICK))
+    after = await world.sandbox.run(RunRequest(python="print(6 * 7)", limits=ProgramLimits(wall_s=PATIENT_S)))
     demand((after.status, after.stdout) == ("ok", b"42\n"), f"an honest run after it: {shown(after)}")
     await gone(world.marker)
-    await row.twin(world)
+    await row.twin(patient)
     await gone(world.marker)
 
 

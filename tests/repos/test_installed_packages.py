@@ -49,7 +49,7 @@ async def suite_of(root: Path, sandbox: BubblewrapSandbox, test: str | None = No
 async def test_installed_packages_and_their_programs_are_found(
     sandbox: BubblewrapSandbox, require: Require, tmp_path: Path
 ) -> None:
-    require("node", shutil.which("npm") is not None, "npm is not on PATH")
+    require("npm", shutil.which("npm") is not None, "it is not on PATH")
     suite = await suite_of(node_project(tmp_path), sandbox)
     verdict = await check_candidate(AS_IT_IS, suite)
     assert verdict.all_passed, verdict.output
