@@ -66,6 +66,23 @@ async def test_a_closed_keeper_keeps_nothing(ahead: bool) -> None:
     assert [zygote.ended for zygote in made] == [True]
 
 
+async def test_what_has_died_while_it_waited_is_let_go_by_the_next_lease() -> None:
+    keeper, made = ZygoteKeeper(), [Slow(), Slow()]
+    waiting = iter(made)
+
+    async def start() -> Zygote:
+        return cast("Zygote", next(waiting))
+
+    async with keeper.lease("one", start):
+        pass
+    made[0].usable = False
+    async with keeper.lease("another", start):
+        pass
+    assert [zygote.ended for zygote in made] == [True, False]
+    await keeper.close()
+    assert made[1].ended
+
+
 @pytest.mark.parametrize("steps", range(2, 6))
 async def test_what_a_start_has_forked_when_it_is_cancelled_does_not_live_on(steps: int) -> None:
     marker = f"marker-{uuid.uuid4()}"

@@ -25,7 +25,7 @@ from suture.sandbox.staging import is_reachable
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.carrier import ProcessCarrier
 from suture.sandbox.zygote.inside.sockets import Sockets
-from suture.sandbox.zygote.process import MOST_RUNS
+from suture.sandbox.zygote.process import MOST_AGE_S, MOST_RUNS
 
 LEAVINGS = """
 import ctypes, math, os, socket, subprocess, sys, time
@@ -231,6 +231,18 @@ async def test_no_more_than_so_many_runs(sandbox: BubblewrapSandbox, monkeypatch
         served.append(zygotes())
     assert len(set().union(*served)) > 1
     assert MOST_RUNS == 500
+
+
+async def test_one_that_is_too_old_is_ended_also_where_nobody_needs_it(
+    sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sandbox.run(RunRequest(python="import a", modules={"a.py": b""}))
+    old = zygotes()
+    assert old
+    monkeypatch.setattr("suture.sandbox.zygote.process.MOST_AGE_S", 0)
+    assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
+    assert zygotes() == set()
+    assert MOST_AGE_S == 900
 
 
 async def test_a_wall_that_forbids_nesting_is_spare(tmp_path: Path, require: Require, wall: Finding) -> None:

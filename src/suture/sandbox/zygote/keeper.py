@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 from contextlib import asynccontextmanager
 
 from suture.errors import SandboxBroken, SandboxError
@@ -60,13 +60,11 @@ class ZygoteKeeper:
             yield zygote
         finally:
             self._at_work[key] -= 1
-            if self._closed or not zygote.usable:
+            if self._closed:
                 self._tell()
                 await zygote.end()
             else:
-                self._idle.append((key, zygote))
-                self._tell()
-                await self._let_go(self._idle[:-MOST_IDLE])
+                await self._keep(key, zygote)
 
     async def _start(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> Zygote:
         began_s = time.monotonic()
@@ -86,7 +84,7 @@ class ZygoteKeeper:
         """Have as many ready as are at work now, so that as many can be served at once next time."""
         if self._closed:
             return
-        ready = self._starting[key] + sum(entry[0] == key for entry in self._idle)
+        ready = self._starting[key] + sum(at == key and zygote.usable for at, zygote in self._idle)
         if ready < min(self._at_work[key], MOST_IDLE):
             task = asyncio.create_task(self._add(key, start))
             self._adding.add(task)
@@ -94,12 +92,18 @@ class ZygoteKeeper:
 
     async def _add(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> None:
         try:
-            zygote = await self._start(key, start)
+            await self._keep(key, await self._start(key, start))
         except (WallNotBuilt, SandboxError, OSError):
             return  # whoever needs the next one tries again, and is told
+
+    async def _keep(self, key: Hashable, zygote: Zygote) -> None:
+        """Keep one for the next run; end those that are too many or can serve no more, such as old ones."""
         self._idle.append((key, zygote))
+        usable = [entry for entry in self._idle if entry[1].usable][-MOST_IDLE:]
+        spent = [entry for entry in self._idle if entry not in usable]
+        self._idle = usable
         self._tell()
-        await self._let_go(self._idle[:-MOST_IDLE])
+        await _end_all(spent)
 
     async def _wait(self, key: Hashable) -> Zygote | None:
         """One that gets free about as soon as another could be started; `None` where none does."""
@@ -128,16 +132,17 @@ class ZygoteKeeper:
                 return self._idle.pop(at)[1]
         return None
 
-    async def _let_go(self, entries: list[tuple[Hashable, Zygote]]) -> None:
-        self._idle = [entry for entry in self._idle if entry not in entries]
-        ended = await asyncio.gather(*(zygote.end() for _, zygote in entries), return_exceptions=True)
-        for fault in filter(None, ended):
-            raise fault
-
     async def close(self) -> None:
         """End all that are idle, for good; those at work end with their run. Safe to call twice."""
         self._closed = True
         for task in tuple(self._adding):
             task.cancel()
             await asyncio.wait([task])
-        await self._let_go(list(self._idle))
+        idle, self._idle = self._idle, []
+        await _end_all(idle)
+
+
+async def _end_all(entries: Sequence[tuple[Hashable, Zygote]]) -> None:
+    ended = await asyncio.gather(*(zygote.end() for _, zygote in entries), return_exceptions=True)
+    for fault in filter(None, ended):
+        raise fault
