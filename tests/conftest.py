@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from requirements import Require
-from suture.sandbox import BubblewrapSandbox, Finding, diagnose_sandbox
+from requirements import Require, find_wall
+from suture.sandbox import BubblewrapSandbox, Finding
 
 # How long an example takes says more of what else the machine does than of the code.
 settings.register_profile(
@@ -36,7 +36,7 @@ def require() -> Require:
 @pytest.fixture(scope="session")
 def wall() -> Finding:
     """Whether a real wall can be built on this machine."""
-    return diagnose_sandbox()[-1]
+    return find_wall()
 
 
 @pytest.fixture

@@ -1,8 +1,28 @@
-"""The type of the `require` fixture, for annotations."""
+"""What tests need of this machine: the type of the `require` fixture, and whether there is a real wall."""
 
+import asyncio
 from collections.abc import Callable
 
-__all__ = ["Require"]
+from suture.errors import SandboxUnavailable
+from suture.sandbox import BubblewrapSandbox, Finding
+
+__all__ = ["Require", "find_wall"]
 
 Require = Callable[[str, bool, str], None]
 """`require(name, available, reason)`: skips, or fails where `SUTURE_REQUIRE` names the tool."""
+
+
+def find_wall() -> Finding:
+    """Whether bubblewrap builds a wall here; where it does, the first word of the detail is its path."""
+
+    async def choose() -> str:
+        sandbox = BubblewrapSandbox()
+        try:
+            return await sandbox.choose()
+        finally:
+            await sandbox.close()
+
+    try:
+        return Finding(name="bubblewrap", ok=True, detail=f"{asyncio.run(choose())} works")
+    except SandboxUnavailable as fault:
+        return Finding(name="bubblewrap", ok=False, detail=fault.message, remedy=fault.remedy)

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from requirements import find_wall
 from suture.checks import Suite, check_candidate, prepare_suite
 from suture.records import Candidate, Check, Task, Verdict
-from suture.sandbox import Finding, Sandbox, diagnose_sandbox, discover_interpreter, open_sandbox
+from suture.sandbox import Finding, Sandbox, discover_interpreter, open_sandbox
 from suture.settings import SandboxSettings
 
 Judge = Callable[..., Any]
@@ -31,7 +32,7 @@ def wall_settings() -> SandboxSettings:
 
 @pytest.fixture(scope="session")
 def wall() -> Finding:
-    return diagnose_sandbox()[-1]
+    return find_wall()
 
 
 @pytest.fixture

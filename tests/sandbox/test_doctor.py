@@ -99,6 +99,18 @@ def test_each_backend_has_a_row_and_the_needed_one_comes_last(wall: Finding, req
     assert told["user namespaces"].needed
 
 
+@pytest.mark.parametrize(
+    ("backend", "remedy"), [("nowhere", "sandbox.backend is one of"), ("unsafe-subprocess", "minimum_level")]
+)
+def test_a_wall_that_the_settings_name_wrongly_has_a_row_too(backend: str, remedy: str) -> None:
+    settings = SandboxSettings(backend=backend)
+    makers = sandbox_makers(settings, KeySettings())
+    wrong = {backend: makers[backend]}
+    row = diagnose_backends(wrong, needed=backend, minimum=settings.minimum_level, bubblewraps=())[-1]
+    assert (row.name, row.ok, row.needed) == (backend, False, True)
+    assert remedy in row.remedy
+
+
 def test_what_a_run_would_refuse_is_missing(wall: Finding, require: Require) -> None:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     rows = diagnose_backends({"bubblewrap": BubblewrapSandbox}, needed="other", minimum="vm")

@@ -12,7 +12,7 @@ import pytest
 
 from sandbox.sandbox_programs import python
 from suture.errors import PrerequisiteError, SandboxError, SandboxUnavailable
-from suture.sandbox import BubblewrapSandbox, diagnose_sandbox, open_sandbox
+from suture.sandbox import BubblewrapSandbox, diagnose_backends, open_sandbox
 from suture.sandbox.diagnosis import kernel_findings, unavailable
 from suture.settings.schema import SandboxSettings
 
@@ -117,7 +117,8 @@ def test_an_old_kernel_switch(tmp_path: Path) -> None:
 
 
 def test_the_doctor_tells_without_raising() -> None:
-    *_, finding = diagnose_sandbox(BubblewrapSandbox(find=tuple))
+    makers = {"bubblewrap": lambda: BubblewrapSandbox(find=tuple)}
+    *_, finding = diagnose_backends(makers, needed="bubblewrap", minimum="namespace")
     assert (finding.name, finding.ok) == ("bubblewrap", False)
     assert finding.remedy
 

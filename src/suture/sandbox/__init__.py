@@ -24,7 +24,7 @@ from suture.sandbox.contract import (
     Sandbox,
 )
 from suture.sandbox.diagnosis import Finding
-from suture.sandbox.doctor import diagnose_backends, diagnose_sandbox, sandbox_makers
+from suture.sandbox.doctor import diagnose_backends, sandbox_makers
 from suture.sandbox.interpreter import discover_interpreter, own_interpreter
 from suture.sandbox.mounts import interpreter_mounts
 from suture.sandbox.opening import open_sandbox
@@ -52,7 +52,6 @@ __all__ = [
     "Sandbox",
     "SandboxPool",
     "diagnose_backends",
-    "diagnose_sandbox",
     "discover_interpreter",
     "discover_programs",
     "discover_toolchain",

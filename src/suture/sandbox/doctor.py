@@ -8,16 +8,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from suture.errors import PrerequisiteError, SandboxError
+from suture.errors import SutureError
 from suture.sandbox.backends import find_maker
-from suture.sandbox.bubblewrap import BubblewrapSandbox
 from suture.sandbox.command_line import find_bubblewraps
 from suture.sandbox.contract import Capabilities, IsolationLevel, Sandbox
 from suture.sandbox.diagnosis import Finding, bubblewrap_findings, kernel_findings
 from suture.sandbox.vetting import VettedSandbox
 from suture.settings.schema import KeySettings, SandboxSettings
 
-__all__ = ["describe_capabilities", "diagnose_backends", "diagnose_sandbox", "sandbox_makers"]
+__all__ = ["describe_capabilities", "diagnose_backends", "sandbox_makers"]
 
 ON_THIS_MACHINE = ("bubblewrap", "container")
 """What may be tried without asking; others are services, or bring code of their own."""
@@ -29,28 +28,6 @@ KEEPERS = {
     "sampler": "memory in all is looked at every 50 ms",
     "none": "memory in all is not limited",
 }
-
-
-def diagnose_sandbox(sandbox: BubblewrapSandbox | None = None) -> list[Finding]:
-    """Try bubblewrap for real and tell what is there and what is missing; it is not attacked.
-
-    Not for use inside a running event loop.
-
-    Args:
-        sandbox: Which one; by default the one that a run would use.
-    """
-    return [*kernel_findings(), asyncio.run(_try(sandbox or BubblewrapSandbox()))]
-
-
-async def _try(sandbox: BubblewrapSandbox) -> Finding:
-    try:
-        path = await sandbox.choose()
-        able = await sandbox.capabilities()
-    except SandboxError as fault:
-        return Finding(name="bubblewrap", ok=False, detail=fault.message, remedy=fault.remedy)
-    finally:
-        await sandbox.close()
-    return Finding(name="bubblewrap", ok=True, detail=f"{path} works ({describe_capabilities(able)})")
 
 
 def diagnose_backends(
@@ -99,11 +76,11 @@ async def _attack(
 ) -> Finding:
     try:
         sandbox = VettedSandbox(make, minimum=minimum, cache=cache)
-    except PrerequisiteError as fault:
+    except SutureError as fault:
         return Finding(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
     try:
         found = await sandbox.capabilities()
-    except SandboxError as fault:
+    except SutureError as fault:
         return Finding(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
     finally:
         await sandbox.close()

@@ -115,11 +115,6 @@ class Zygote:
             or time.monotonic() - self._started_s > MOST_AGE_S
         )
 
-    @property
-    def retired(self) -> str:
-        """What was wrong with it, where something was."""
-        return self._retired
-
     async def begin_conversation(self, packed: bytes, total_memory_mb: int | None = None) -> ZygoteRun:
         """As `begin`, with pipes straight to the program where it can be given them."""
         pipes = None if self._hands is None else await StraightPipes.lay(self._hands)
