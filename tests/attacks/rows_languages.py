@@ -87,7 +87,13 @@ attempt("list", () => fs.readdirSync(FACTS.folder));
 attempt("kill", () => process.kill(FACTS.victim, 9));
 attempt("setuid", () => process.setuid(0));
 attempt("shell", () => child.execSync("cat " + FACTS.secrets[0], { stdio: "pipe" }));
-attempt("binding", () => process.binding("fs").open(FACTS.secrets[0], 0, 0).toFixed());
+// Before version 20 the engine aborts without two words more, and answers with them where it might throw.
+const more = parseInt(process.versions.node) < 20 ? [undefined, {}] : [];
+attempt("binding", () => {
+    const made = process.binding("fs").open(FACTS.secrets[0], 0, 0, ...more);
+    if (!(made >= 0)) throw made;
+    return made;
+});
 if (JSON.stringify(process.env).includes(FACTS.token)) console.log("BREACH env");
 const client = net.connect(FACTS.tcp, "127.0.0.1");
 client.on("connect", () => console.log("BREACH connect"));
