@@ -7,19 +7,18 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from suture.errors import SandboxUnavailable
 from suture.languages import Interpreter
 from suture.sandbox.command_line import find_bubblewraps
-from suture.sandbox.contract import LIMITS, Capabilities, Mode, Mount, ProgramLimits, RunRequest
+from suture.sandbox.contract import LIMITS, Capabilities, Mode, RunRequest
 from suture.sandbox.copying import BASE_ENVIRONMENT
 from suture.sandbox.diagnosis import PROC, unavailable
 from suture.sandbox.interpreter import own_interpreter
 from suture.sandbox.memory import MemoryGroups
-from suture.sandbox.mounts import interpreter_mounts, plan_mounts
+from suture.sandbox.mounts import interpreter_mounts, planned_mounts
 from suture.sandbox.programs import ProgramSandbox, trial
 from suture.sandbox.running import Running
 from suture.sandbox.walls import WallBuilder
@@ -28,14 +27,8 @@ __all__ = ["BubblewrapSandbox"]
 
 NOT_WARM: dict[str, str] = {}
 """Bubblewraps that cannot build a warm wall here, and why; found out once in the life of this process."""
-TRIAL = RunRequest(python="", limits=ProgramLimits(wall_s=30))
 PROGRAMS = {"python3": "python", "node": "javascript", "go": "go", "sh": "shell"}
 """What a program needs to be on the path behind the wall -> what it may then be written in."""
-
-
-@lru_cache(maxsize=64)
-def _planned(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
-    return plan_mounts(mounts)
 
 
 class BubblewrapSandbox(ProgramSandbox):
@@ -145,7 +138,7 @@ class BubblewrapSandbox(ProgramSandbox):
 
     async def _try(self, path: str, mode: Mode) -> str:
         """What goes wrong with a bubblewrap here; empty where nothing does."""
-        return await trial(self._walls.begin(mode, path, TRIAL, self._own_mounts), TRIAL)
+        return await trial(lambda request: self._walls.begin(mode, path, request, self._own_mounts))
 
     def begin(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
         """See `ProgramSandbox.begin`."""
@@ -157,7 +150,7 @@ class BubblewrapSandbox(ProgramSandbox):
 
     @asynccontextmanager
     async def _begin(self, request: RunRequest, *, conversation: bool) -> AsyncIterator[Running]:
-        mounts = _planned((*self._own_mounts, *request.mounts))
+        mounts = planned_mounts((*self._own_mounts, *request.mounts))
         path, mode = await self._choice()
         async with self._walls.begin(mode, path, request, mounts, conversation=conversation) as running:
             yield running

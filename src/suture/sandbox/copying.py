@@ -7,14 +7,15 @@ import marshal
 import math
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from suture.errors import UsageError
-from suture.sandbox.contract import BOX, RunRequest
+from suture.sandbox.contract import BOX, LIBRARY, RunRequest
 from suture.sandbox.inside import MIB, MOST_FRAME_BYTES
 from suture.sandbox.report import COLLECT_BYTES
 
-__all__ = ["pack_for_zygote", "pack_request", "plain_request"]
+__all__ = ["as_program", "pack_for_zygote", "pack_request", "plain_request"]
 
 MOST_FILES = 20_000
 NAME_BYTES = 255
@@ -57,6 +58,27 @@ def pack_for_zygote(request: RunRequest, *, forked: bool = False) -> bytes:
             remedy="leave large files out; or, with bubblewrap, set sandbox.mode = 'cold'",
         )
     return b"".join((len(head).to_bytes(4, "big"), head, *request.files.values()))
+
+
+def as_program(request: RunRequest, executable: str, box: str = BOX) -> RunRequest:
+    """A request for Python code as one for a program, with the code's modules among its files.
+
+    Args:
+        request: Whatever names a program already stays as it is.
+        executable: The interpreter.
+        box: The folder in which its files will lie.
+    """
+    if request.python is None:
+        return request
+    path = f"import sys; sys.path.insert(0, {f'{box}/{LIBRARY}'!r}); del sys\n" if request.modules else ""
+    laid = {f"{LIBRARY}/{name}": content for name, content in request.modules.items()}
+    return replace(
+        request,
+        argv=(executable, "-I", "-S", "-B", "-c", path + request.python),
+        python=None,
+        modules={},
+        files={**request.files, **laid},
+    )
 
 
 def plain_request(request: RunRequest) -> dict[str, Any]:

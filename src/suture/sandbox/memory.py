@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from suture.sandbox.contract import MemoryKeeper
+from suture.sandbox.oom import oom_kills
 
 __all__ = ["GroupHome", "MemoryGroup", "MemoryGroups", "find_group_home", "is_delegated"]
 
@@ -124,10 +125,9 @@ class MemoryGroup:
     def kills(self) -> int:
         """How many processes the kernel has ended here for want of memory."""
         try:
-            words = self._events.read_bytes().split()
+            return oom_kills(self._events.read_bytes())
         except OSError:
             return 0
-        return int(words[words.index(b"oom_kill") + 1]) if b"oom_kill" in words else 0
 
     def drop(self) -> None:
         """Have it taken away as soon as what was in it is gone; safe to call twice."""

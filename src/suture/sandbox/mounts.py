@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.languages import Interpreter
 from suture.sandbox.contract import BOX, Mount
 
-__all__ = ["SYSTEM_FOLDERS", "in_system", "interpreter_mounts", "plan_mounts"]
+__all__ = ["SYSTEM_FOLDERS", "in_system", "interpreter_mounts", "plan_mounts", "planned_mounts"]
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """Programs and libraries of the machine; always shown."""
@@ -75,6 +76,12 @@ def _links(executable: Path) -> Iterator[Path]:
         if not path.is_symlink():
             return
         path = Path(os.path.normpath(path.parent / path.readlink()))
+
+
+@lru_cache(maxsize=64)
+def planned_mounts(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
+    """As `plan_mounts`, and found out once for the same ones."""
+    return plan_mounts(mounts)
 
 
 def plan_mounts(mounts: Iterable[Mount]) -> tuple[Mount, ...]:

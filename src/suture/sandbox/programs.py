@@ -10,13 +10,14 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 
 from suture.errors import SandboxBroken
 from suture.sandbox.channel import FrameChannel
-from suture.sandbox.contract import Capabilities, RunRequest, RunResult
+from suture.sandbox.contract import Capabilities, ProgramLimits, RunRequest, RunResult
 from suture.sandbox.copying import plain_request
 from suture.sandbox.launch import Program, WallNotBuilt
 from suture.sandbox.running import Running
 
 __all__ = ["ProgramSandbox", "refusal", "trial"]
 
+TRIAL = RunRequest(python="", files={"trial": b""}, limits=ProgramLimits(wall_s=30))
 TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
 Begin = Callable[[RunRequest], AbstractAsyncContextManager[Running]]
 
@@ -148,16 +149,15 @@ def refusal(what: str, fault: OSError) -> SandboxBroken:
     return SandboxBroken(f"{what}: {fault}", remedy=remedy if fault.errno in TOO_MANY_OPEN else "")
 
 
-async def trial(started: AbstractAsyncContextManager[Running], request: RunRequest) -> str:
+async def trial(begin: Begin) -> str:
     """What goes wrong with a wall; empty where nothing does.
 
     Args:
-        started: The wall, about to be built.
-        request: What to try it with.
+        begin: Begins to run a request behind it.
     """
     try:
-        async with started as running:
-            program = await Program.start(request, running)
+        async with begin(TRIAL) as running:
+            program = await Program.start(TRIAL, running)
             try:
                 result = await program.result()
             finally:

@@ -11,8 +11,8 @@ from functools import cache, partial
 
 from suture.languages import Interpreter
 from suture.sandbox.command_line import ETC, wall_arguments, zygote_wall_arguments
-from suture.sandbox.contract import BOX, LIBRARY, Mode, Mount, ProgramLimits, RunRequest
-from suture.sandbox.copying import pack_request
+from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
+from suture.sandbox.copying import as_program, pack_request
 from suture.sandbox.launch import WallNotBuilt
 from suture.sandbox.memory import MemoryGroup, MemoryGroups
 from suture.sandbox.running import ColdProcess, Running, memory_file
@@ -109,9 +109,7 @@ class WallBuilder:
     async def _begin_cold(
         self, path: str, request: RunRequest, mounts: Sequence[Mount]
     ) -> AsyncIterator[Running]:
-        if request.python is not None:
-            request = self._as_program(request, request.python)
-        packed = pack_request(request)
+        packed = pack_request(as_program(request, self._own.executable))
         with ExitStack() as held, ExitStack() as unless_started:
             launch = await self._prepare(path, mounts, self._filter(), held, unless_started)
             if launch.group is not None:
@@ -124,18 +122,6 @@ class WallBuilder:
             running = await ColdProcess.start(packed, command, launch.inherit, launch.group)
             unless_started.pop_all()
         yield running
-
-    def _as_program(self, request: RunRequest, code: str) -> RunRequest:
-        if request.modules:
-            code = f"import sys; sys.path.insert(0, {f'{BOX}/{LIBRARY}'!r}); del sys\n{code}"
-        laid = {f"{LIBRARY}/{path}": content for path, content in request.modules.items()}
-        return replace(
-            request,
-            argv=(self._own.executable, "-I", "-S", "-B", "-c", code),
-            python=None,
-            modules={},
-            files={**request.files, **laid},
-        )
 
     async def _start_zygote(self, path: str, mounts: Sequence[Mount], kind: ZygoteKind) -> Zygote:
         with ExitStack() as held, ExitStack() as unless_started:

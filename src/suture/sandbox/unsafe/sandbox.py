@@ -15,8 +15,8 @@ from pathlib import Path
 
 from suture.errors import UsageError
 from suture.sandbox.channel import FrameChannel
-from suture.sandbox.contract import BOX, LIBRARY, LIMITS, Capabilities, RunRequest, RunResult
-from suture.sandbox.copying import pack_request, plain_request
+from suture.sandbox.contract import BOX, LIMITS, Capabilities, RunRequest, RunResult
+from suture.sandbox.copying import as_program, pack_request, plain_request
 from suture.sandbox.interpreter import own_interpreter
 from suture.sandbox.programs import ProgramSandbox, refusal
 from suture.sandbox.running import ColdProcess, Running
@@ -145,25 +145,19 @@ class _OneRun(ProgramSandbox):
 
     def inward(self, request: RunRequest) -> RunRequest:
         """A request that names this folder in place of `BOX`."""
-        box, own = str(self._box), own_interpreter().executable
-        laid = {f"{LIBRARY}/{path}": content for path, content in request.modules.items()}
-        argv = tuple(word.replace(BOX, box) for word in request.argv)
-        if request.python is not None:
-            path = f"import sys; sys.path.insert(0, {f'{box}/{LIBRARY}'!r}); del sys\n" if laid else ""
-            argv = (own, "-I", "-S", "-B", "-c", path + request.python.replace(BOX, box))
+        box = str(self._box)
         environment = {"HOME": box, "TMPDIR": str(self._tmp)}
         environment |= {name: value.replace(BOX, box) for name, value in request.env.items()}
-        return replace(
+        named = replace(
             request,
-            argv=argv,
-            python=None,
-            modules={},
+            argv=tuple(word.replace(BOX, box) for word in request.argv),
+            python=None if request.python is None else request.python.replace(BOX, box),
             preload="",
-            files={**request.files, **laid},
             stdin=request.stdin.replace(BOX.encode(), box.encode()),
             env=environment,
             mounts=(),
         )
+        return as_program(named, own_interpreter().executable, box)
 
     def outward(self, result: RunResult) -> RunResult:
         """A result that names `BOX` in place of this folder."""

@@ -6,26 +6,19 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Hashable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import lru_cache, partial
+from functools import partial
 from typing import ClassVar
 
 from suture.errors import SandboxUnavailable
 from suture.languages import Interpreter
 from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
-from suture.sandbox.mounts import plan_mounts
+from suture.sandbox.mounts import planned_mounts
 from suture.sandbox.programs import ProgramSandbox, trial
 from suture.sandbox.running import Running
 from suture.sandbox.zygote.process import Zygote
 from suture.sandbox.zygote.warm import WarmRuns, ZygoteKind
 
 __all__ = ["ZygoteSandbox"]
-
-TRIAL = RunRequest(python="", files={"trial": b""}, limits=ProgramLimits(wall_s=30))
-
-
-@lru_cache(maxsize=64)
-def _planned(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
-    return plan_mounts(mounts)
 
 
 class ZygoteSandbox(ProgramSandbox):
@@ -99,7 +92,7 @@ class ZygoteSandbox(ProgramSandbox):
     async def _try(self) -> None:
         complaint = "it was asked for"
         if self._asked in ("auto", "warm"):
-            complaint = await trial(self._begin(TRIAL, self._own_mounts), TRIAL)
+            complaint = await trial(self._begin_bare)
             if complaint and self._asked == "warm":
                 raise SandboxUnavailable(
                     f"no warm {self.name}: {complaint}", remedy="set sandbox.mode = 'auto'"
@@ -107,7 +100,7 @@ class ZygoteSandbox(ProgramSandbox):
         if complaint:
             spare = self._asked == "spare" or (self._asked == "auto" and self.spare_by_default)
             self._mode, self._reason = ("spare" if spare else "cold"), complaint
-            complaint = await trial(self._begin(TRIAL, self._own_mounts), TRIAL)
+            complaint = await trial(self._begin_bare)
         if complaint:
             raise SandboxUnavailable(f"no {self.name} works here: {complaint}", remedy=self.remedy())
 
@@ -118,7 +111,7 @@ class ZygoteSandbox(ProgramSandbox):
     @asynccontextmanager
     async def begin(self, request: RunRequest, *, conversation: bool = False) -> AsyncIterator[Running]:
         """See `ProgramSandbox.begin`."""
-        mounts = _planned((*self._own_mounts, *request.mounts))
+        mounts = planned_mounts((*self._own_mounts, *request.mounts))
         await self.choose()
         async with self._begin(request, mounts, conversation) as running:
             yield running
@@ -126,6 +119,9 @@ class ZygoteSandbox(ProgramSandbox):
     def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
         """See `ProgramSandbox.begin_conversation`."""
         return self.begin(request, conversation=True)
+
+    def _begin_bare(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
+        return self._begin(request, self._own_mounts)
 
     @asynccontextmanager
     async def _begin(

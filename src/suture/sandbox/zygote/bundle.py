@@ -13,6 +13,7 @@ __all__ = ["boot_source", "bundle"]
 
 PARTS = (
     "suture.sandbox.inside",
+    "suture.sandbox.oom",
     "suture.sandbox.zygote.inside.kernel",
     "suture.sandbox.zygote.inside.kills",
     "suture.sandbox.zygote.inside.child",

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from suture.sandbox.oom import oom_kills
+
 __all__ = ["Kills", "find_counts"]
 
 COUNTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
@@ -48,7 +50,7 @@ class Kills:
     def _count(self) -> int:
         if self._handle is None:
             return 0
-        words = []
-        with suppress(OSError):  # such as that the group is being taken away
-            words = os.pread(self._handle, 4096, 0).split()
-        return int(words[words.index(b"oom_kill") + 1]) if b"oom_kill" in words else 0
+        try:
+            return oom_kills(os.pread(self._handle, 4096, 0))
+        except OSError:  # such as that the group is being taken away
+            return 0
