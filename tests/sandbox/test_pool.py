@@ -21,6 +21,7 @@ from suture.sandbox import (
     Capabilities,
     Channel,
     Finding,
+    KeepingSandbox,
     RunRequest,
     RunResult,
     Sandbox,
@@ -58,7 +59,7 @@ class Counted:
             self.running -= 1
 
     def open(self, request: RunRequest) -> AbstractAsyncContextManager[Channel]:
-        raise NotImplementedError
+        raise SandboxBroken("the wall fell")
 
     async def close(self) -> None:
         self.closed += 1
@@ -67,6 +68,15 @@ class Counted:
 @pytest.fixture(autouse=True)
 def _nothing_made() -> None:
     Counted.made = []
+
+
+async def run(sandbox: Sandbox, request: RunRequest) -> RunResult:
+    return await sandbox.run(request)
+
+
+def said(answer: RunResult | SandboxBroken) -> bytes | None:
+    """What a program printed; nothing where its wall fell."""
+    return None if isinstance(answer, SandboxBroken) else answer.stdout
 
 
 def numbered(count: int, taken: list[int] | None = None) -> Iterator[RunRequest]:
@@ -78,7 +88,7 @@ def numbered(count: int, taken: list[int] | None = None) -> Iterator[RunRequest]
 
 async def test_results_come_in_order_and_sandboxes_are_kept() -> None:
     async with SandboxPool(Counted, size=3) as pool:
-        results = [result.stdout async for result in pool.map(numbered(20))]
+        results = [said(result) async for result in pool.map(run, numbered(20))]
     assert results == [str(number).encode() for number in range(20)]
     assert len(Counted.made) == 3
     assert [sandbox.most for sandbox in Counted.made] == [1, 1, 1]
@@ -88,12 +98,12 @@ async def test_results_come_in_order_and_sandboxes_are_kept() -> None:
 async def test_no_more_is_taken_than_can_be_done() -> None:
     taken: list[int] = []
     async with SandboxPool(Counted, size=2) as pool:
-        async with contextlib.aclosing(pool.map(numbered(1000, taken))) as results:
-            assert (await anext(results)).stdout == b"0"
+        async with contextlib.aclosing(pool.map(run, numbered(1000, taken))) as results:
+            assert said(await anext(results)) == b"0"
             for _ in range(50):
                 await asyncio.sleep(0)
             assert len(taken) <= 5
-            assert (await anext(results)).stdout == b"1"
+            assert said(await anext(results)) == b"1"
         assert len(taken) <= 6
         assert all(sandbox.running == 0 for sandbox in Counted.made)
         async with asyncio.timeout(5), pool.lease(), pool.lease():
@@ -107,7 +117,8 @@ async def test_a_stream_of_requests() -> None:
             yield request
 
     async with SandboxPool(Counted, size=2) as pool:
-        assert [r.stdout async for r in pool.map(stream())] == [b"0", b"1", b"2", b"3", b"4"]
+        answers = [said(answer) async for answer in pool.map(run, stream())]
+    assert answers == [b"0", b"1", b"2", b"3", b"4"]
 
 
 async def test_a_borrower_waits_for_its_turn() -> None:
@@ -127,11 +138,58 @@ async def test_a_borrower_waits_for_its_turn() -> None:
 
 async def test_one_that_broke_is_replaced() -> None:
     async with SandboxPool(Counted, size=1) as pool:
-        with pytest.raises(SandboxBroken):
-            [_ async for _ in pool.map([RunRequest(python="break")])]
+        for how in (in_a_run, in_a_conversation):
+            async with pool.lease() as sandbox:
+                await how(sandbox)  # its borrower has caught the fault
         async with pool.lease() as sandbox:
             assert (await sandbox.run(RunRequest(python="1"))).stdout == b"1"
-    assert [sandbox.closed for sandbox in Counted.made] == [1, 1]
+    assert [sandbox.closed for sandbox in Counted.made] == [1, 1, 1]
+
+
+async def in_a_run(sandbox: Sandbox) -> None:
+    with pytest.raises(SandboxBroken):
+        await sandbox.run(RunRequest(python="break"))
+
+
+async def in_a_conversation(sandbox: Sandbox) -> None:
+    with pytest.raises(SandboxBroken):
+        async with sandbox.open(RunRequest(python="break")):
+            pytest.fail("it opened")
+
+
+async def test_one_that_breaks_costs_the_others_nothing() -> None:
+    codes = ("0", "break", "2", "break", "break", "5", "6")
+    async with SandboxPool(Counted, size=2) as pool:
+        answers = [a async for a in pool.map(run, (RunRequest(python=code) for code in codes))]
+    assert [said(answer) for answer in answers] == [b"0", None, b"2", None, None, b"5", b"6"]
+    assert len(Counted.made) == 5
+    assert [sandbox.closed for sandbox in Counted.made] == [1] * 5
+
+
+async def test_any_other_fault_ends_the_iteration() -> None:
+    async def fail(sandbox: Sandbox, number: int) -> int:
+        if number == 2:
+            raise UsageError("two")
+        return number
+
+    async with SandboxPool(Counted, size=2) as pool:
+        answers = pool.map(fail, range(100))
+        assert [await anext(answers), await anext(answers)] == [0, 1]
+        with pytest.raises(UsageError, match="two"):
+            await anext(answers)
+        assert all(sandbox.running == 0 for sandbox in Counted.made)
+
+
+async def test_what_was_kept_running_is_told_when_its_sandbox_closes() -> None:
+    told = []
+
+    async def tell() -> None:
+        told.append(Counted.made[0].closed)
+
+    async with SandboxPool(Counted, size=1) as pool, pool.lease() as sandbox:
+        assert isinstance(sandbox, KeepingSandbox)
+        sandbox.at_close(tell)
+    assert told == [0]
 
 
 async def test_warming_makes_all_of_them() -> None:
@@ -164,8 +222,8 @@ async def test_real_walls(mode: str) -> None:
     requests = (RunRequest(python=code, stdin=str(number).encode()) for number in range(12))
     async with SandboxPool(lambda: BubblewrapSandbox(mode=mode), size=2) as pool:  # type: ignore[arg-type]
         await pool.warm()
-        results = [result.stdout.decode() async for result in pool.map(requests)]
-    assert results == [f"{number * (number - 1) // 2} []" for number in range(12)]
+        results = [said(result) async for result in pool.map(run, requests)]
+    assert results == [f"{number * (number - 1) // 2} []".encode() for number in range(12)]
 
 
 HOST = """
@@ -176,10 +234,11 @@ mark, mode, path = sys.argv[1:]
 mount = Mount(source="/usr/lib", target="/opt/" + mark)
 limits = ProgramLimits(wall_s=300)
 request = RunRequest(argv=("/bin/sh", "-c", "sleep 600 # " + mark), mounts=(mount,), limits=limits)
+def run(sandbox, request): return sandbox.run(request)
 async def main():
     pool = SandboxPool(lambda: BubblewrapSandbox(mode=mode, find=lambda: (path,)), size=3)
     print("here", flush=True)
-    async for _ in pool.map(request for _ in range(100)): pass
+    async for _ in pool.map(run, (request for _ in range(100))): pass
 asyncio.run(main())
 """
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from suture.errors import StorageError
+from suture.errors import SandboxBroken, StorageError
 from suture.evals.bench_folder import BenchFolder
 from suture.evals.controls import require_controls
 from suture.evals.evaluating import Job, row_of_run
 from suture.evals.problem import Problem
 from suture.evals.rows import Row
-from suture.evals.runner import Advance, Listener, grade_references, require_same_tasks, together
+from suture.evals.runner import Advance, Listener, grade_references, require_same_tasks
 from suture.ledger import RunFolder, find_run, read_ledger
 from suture.records import Result, from_plain
-from suture.sandbox import SandboxPool, open_sandbox
+from suture.sandbox import Sandbox, SandboxPool, open_sandbox
 from suture.settings import Settings
 
 __all__ = ["regrade"]
@@ -58,27 +59,30 @@ async def regrade(
                 references = await grade_references(tasks, judge, settings, parallel=parallel, told=told)
                 told(Advance(doing="controls", done=0, total=1))
                 controls = await require_controls(tasks, references, settings, wall, judge)
-            anew = list(rows)
-            waiting = iter(enumerate(rows))
 
-            async def work() -> None:
-                for place, row in waiting:
-                    problem = problems[row.dataset, row.problem]
-                    job = Job(
-                        problem=problem,
-                        arm=row.arm,
-                        model=row.model,
-                        seed=row.seed,
-                        cap=row.cap,
-                        regime=row.regime,
-                        reference=references[problem.content_hash],
-                    )
-                    if ended := _ended_run(row, problem, settings.paths.home):
-                        async with judges.lease() as judge:
-                            anew[place] = await row_of_run(job, *ended, settings, judge, felled=row.felled)
-                    told(Advance(doing="grading", done=place + 1, total=len(rows)))
+            async def again(judge: Sandbox, row: Row) -> Row:
+                problem = problems[row.dataset, row.problem]
+                ended = _ended_run(row, problem, settings.paths.home)
+                if ended is None:
+                    return row
+                job = Job(
+                    problem=problem,
+                    arm=row.arm,
+                    model=row.model,
+                    seed=row.seed,
+                    cap=row.cap,
+                    regime=row.regime,
+                    reference=references[problem.content_hash],
+                )
+                return await row_of_run(job, *ended, settings, judge, felled=row.felled)
 
-            await together([work() for _ in range(parallel)])
+            anew: list[Row] = []
+            async with aclosing(judges.map(again, rows)) as graded:
+                async for row in graded:
+                    if isinstance(row, SandboxBroken):
+                        row = replace(rows[len(anew)], fault=f"grading failed: {row}")
+                    anew.append(row)
+                    told(Advance(doing="grading", done=len(anew), total=len(rows)))
         folder.write_references(references)
         folder.write_controls(controls)
         folder.write_rows(anew)

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TypeVar
 
 from suture.errors import SandboxBroken, UsageError
-from suture.sandbox.contract import RunRequest, RunResult, Sandbox
+from suture.sandbox.contract import Capabilities, Channel, RunRequest, RunResult, Sandbox
 
 __all__ = ["SandboxPool"]
 
 AHEAD = 2
-"""Requests under way for each sandbox, so that a slow one does not leave the others idle."""
+"""Items under way for each sandbox, so that a slow one does not leave the others idle."""
 NOTHING = RunRequest(python="")
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 
 class SandboxPool:
     """Lends sandboxes, each to one borrower at a time.
 
     A sandbox is made when it is first needed, and kept for the next borrower with whatever it has ready. One
-    that broke is closed, and another takes its place.
+    that broke is closed when it comes back, whoever has caught the fault, and another takes its place.
 
     Args:
         make: Makes a sandbox.
@@ -36,8 +39,8 @@ class SandboxPool:
             raise UsageError(f"a pool of {size} sandboxes can do nothing", remedy="give it at least one")
         self.size = size
         self._make = make
-        self._idle: list[Sandbox] = []
-        self._lent: set[Sandbox] = set()
+        self._idle: list[_Lent] = []
+        self._lent: set[_Lent] = set()
         self._slots = asyncio.Semaphore(size)
         self._closed = False
 
@@ -58,17 +61,13 @@ class SandboxPool:
             if self._closed:
                 raise UsageError("the pool of sandboxes is closed")
             # The one used last: what it has ready is still in memory.
-            sandbox = self._idle.pop() if self._idle else self._make()
+            sandbox = self._idle.pop() if self._idle else _Lent(self._make())
             self._lent.add(sandbox)
-            sound = True
             try:
                 yield sandbox
-            except SandboxBroken:
-                sound = False
-                raise
             finally:
                 self._lent.discard(sandbox)
-                if sound and not self._closed:
+                if not (sandbox.broke or self._closed):
                     self._idle.append(sandbox)
                 else:
                     await sandbox.close()
@@ -94,29 +93,31 @@ class SandboxPool:
                     raise answer
 
     async def map(
-        self, requests: Iterable[RunRequest] | AsyncIterable[RunRequest]
-    ) -> AsyncGenerator[RunResult, None]:
-        """Run requests on all sandboxes at once; results come in the order of the requests.
+        self,
+        work: Callable[[Sandbox, Item], Awaitable[Answer]],
+        items: Iterable[Item] | AsyncIterable[Item],
+    ) -> AsyncGenerator[Answer | SandboxBroken, None]:
+        """Do the same work on many items, on all sandboxes at once; answers come in the order of the items.
 
-        Of requests whose results nobody has taken yet there are never more than twice as many as sandboxes;
-        the next is not even asked for. Leaving the iteration early ends what still runs: iterate within
+        Of items whose answers nobody has taken yet there are never more than twice as many as sandboxes; the
+        next is not even asked for. Leaving the iteration early ends what still runs: iterate within
         `contextlib.aclosing`.
 
         Args:
-            requests: As many as you like; also without an end.
+            work: Called with a sandbox, for nobody else meanwhile, and an item. Whatever it raises ends the
+                iteration, but for `SandboxBroken`: one item that fells its wall costs the others nothing.
+            items: As many as you like; also without an end.
 
         Yields:
-            One result for each.
+            One answer for each, or how the wall broke under it.
 
         Raises:
-            UsageError: A request is not acceptable, or the pool is closed.
-            SandboxUnavailable: No wall can be built here.
-            SandboxBroken: The wall failed.
+            UsageError: The pool is closed.
         """
-        running: deque[asyncio.Task[RunResult]] = deque()
+        running: deque[asyncio.Task[Answer | SandboxBroken]] = deque()
         try:
-            async for request in _each(requests):
-                running.append(asyncio.create_task(self._run(request)))
+            async for item in _each(items):
+                running.append(asyncio.create_task(self._done(work, item)))
                 while len(running) >= AHEAD * self.size:
                     yield await running.popleft()
             while running:
@@ -126,9 +127,14 @@ class SandboxPool:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
-    async def _run(self, request: RunRequest) -> RunResult:
+    async def _done(
+        self, work: Callable[[Sandbox, Item], Awaitable[Answer]], item: Item
+    ) -> Answer | SandboxBroken:
         async with self.lease() as sandbox:
-            return await sandbox.run(request)
+            try:
+                return await work(sandbox, item)
+            except SandboxBroken as fault:
+                return fault
 
     async def close(self) -> None:
         """End everything, also what is lent; safe to call twice."""
@@ -139,10 +145,48 @@ class SandboxPool:
             await sandbox.close()
 
 
-async def _each(requests: Iterable[RunRequest] | AsyncIterable[RunRequest]) -> AsyncIterator[RunRequest]:
-    if isinstance(requests, AsyncIterable):
-        async for request in requests:
-            yield request
+class _Lent:
+    """A sandbox that remembers whether it broke: its borrower may have good use for the fault."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.name = sandbox.name
+        self.broke = False
+        self._sandbox = sandbox
+        self._at_close: list[Callable[[], Awaitable[None]]] = []
+
+    def at_close(self, act: Callable[[], Awaitable[None]]) -> None:
+        """See `contract.KeepingSandbox`."""
+        self._at_close.append(act)
+
+    async def capabilities(self) -> Capabilities:
+        return await self._sandbox.capabilities()
+
+    async def run(self, request: RunRequest) -> RunResult:
+        try:
+            return await self._sandbox.run(request)
+        except SandboxBroken:
+            self.broke = True
+            raise
+
+    @asynccontextmanager
+    async def open(self, request: RunRequest) -> AsyncIterator[Channel]:
+        try:
+            async with self._sandbox.open(request) as channel:
+                yield channel
+        except SandboxBroken:
+            self.broke = True
+            raise
+
+    async def close(self) -> None:
+        while self._at_close:
+            await self._at_close.pop()()
+        await self._sandbox.close()
+
+
+async def _each(items: Iterable[Item] | AsyncIterable[Item]) -> AsyncIterator[Item]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
         return
-    for request in requests:
-        yield request
+    for item in items:
+        yield item
