@@ -15,11 +15,12 @@ from typing import Any
 from suture.errors import StorageError, UsageError
 from suture.evals.grading import Grade
 from suture.evals.plans import Plan
+from suture.evals.problem import Problem
 from suture.evals.rows import Row
 from suture.ledger.run_folder import write_atomically
 from suture.records import content_hash, from_plain, to_plain
 
-__all__ = ["BenchFolder", "RowKey", "key_of"]
+__all__ = ["BenchFolder", "RowKey", "key_of", "require_same_tasks"]
 
 RowKey = tuple[str, str, str, str, int, int]
 """Set, task, arm, model, cap, seed."""
@@ -167,6 +168,30 @@ class BenchFolder:
 
     def _write(self, name: str, value: Mapping[str, Any]) -> None:
         write_atomically(self.path / name, json.dumps(value, indent=1).encode("ascii"))
+
+
+def require_same_tasks(
+    folder: BenchFolder, problems: Mapping[tuple[str, str], Problem], rows: Sequence[Row]
+) -> None:
+    """See that each row is of its task as it is now: statement, checks, reference and all.
+
+    Args:
+        folder: The benchmark.
+        problems: Set and id -> the task of now; one that is not there is passed over.
+        rows: Those that have a fault say nothing of a task, and are passed over.
+
+    Raises:
+        UsageError: One is not.
+    """
+    hashes = {key: problem.content_hash for key, problem in problems.items()}
+    measured = {(row.dataset, row.problem, row.problem_hash) for row in rows if not row.fault}
+    changed = sorted({task for dataset, task, was in measured if hashes.get((dataset, task), was) != was})
+    if changed:
+        raise UsageError(
+            f"{', '.join(changed[:5])}{' and others' if len(changed) > 5 else ''}: not the task that was "
+            f"measured in {str(folder.path)!r}",
+            remedy="give it the set as it was then, or measure the changed one in a new folder",
+        )
 
 
 def _line(row: Row) -> bytes:

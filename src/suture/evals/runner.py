@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from suture.errors import SutureError, UsageError
-from suture.evals.bench_folder import BenchFolder, RowKey, key_of
+from suture.errors import SutureError
+from suture.evals.bench_folder import BenchFolder, RowKey, key_of, require_same_tasks
 from suture.evals.controls import require_controls
 from suture.evals.distributing import Cluster, Opener
 from suture.evals.evaluating import Job, evaluate
@@ -29,7 +30,6 @@ __all__ = [
     "Listener",
     "Opener",
     "grade_references",
-    "require_same_tasks",
     "run_benchmark",
     "together",
 ]
@@ -184,13 +184,13 @@ async def run_benchmark(
             references = await session.references(tuple(problems.values()))
             await session.require_controls(tuple(problems.values()), references)
             left = [key for key in jobs if key not in finished]
-            for model in plan.models:
-                mine = [_job(key, plan, problems, references) for key in left if key[3] == model]
-                if mine:
-                    async with _evaluator(
-                        session, models.get(model), cluster, None if replayed else opener
-                    ) as evaluator:
-                        await session.work_off(mine, evaluator)
+            # One cap after the other: what a smaller one asks is to be answered by the replies of the larger.
+            for (model, _), keys in groupby(left, key=lambda key: key[3:5]):
+                mine = [_job(key, plan, problems, references) for key in keys]
+                async with _evaluator(
+                    session, models.get(model), cluster, None if replayed else opener
+                ) as evaluator:
+                    await session.work_off(mine, evaluator)
 
 
 @asynccontextmanager
@@ -269,30 +269,6 @@ def _kept_rows(folder: BenchFolder, problems: Mapping[tuple[str, str], Problem])
     require_same_tasks(folder, problems, rows)
     folder.write_rows(rows)
     return frozenset(map(key_of, rows))
-
-
-def require_same_tasks(
-    folder: BenchFolder, problems: Mapping[tuple[str, str], Problem], rows: Sequence[Row]
-) -> None:
-    """See that each row is of its task as it is now: statement, checks, reference and all.
-
-    Args:
-        folder: The benchmark.
-        problems: Set and id -> the task of now; one that is not there is passed over.
-        rows: Those that have a fault say nothing of a task, and are passed over.
-
-    Raises:
-        UsageError: One is not.
-    """
-    hashes = {key: problem.content_hash for key, problem in problems.items()}
-    measured = {(row.dataset, row.problem, row.problem_hash) for row in rows if not row.fault}
-    changed = sorted({task for dataset, task, was in measured if hashes.get((dataset, task), was) != was})
-    if changed:
-        raise UsageError(
-            f"{', '.join(changed[:5])}{' and others' if len(changed) > 5 else ''}: not the task that was "
-            f"measured in {str(folder.path)!r}",
-            remedy="give it the set as it was then, or measure the changed one in a new folder",
-        )
 
 
 async def together(workers: Sequence[Coroutine[Any, Any, None]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 
@@ -15,17 +16,23 @@ def main(argv: list[str]) -> int:
     """Try all behaviours and say how each went.
 
     Args:
-        argv: What to call for a sandbox, as `package.module:factory`.
+        argv: What to call for a sandbox, as `package.module:factory`, and options; a wrong one ends the
+            process with exit code 2.
 
     Returns:
-        The exit code: 1 where one was violated, 2 for a wrong argument, 3 where the sandbox cannot be used.
+        The exit code: 1 where one was violated, 3 where the sandbox cannot be used.
     """
-    module, _, factory = argv[0].partition(":") if len(argv) == 1 else ("", "", "")
+    parser = argparse.ArgumentParser(prog="python -m suture.sandbox.conformance")
+    parser.add_argument("factory", metavar="package.module:factory", help="what to call for a sandbox")
+    parser.add_argument("--interpreter", help="the Python behind the wall; the one that runs this")
+    parser.add_argument("--no-mounts", action="store_true", help="it shows no folder of this machine")
+    asked = parser.parse_args(argv)
+    module, _, factory = asked.factory.partition(":")
     if not factory:
-        print("usage: python -m suture.sandbox.conformance package.module:factory", file=sys.stderr)
-        return 2
+        parser.error(f"{asked.factory!r} is not of the form package.module:factory")
+    open_sandbox = getattr(importlib.import_module(module), factory)
     violated = 0
-    with Conformance(getattr(importlib.import_module(module), factory)) as conformance:
+    with Conformance(open_sandbox, interpreter=asked.interpreter, mounts=not asked.no_mounts) as conformance:
         for behaviour in BEHAVIOURS:
             try:
                 conformance.check(behaviour)

@@ -7,6 +7,7 @@ import tempfile
 import textwrap
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +26,7 @@ __all__ = [
     "as_program",
     "code",
     "demand",
+    "interpreter",
     "refused",
     "shared_folder",
     "shown",
@@ -33,6 +35,8 @@ __all__ = [
 PATIENCE_S = 120.0
 """Seconds in which a behaviour must have shown itself; what hangs is a violation."""
 LONG = ProgramLimits(wall_s=60, cpu_s=60)
+INTERPRETER: ContextVar[str] = ContextVar("interpreter")
+"""Of the sandbox that is asked."""
 
 
 class Violation(AssertionError):
@@ -73,29 +77,36 @@ class Behaviour:
         check: Tries it, and raises `Violation`.
         limit: The limit that it is about, by its name in `ProgramLimits`; a sandbox that does not claim to
             enforce that limit is not asked.
+        mounts: Whether it is about folders of the host; a sandbox that shows none is not asked.
     """
 
     name: str
     about: str
     check: Check
     limit: str = ""
+    mounts: bool = False
 
     def __str__(self) -> str:
         return self.name
 
 
-def collected(checks: Iterable[Check], limits: Mapping[str, str] | None = None) -> tuple[Behaviour, ...]:
+def collected(
+    checks: Iterable[Check], limits: Mapping[str, str] | None = None, mounts: Iterable[Check] = ()
+) -> tuple[Behaviour, ...]:
     """Behaviours made of functions with docstrings.
 
     Args:
         checks: The functions.
         limits: Name of a function -> the limit that it is about.
+        mounts: Further functions, about folders of the host.
     """
     found = []
-    for check in checks:
+    shows = tuple(mounts)
+    for check in (*checks, *shows):
         name = check.__name__
         about = (check.__doc__ or "").strip().partition("\n")[0]
-        found.append(Behaviour(name=name, about=about, check=check, limit=(limits or {}).get(name, "")))
+        limit = (limits or {}).get(name, "")
+        found.append(Behaviour(name=name, about=about, check=check, limit=limit, mounts=check in shows))
     return tuple(found)
 
 
@@ -107,10 +118,17 @@ class Conformance:
 
     Args:
         open_sandbox: Opens a sandbox. It is called in a running event loop.
+        interpreter: The Python, 3.9 or later, that programs behind the wall are started with; where it is left
+            out, the one that runs Suture, which a sandbox on this machine shows.
+        mounts: Whether the sandbox shows folders of this machine; one on another machine cannot.
     """
 
-    def __init__(self, open_sandbox: Callable[[], Sandbox]) -> None:
+    def __init__(
+        self, open_sandbox: Callable[[], Sandbox], *, interpreter: str | None = None, mounts: bool = True
+    ) -> None:
         self._open = open_sandbox
+        self._interpreter = interpreter or own_interpreter().executable
+        self._mounts = mounts
         self._runner = asyncio.Runner()
         self._sandbox: Sandbox | None = None
 
@@ -140,6 +158,9 @@ class Conformance:
         able = await self._sandbox.capabilities()
         if behaviour.limit and behaviour.limit not in able.limits:
             raise NotClaimed(f"this sandbox does not claim to enforce {behaviour.limit}")
+        if behaviour.mounts and not self._mounts:
+            raise NotClaimed("this sandbox shows nothing of this machine")
+        INTERPRETER.set(self._interpreter)
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await behaviour.check(Subject(sandbox=self._sandbox, another=self._open))
@@ -180,9 +201,14 @@ def code(text: str, **fields: Any) -> RunRequest:
     return RunRequest(python=textwrap.dedent(text), **{"limits": LONG, **fields})
 
 
+def interpreter() -> str:
+    """The Python that programs are started with in the sandbox that is asked."""
+    return INTERPRETER.get()
+
+
 def as_program(text: str, **fields: Any) -> RunRequest:
     """A request for a program: an interpreter that is started with this code."""
-    argv = (own_interpreter().executable, "-I", "-S", "-B", "-c", textwrap.dedent(text))
+    argv = (interpreter(), "-I", "-S", "-B", "-c", textwrap.dedent(text))
     return RunRequest(argv=argv, **{"limits": LONG, **fields})
 
 

@@ -12,12 +12,12 @@ from suture.sandbox.conformance.behaviour import (
     code,
     collected,
     demand,
+    interpreter,
     refused,
     shared_folder,
     shown,
 )
 from suture.sandbox.contract import BOX, LIBRARY, Mount, ProgramLimits, RunRequest
-from suture.sandbox.interpreter import own_interpreter
 
 __all__ = ["BEHAVIOURS"]
 
@@ -209,7 +209,7 @@ async def preloading_shows_nowhere(subject: Subject) -> None:
         b"import os, sys; print(__name__, __file__, sys.argv, sys.path[0], sorted(os.environ), os.getcwd())"
     )
     plain = RunRequest(
-        argv=(own_interpreter().executable, "-m", "program", "a b"),
+        argv=(interpreter(), "-m", "program", "a b"),
         files={"program.py": text},
         limits=ProgramLimits(wall_s=60),
     )
@@ -223,7 +223,7 @@ async def preloading_shows_nowhere(subject: Subject) -> None:
 async def preloading_that_fails(subject: Subject) -> None:
     """Code that fails when it is run ahead does the program no harm."""
     request = RunRequest(
-        argv=(own_interpreter().executable, "-m", "program"),
+        argv=(interpreter(), "-m", "program"),
         files={"program.py": b"print('ran')"},
         preload="raise SystemExit('never ready')",
         limits=ProgramLimits(wall_s=60),
@@ -243,7 +243,7 @@ BEHAVIOURS = collected(
             bad_requests,
             bad_requests_to_talk,
         ),
-        *(mounts_are_shown, mounts_are_not_kept, bad_mounts, modules_are_there, modules_are_not_kept),
-        *(preloading_shows_nowhere, preloading_that_fails),
-    )
+        *(modules_are_there, modules_are_not_kept, preloading_shows_nowhere, preloading_that_fails),
+    ),
+    mounts=(mounts_are_shown, mounts_are_not_kept, bad_mounts),
 )
