@@ -15,10 +15,9 @@ Yours, too. In a test module:
         conformance.check(behaviour)
 
 Without pytest: `python -m suture.sandbox.conformance my_package:MySandbox`. A behaviour about a limit is
-asked only of a sandbox that claims to enforce it. A sandbox on another machine says where its Python is, and that
-it shows no folder of this one: `Conformance(MySandbox, interpreter="python3", mounts=False)`, or the options
-`--interpreter python3 --no-mounts`. This room holds no attacks: a sandbox can conform and
-still leak.
+asked only of a sandbox that claims to enforce it. A sandbox on another machine says where its Python is, and
+that it shows no folder of this one: `Conformance(MySandbox, interpreter="python3", mounts=False)`, or the
+options `--interpreter python3 --no-mounts`. This room holds no attacks: a sandbox can conform and still leak.
 """
 
 from suture.sandbox.conformance import conversations, endings, exchange, lifetimes, limits

@@ -118,8 +118,8 @@ class Conformance:
 
     Args:
         open_sandbox: Opens a sandbox. It is called in a running event loop.
-        interpreter: The Python, 3.9 or later, that programs behind the wall are started with; where it is left
-            out, the one that runs Suture, which a sandbox on this machine shows.
+        interpreter: The Python, 3.9 or later, that programs behind the wall are started with; where it is
+            left out, the one that runs Suture, which a sandbox on this machine shows.
         mounts: Whether the sandbox shows folders of this machine; one on another machine cannot.
     """
 
