@@ -51,8 +51,9 @@ NOW_AND_THEN = ("killing_everything_in_reach",)
 def conformance(request: pytest.FixtureRequest, require: Require) -> Iterator[tuple[str, Conformance]]:
     with ExitStack() as held:
         if request.param == E2B:
-            requirement, open_wall = "e2b-server", partial(e2b_wall, held.enter_context(e2b_service(require)))
-            suite = held.enter_context(Conformance(open_wall, interpreter="python3", mounts=False))
+            requirement = "e2b-server"
+            open_machine = partial(e2b_wall, held.enter_context(e2b_service(require)))
+            suite = held.enter_context(Conformance(open_machine, interpreter="python3", mounts=False))
         else:
             requirement, open_wall = WALLS[request.param]
             suite = held.enter_context(Conformance(open_wall))
