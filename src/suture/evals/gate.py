@@ -161,7 +161,7 @@ def record_baseline(
     if len(cells) != 1:
         raise UsageError(
             f"a baseline is of one arm, set, regime, model and cap; these rows are of {cells or 'none'}",
-            remedy="name the arm with --arm, and a benchmark of one set and model",
+            remedy="name the arm with --arm and the cap with --cap, and a benchmark of one set and model",
         )
     ((dataset, regime, name, model, cap),) = cells
     ordered = sorted(chosen, key=lambda row: hashlib.sha256(row.problem.encode()).hexdigest())
