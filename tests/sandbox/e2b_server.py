@@ -1,4 +1,7 @@
-"""A local server that speaks E2B's protocol; its machines are mount and PID namespaces of this one."""
+"""A local server that speaks E2B's protocol; its machines are mount and PID namespaces of this one.
+
+`python -m sandbox.e2b_server` prints its address and serves until it is killed.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,8 @@ class E2bServer:
         self.slow_s = 0.0
         self.keys: set[str | None] = set()
         self._processes: dict[int, Process] = {}
+        self._owners: dict[int, str] = {}
+        self._running: set[asyncio.Task[Any]] = set()
         self._connections: set[asyncio.Task[Any]] = set()
         self._server: asyncio.Server | None = None
 
@@ -45,7 +50,9 @@ class E2bServer:
         if self._server is None:
             return
         for process in self._processes.values():
-            await end(process)
+            kill(process)
+        if self._running:
+            await asyncio.wait(self._running, timeout=5)
         self._server.close()
         for task in self._connections:
             task.cancel()
@@ -82,12 +89,19 @@ class E2bServer:
             facts = {"sandboxID": made, "templateID": "t", "clientID": "c", "envdVersion": "0.5.7"}
             return reply(writer, 201, {**facts, "envdAccessToken": "token", "domain": None})
         if method == "DELETE":
-            self.deleted.append(path.rpartition("/")[2])
-            for process in self._processes.values():
-                await end(process)
+            machine = path.rpartition("/")[2]
+            self.deleted.append(machine)
+            for pid, process in self._processes.items():
+                if self._owners[pid] == machine:
+                    kill(process)
             return reply(writer, 204, None)
         if path == "/process.Process/Start":
-            return await self._run(json.loads(body[5:]), writer)
+            running = asyncio.create_task(
+                self._run(json.loads(body[5:]), fields.get("e2b-sandbox-id", ""), writer)
+            )
+            self._running.add(running)
+            running.add_done_callback(self._running.discard)
+            return await asyncio.shield(running)
         if path == "/process.Process/SendInput":
             asked = json.loads(body)
             process = self._processes[int(asked["process"]["pid"])]
@@ -98,12 +112,14 @@ class E2bServer:
             return reply(writer, 200, {})
         return reply(writer, 404, {"code": "not_found", "message": f"{method} {path}"})
 
-    async def _run(self, asked: dict[str, Any], writer: StreamWriter) -> None:
+    async def _run(self, asked: dict[str, Any], machine: str, writer: StreamWriter) -> None:
         words = (asked["process"]["cmd"], *asked["process"]["args"])
         process = await asyncio.create_subprocess_exec(
             find_bubblewraps()[0], *MACHINE, *words, stdin=PIPE, stdout=PIPE, stderr=PIPE
         )
-        self._processes[process.pid] = process
+        self._processes[process.pid], self._owners[process.pid] = process, machine
+        if machine in self.deleted:
+            kill(process)
         writer.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: application/connect+json\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
@@ -118,6 +134,8 @@ class E2bServer:
         assert process.stderr is not None
         await asyncio.gather(pump(process.stdout, "stdout"), pump(process.stderr, "stderr"))
         code = await process.wait()
+        assert process.stdin is not None
+        process.stdin.close()
         ended = {"exitCode": code, "exited": True, "status": f"exit status {code}"}
         send(writer, 0, {"event": {"end": ended}})
         send(writer, 2, {})
@@ -136,11 +154,10 @@ async def read_body(reader: StreamReader, fields: dict[str, str]) -> bytes:
     return body
 
 
-async def end(process: Process) -> None:
+def kill(process: Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.kill()
-    await process.wait()
 
 
 def send(writer: StreamWriter, flag: int, message: dict[str, Any]) -> None:
@@ -154,3 +171,12 @@ def reply(writer: StreamWriter, status: int, message: dict[str, Any] | None) -> 
     content = b"" if message is None else json.dumps(message).encode()
     head = f"HTTP/1.1 {status} OK\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
     writer.write(head.encode() + content)
+
+
+async def serve() -> None:
+    print(await E2bServer().start(), flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 from collections.abc import AsyncIterator
@@ -15,6 +16,7 @@ from suture.errors import SandboxBroken, SandboxUnavailable, UsageError
 from suture.sandbox import Mount, ProgramLimits, RunRequest
 from suture.sandbox.command_line import find_bubblewraps
 from suture.sandbox.e2b import E2bSandbox
+from suture.sandbox.e2b.carrier import stop
 
 KEY = "e2b_" + "0" * 40
 LIMITS = ProgramLimits(wall_s=30)
@@ -99,3 +101,17 @@ async def test_no_key_and_no_service() -> None:
     options = {"api_url": nowhere, "sandbox_url": nowhere, "http_version": "1.1", "retries": 0}
     with pytest.raises((SandboxUnavailable, SandboxBroken), match="E2B"):
         await E2bSandbox(key=KEY, options=options).capabilities()
+
+
+async def test_a_task_ends_though_a_client_takes_its_cancellation_for_an_end() -> None:
+    async def stubborn() -> None:
+        for _ in range(2):
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(stubborn())
+    await asyncio.sleep(0)
+    async with asyncio.timeout(30):
+        await stop([task])
+    assert task.cancelled()

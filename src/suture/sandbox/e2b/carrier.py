@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["E2bCarrier"]
+__all__ = ["E2bCarrier", "stop"]
 
 CHUNK = 32 << 10
 MUCH = 1 << 20
 KILLED = -9
+AGAIN_S = 0.1
+"""Between two attempts to end a task."""
 
 
 class E2bCarrier:
@@ -117,9 +120,7 @@ class E2bCarrier:
         finally:
             if self._handle is not None:
                 await self._handle.disconnect()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await stop(self._tasks)
             for stream in (self.stdout, self.stderr):
                 stream.feed_eof()
 
@@ -130,3 +131,13 @@ class E2bCarrier:
         await asyncio.wait([self._removal])
         self._ended = True
         return KILLED
+
+
+async def stop(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """End tasks; the SDK may take a cancellation for the end of what it waits for, and its caller goes on."""
+    left = {task for task in tasks if not task.done()}
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=AGAIN_S)
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -6,14 +6,19 @@ zygote's bytes go as lines of base64, both ways.
 
 import base64
 import ctypes
+import fcntl
 import os
 import select
+import socket
+import struct
 import sys
 
 NEW_NAMESPACES = 0x00020000 | 0x04000000 | 0x08000000 | 0x20000000 | 0x40000000
 """`CLONE_NEW{NS,UTS,IPC,PID,NET}` of `linux/sched.h`."""
 NO_SETUID, NO_DEVICES, NO_PROGRAMS, RECURSIVE, PRIVATE = 2, 4, 8, 1 << 14, 1 << 18
 SET_PDEATHSIG, SET_SECCOMP, SET_NO_NEW_PRIVILEGES, SECCOMP_MODE_FILTER = 1, 22, 38, 2
+SET_INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 1 | 64
+"""`SIOCSIFFLAGS` of `linux/sockios.h`, `IFF_{UP,RUNNING}` of `linux/if.h`."""
 CHUNK = 24 << 10
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -34,6 +39,12 @@ def mount(kind: str, target: str, flags: int, options: str = "") -> None:
     """Mount something."""
     words = (kind.encode(), target.encode(), kind.encode())
     check(libc.mount(*words, ctypes.c_ulong(flags), options.encode() or None), f"mount {target}")
+
+
+def open_loopback() -> None:
+    """Let programs talk to themselves; a new network has nothing but a loopback that is down."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, SET_INTERFACE_FLAGS, struct.pack("16sh22x", b"lo", UP_AND_RUNNING))
 
 
 def enter(code: bytes, user: int, disk_bytes: int) -> None:
@@ -83,6 +94,7 @@ def main() -> None:
     """Serve one zygote."""
     code, user, disk_bytes = bytes.fromhex(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     check(libc.unshare(NEW_NAMESPACES), "unshare")
+    open_loopback()
     stdin, stdout = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:
