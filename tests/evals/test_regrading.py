@@ -96,7 +96,7 @@ async def test_what_never_ran_or_never_ended_or_is_of_another_task_stays_as_it_w
 async def test_a_number_whose_run_did_not_end_is_not_believed(measured: BenchFolder) -> None:
     row = measured.rows()[1]
     cut_short(measured, row)
-    with pytest.raises(StorageError, match=f"the run '{row.run}' of 'MBPP/3' did not end"):
+    with pytest.raises(StorageError, match=f"the run '{row.run}' of '{row.problem}' did not end"):
         await regrade(measured, Settings())
 
 
