@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import importlib
+import importlib.util
 import json
 import os
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -56,9 +57,9 @@ def keep(folder: Path, file: str, *records: Any) -> None:
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    if importlib.util.find_spec("huggingface_hub"):  # it reads the variable once, for all tests to come
+        monkeypatch.setattr(importlib.import_module("huggingface_hub.constants"), "HF_HUB_OFFLINE", True)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    if "huggingface_hub" in sys.modules:  # which has read the variable already
-        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     return tmp_path
 
