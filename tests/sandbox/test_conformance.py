@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import pytest
 
@@ -10,8 +16,10 @@ from requirements import Require
 from sandbox.engines import gvisor_host, podman_host
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, Sandbox
+from suture.sandbox.command_line import find_bubblewraps
 from suture.sandbox.conformance import BEHAVIOURS, Behaviour, Conformance, NotClaimed, Violation
 from suture.sandbox.container import ContainerSandbox
+from suture.sandbox.e2b import E2bSandbox
 
 WALLS: dict[str, tuple[str, Callable[[], Sandbox]]] = {
     "warm": ("bubblewrap", lambda: BubblewrapSandbox(mode="warm")),
@@ -21,6 +29,8 @@ WALLS: dict[str, tuple[str, Callable[[], Sandbox]]] = {
     "gvisor": ("gvisor", lambda: ContainerSandbox(host=gvisor_host(), runtime="runsc")),
 }
 """Name -> the word of `SUTURE_REQUIRE`, and what opens it."""
+E2B = "e2b"
+"""Another machine's, as a local server of the service's protocol makes it."""
 
 
 FALLS_SHORT = {
@@ -36,15 +46,41 @@ NOW_AND_THEN = ("killing_everything_in_reach",)
 """Of these, what falls short only where the box's end is seen before the program's."""
 
 
-@pytest.fixture(scope="module", params=WALLS)
+@pytest.fixture(scope="module", params=[*WALLS, E2B])
 def conformance(request: pytest.FixtureRequest, require: Require) -> Iterator[tuple[str, Conformance]]:
-    requirement, open_wall = WALLS[request.param]
-    with Conformance(open_wall) as suite:
+    with ExitStack() as held:
+        if request.param == E2B:
+            requirement = "e2b-server"
+            open_machine = partial(e2b_wall, held.enter_context(e2b_service(require)))
+            suite = held.enter_context(Conformance(open_machine, interpreter="python3", mounts=False))
+        else:
+            requirement, open_wall = WALLS[request.param]
+            suite = held.enter_context(Conformance(open_wall))
         try:
             suite.check(BEHAVIOURS[0])
         except SandboxUnavailable as fault:
             require(requirement, False, f"{fault.message} ({fault.remedy})")
         yield request.param, suite
+
+
+@contextmanager
+def e2b_service(require: Require) -> Iterator[str]:
+    """The address of a server, in a process of its own: what it holds is nothing of the suite's."""
+    able = os.geteuid() == 0 and find_bubblewraps() and shutil.which("python3", path="/usr/bin")
+    require("e2b-server", bool(able), "its machines need root, bubblewrap and /usr/bin/python3")
+    command = (sys.executable, "-m", "sandbox.e2b_server")
+    paths = os.pathsep.join(path for path in sys.path if path)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths}) as server:
+        assert server.stdout is not None
+        try:
+            yield server.stdout.readline().decode().strip()
+        finally:
+            server.kill()
+
+
+def e2b_wall(address: str) -> Sandbox:
+    options = {"api_url": address, "sandbox_url": address, "http_version": "1.1"}
+    return E2bSandbox(key="e2b_" + "0" * 40, options=options)
 
 
 @pytest.mark.parametrize("behaviour", BEHAVIOURS, ids=str)
