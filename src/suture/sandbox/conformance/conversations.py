@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from suture.errors import UsageError
-from suture.sandbox.conformance.behaviour import Subject, as_program, code, collected, demand, shown
+from suture.sandbox.conformance.behaviour import PROMPT_S, Subject, as_program, code, collected, demand, shown
 from suture.sandbox.contract import ProgramLimits
 
 __all__ = ["BEHAVIOURS"]
@@ -132,7 +132,10 @@ async def finishing_lets_it_end(subject: Subject) -> None:
 
 async def leaving_with_unread_output(subject: Subject) -> None:
     """Leaving a conversation whose program still prints holds nothing up."""
-    async with subject.sandbox.open(code("import os\nwhile True: os.write(1, b'x' * 65536)")):
+    async with (
+        asyncio.timeout(PROMPT_S),
+        subject.sandbox.open(code("import os\nwhile True: os.write(1, b'x' * 65536)")),
+    ):
         await asyncio.sleep(0.2)
     demand((await subject.run(code("pass"))).status == "ok", "the next run")
 

@@ -7,6 +7,7 @@ import os
 
 from suture.sandbox.conformance.behaviour import (
     LONG,
+    PROMPT_S,
     Subject,
     as_program,
     code,
@@ -19,6 +20,8 @@ from suture.sandbox.contract import LEVELS, LIMITS, RunRequest
 
 __all__ = ["BEHAVIOURS"]
 
+TURNS = 4
+"""How often a sandbox is opened and closed: a leak is left each time, what the first loads is not."""
 LEAVE = """
     import builtins, os, socket, sys, time
     builtins.left = True; sys.modules["left_behind"] = sys
@@ -113,8 +116,8 @@ async def cancelling_ends_a_run(subject: Subject) -> None:
     running = asyncio.create_task(subject.run(as_program("import time; time.sleep(600)")))
     await asyncio.sleep(0.5)
     running.cancel()
-    await asyncio.wait([running])
-    demand(running.cancelled(), "it was not cancelled")
+    await asyncio.wait([running], timeout=PROMPT_S)
+    demand(running.cancelled(), "it was not cancelled, or not at once")
     demand((await subject.run(code("print(1)"))).stdout == b"1\n", "the next run")
 
 
@@ -152,7 +155,8 @@ async def closing_leaves_nothing_open(subject: Subject) -> None:
     folder = "/proc/self/fd"
     if not os.path.isdir(folder):  # noqa: PTH112, ASYNC240 - no disk is waited for
         return
-    for turn in range(2):  # the first may load what stays
+    more = 0
+    for turn in range(TURNS):
         files, tasks = len(os.listdir(folder)), asyncio.all_tasks()  # noqa: PTH208
         another = subject.another()
         demand((await another.run(code("pass"))).status == "ok", "a run")
@@ -160,9 +164,10 @@ async def closing_leaves_nothing_open(subject: Subject) -> None:
         await asyncio.sleep(0.05)
         left = {task for task in asyncio.all_tasks() - tasks if not task.done()}
         demand(not left, f"tasks: {left}")
-        if turn:
-            more = len(os.listdir(folder)) - files  # noqa: PTH208
-            demand(more <= 0, f"{more} descriptors are left open")
+        more = len(os.listdir(folder)) - files  # noqa: PTH208
+        if turn and more <= 0:
+            return
+    demand(False, f"{more} descriptors are left open, each time")
 
 
 async def closing_what_was_never_used(subject: Subject) -> None:

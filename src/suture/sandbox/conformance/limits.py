@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from suture.sandbox.conformance.behaviour import Subject, as_program, code, collected, demand, shown
+from suture.sandbox.conformance.behaviour import PROMPT_S, Subject, as_program, code, collected, demand, shown
 from suture.sandbox.contract import ProgramLimits
 
 __all__ = ["BEHAVIOURS"]
@@ -26,6 +26,7 @@ async def time_is_limited(subject: Subject) -> None:
     for make in (code, as_program):
         result = await subject.run(make(text, limits=within(wall_s=1), collect=("partial",)))
         demand((result.status, result.exit_code) == ("timeout", None), shown(result))
+        demand(result.wall_s < PROMPT_S, f"it ran {result.wall_s} s")
         demand((result.stdout, result.stderr) == (b"before\n", b"complaint\n"), shown(result))
         demand(dict(result.files) == {"partial": b"half"}, shown(result))
 
@@ -50,6 +51,7 @@ async def cpu_time_is_limited(subject: Subject) -> None:
     """What computes longer than `cpu_s` is a `timeout`."""
     result = await subject.run(code("while True: pass", limits=within(cpu_s=1)))
     demand(result.status == "timeout", shown(result))
+    demand(result.wall_s < PROMPT_S, f"it ran {result.wall_s} s")
 
 
 async def memory_is_limited(subject: Subject) -> None:
