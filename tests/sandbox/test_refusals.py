@@ -94,6 +94,17 @@ async def test_a_group_that_cannot_be_limited_is_taken_away(
     assert not all_groups() - earlier
 
 
+async def test_a_conversation_that_outlives_the_close_leaves_no_group(
+    earlier: set[str], sandbox: BubblewrapSandbox
+) -> None:
+    if (await sandbox.capabilities()).total_memory == "sampler":
+        pytest.skip("no control groups")
+    async with sandbox.open(RunRequest(python="import time; time.sleep(600)")):
+        assert all_groups() - earlier
+        await sandbox.close()
+    assert not all_groups() - earlier
+
+
 async def test_no_folder_for_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
     with pytest.raises(SandboxBroken, match="no folder for a program"):

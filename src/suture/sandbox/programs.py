@@ -31,6 +31,7 @@ class ProgramSandbox(ABC):
         self._programs: set[Program] = set()
         self._starting: set[asyncio.Task[Program]] = set()
         self._at_close: list[Callable[[], Awaitable[None]]] = []
+        self._closed = False
 
     @abstractmethod
     def begin(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
@@ -89,6 +90,7 @@ class ProgramSandbox(ABC):
         Raises:
             SandboxBroken: Something does not end.
         """
+        self._closed = True
         while self._at_close:
             await self._at_close.pop()()
         starting = tuple(self._starting)
@@ -109,18 +111,26 @@ class ProgramSandbox(ABC):
     @asynccontextmanager
     async def _started(self, request: RunRequest, begin: Begin) -> AsyncIterator[Program]:
         plain_request(request)
-        async with AsyncExitStack() as held:
-            starting = asyncio.create_task(self._start(request, begin, held))
-            self._starting.add(starting)
-            try:
+        try:
+            async with AsyncExitStack() as held:
+                yield await self._entered(request, begin, held)
+        finally:
+            # What was in use when all else was let go.
+            if self._closed and not (self._programs or self._starting):
+                await self.release()
+
+    async def _entered(self, request: RunRequest, begin: Begin, held: AsyncExitStack) -> Program:
+        starting = asyncio.create_task(self._start(request, begin, held))
+        self._starting.add(starting)
+        try:
+            await asyncio.wait([starting])
+        finally:
+            if starting.cancel():
                 await asyncio.wait([starting])
-            finally:
-                if starting.cancel():
-                    await asyncio.wait([starting])
-                self._starting.discard(starting)
-            if starting.cancelled():
-                raise SandboxBroken(f"{self.name} was closed")
-            yield starting.result()
+            self._starting.discard(starting)
+        if starting.cancelled():
+            raise SandboxBroken(f"{self.name} was closed")
+        return starting.result()
 
     async def _start(self, request: RunRequest, begin: Begin, held: AsyncExitStack) -> Program:
         try:
