@@ -55,6 +55,20 @@ async def test_two_that_want_the_same_at_once_pay_once(tmp_path: Path) -> None:
     assert {reply.text for reply in replies} == {REPLY.text}
 
 
+async def test_of_two_processes_that_draw_the_same_at_once_the_first_reply_stands(tmp_path: Path) -> None:
+    other, _ = pooled(ReplyPool(tmp_path), replace(REPLY, text="of the faster one"))
+
+    class Slower(ScriptedModel):
+        async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+            await other.complete(messages, sampling)
+            return await super().complete(messages, sampling)
+
+    slower = PooledModel(Slower([REPLY], name="m:a"), "m:a", ReplyPool(tmp_path), PROBLEM)
+    assert (await slower.complete(ASKED, DRAWN)).text == "of the faster one"
+    later, _ = pooled(ReplyPool(tmp_path))
+    assert (await later.complete(ASKED, DRAWN)).text == "of the faster one"
+
+
 async def test_a_reply_longer_than_the_limit_is_cut(tmp_path: Path) -> None:
     model, live = pooled(ReplyPool(tmp_path), REPLY)
     await model.complete(ASKED, DRAWN)

@@ -162,6 +162,9 @@ class PooledModel:
                     remedy="let the model be asked: leave out --replayed",
                 )
             reply = await self._model.complete(messages, drawn)
+            # Where another process was faster, its reply stands: of two, a replay could give but one.
+            if (first := self._pool.find(key, sampling.max_tokens)) is not None:
+                return first
             self._pool.keep(draw_of(self._problem, self.name, messages, drawn, reply))
             return reply
 
