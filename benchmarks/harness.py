@@ -21,10 +21,10 @@ from typing import Any
 
 from ending import exit_code_of
 
-from suture.evals import evaluating
-from suture.evals.bench_folder import BenchFolder
-from suture.evals.plans import Plan, chosen_ids
-from suture.evals.runner import Advance, run_benchmark
+from suture.evals.running import evaluating
+from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.plans import Plan, chosen_ids
+from suture.evals.running.runner import Advance, run_benchmark
 from suture.models import ScriptedModel
 from suture.settings import load_settings
 

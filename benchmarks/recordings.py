@@ -20,7 +20,7 @@ from ending import exit_code_of
 from suture.errors import UsageError
 from suture.evals.datasets import load_problems
 from suture.evals.problem import Problem
-from suture.evals.recordings import Draw, draws_in, read_recording, write_recording
+from suture.evals.replies.recordings import Draw, draws_in, read_recording, write_recording
 
 
 def replies_of(folder: Path, problems: Sequence[Problem], sets: Sequence[str]) -> list[Draw]:

@@ -23,8 +23,8 @@ from ending import exit_code_of
 from suture.api import heal
 from suture.errors import SutureError
 from suture.evals import Problem, grade_code, task_of
-from suture.evals.bench_folder import BenchFolder
 from suture.evals.rows import Row
+from suture.evals.running.bench_folder import BenchFolder
 from suture.ledger import find_run, read_ledger
 from suture.records import Candidate, Check, from_plain
 from suture.sandbox import Sandbox, open_sandbox

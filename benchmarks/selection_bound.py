@@ -19,8 +19,8 @@ from pathlib import Path
 from ending import exit_code_of
 
 from suture.evals import Problem, grade_code
-from suture.evals.bench_folder import BenchFolder
 from suture.evals.rows import Row
+from suture.evals.running.bench_folder import BenchFolder
 from suture.ledger import find_run, read_ledger
 from suture.records import Candidate, from_plain
 from suture.sandbox import Sandbox, open_sandbox

@@ -32,7 +32,7 @@ from suture.checks.trust import Assessed, MatrixLimits, Row, assess, given_check
 from suture.checks.trust.matrix import is_viable
 from suture.checks.trust.scoring import WEIGHTS
 from suture.errors import UsageError
-from suture.evals.calibration import calibration_of
+from suture.evals.measures.calibration import calibration_of
 from suture.records import Candidate, Check, Task
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import load_settings

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from suture.evals.recordings import draw_key, prompt_hash
+from suture.evals.replies.recordings import draw_key, prompt_hash
 from suture.evals.rows import Row
 from suture.models import Message, Reply, Sampling
 

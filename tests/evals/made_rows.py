@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from suture.evals.grading import Grade
+from suture.evals.grading.hidden import Grade
 from suture.evals.rows import Row, Step
 from suture.records import Origin, Outcome, to_plain
 

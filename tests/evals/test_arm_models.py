@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import get_args
 
-from suture.evals.evaluating import Job, arm_settings
-from suture.evals.grading import Grade
+from suture.evals.grading.hidden import Grade
 from suture.evals.problem import Problem
+from suture.evals.running.evaluating import Job, arm_settings
 from suture.models import Role, open_models
 from suture.settings import Settings
 from suture.settings.schema import RoleSettings

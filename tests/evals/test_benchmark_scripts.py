@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from suture.evals.recordings import Draw, read_recording
+from suture.evals.replies.recordings import Draw, read_recording
 from suture.records import to_plain
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

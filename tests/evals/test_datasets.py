@@ -17,9 +17,9 @@ import pytest
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.evals.datasets import DATASETS, load_problems
-from suture.evals.evaluating import Job
-from suture.evals.grading import Grade
+from suture.evals.grading.hidden import Grade
 from suture.evals.problem import Problem, shows_all, task_of
+from suture.evals.running.evaluating import Job
 
 HUMANEVAL = {
     "task_id": "Made/0",

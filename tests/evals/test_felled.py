@@ -11,11 +11,11 @@ import pytest
 
 from suture.errors import SandboxBroken
 from suture.evals import Problem, grade_code
-from suture.evals.evaluating import Job, evaluate
-from suture.evals.forging import is_forged
-from suture.evals.grading import Grade
+from suture.evals.grading.forging import is_forged
+from suture.evals.grading.hidden import Grade
 from suture.evals.problem import MODULE
 from suture.evals.rows import Row
+from suture.evals.running.evaluating import Job, evaluate
 from suture.models import ScriptedModel
 from suture.sandbox import Capabilities, Channel, RunRequest, RunResult, Sandbox
 from suture.settings import Settings

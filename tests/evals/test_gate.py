@@ -12,9 +12,16 @@ import pytest
 
 from evals.made_rows import INFRA, arm_rows, row, step
 from suture.errors import StorageError, UsageError
-from suture.evals.gate import Baseline, GateResult, gate_rows, read_baseline, record_baseline, write_baseline
+from suture.evals.gate.judging import (
+    Baseline,
+    GateResult,
+    gate_rows,
+    read_baseline,
+    record_baseline,
+    write_baseline,
+)
+from suture.evals.gate.sequential import Decision, Design, chances_at, decide, design_test
 from suture.evals.rows import Row
-from suture.evals.sequential import Decision, Design, chances_at, decide, design_test
 
 DESIGNS = [
     (0.8, 0.15, 0.95, 40),

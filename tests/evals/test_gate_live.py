@@ -9,11 +9,11 @@ import pytest
 
 from evals.bench_tasks import LuckyModel, calls_in, write_set
 from suture.errors import UsageError
-from suture.evals.bench_folder import BenchFolder
 from suture.evals.datasets import load_problems
-from suture.evals.gate import Baseline, GateTask
-from suture.evals.gate_live import BATCH, measure_until_decided
-from suture.evals.sequential import design_test
+from suture.evals.gate.judging import Baseline, GateTask
+from suture.evals.gate.live import BATCH, measure_until_decided
+from suture.evals.gate.sequential import design_test
+from suture.evals.running.bench_folder import BenchFolder
 from suture.models import Model
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import Settings

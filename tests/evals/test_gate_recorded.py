@@ -13,12 +13,12 @@ import yaml
 
 from requirements import Require
 from suture.errors import PrerequisiteError
-from suture.evals.bench_folder import BenchFolder
 from suture.evals.datasets import load_problems
-from suture.evals.gate import Baseline, read_baseline
-from suture.evals.gate_live import measure_until_decided
-from suture.evals.recordings import read_recording
-from suture.evals.sequential import chances_at, decide, design_test
+from suture.evals.gate.judging import Baseline, read_baseline
+from suture.evals.gate.live import measure_until_decided
+from suture.evals.gate.sequential import chances_at, decide, design_test
+from suture.evals.replies.recordings import read_recording
+from suture.evals.running.bench_folder import BenchFolder
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import Settings
 

@@ -11,7 +11,7 @@ from requirements import Require
 from suture.cli.bench.run import lines_of
 from suture.errors import PrerequisiteError
 from suture.evals.datasets import load_problems
-from suture.evals.plans import chosen_ids
+from suture.evals.running.plans import chosen_ids
 
 ROOT = Path(__file__).parents[2]
 IDS = ROOT / "benchmarks" / "ids"

@@ -10,13 +10,13 @@ import pytest
 
 from evals.test_leaks import asked
 from suture.checks.asserts import shorten
-from suture.evals.bench_folder import BenchFolder
 from suture.evals.datasets.evalplus import CASE
-from suture.evals.hidden_calls import hidden_calls, weight_of
-from suture.evals.leaks import leaked_lines
-from suture.evals.plans import Plan
+from suture.evals.leaks.hidden_calls import hidden_calls, weight_of
+from suture.evals.leaks.prompts import leaked_lines
 from suture.evals.problem import Problem, Regime
-from suture.evals.runner import run_benchmark
+from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.plans import Plan
+from suture.evals.running.runner import run_benchmark
 from suture.ledger import RunFolder
 from suture.models import ScriptedModel
 from suture.records import Counterexample

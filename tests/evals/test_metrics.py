@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from evals.made_rows import INFRA, RIGHT, arm_rows, benchmark_rows, row, step
-from suture.evals.figures import Count
-from suture.evals.grading import Grade
-from suture.evals.metrics import measure, share_of_tasks
+from suture.evals.grading.hidden import Grade
+from suture.evals.measures.figures import Count
+from suture.evals.measures.metrics import measure, share_of_tasks
 from suture.evals.rows import Row, WeighedTest
 
 

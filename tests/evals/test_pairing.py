@@ -7,10 +7,10 @@ import random
 import pytest
 
 from evals.made_rows import INFRA, arm_rows, row, step
+from suture.evals.measures.statistics import mcnemar
 from suture.evals.reports import adjusted, compare_arms
 from suture.evals.reports.pairing import ahead, paired_scores
 from suture.evals.rows import Row
-from suture.evals.statistics import mcnemar
 
 
 def test_with_one_seed_it_is_mcnemar() -> None:

@@ -17,15 +17,15 @@ import pytest
 from evals.bench_tasks import LuckyModel, calls_in, told_of, write_set
 from requirements import Require
 from suture.errors import PrerequisiteError
-from suture.evals import distributing
-from suture.evals.bench_folder import BenchFolder
 from suture.evals.datasets import load_problems
-from suture.evals.distributing import Cluster, Opener
-from suture.evals.evaluating import Job
-from suture.evals.grading import Grade
-from suture.evals.plans import Plan
-from suture.evals.pool import ReplyPool
-from suture.evals.runner import run_benchmark
+from suture.evals.grading.hidden import Grade
+from suture.evals.replies.pool import ReplyPool
+from suture.evals.running import distributing
+from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.distributing import Cluster, Opener
+from suture.evals.running.evaluating import Job
+from suture.evals.running.plans import Plan
+from suture.evals.running.runner import run_benchmark
 from suture.models import Message, Model, Reply, Sampling, ScriptedModel
 from suture.sandbox import BubblewrapSandbox, Sandbox
 from suture.settings import Settings

@@ -9,9 +9,9 @@ import pytest
 
 from evals.made_rows import benchmark_rows, row, write_rows
 from suture.errors import StorageError, UsageError
-from suture.evals.bench_folder import BenchFolder
-from suture.evals.plans import Plan
 from suture.evals.reports import read_rows, sessions_of
+from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.plans import Plan
 
 
 def test_rows_are_read_back_whole(tmp_path: Path) -> None:

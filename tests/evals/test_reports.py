@@ -12,7 +12,7 @@ import pytest
 
 from evals.made_rows import arm_rows, benchmark_rows, row, step
 from suture.errors import StorageError, UsageError
-from suture.evals.grading import Grade
+from suture.evals.grading.hidden import Grade
 from suture.evals.reports import (
     compare_runs,
     in_words,

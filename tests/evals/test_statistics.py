@@ -8,8 +8,8 @@ import random
 
 import pytest
 
-from suture.evals.calibration import calibration_of
-from suture.evals.statistics import (
+from suture.evals.measures.calibration import calibration_of
+from suture.evals.measures.statistics import (
     Interval,
     bootstrap_difference,
     exact_interval,

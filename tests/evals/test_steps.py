@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from suture.evals.steps import code_of, steps_of, totals_of
+from suture.evals.running.steps import code_of, steps_of, totals_of
 from suture.ledger import RunFolder
 from suture.records import Candidate, CheckOutcome, Counterexample, Event, Verdict, to_plain
 

@@ -20,10 +20,10 @@ import pytest
 import suture
 from requirements import Require
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.evals.bench_folder import BenchFolder
-from suture.evals.grading import Grade
-from suture.evals.plans import Plan
+from suture.evals.grading.hidden import Grade
 from suture.evals.rows import Row, Step
+from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.plans import Plan
 from suture.evals.tracking import track_benchmark
 from suture.evals.tracking.described import describe_benchmark, describe_row
 from suture.records import to_plain

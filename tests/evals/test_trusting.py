@@ -9,10 +9,10 @@ from scenario.cast import Cast
 from scenario.test_recipes import HELPFUL
 from scenario.test_runs_with_generated_tests import GOOD, RIGHT, TASK, block
 from suture.evals import Problem
-from suture.evals.evaluating import Job, evaluate
-from suture.evals.grading import Grade
+from suture.evals.grading.hidden import Grade
 from suture.evals.reports import report_markdown, report_of
 from suture.evals.rows import Row
+from suture.evals.running.evaluating import Job, evaluate
 from suture.sandbox import Sandbox
 from suture.settings import Settings
 

@@ -4,7 +4,7 @@ Hidden checks are opened here and nowhere else, and only after a run has ended.
 """
 
 from suture.evals.datasets import DATASETS, load_problems
-from suture.evals.grading import Grade, grade_code
+from suture.evals.grading.hidden import Grade, grade_code
 from suture.evals.problem import REGIMES, Problem, Regime, task_of
 
 __all__ = [

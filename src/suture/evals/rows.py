@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from suture.evals.grading import Grade
+from suture.evals.grading.hidden import Grade
 from suture.evals.problem import Regime
 from suture.records import Origin, Outcome
 

@@ -15,9 +15,9 @@ from suture.cli.terminal import answer, answer_json, printable
 from suture.errors import UsageError
 
 if TYPE_CHECKING:
-    from suture.evals.bench_folder import BenchFolder
-    from suture.evals.gate import Baseline, GateResult, GateStanding
-    from suture.evals.sequential import Design
+    from suture.evals.gate.judging import Baseline, GateResult, GateStanding
+    from suture.evals.gate.sequential import Design
+    from suture.evals.running.bench_folder import BenchFolder
     from suture.settings import Settings
 
 __all__ = ["gate_command"]
@@ -63,9 +63,9 @@ def gate_command(
     because the machinery failed. A wrong pass or fail has a chance of at most one minus --confidence.
     """
     from suture.cli.bench.planning import bench_folder
-    from suture.evals.gate import gate_rows, read_baseline
+    from suture.evals.gate.judging import gate_rows, read_baseline
+    from suture.evals.gate.sequential import design_test
     from suture.evals.reports import read_rows
-    from suture.evals.sequential import design_test
 
     if (replayed or recording) and not measure:
         raise UsageError(
@@ -106,8 +106,8 @@ def measured(
     """The result, once what it takes was run."""
     from suture.api import run_sync
     from suture.cli.bench.progress import Bar
-    from suture.evals.circumstances import circumstances
-    from suture.evals.gate_live import measure_until_decided
+    from suture.evals.gate.live import measure_until_decided
+    from suture.evals.running.circumstances import circumstances
 
     with Bar() as bar:
         return run_sync(
@@ -128,7 +128,7 @@ def measured(
 
 def tell(fixed: Baseline, design: Design, found: GateResult, model: str, *, as_json: bool) -> None:
     """Print how it stands, first in a sentence, then with what error rates."""
-    from suture.evals.sequential import chances_at
+    from suture.evals.gate.sequential import chances_at
     from suture.records import to_plain
 
     good, poor = chances_at(design, design.least), chances_at(design, design.poor)

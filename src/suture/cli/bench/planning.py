@@ -13,12 +13,12 @@ import typer
 from suture.api import run_sync
 from suture.cli.terminal import answer, answer_json, note
 from suture.errors import UsageError
-from suture.evals.bench_folder import BenchFolder
-from suture.evals.circumstances import circumstances
 from suture.evals.datasets import load_problems
-from suture.evals.plans import DEFAULT_CAPS, Plan, extended
 from suture.evals.problem import Regime
-from suture.evals.runner import grade_references
+from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.circumstances import circumstances
+from suture.evals.running.plans import DEFAULT_CAPS, Plan, extended
+from suture.evals.running.runner import grade_references
 from suture.models import choose_model
 from suture.sandbox import open_sandbox
 from suture.settings import Settings

@@ -12,7 +12,7 @@ from suture.cli.terminal import console, note, printable
 
 if TYPE_CHECKING:
     from suture.evals.rows import Row
-    from suture.evals.runner import Advance
+    from suture.evals.running.runner import Advance
 
 __all__ = ["Bar"]
 

@@ -33,7 +33,7 @@ def regrade_command(
     from suture.cli.bench.planning import bench_folder
     from suture.cli.bench.progress import Bar
     from suture.cli.bench.summary import require_a_number, tell_rows
-    from suture.evals.regrading import regrade
+    from suture.evals.running.regrading import regrade
 
     settings = load(Path(), assignments).settings
     folder = bench_folder(settings, name)

@@ -63,7 +63,7 @@ def _groups(rows: Iterable[Row]) -> Iterable[list[Row]]:
 
 
 def _line(rows: list[Row]) -> tuple[str | int, ...]:
-    from suture.evals.metrics import claims
+    from suture.evals.measures.metrics import claims
 
     counted = [row for row in rows if row.solved() is not None]
     return (

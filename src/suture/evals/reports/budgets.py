@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from suture.evals.figures import Solved
+from suture.evals.measures.figures import Solved
 from suture.evals.reports.cells import BASELINES
 from suture.evals.reports.summing import Section
 

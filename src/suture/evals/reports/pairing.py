@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from suture.evals.metrics import by_task
-from suture.evals.rows import Row
-from suture.evals.statistics import (
+from suture.evals.measures.metrics import by_task
+from suture.evals.measures.statistics import (
     Interval,
     bootstrap_difference,
     holm,
@@ -15,6 +14,7 @@ from suture.evals.statistics import (
     minimum_detectable,
     paired_interval,
 )
+from suture.evals.rows import Row
 
 __all__ = ["ALPHA", "Comparison", "adjusted", "ahead", "compare_arms", "paired_scores"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.evals.calibration import Calibration
-from suture.evals.figures import Count, Solved
+from suture.evals.measures.calibration import Calibration
+from suture.evals.measures.figures import Count, Solved
+from suture.evals.measures.statistics import exact_interval
 from suture.evals.reports.budgets import Budgets
 from suture.evals.reports.markup import Markup, element, joined
-from suture.evals.statistics import exact_interval
 
 __all__ = ["Bar", "bars", "reliability", "solved_against_tokens"]
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from suture.errors import UsageError
-from suture.evals.bench_folder import BenchFolder
 from suture.evals.rows import Row
+from suture.evals.running.bench_folder import BenchFolder
 
 __all__ = ["read_rows", "sessions_of"]
 

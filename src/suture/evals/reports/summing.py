@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.evals.figures import ArmMetrics, Count
-from suture.evals.metrics import measure
+from suture.evals.measures.figures import ArmMetrics, Count
+from suture.evals.measures.metrics import measure
 from suture.evals.problem import Regime
 from suture.evals.reports.cells import BASELINES, Cell, cells_of
 from suture.evals.reports.pairing import Comparison, adjusted, compare_arms

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from suture.evals.calibration import Calibration
-from suture.evals.figures import ArmMetrics, Count, GeneratedTests, Solved
+from suture.evals.measures.calibration import Calibration
+from suture.evals.measures.figures import ArmMetrics, Count, GeneratedTests, Solved
+from suture.evals.measures.statistics import Interval
 from suture.evals.reports.budgets import Budgets
 from suture.evals.reports.pairing import Comparison
 from suture.evals.reports.summing import Section
-from suture.evals.statistics import Interval
 
 __all__ = ["Table", "budget_tables", "comparison_table", "tables_of"]
 

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from suture.evals.metrics import claims
-from suture.evals.plans import Plan
+from suture.evals.measures.metrics import claims
 from suture.evals.rows import Row
+from suture.evals.running.plans import Plan
 from suture.records import content_hash, to_plain
 
 __all__ = ["Description", "describe_benchmark", "describe_row"]

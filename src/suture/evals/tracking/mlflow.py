@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from suture.errors import PrerequisiteError, StorageError
-from suture.evals.bench_folder import BenchFolder
 from suture.evals.rows import Row
+from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.tracking.described import Description, describe_benchmark, describe_row
 from suture.ledger import RunFolder, read_ledger
 from suture.tracing import Span, spans_of

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from suture.errors import StorageError, UsageError
-from suture.evals.grading import Grade
-from suture.evals.plans import Plan
+from suture.evals.grading.hidden import Grade
 from suture.evals.problem import Problem
 from suture.evals.rows import Row
+from suture.evals.running.plans import Plan
 from suture.ledger.run_folder import write_atomically
 from suture.records import content_hash, from_plain, to_plain
 

@@ -6,11 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import mean
 
-from suture.evals.calibration import calibration_of
-from suture.evals.figures import ArmMetrics, Count, ErrorClass, GeneratedTests, PassAt, Rounds, Solved, Spent
-from suture.evals.grading import Standing
+from suture.evals.grading.hidden import Standing
+from suture.evals.measures.calibration import calibration_of
+from suture.evals.measures.figures import (
+    ArmMetrics,
+    Count,
+    ErrorClass,
+    GeneratedTests,
+    PassAt,
+    Rounds,
+    Solved,
+    Spent,
+)
+from suture.evals.measures.statistics import Interval, bootstrap_difference, exact_interval, pass_at_k
 from suture.evals.rows import Row, Step
-from suture.evals.statistics import Interval, bootstrap_difference, exact_interval, pass_at_k
 
 __all__ = ["by_task", "claims", "measure", "share_of_tasks"]
 

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from suture.errors import SandboxBroken, StorageError
-from suture.evals.bench_folder import BenchFolder, require_same_tasks
-from suture.evals.controls import require_controls
-from suture.evals.evaluating import Job, row_of_run
 from suture.evals.problem import Problem
 from suture.evals.rows import Row
-from suture.evals.runner import Advance, Listener, grade_references
+from suture.evals.running.bench_folder import BenchFolder, require_same_tasks
+from suture.evals.running.controls import require_controls
+from suture.evals.running.evaluating import Job, row_of_run
+from suture.evals.running.runner import Advance, Listener, grade_references
 from suture.ledger import RunFolder, find_run, read_ledger
 from suture.records import Result, from_plain
 from suture.sandbox import Sandbox, SandboxPool, open_sandbox

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from suture.evals.grading import Grade, grade_code
+from suture.evals.grading.hidden import Grade, grade_code
 from suture.evals.problem import Problem
 from suture.evals.rows import WeighedTest
 from suture.ledger import RunFolder

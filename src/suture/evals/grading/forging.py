@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from suture.evals.grading import grade_code
+from suture.evals.grading.hidden import grade_code
 from suture.evals.problem import Problem, Regime, task_of
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from suture.errors import StorageError, UsageError
 from suture.evals.problem import Problem
-from suture.evals.recordings import (
+from suture.evals.replies.recordings import (
     Draw,
     draw_key,
     draw_of,

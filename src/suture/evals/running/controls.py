@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from suture.errors import PrerequisiteError
-from suture.evals.evaluating import Job, evaluate
-from suture.evals.grading import Grade
+from suture.evals.grading.hidden import Grade
 from suture.evals.problem import MODULE, Problem
+from suture.evals.running.evaluating import Job, evaluate
 from suture.models import ScriptedModel
 from suture.sandbox import Sandbox
 from suture.settings import Settings

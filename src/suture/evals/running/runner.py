@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from suture.errors import SutureError
-from suture.evals.bench_folder import BenchFolder, RowKey, key_of, require_same_tasks
-from suture.evals.controls import require_controls
-from suture.evals.distributing import Cluster, Opener
-from suture.evals.evaluating import Job, evaluate
-from suture.evals.grading import Grade, grade_code
-from suture.evals.plans import Plan
-from suture.evals.pool import PooledModel, ReplyPool
+from suture.evals.grading.hidden import Grade, grade_code
 from suture.evals.problem import Problem
+from suture.evals.replies.pool import PooledModel, ReplyPool
 from suture.evals.rows import Row
+from suture.evals.running.bench_folder import BenchFolder, RowKey, key_of, require_same_tasks
+from suture.evals.running.controls import require_controls
+from suture.evals.running.distributing import Cluster, Opener
+from suture.evals.running.evaluating import Job, evaluate
+from suture.evals.running.plans import Plan
 from suture.loop import load_recipe
 from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from suture.errors import StorageError, UsageError
+from suture.evals.gate.sequential import Decision, Design, Standing, decide
 from suture.evals.problem import Regime
 from suture.evals.rows import Row
-from suture.evals.sequential import Decision, Design, Standing, decide
 from suture.records import from_plain, to_plain
 
 __all__ = [

@@ -20,10 +20,10 @@ from types import TracebackType
 from typing import Any
 
 from suture.errors import PrerequisiteError, SutureError
-from suture.evals.evaluating import FOR_THE_USER, Job, evaluate
-from suture.evals.pool import PooledModel, ReplyPool
-from suture.evals.recordings import Draw, draws_in
+from suture.evals.replies.pool import PooledModel, ReplyPool
+from suture.evals.replies.recordings import Draw, draws_in
 from suture.evals.rows import Row
+from suture.evals.running.evaluating import FOR_THE_USER, Job, evaluate
 from suture.models import Model
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import Settings, load_settings

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from suture.checks import asserts_in, examples_in
-from suture.evals.hidden_calls import LEAST_WEIGHT, atoms_of, calls_told, compact, hidden_calls, weight_of
+from suture.evals.leaks.hidden_calls import (
+    LEAST_WEIGHT,
+    atoms_of,
+    calls_told,
+    compact,
+    hidden_calls,
+    weight_of,
+)
 from suture.evals.problem import Problem, Regime
 from suture.ledger import RunFolder
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from suture.evals.calibration import Calibration
-from suture.evals.statistics import Interval
+from suture.evals.measures.calibration import Calibration
+from suture.evals.measures.statistics import Interval
 
 __all__ = [
     "ArmMetrics",

@@ -14,13 +14,13 @@ from suture.errors import (
     SutureError,
     UsageError,
 )
-from suture.evals.forging import is_forged
-from suture.evals.grading import Grade, grade_code, wall_holds
-from suture.evals.leaks import leaked_lines
+from suture.evals.grading.forging import is_forged
+from suture.evals.grading.hidden import Grade, grade_code, wall_holds
+from suture.evals.leaks.prompts import leaked_lines
 from suture.evals.problem import Problem, Regime, shows_all, task_of
 from suture.evals.rows import Row
-from suture.evals.steps import code_of, steps_of, totals_of
-from suture.evals.trusting import weighed_tests
+from suture.evals.running.steps import code_of, steps_of, totals_of
+from suture.evals.running.trusting import weighed_tests
 from suture.ledger import RunFolder, read_ledger
 from suture.models import Model, Role
 from suture.records import Event, Result
