@@ -83,6 +83,11 @@ def test_caps_stand_side_by_side_each_with_its_own_runs() -> None:
     assert "## other, regime visible, local:tiny\n" not in text
     captions = [str(one.text) for one in well_formed(report_page(report)).iter("caption")]
     assert captions.count("Prompt tokens beside them") == 1
+    assert [section.cap for section in report.sections if section.dataset == "set"] == [2000, 250]
+
+
+def test_tests_that_nobody_wrote_have_no_table() -> None:
+    assert "Generated tests" not in report_markdown(report_of(both_baselines()))
 
 
 def test_a_task_that_changed_between_runs_is_left_out_and_named() -> None:
@@ -117,7 +122,7 @@ def test_every_table_of_arms_says_what_it_leaves_out() -> None:
     rows = [*benchmark_rows(4, seeds=2), row("greedy", 9, fault="no wall"), row("greedy", 8, step(None))]
     (section,) = report_of(rows).sections
     tables = [table for table in tables_of(section) if table.caption != "Paired tests"]
-    assert len(tables) == 8
+    assert len(tables) == 7
     for table in tables:
         assert table.head[-1] == "no number"
         assert {line[0]: line[-1] for line in table.rows}["greedy"] == "2 of 10"

@@ -46,14 +46,14 @@ class Cell:
 
 
 def cells_of(rows: Iterable[Row]) -> tuple[Cell, ...]:
-    """The cells of some rows, the headline's regime first."""
+    """The cells of some rows, the headline's regime and the largest cap first."""
     sorted_rows: dict[tuple[str, Regime, str, int], list[Row]] = {}
     for row in rows:
         sorted_rows.setdefault((row.dataset, row.regime, row.model, row.cap), []).append(row)
     return tuple(
         _cell(dataset, regime, model, cap, sorted_rows[(dataset, regime, model, cap)])
         for dataset, regime, model, cap in sorted(
-            sorted_rows, key=lambda cell: (REGIMES.index(cell[1]), cell)
+            sorted_rows, key=lambda cell: (REGIMES.index(cell[1]), *cell[:3], -cell[3])
         )
     )
 

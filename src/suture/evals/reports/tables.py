@@ -47,7 +47,8 @@ def tables_of(section: Section) -> Iterator[Table]:
     if any(arm.seeds > 1 for arm in section.arms):
         yield _with_unknown(_pass_table(section), section)
     yield _with_unknown(_calibration_table(section), section)
-    yield _with_unknown(_tests_table(section), section)
+    if any(arm.tests for arm in section.arms):
+        yield _with_unknown(_tests_table(section), section)
 
 
 def _with_unknown(table: Table, section: Section) -> Table:
