@@ -184,6 +184,17 @@ async def test_abort_ends_the_run_and_keeps_the_best(settings: Settings) -> None
     assert len(script.calls) == 3
 
 
+async def test_a_replay_of_a_parked_run_does_not_go_on_with_a_live_model(settings: Settings) -> None:
+    script = ScriptedModel([WRONG, WRONG_TOO, WRONG_TOO])
+    parked = await solve(TASK, settings=reviewed(settings, "review_repairs"), model=script)
+    again = await replay(parked.run_id, settings=settings)
+    assert again.same
+    with pytest.raises(UsageError, match="is a replay") as refused:
+        await resume(again.result.run_id, settings=settings, model=script)
+    assert parked.run_id in refused.value.remedy
+    assert len(script.calls) == 3
+
+
 async def test_a_parked_run_waits_and_goes_on_without_paying_twice(settings: Settings) -> None:
     script = ScriptedModel([WRONG, WRONG_TOO, WRONG_TOO])
     chosen = reviewed(settings, "review_repairs")

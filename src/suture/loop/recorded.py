@@ -39,6 +39,7 @@ class RecordedRun:
         ended: Whether it came to its end.
         own: Whether it lies among the runs of whoever asks. A stranger's brings neither a wall, an address
             nor an interpreter, and changes no files.
+        replays: The run that it does again; empty where it does none.
     """
 
     folder: RunFolder
@@ -50,12 +51,13 @@ class RecordedRun:
     schema_version: int
     ended: bool
     own: bool
+    replays: str = ""
 
     def require_resumable(self) -> None:
         """Refuse to go on with a run that cannot.
 
         Raises:
-            UsageError: It has ended, is somebody else's, or its state is of another version.
+            UsageError: It has ended, is somebody else's or a replay, or its state is of another version.
         """
         if not self.own:
             raise UsageError(
@@ -65,6 +67,11 @@ class RecordedRun:
         if self.ended:
             raise UsageError(
                 f"run {self.folder.id} has ended", remedy=f"see how: suture show {self.folder.id}"
+            )
+        if self.replays:  # it would ask the model for what the record holds
+            raise UsageError(
+                f"run {self.folder.id} is a replay, and a replay does not go on",
+                remedy=f"begin it again: suture replay {self.replays}",
             )
         if self.schema_version != SCHEMA_VERSION:
             raise UsageError(
@@ -149,6 +156,7 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
             schema_version=started["schema_version"],
             ended=any(event.kind in LAST_EVENTS for event in events),
             own=own,
+            replays=started.get("replays", ""),
         )
     except (ValueError, TypeError, KeyError, AttributeError) as fault:
         raise StorageError(f"the first event of run {folder.id} is damaged: {fault!r}") from fault
