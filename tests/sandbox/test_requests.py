@@ -10,7 +10,7 @@ import pytest
 from suture.errors import UsageError
 from suture.sandbox import BOX, BubblewrapSandbox, Mount, ProgramLimits, RunRequest, copying
 from suture.sandbox.copying import pack_request
-from suture.sandbox.mounts import plan_mounts
+from suture.sandbox.shown.mounts import plan_mounts
 
 BAD_PATHS = [
     "",

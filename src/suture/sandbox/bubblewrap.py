@@ -16,11 +16,11 @@ from suture.sandbox.command_line import find_bubblewraps
 from suture.sandbox.contract import LIMITS, Capabilities, Mode, RunRequest
 from suture.sandbox.copying import BASE_ENVIRONMENT
 from suture.sandbox.diagnosis import PROC, unavailable
-from suture.sandbox.interpreter import own_interpreter
 from suture.sandbox.memory import MemoryGroups
-from suture.sandbox.mounts import interpreter_mounts, planned_mounts
 from suture.sandbox.programs import ProgramSandbox, trial
 from suture.sandbox.running import Running
+from suture.sandbox.shown.interpreter import own_interpreter
+from suture.sandbox.shown.mounts import interpreter_mounts, planned_mounts
 from suture.sandbox.walls import WallBuilder
 
 __all__ = ["BubblewrapSandbox"]

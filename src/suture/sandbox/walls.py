@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from suture.languages import Interpreter
-from suture.sandbox.command_line import ETC, wall_arguments, zygote_wall_arguments
+from suture.sandbox.command_line import wall_arguments, zygote_wall_arguments
 from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
 from suture.sandbox.copying import as_program, pack_request
 from suture.sandbox.launch import WallNotBuilt
 from suture.sandbox.memory import MemoryGroup, MemoryGroups
 from suture.sandbox.running import ColdProcess, Running, memory_file
 from suture.sandbox.seccomp import own_filter
+from suture.sandbox.shown.mounts import ETC
 from suture.sandbox.staging import StageKeeper
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.bundle import boot_source, bundle

@@ -17,9 +17,9 @@ from suture.errors import UsageError
 from suture.sandbox.channel import FrameChannel
 from suture.sandbox.contract import BOX, LIMITS, Capabilities, RunRequest, RunResult
 from suture.sandbox.copying import as_program, pack_request, plain_request
-from suture.sandbox.interpreter import own_interpreter
 from suture.sandbox.programs import ProgramSandbox, refusal
 from suture.sandbox.running import ColdProcess, Running
+from suture.sandbox.shown.interpreter import own_interpreter
 
 __all__ = ["UnsafeSubprocess"]
 
