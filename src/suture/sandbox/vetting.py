@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from suture.errors import SandboxUnavailable
 from suture.sandbox.contract import Capabilities, Channel, IsolationLevel, RunRequest, RunResult, Sandbox
 from suture.sandbox.probe import ProbeReport, probe
-from suture.sandbox.programs import refusal
+from suture.sandbox.runs.program_sandbox import refusal
 
 __all__ = ["VettedSandbox"]
 

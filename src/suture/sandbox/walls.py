@@ -12,10 +12,10 @@ from functools import cache, partial
 from suture.languages import Interpreter
 from suture.sandbox.command_line import wall_arguments, zygote_wall_arguments
 from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
-from suture.sandbox.copying import as_program, pack_request
-from suture.sandbox.launch import WallNotBuilt
-from suture.sandbox.memory import MemoryGroup, MemoryGroups
-from suture.sandbox.running import ColdProcess, Running, memory_file
+from suture.sandbox.runs.memory import MemoryGroup, MemoryGroups
+from suture.sandbox.runs.packing import as_program, pack_request
+from suture.sandbox.runs.program import WallNotBuilt
+from suture.sandbox.runs.running import ColdProcess, Running, memory_file
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.shown.mounts import ETC
 from suture.sandbox.staging import StageKeeper
@@ -30,7 +30,7 @@ __all__ = ["WallBuilder"]
 
 @cache
 def _inside_source() -> str:
-    return importlib.resources.files("suture.sandbox").joinpath("inside.py").read_text("utf-8")
+    return importlib.resources.files("suture.sandbox.runs").joinpath("inside.py").read_text("utf-8")
 
 
 @dataclass(frozen=True, kw_only=True)
