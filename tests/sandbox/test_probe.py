@@ -27,8 +27,8 @@ from suture.sandbox import (
     RunResult,
     open_sandbox,
 )
+from suture.sandbox.bubblewrap.staging import is_reachable
 from suture.sandbox.probe import ProbeReport, probe
-from suture.sandbox.staging import is_reachable
 from suture.sandbox.vetting import KNOWN, VettedSandbox, fingerprint, recall, reduced, remember
 from suture.settings.schema import SandboxSettings
 

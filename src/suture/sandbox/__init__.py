@@ -5,6 +5,7 @@ and it never runs untrusted code without a wall.
 """
 
 from suture.sandbox.bubblewrap import BubblewrapSandbox
+from suture.sandbox.bubblewrap.diagnosis import Finding
 from suture.sandbox.contract import (
     BOX,
     LEVELS,
@@ -23,7 +24,6 @@ from suture.sandbox.contract import (
     RunStatus,
     Sandbox,
 )
-from suture.sandbox.diagnosis import Finding
 from suture.sandbox.doctor import diagnose_backends, sandbox_makers
 from suture.sandbox.opening import open_sandbox
 from suture.sandbox.pool import SandboxPool

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from suture.languages import Interpreter
-from suture.sandbox.command_line import wall_arguments, zygote_wall_arguments
+from suture.sandbox.bubblewrap.command_line import wall_arguments, zygote_wall_arguments
+from suture.sandbox.bubblewrap.staging import StageKeeper
 from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
 from suture.sandbox.runs.memory import MemoryGroup, MemoryGroups
 from suture.sandbox.runs.packing import as_program, pack_request
@@ -18,7 +19,6 @@ from suture.sandbox.runs.program import WallNotBuilt
 from suture.sandbox.runs.running import ColdProcess, Running, memory_file
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.shown.mounts import ETC
-from suture.sandbox.staging import StageKeeper
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.bundle import boot_source, bundle
 from suture.sandbox.zygote.carrier import ProcessCarrier
