@@ -12,9 +12,9 @@ import pytest
 from requirements import Require
 from sandbox.sandbox_programs import python
 from suture.sandbox import BubblewrapSandbox, Finding, Mode, ProgramLimits
-from suture.sandbox.probe import ProbeReport, probe
 from suture.sandbox.runs.memory import MemoryGroups, find_group_home
 from suture.sandbox.seccomp import own_filter
+from suture.sandbox.vetting.probe import ProbeReport, probe
 
 TOO_MUCH = """
     import os, time
