@@ -15,7 +15,7 @@ from suture.errors import SandboxBroken
 from suture.sandbox import ProgramLimits, RunRequest
 from suture.sandbox.container.carrier import ContainerCarrier
 from suture.sandbox.container.engine import Engine
-from suture.sandbox.launch import Program, WallNotBuilt
+from suture.sandbox.runs.program import Program, WallNotBuilt
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.straight import Hands
 
@@ -101,7 +101,7 @@ class Undying:
 
 async def test_a_program_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("WATCHDOG_S", "DEATH_S", "GONE_S"):
-        monkeypatch.setattr(f"suture.sandbox.launch.{name}", 0.1)
+        monkeypatch.setattr(f"suture.sandbox.runs.program.{name}", 0.1)
     request = RunRequest(argv=("true",), limits=ProgramLimits(wall_s=0.1))
     async with asyncio.timeout(30):
         program = await Program.start(request, cast("Any", Undying(b"S")))

@@ -26,7 +26,8 @@ from suture.sandbox import (
     interpreter_mounts,
     own_interpreter,
 )
-from suture.sandbox.staging import UIDS, is_reachable, unprivileged_uid
+from suture.sandbox.bubblewrap.staging import is_reachable, unprivileged_uid
+from suture.sandbox.runs.users import UIDS
 
 Require = Callable[[str, bool, str], None]
 HERE = Path(__file__).parent

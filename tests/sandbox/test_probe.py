@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import suture.sandbox
 from requirements import Require
 from suture.errors import SandboxUnavailable
 from suture.sandbox import (
@@ -27,9 +28,17 @@ from suture.sandbox import (
     RunResult,
     open_sandbox,
 )
-from suture.sandbox.probe import ProbeReport, probe
-from suture.sandbox.staging import is_reachable
-from suture.sandbox.vetting import KNOWN, VettedSandbox, fingerprint, recall, reduced, remember
+from suture.sandbox.bubblewrap.staging import is_reachable
+from suture.sandbox.vetting.probe import ProbeReport, probe
+from suture.sandbox.vetting.sandbox import (
+    KNOWN,
+    SOURCES,
+    VettedSandbox,
+    fingerprint,
+    recall,
+    reduced,
+    remember,
+)
 from suture.settings.schema import SandboxSettings
 
 CLAIM = Capabilities(level="namespace", mode="warm", limits=frozenset(LIMITS), identity="a wall")
@@ -235,7 +244,7 @@ async def test_what_was_found_is_kept_until_something_changes(
         before = Counting.made
         vetted = VettedSandbox(Counting, cache=tmp_path / "cache")
         if identity:
-            monkeypatch.setattr("suture.sandbox.vetting.SYSTEM_FACTS", ("version",))
+            monkeypatch.setattr("suture.sandbox.vetting.sandbox.SYSTEM_FACTS", ("version",))
         assert (await vetted.capabilities()).level == "namespace"
         assert (await vetted.run(RunRequest(python="print(1)"))).stdout == b"1\n"
         await vetted.close()
@@ -289,6 +298,15 @@ def test_what_a_finding_rests_on(tmp_path: Path) -> None:
     ]
     assert len(set(keys)) == len(keys)
     assert key() == keys[0]
+
+
+def test_a_finding_rests_on_all_of_our_own_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Path(suture.sandbox.__file__).parent == SOURCES
+    monkeypatch.setattr("suture.sandbox.vetting.sandbox.SOURCES", tmp_path)
+    before = fingerprint("wall", CLAIM, tmp_path)
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room/wall.py").touch()
+    assert fingerprint("wall", CLAIM, tmp_path) != before
 
 
 async def test_a_hole_is_not_kept_for_the_next_process(

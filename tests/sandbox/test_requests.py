@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from suture.errors import UsageError
-from suture.sandbox import BOX, BubblewrapSandbox, Mount, ProgramLimits, RunRequest, copying
-from suture.sandbox.copying import pack_request
-from suture.sandbox.mounts import plan_mounts
+from suture.sandbox import BOX, BubblewrapSandbox, Mount, ProgramLimits, RunRequest
+from suture.sandbox.runs import packing
+from suture.sandbox.runs.packing import pack_request
+from suture.sandbox.shown.mounts import plan_mounts
 
 BAD_PATHS = [
     "",
@@ -61,7 +62,7 @@ async def test_what_is_longer_than_a_zygote_takes_is_refused_before_it_is_sent(
     sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits = (await sandbox.capabilities()).mode != "cold"
-    monkeypatch.setattr(copying, "MOST_FRAME_BYTES", 1 << 20)
+    monkeypatch.setattr(packing, "MOST_FRAME_BYTES", 1 << 20)
     request = RunRequest(python="print(1)", files={"big": bytes(1 << 20)})
     if waits:
         with pytest.raises(UsageError, match=r"1\.0 MiB and a wall that waits takes 1") as caught:

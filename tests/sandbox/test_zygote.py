@@ -20,8 +20,8 @@ from requirements import Require
 from sandbox.sandbox_programs import eventually_gone, survivors
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, Finding, ProgramLimits, RunRequest
-from suture.sandbox.launch import WallNotBuilt
-from suture.sandbox.staging import is_reachable
+from suture.sandbox.bubblewrap.staging import is_reachable
+from suture.sandbox.runs.program import WallNotBuilt
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.carrier import ProcessCarrier
 from suture.sandbox.zygote.inside.sockets import Sockets

@@ -5,6 +5,7 @@ and it never runs untrusted code without a wall.
 """
 
 from suture.sandbox.bubblewrap import BubblewrapSandbox
+from suture.sandbox.bubblewrap.diagnosis import Finding
 from suture.sandbox.contract import (
     BOX,
     LEVELS,
@@ -23,13 +24,12 @@ from suture.sandbox.contract import (
     RunStatus,
     Sandbox,
 )
-from suture.sandbox.diagnosis import Finding
 from suture.sandbox.doctor import diagnose_backends, sandbox_makers
-from suture.sandbox.interpreter import discover_interpreter, own_interpreter
-from suture.sandbox.mounts import interpreter_mounts
 from suture.sandbox.opening import open_sandbox
 from suture.sandbox.pool import SandboxPool
-from suture.sandbox.toolchains import discover_programs, discover_toolchain
+from suture.sandbox.shown.interpreter import discover_interpreter, own_interpreter
+from suture.sandbox.shown.mounts import interpreter_mounts
+from suture.sandbox.shown.toolchains import discover_programs, discover_toolchain
 
 __all__ = [
     "BOX",

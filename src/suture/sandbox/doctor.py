@@ -10,9 +10,9 @@ from pathlib import Path
 
 from suture.errors import SutureError
 from suture.sandbox.backends import find_maker
-from suture.sandbox.command_line import find_bubblewraps
+from suture.sandbox.bubblewrap.command_line import find_bubblewraps
+from suture.sandbox.bubblewrap.diagnosis import Finding, bubblewrap_findings, kernel_findings
 from suture.sandbox.contract import Capabilities, IsolationLevel, Sandbox
-from suture.sandbox.diagnosis import Finding, bubblewrap_findings, kernel_findings
 from suture.sandbox.vetting import VettedSandbox
 from suture.settings.schema import KeySettings, SandboxSettings
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from suture.errors import SandboxBroken
 from suture.sandbox.container.engine import TIMEOUT_S, Engine, runtime_of
-from suture.sandbox.launch import WallNotBuilt
+from suture.sandbox.runs.program import WallNotBuilt
 
 if TYPE_CHECKING:
     from docker import APIClient

@@ -8,9 +8,8 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from suture.sandbox.command_line import ETC, HOST_ETC
 from suture.sandbox.contract import BOX, Mount
-from suture.sandbox.mounts import SYSTEM_FOLDERS
+from suture.sandbox.shown.mounts import ETC, HOST_ETC, SYSTEM_FOLDERS
 
 __all__ = ["image_name", "pack_image", "system_mounts"]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from suture.languages import Interpreter
 from suture.sandbox.contract import BOX, Mount, ProgramLimits
+from suture.sandbox.runs.users import UIDS
 from suture.sandbox.seccomp import own_filter
-from suture.sandbox.staging import UIDS
 from suture.sandbox.zygote.bundle import boot_source
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from suture.errors import SandboxUnavailable, UsageError
 from suture.languages import Interpreter
 from suture.sandbox.contract import LIMITS, Capabilities, Mount, ProgramLimits
 from suture.sandbox.e2b.carrier import E2bCarrier
-from suture.sandbox.launch import WallNotBuilt
+from suture.sandbox.runs.program import WallNotBuilt
+from suture.sandbox.runs.users import UIDS
 from suture.sandbox.seccomp import own_filter
-from suture.sandbox.staging import UIDS
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.backend import ZygoteSandbox
 from suture.sandbox.zygote.bundle import boot_source, bundle

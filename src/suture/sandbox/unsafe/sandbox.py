@@ -14,12 +14,12 @@ from importlib import resources
 from pathlib import Path
 
 from suture.errors import UsageError
-from suture.sandbox.channel import FrameChannel
 from suture.sandbox.contract import BOX, LIMITS, Capabilities, RunRequest, RunResult
-from suture.sandbox.copying import as_program, pack_request, plain_request
-from suture.sandbox.interpreter import own_interpreter
-from suture.sandbox.programs import ProgramSandbox, refusal
-from suture.sandbox.running import ColdProcess, Running
+from suture.sandbox.runs.channel import FrameChannel
+from suture.sandbox.runs.packing import as_program, pack_request, plain_request
+from suture.sandbox.runs.program_sandbox import ProgramSandbox, refusal
+from suture.sandbox.runs.running import ColdProcess, Running
+from suture.sandbox.shown.interpreter import own_interpreter
 
 __all__ = ["UnsafeSubprocess"]
 
@@ -195,7 +195,7 @@ def _source(folder: str) -> str:
 @cache
 def _program() -> str:
     """`inside.py` as a module, and the supervisor as the program after it."""
-    inside = resources.files("suture.sandbox").joinpath("inside.py").read_text("utf-8")
+    inside = resources.files("suture.sandbox.runs").joinpath("inside.py").read_text("utf-8")
     supervise = resources.files("suture.sandbox.unsafe").joinpath("supervise.py").read_text("utf-8")
     return (
         "import types; inside = types.ModuleType('inside')\n"

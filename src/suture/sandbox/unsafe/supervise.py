@@ -14,7 +14,7 @@ from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from suture.sandbox import inside
+    from suture.sandbox.runs import inside
 
 SET_CHILD_SUBREAPER = 36
 SIGKILL = 9

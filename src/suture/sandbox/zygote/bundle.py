@@ -12,8 +12,8 @@ from suture.sandbox.seccomp import own_filter
 __all__ = ["boot_source", "bundle"]
 
 PARTS = (
-    "suture.sandbox.inside",
-    "suture.sandbox.oom",
+    "suture.sandbox.runs.inside",
+    "suture.sandbox.runs.oom",
     "suture.sandbox.zygote.inside.kernel",
     "suture.sandbox.zygote.inside.kills",
     "suture.sandbox.zygote.inside.child",
@@ -24,7 +24,10 @@ PARTS = (
     "suture.sandbox.zygote.inside.serve",
 )
 """In the order in which they import each other; the last one serves."""
-PACKAGES = ("suture", "suture.sandbox", "suture.sandbox.zygote", "suture.sandbox.zygote.inside")
+PACKAGES = (
+    *("suture", "suture.sandbox", "suture.sandbox.runs"),
+    *("suture.sandbox.zygote", "suture.sandbox.zygote.inside"),
+)
 
 
 @cache

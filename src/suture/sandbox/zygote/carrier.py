@@ -7,7 +7,7 @@ from asyncio.subprocess import Process
 from collections.abc import Sequence
 from typing import Protocol
 
-from suture.sandbox.running import kill_wall, start_session
+from suture.sandbox.runs.running import kill_wall, start_session
 
 __all__ = ["Carrier", "ProcessCarrier"]
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequen
 from contextlib import asynccontextmanager
 
 from suture.errors import SandboxBroken, SandboxError
-from suture.sandbox.launch import WallNotBuilt
+from suture.sandbox.runs.program import WallNotBuilt
 from suture.sandbox.zygote.process import Zygote
 
 __all__ = ["ZygoteKeeper"]

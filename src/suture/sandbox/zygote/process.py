@@ -9,8 +9,8 @@ import time
 from contextlib import suppress
 
 from suture.errors import SandboxBroken
-from suture.sandbox.launch import GONE_S, WallNotBuilt
-from suture.sandbox.memory import MemoryGroup
+from suture.sandbox.runs.memory import MemoryGroup
+from suture.sandbox.runs.program import GONE_S, WallNotBuilt
 from suture.sandbox.zygote.carrier import Carrier
 from suture.sandbox.zygote.run import KILL_S, ZygoteRun
 from suture.sandbox.zygote.straight import Hands, StraightPipes

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import Protocol
 
-from suture.sandbox.running import Feed
+from suture.sandbox.runs.running import Feed
 from suture.sandbox.zygote.straight import StraightPipes
 
 __all__ = ["KILL_S", "Line", "ZygoteRun"]

@@ -11,9 +11,9 @@ from functools import partial
 from suture.errors import SandboxBroken
 from suture.languages import Interpreter
 from suture.sandbox.contract import Mount, ProgramLimits, RunRequest
-from suture.sandbox.copying import pack_for_zygote
-from suture.sandbox.launch import WallNotBuilt
-from suture.sandbox.running import Running
+from suture.sandbox.runs.packing import pack_for_zygote
+from suture.sandbox.runs.program import WallNotBuilt
+from suture.sandbox.runs.running import Running
 from suture.sandbox.zygote.keeper import ZygoteKeeper
 from suture.sandbox.zygote.process import Zygote
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from types import CodeType
 from typing import Any
 
-from suture.sandbox.inside import account, become, kill_the_rest, lay, limit, open_box, watch
+from suture.sandbox.runs.inside import account, become, kill_the_rest, lay, limit, open_box, watch
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.kills import Kills, find_counts
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from suture.sandbox.oom import oom_kills
+from suture.sandbox.runs.oom import oom_kills
 
 __all__ = ["Kills", "find_counts"]
 

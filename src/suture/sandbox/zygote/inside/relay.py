@@ -24,7 +24,7 @@ import os
 import select
 from contextlib import suppress
 
-from suture.sandbox.inside import MOST_FRAME_BYTES
+from suture.sandbox.runs.inside import MOST_FRAME_BYTES
 from suture.sandbox.zygote.inside.passage import CHUNK, Passage
 
 __all__ = ["Host", "HostGone", "Relay"]

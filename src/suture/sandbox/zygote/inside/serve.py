@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import CodeType
 from typing import Any
 
-from suture.sandbox.inside import deafen, exactly
+from suture.sandbox.runs.inside import deafen, exactly
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.child import Place, live
 from suture.sandbox.zygote.inside.kills import Kills

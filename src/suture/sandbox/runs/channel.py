@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from suture.errors import UsageError
 from suture.sandbox.contract import RunResult
-from suture.sandbox.launch import Program
+from suture.sandbox.runs.program import Program
 
 __all__ = ["MOST_FRAME_BYTES", "FrameChannel"]
 

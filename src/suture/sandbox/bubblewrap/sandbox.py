@@ -12,16 +12,16 @@ from typing import Literal
 
 from suture.errors import SandboxUnavailable
 from suture.languages import Interpreter
-from suture.sandbox.command_line import find_bubblewraps
+from suture.sandbox.bubblewrap.command_line import find_bubblewraps
+from suture.sandbox.bubblewrap.diagnosis import PROC, unavailable
+from suture.sandbox.bubblewrap.walls import WallBuilder
 from suture.sandbox.contract import LIMITS, Capabilities, Mode, RunRequest
-from suture.sandbox.copying import BASE_ENVIRONMENT
-from suture.sandbox.diagnosis import PROC, unavailable
-from suture.sandbox.interpreter import own_interpreter
-from suture.sandbox.memory import MemoryGroups
-from suture.sandbox.mounts import interpreter_mounts, planned_mounts
-from suture.sandbox.programs import ProgramSandbox, trial
-from suture.sandbox.running import Running
-from suture.sandbox.walls import WallBuilder
+from suture.sandbox.runs.memory import MemoryGroups
+from suture.sandbox.runs.packing import BASE_ENVIRONMENT
+from suture.sandbox.runs.program_sandbox import ProgramSandbox, trial
+from suture.sandbox.runs.running import Running
+from suture.sandbox.shown.interpreter import own_interpreter
+from suture.sandbox.shown.mounts import interpreter_mounts, planned_mounts
 
 __all__ = ["BubblewrapSandbox"]
 

@@ -11,10 +11,24 @@ from suture.errors import PrerequisiteError, UsageError
 from suture.languages import Interpreter
 from suture.sandbox.contract import BOX, Mount
 
-__all__ = ["SYSTEM_FOLDERS", "in_system", "interpreter_mounts", "plan_mounts", "planned_mounts"]
+__all__ = [
+    "ETC",
+    "HOST_ETC",
+    "OWN_ETC",
+    "SYSTEM_FOLDERS",
+    "in_system",
+    "interpreter_mounts",
+    "plan_mounts",
+    "planned_mounts",
+]
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """Programs and libraries of the machine; always shown."""
+ETC = Path(__file__).parent / "etc"
+"""What of `/etc` a program needs to know its own name and what `localhost` is."""
+OWN_ETC = ("passwd", "group", "hosts", "nsswitch.conf")
+HOST_ETC = ("ld.so.cache", "alternatives", "localtime", "ssl/certs", "ssl/openssl.cnf", "mime.types")
+"""What of the host's own `/etc` is shown where it exists; public on every machine."""
 RESERVED = (BOX, "/proc", "/dev", "/etc", "/sys")
 ENVIRONMENT_PARTS = ("bin", "lib", "lib32", "lib64", "include", "pyvenv.cfg")
 """What an interpreter needs of a virtual environment. Never the whole: that can be a project."""

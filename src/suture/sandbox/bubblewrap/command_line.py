@@ -9,15 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from suture.sandbox.contract import BOX, Mount, ProgramLimits
-from suture.sandbox.mounts import SYSTEM_FOLDERS
+from suture.sandbox.shown.mounts import HOST_ETC, OWN_ETC, SYSTEM_FOLDERS
 
-__all__ = ["ETC", "find_bubblewraps", "wall_arguments", "zygote_wall_arguments"]
+__all__ = ["find_bubblewraps", "wall_arguments", "zygote_wall_arguments"]
 
-ETC = Path(__file__).parent / "etc"
-"""What of `/etc` a program needs to know its own name and what `localhost` is."""
-OWN_ETC = ("passwd", "group", "hosts", "nsswitch.conf")
-HOST_ETC = ("ld.so.cache", "alternatives", "localtime", "ssl/certs", "ssl/openssl.cnf", "mime.types")
-"""What of the host's own `/etc` is shown where it exists; public on every machine."""
 BOX_UID = "65534"
 SHM_BYTES = 16 << 20
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from suture.errors import UsageError
 from suture.sandbox.contract import BOX, LIBRARY, RunRequest
-from suture.sandbox.inside import MIB, MOST_FRAME_BYTES
-from suture.sandbox.report import COLLECT_BYTES
+from suture.sandbox.runs.inside import MIB, MOST_FRAME_BYTES
+from suture.sandbox.runs.report import COLLECT_BYTES
 
 __all__ = ["as_program", "pack_for_zygote", "pack_request", "plain_request"]
 

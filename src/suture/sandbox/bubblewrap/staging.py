@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suture.errors import SandboxUnavailable
+from suture.sandbox.runs.users import UIDS
 
 __all__ = ["Stage", "StageKeeper", "is_reachable", "unprivileged_uid"]
 
 TOOL_PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
-UIDS = range(61184, 65520)
-"""Where systemd puts its dynamic users, so that no account of a person is here."""
 STAGE_FOLDERS = ("/mnt", "/media", "/srv", "/opt", "/home")
 """Standard folders of every Linux; a stage covers one, inside its own namespace only."""
 STAGE_SCRIPT = """

@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from suture.errors import SandboxBroken
-from suture.sandbox.channel import FrameChannel
 from suture.sandbox.contract import Capabilities, ProgramLimits, RunRequest, RunResult
-from suture.sandbox.copying import plain_request
-from suture.sandbox.launch import Program, WallNotBuilt
-from suture.sandbox.running import Running
+from suture.sandbox.runs.channel import FrameChannel
+from suture.sandbox.runs.packing import plain_request
+from suture.sandbox.runs.program import Program, WallNotBuilt
+from suture.sandbox.runs.running import Running
 
 __all__ = ["ProgramSandbox", "refusal", "trial"]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Protocol, Self
 
-from suture.sandbox.memory import MemoryGroup
+from suture.sandbox.runs.memory import MemoryGroup
 
 __all__ = ["ColdProcess", "Feed", "Running", "kill_wall", "memory_file", "start_session"]
 

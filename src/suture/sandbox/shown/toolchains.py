@@ -14,8 +14,8 @@ from pathlib import Path
 from suture.errors import PrerequisiteError
 from suture.languages import LANGUAGES, Interpreter, Toolchain
 from suture.records import Language
-from suture.sandbox.interpreter import discover_interpreter
-from suture.sandbox.mounts import in_system
+from suture.sandbox.shown.interpreter import discover_interpreter
+from suture.sandbox.shown.mounts import in_system
 
 __all__ = ["discover_programs", "discover_toolchain"]
 

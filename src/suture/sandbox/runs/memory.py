@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from suture.sandbox.contract import MemoryKeeper
-from suture.sandbox.oom import oom_kills
+from suture.sandbox.runs.oom import oom_kills
 
 __all__ = ["GroupHome", "MemoryGroup", "MemoryGroups", "find_group_home", "is_delegated"]
 

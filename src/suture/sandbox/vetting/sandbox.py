@@ -14,12 +14,14 @@ from weakref import WeakKeyDictionary
 
 from suture.errors import SandboxUnavailable
 from suture.sandbox.contract import Capabilities, Channel, IsolationLevel, RunRequest, RunResult, Sandbox
-from suture.sandbox.probe import ProbeReport, probe
-from suture.sandbox.programs import refusal
+from suture.sandbox.runs.program_sandbox import refusal
+from suture.sandbox.vetting.probe import ProbeReport, probe
 
 __all__ = ["VettedSandbox"]
 
 PROC = Path("/proc")
+SOURCES = Path(__file__).parents[1]
+"""All of `suture.sandbox`: a wall is made of more than what tries it."""
 SYSTEM_FACTS = (
     "sys/kernel/random/boot_id",
     "sys/user/max_user_namespaces",
@@ -168,7 +170,7 @@ def fingerprint(name: str, claim: Capabilities, proc: Path = PROC) -> str:
     facts += [status.get(name) for name in OWN_FACTS]
     with suppress(OSError):
         facts += [os.readlink(proc / "self/ns" / kind) for kind in ("user", "mnt", "net")]  # noqa: PTH115
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    for path in sorted(SOURCES.rglob("*.py")):
         facts.append((path.name, path.stat().st_mtime_ns, path.stat().st_size))
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 

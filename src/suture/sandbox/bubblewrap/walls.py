@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from suture.languages import Interpreter
-from suture.sandbox.command_line import ETC, wall_arguments, zygote_wall_arguments
+from suture.sandbox.bubblewrap.command_line import wall_arguments, zygote_wall_arguments
+from suture.sandbox.bubblewrap.staging import StageKeeper
 from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
-from suture.sandbox.copying import as_program, pack_request
-from suture.sandbox.launch import WallNotBuilt
-from suture.sandbox.memory import MemoryGroup, MemoryGroups
-from suture.sandbox.running import ColdProcess, Running, memory_file
+from suture.sandbox.runs.memory import MemoryGroup, MemoryGroups
+from suture.sandbox.runs.packing import as_program, pack_request
+from suture.sandbox.runs.program import WallNotBuilt
+from suture.sandbox.runs.running import ColdProcess, Running, memory_file
 from suture.sandbox.seccomp import own_filter
-from suture.sandbox.staging import StageKeeper
+from suture.sandbox.shown.mounts import ETC
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.bundle import boot_source, bundle
 from suture.sandbox.zygote.carrier import ProcessCarrier
@@ -29,7 +30,7 @@ __all__ = ["WallBuilder"]
 
 @cache
 def _inside_source() -> str:
-    return importlib.resources.files("suture.sandbox").joinpath("inside.py").read_text("utf-8")
+    return importlib.resources.files("suture.sandbox.runs").joinpath("inside.py").read_text("utf-8")
 
 
 @dataclass(frozen=True, kw_only=True)

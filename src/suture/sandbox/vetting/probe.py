@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from suture.errors import SandboxBroken
-from suture.sandbox.canary import kernel
 from suture.sandbox.contract import IsolationLevel, ProgramLimits, RunRequest, Sandbox
+from suture.sandbox.vetting.canary import kernel
 
 __all__ = ["ProbeReport", "probe"]
 
@@ -206,7 +206,7 @@ async def _end(sandbox: Sandbox) -> dict[str, bool]:
 
 @cache
 def _source() -> str:
-    return importlib.resources.files("suture.sandbox").joinpath("canary.py").read_text("utf-8")
+    return importlib.resources.files("suture.sandbox.vetting").joinpath("canary.py").read_text("utf-8")
 
 
 def _program(name: str, words: object) -> str:

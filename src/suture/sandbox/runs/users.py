@@ -1,0 +1,8 @@
+"""Which user a program is to the kernel: one that is nobody else."""
+
+from __future__ import annotations
+
+__all__ = ["UIDS"]
+
+UIDS = range(61184, 65520)
+"""Where systemd puts its dynamic users, so that no account of a person is here."""
