@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from suture.checks import asserts_in, examples_in
@@ -82,3 +84,17 @@ def test_an_assert_begins_where_the_one_before_left_a_variable() -> None:
     assert "ordered(data)" in kept.source
     (_, named) = asserts_in("assert (n := f(1)) == 2\nassert n + 1 == 3\n")
     assert "(n := f(1)) == 2\n" in named.source
+
+
+def test_an_interpreter_that_loses_count_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    parse, faults = ast.parse, [SystemError("AST constructor recursion depth mismatch")]
+
+    def once(source: str) -> ast.Module:
+        if faults:
+            raise faults.pop()
+        return parse(source)
+
+    monkeypatch.setattr(ast, "parse", once)
+    tree = parsed("a = 1\n")
+    assert tree is not None
+    assert ast.unparse(tree) == "a = 1"

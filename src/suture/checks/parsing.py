@@ -16,6 +16,14 @@ def parsed(source: str | bytes) -> ast.Module | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as an invalid escape: its author's business
         try:
-            return ast.parse(source)
+            return _parse(source)
         except PARSE_FAULTS:
             return None
+
+
+def _parse(source: str | bytes) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except SystemError:
+        # CPython 3.11 miscounts its depth where the garbage collector runs somebody's finaliser meanwhile.
+        return ast.parse(source)
