@@ -4,13 +4,24 @@
 from __future__ import annotations
 
 import ast
+import sys
+import sysconfig
 import textwrap
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from suture.repair import Edit, mutants, mutated
 from suture.repair.dead_code import dead_parts
 from suture.repair.edits import overlap
+from suture.repair.mutants import OperatorFault
+from suture.repair.names_in_scope import Kind
+from suture.repair.operators import OPERATORS, Change, Operator
+from suture.repair.operators.calls import AROUND
+from suture.repair.view import View
 
 FAULTS = {
     "comparison": ("def f(a, b):\n    return a < b\n", "return a <= b"),
@@ -133,3 +144,43 @@ def test_no_statement_is_moved_to_where_it_never_runs() -> None:
     assert found
     for mutant in found:
         assert dead_parts(ast.parse(mutated(AUDITED, mutant.edits))) == 0
+
+
+def test_a_variable_that_is_called_may_stand_anywhere() -> None:
+    source = "def call(func, x):\n    result = func(x)\n    last = func\n    return result + 1\n"
+    assert "return result - 1" in "".join(mutated(source, mutant.edits) for mutant in mutants(source))
+
+
+def test_every_kind_of_value_has_its_calls() -> None:
+    assert set(AROUND) == set(get_args(Kind))
+
+
+def test_an_operator_that_breaks_loses_its_own_mutants_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(node: ast.AST, view: View) -> Iterator[Change]:
+        yield from {"other": iter(())}["callable"]
+
+    broken = Operator(name="broken", prior=0.5, nodes=(ast.Return,), changes=breaks)
+    monkeypatch.setattr(sys.modules["suture.repair.mutants"], "OPERATORS", (broken, *OPERATORS))
+    source = "def f(a, b):\n    return a < b\n"
+    with pytest.raises(KeyError):
+        list(mutants(source))
+    faults: list[OperatorFault] = []
+    found = [mutated(source, m.edits) for m in mutants(source, on_fault=faults.append)]
+    assert "def f(a, b):\n    return a <= b\n" in found
+    assert [(fault.operator, fault.line, fault.fault) for fault in faults] == [
+        ("broken", 2, "KeyError: 'callable'")
+    ]
+
+
+def standard_library() -> list[Path]:
+    """Some files that nobody here wrote, always the same ones of one Python."""
+    files = sorted(path for path in Path(sysconfig.get_path("stdlib")).glob("*.py"))
+    return files[:: max(1, len(files) // 24)]
+
+
+@pytest.mark.parametrize("path", standard_library(), ids=lambda path: path.name)
+def test_operators_work_on_what_nobody_here_wrote(path: Path) -> None:
+    source = path.read_text("utf-8")
+    for number, mutant in enumerate(islice(mutants(source), 12_000)):
+        if number % 97 == 0:
+            ast.parse(mutated(source, mutant.edits))

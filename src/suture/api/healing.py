@@ -14,7 +14,7 @@ from suture.loop.choosing import Asker
 from suture.loop.recipe import load_recipe
 from suture.loop.reviewing import Reviewer
 from suture.loop.tasks import heal_task
-from suture.models import Model
+from suture.models import NO_MODEL, Model, refuse_without_model
 from suture.proof import choose_handover, require_possible
 from suture.records import Result
 from suture.sandbox import Sandbox
@@ -82,6 +82,8 @@ async def heal(
     source = replies_from(replies, settings)
     later = settings.repair.enabled and load_recipe(settings.loop, settings.model.temperature).mutate
     async with models_for(settings, model, live=source is None or or_live, later=later) as models:
+        if not later and models.for_role("coder").model.name == NO_MODEL:
+            refuse_without_model("only a model mends where the search is off")
         wanted = Opening(task=task, settings=settings, project=snapshot.root, models=models, sandbox=sandbox)
         wanted = replace(wanted, source=source, or_live=or_live, ask_user=ask, on_review=on_review)
         return await carry_out(wanted, handover, on_event=on_event)

@@ -11,7 +11,7 @@ from suture.ledger.follow import Listener
 from suture.loop import Opening
 from suture.loop.reviewing import Reviewer
 from suture.loop.tasks import write_task
-from suture.models import Model
+from suture.models import NO_MODEL, Model, refuse_without_model
 from suture.proof import choose_handover
 from suture.records import Result, Task
 from suture.sandbox import Sandbox
@@ -69,6 +69,8 @@ async def solve(
     settings = settings or load_settings(Path.cwd()).settings
     source = replies_from(replies, settings)
     async with models_for(settings, model, live=source is None or or_live) as models:
+        if models.for_role("coder").model.name == NO_MODEL:
+            refuse_without_model("code is written by a model")
         wanted = Opening(
             task=task,
             settings=settings,

@@ -71,6 +71,9 @@ def heal(
     ask: Annotated[
         bool, typer.Option("--ask", help="Ask which is right where two repairs that pass differ.")
     ] = False,
+    no_model: Annotated[
+        bool, typer.Option("--no-model", help="Ask no model: the search alone; the setting model.name=none.")
+    ] = False,
     model: Model = None,
     recipe: Recipe = None,
     autonomy: Autonomy = None,
@@ -92,10 +95,13 @@ def heal(
     if ask and not stdin_is_terminal():
         raise UsageError("--ask needs a terminal to ask on", remedy="leave it out: the difference is shown")
     project = path if path.is_dir() else path.parent
+    if no_model and model:
+        raise UsageError(f"--no-model and --model {model!r} exclude each other", remedy="leave one out")
     loaded = load(
         project,
         assignments,
-        model__name=model,
+        model__name="none" if no_model else model,
+        models__coder="none" if no_model else None,
         loop__recipe=recipe,
         loop__autonomy=autonomy,
         budget__attempts=attempts,

@@ -131,6 +131,9 @@ def _search_ended(data: Mapping[str, Any]) -> str:
     if apart:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart["answers"].items())
         told += f"; {apart['call']} tells the likeliest apart: {answers}"
+    for broken in data.get("broken", ())[:1]:
+        told += f"; {broken['operator']!r} broke on {broken['path']}:{broken['line']} and was left out there"
+        told += f" (a fault of suture's own: {broken['fault']})"
     return told
 
 

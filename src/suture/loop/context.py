@@ -17,7 +17,7 @@ from suture.loop.proving import Prover
 from suture.loop.recipe import Recipe
 from suture.loop.reviewing import Reviewer
 from suture.loop.state import LoopState, TriedEntry
-from suture.models import Model, Models
+from suture.models import NO_MODEL, Model, Models
 from suture.records import Candidate, Check, Event, Task, Verdict, from_plain, to_plain
 from suture.roles import PromptBook
 from suture.sandbox import Sandbox
@@ -155,6 +155,7 @@ class RunContext:
             draws=_draws(state),
             untrusted=bool(state["aids"].get("generated")),
             seed=self.settings.model.seed,
+            may_ask=self.model.name != NO_MODEL,
             may_escalate=self.models.stronger is not None and not state.get("escalated"),
             escalated=state.get("escalated", 0),
             record=self.record,

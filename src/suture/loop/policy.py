@@ -18,6 +18,8 @@ __all__ = ["decide", "escalation", "next_parent"]
 ENOUGH_TO_COMPARE = 5
 """Candidates without which generated tests earn no trust, where there are no others."""
 
+NOBODY_TO_ASK = "no repair was found without a model, and none is to be asked (model.name = none)"
+
 
 def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     """The moves of the next round; a single `stop` ends the run."""
@@ -26,6 +28,8 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         return stop
     if progress.round == 0 and progress.may_search and recipe.mutate:
         return (Move(kind="mutate", reason="the cheapest repair first: a search without a model"),)
+    if not progress.may_ask:
+        return _given_up(progress, "not_healed", NOBODY_TO_ASK)
     stronger = escalation(progress, recipe)
     if progress.round == 0 or (stronger and recipe.fresh):
         moves = _fresh(progress, recipe, recipe.opening, greedy=True, why=stronger)
@@ -64,10 +68,10 @@ def _end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
         if best.origin == "user":
             return _stop("nothing_to_heal", "every test passes as it is")
         return _stop("healed", "every trusted check passes" + _despite(best))
-    if progress.kind == "heal" and progress.tried[0].failed == 0:
-        return _stop("not_healed", "no test decides: all of them are skipped")
     if progress.not_code:
         return _stop("not_a_code_fault", progress.not_code)
+    if progress.kind == "heal" and progress.tried[0].failed == 0:
+        return _stop("not_healed", "no test decides: all of them are skipped")
     return _no_further(progress, recipe) if progress.round else None
 
 

@@ -78,6 +78,7 @@ class Progress:
         draws: How each fresh sample failed, repeated ones included, in the order of proposal.
         untrusted: Whether there are generated tests that may earn trust when more candidates are there.
         seed: Of the draws of a bandit.
+        may_ask: Whether there is a model to ask; without one a run has its search, and no more.
         may_escalate: Whether the user named a stronger model, and it has not taken over yet.
         escalated: The round in which it took over; 0 where it has not.
         record: For a bandit, what earlier runs with this model saw: kind of move -> (candidates of it that
@@ -100,6 +101,7 @@ class Progress:
     draws: tuple[str, ...] = ()
     untrusted: bool = False
     seed: int = 0
+    may_ask: bool = True
     may_escalate: bool = False
     escalated: int = 0
     record: Mapping[str, tuple[int, int]] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from suture.models.cache import CachedModel, list_models, model_path, remove_mod
 from suture.models.calibrate import Calibration, list_calibrations, read_calibration
 from suture.models.calls import call_hash
 from suture.models.detection import choose_model, detect_models
+from suture.models.no_model import NO_MODEL, refuse_without_model
 from suture.models.per_role import Models, Role, RoleModel, open_model, open_models
 from suture.models.prices import Price
 from suture.models.providers import PROVIDERS, notice_of
@@ -20,6 +21,7 @@ from suture.models.source import AbsentModel, ReplyMissing, ReplySource, open_re
 from suture.models.tokens import count_tokens, count_upper_bound
 
 __all__ = [
+    "NO_MODEL",
     "PROVIDERS",
     "AbsentModel",
     "CachedModel",
@@ -52,5 +54,6 @@ __all__ = [
     "open_replies",
     "pull_model",
     "read_calibration",
+    "refuse_without_model",
     "remove_model",
 ]

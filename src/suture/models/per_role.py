@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from suture.errors import PrerequisiteError
 from suture.models.detection import with_chosen_model
+from suture.models.no_model import NO_MODEL
 from suture.models.prices import Price, Prices, read_prices
 from suture.models.providers import open_given, open_named
 from suture.models.seam import Model
@@ -86,7 +87,7 @@ class Models:
     def unpriced(self) -> tuple[str, ...]:
         """Names of the models that may be asked and whose price nobody knows."""
         names = {model.name: None for seat in self._roles.values() for model in seat.chain}
-        return tuple(name for name in names if self.price_of(name) is None)
+        return tuple(name for name in names if name != NO_MODEL and self.price_of(name) is None)
 
     def require_prices(self) -> None:
         """Refuse to work within a budget of money where a price is not known: it could not be kept.

@@ -14,6 +14,7 @@ from suture.errors import PrerequisiteError, UsageError
 from suture.models.chat import LangChainModel
 from suture.models.connections import Connection, connect_anthropic, connect_ollama, connect_openai
 from suture.models.endpoints import EndpointLimits, endpoint_of
+from suture.models.no_model import NO_MODEL, NoModel
 from suture.models.scripted import open_script
 from suture.models.seam import Model
 from suture.settings.schema import Settings
@@ -86,10 +87,12 @@ def open_named(settings: Settings, name: str) -> Model:
         UsageError: The name means nothing.
     """
     provider, _, model = name.partition(":")
+    if name == NO_MODEL:
+        return NoModel()
     if not model:
         raise UsageError(
             f"the model {name!r} is not of the form provider:model",
-            remedy="such as local:qwen2.5-coder-1.5b or openai:gpt-4o",
+            remedy="such as local:qwen2.5-coder-1.5b or openai:gpt-4o; none asks nobody",
         )
     if provider == "local":
         from suture.models.local import EmbeddedModel

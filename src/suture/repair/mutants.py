@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 from suture.repair.edits import Edit, Mutant
@@ -14,12 +15,31 @@ __all__ = ["mutants"]
 
 MOST_OF_ONE = 150
 """Changes that one operator may make of one node: in a very long function there is no end to them."""
-NO_PLACE = (ast.JoinedStr, ast.FormattedValue)
-"""Nodes within which Python does not tell reliably where something stands."""
+NO_PLACE = (ast.JoinedStr, ast.FormattedValue, ast.pattern)
+"""Nodes within which Python does not tell reliably where something stands, or takes no other expression."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorFault:
+    """An operator of ours that broke on somebody's code.
+
+    Attributes:
+        operator: Its name.
+        line: The line of the node that it looked at.
+        fault: Type and message.
+    """
+
+    operator: str
+    line: int
+    fault: str
 
 
 def mutants(
-    source: str, lines: Collection[int] | None = None, *, operators: Collection[str] | None = None
+    source: str,
+    lines: Collection[int] | None = None,
+    *,
+    operators: Collection[str] | None = None,
+    on_fault: Callable[[OperatorFault], None] | None = None,
 ) -> Iterator[Mutant]:
     """Every mutant of a source, each text of an edit once; no chance is involved.
 
@@ -28,6 +48,8 @@ def mutants(
         lines: Only changes that begin on one of these lines (from 1), or that guard a function whose first
             line is among them; `None` for all.
         operators: Names of the operators to use; `None` for all.
+        on_fault: Told of an operator that breaks, which then makes no more of that node; without it what the
+            operator raised is raised.
     """
     view = open_view(source)
     if view is None:
@@ -42,11 +64,33 @@ def mutants(
             continue
         for operator in chosen:
             if isinstance(node, operator.nodes):
-                yield from _of(node, operator, view, seen)
+                yield from _of(_told(node, line, operator, view, on_fault), node, operator, view, seen)
 
 
-def _of(node: ast.AST, operator: Operator, view: View, seen: set[tuple[Edit, ...]]) -> Iterator[Mutant]:
-    for change in islice(operator.changes(node, view), MOST_OF_ONE):
+def _told(
+    node: ast.AST,
+    line: int,
+    operator: Operator,
+    view: View,
+    on_fault: Callable[[OperatorFault], None] | None,
+) -> Iterator[Change]:
+    """What an operator makes of a node, as far as it comes."""
+    try:
+        yield from islice(operator.changes(node, view), MOST_OF_ONE)
+    except Exception as fault:  # any fault of ours costs these changes, never the user's run
+        if on_fault is None:
+            raise
+        on_fault(OperatorFault(operator=operator.name, line=line, fault=f"{type(fault).__name__}: {fault}"))
+
+
+def _of(
+    changes: Iterator[Change],
+    node: ast.AST,
+    operator: Operator,
+    view: View,
+    seen: set[tuple[Edit, ...]],
+) -> Iterator[Mutant]:
+    for change in changes:
         edits = tuple(sorted(change.edits, key=lambda e: (e.start, e.end)))
         if edits in seen or any(e.text.encode() == view.raw[e.start : e.end] for e in edits):
             continue

@@ -109,12 +109,12 @@ def names_of(scope: ast.AST, view: View) -> Names:
 
 def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a scope without those of functions and classes in it."""
-    waiting = list(getattr(scope, "body", []))
+    waiting = list(getattr(scope, "body", []))[::-1]
     while waiting:
-        node = waiting.pop(0)
+        node = waiting.pop()
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            waiting[:0] = ast.iter_child_nodes(node)
+            waiting += reversed(list(ast.iter_child_nodes(node)))
 
 
 DISPLAYS: dict[type[ast.AST], Kind] = {

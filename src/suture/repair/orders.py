@@ -6,11 +6,12 @@ import asyncio
 import hashlib
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 
 from suture.repair.edits import overlap
-from suture.repair.mutants import mutants
+from suture.repair.mutants import OperatorFault, mutants
 from suture.repair.trials import Proposal, Trial
 
 __all__ = ["first_order", "second_order"]
@@ -30,6 +31,7 @@ async def first_order(
     seed: int = 0,
     most: int = 4000,
     seconds: float = math.inf,
+    on_fault: Callable[[str, OperatorFault], None] | None = None,
 ) -> list[Proposal]:
     """Every single change of a suspicious line, the likeliest first; others may run meanwhile.
 
@@ -40,10 +42,11 @@ async def first_order(
         seed: Decides between equals.
         most: How many; about twice as many are held at a time.
         seconds: Wall-clock seconds, after which what was found must do. The worst file is looked at first.
+        on_fault: Told of a file and an operator that broke on it; without it what that raised is raised.
     """
     end_s = time.monotonic() + seconds
     found: list[tuple[float, str, Proposal]] = []
-    for count, proposal in enumerate(_singles(scores, texts, imported), 1):
+    for count, proposal in enumerate(_singles(scores, texts, imported, on_fault), 1):
         found.append((-round(proposal.score, 6), _draw(proposal, seed), proposal))
         if len(found) >= 2 * most + LEAST_HELD:
             found = sorted(found, key=itemgetter(0, 1))[:most]
@@ -58,10 +61,12 @@ def _singles(
     scores: Mapping[str, Mapping[int, float]],
     texts: Mapping[str, str],
     imported: Mapping[str, frozenset[int]],
+    on_fault: Callable[[str, OperatorFault], None] | None,
 ) -> Iterator[Proposal]:
     for path, lines in sorted(scores.items(), key=lambda item: -max(item[1].values())):
         ran, worst = imported.get(path, frozenset()), max(lines.values())
-        for mutant in mutants(texts[path], lines):
+        told = None if on_fault is None else partial(on_fault, path)
+        for mutant in mutants(texts[path], lines, on_fault=told):
             yield Proposal(
                 path=path,
                 edits=mutant.edits,

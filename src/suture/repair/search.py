@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from suture.checks.test_command import TestCommand
 from suture.repair.edits import mutated
 from suture.repair.faults import Fault, line_scores, rank_faults
+from suture.repair.mutants import OperatorFault
 from suture.repair.orders import first_order, second_order
 from suture.repair.trials import LEAST_S, Proposal, Spectrum, Trial, locate, screen
 from suture.repair.warnings import DEAD, literals_of, warnings_about
@@ -70,6 +71,7 @@ class Findings:
         seconds: How long it took.
         first_s: Seconds until the first plausible one about which nothing is suspicious.
         ended: Why it ended.
+        broken: Operators of ours that broke on a file: path, and what happened.
     """
 
     texts: Mapping[str, str]
@@ -81,6 +83,7 @@ class Findings:
     seconds: float = 0.0
     first_s: float | None = None
     ended: str = ""
+    broken: list[tuple[str, OperatorFault]] = field(default_factory=list)
 
 
 async def search(
@@ -142,6 +145,7 @@ class Search:
                 seed=limits.seed,
                 most=limits.candidates,
                 seconds=limits.seconds * MAKING_SHARE,
+                on_fault=lambda path, fault: found.broken.append((path, fault)),
             )
             await self._try(singles)
             if not found.plausible:

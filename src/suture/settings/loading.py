@@ -26,7 +26,7 @@ from suture.settings.sources import (
 
 __all__ = ["Loaded", "SettingDescription", "describe_settings", "load_settings", "render_settings"]
 
-KEYLESS = frozenset({"huggingface", "local", "scripted"})
+KEYLESS = frozenset({"huggingface", "local", "none", "scripted"})
 """Providers that are never sent a key."""
 PATHS = ("model.prices", "paths.home", "paths.cache")
 HEADERS = ("_custom_headers", "_org_id", "_project_id")

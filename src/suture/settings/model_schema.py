@@ -24,7 +24,7 @@ class ModelSettings(Group):
     """Which model answers, and how."""
 
     name: str = "auto"
-    """`provider:model`, such as `local:qwen2.5-coder-1.5b`; `auto` takes what is on this machine."""
+    """`provider:model`, such as `local:qwen2.5-coder-1.5b`; `auto` takes what is here, `none` asks nobody."""
     fallbacks: Names = ()
     """Models to ask, in this order, when the one before has failed; each step down is told."""
     temperature: float = Field(default=0.8, ge=0, le=2)

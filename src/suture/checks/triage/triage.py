@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from suture.checks.parsing import parsed
 from suture.checks.suite import Suite
+from suture.checks.triage.broken_tests import endless_tests, unreadable_test
 from suture.checks.triage.contradictions import Example, contradictions_of, examples_of
 from suture.checks.triage.other_languages import fault_in_line, printed_errors
 from suture.checks.triage.pollution import shared_state_written_by
@@ -16,7 +17,7 @@ from suture.checks.triage.surroundings import fault_of_surroundings
 from suture.records import CheckOutcome, FaultCause, Verdict
 from suture.workspace import is_test_file, text_of
 
-__all__ = ["NotCode", "Triage", "triage"]
+__all__ = ["NotCode", "Triage", "triage", "triage_of_tests"]
 
 LEAST_WALL_S = 5.0
 SLOWER = 3
@@ -58,8 +59,8 @@ class Triage:
     def cause(self) -> FaultCause | None:
         """Why there is nothing to repair; `None` where there is.
 
-        A test that contradicts its own documentation ends a run also beside real faults: whoever repaired
-        them would have to repair around it.
+        A test that contradicts its own documentation, cannot be read, or never ends, ends a run also beside
+        real faults: whoever repaired them would have to repair around it.
         """
         causes = Counter(found.cause for found in self.set_apart)
         if causes["suspect_test"]:
@@ -95,7 +96,7 @@ async def triage(suite: Suite, base: Verdict) -> Triage:
     found: dict[str, NotCode] = {}
     for outcome in failing:
         apart = _from_surroundings(outcome, base, suite, code)
-        apart = apart or _from_docstrings(outcome, suite, documented)
+        apart = apart or _from_text(outcome, suite) or _from_docstrings(outcome, suite, documented)
         if apart is not None:
             found[apart.test] = apart
     uncertain = [o.check_id for o in failing if o.check_id not in found and _may_differ(o)]
@@ -105,6 +106,31 @@ async def triage(suite: Suite, base: Verdict) -> Triage:
         found |= await _from_reruns(uncertain, base, reruns)
     others = tuple(o.check_id for o in failing if o.check_id not in found)
     return Triage(set_apart=tuple(found.values()), others=others)
+
+
+async def triage_of_tests(suite: Suite) -> Triage:
+    """Look for tests that cannot end, before the whole suite is run and waits for them.
+
+    Args:
+        suite: The suite, collected.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    advice = "mend the test: no change of the code could end it"
+    found = [
+        NotCode(test=test, cause="suspect_test", why=f"its own loop at line {line} has no end", advice=advice)
+        for test, line in (await endless_tests(suite)).items()
+    ]
+    return Triage(set_apart=tuple(found))
+
+
+def _from_text(outcome: CheckOutcome, suite: Suite) -> NotCode | None:
+    why = unreadable_test(outcome, suite.task.files, suite.test_files)
+    if not why:
+        return None
+    advice = "mend the test file: tests are never changed here"
+    return NotCode(test=outcome.check_id, cause="suspect_test", why=why, advice=advice)
 
 
 def _may_differ(outcome: CheckOutcome) -> bool:

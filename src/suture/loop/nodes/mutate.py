@@ -89,6 +89,7 @@ def _told(found: Findings, repairs: tuple[Repair, ...], difference: Difference |
         ],
         "difference": to_plain(difference) if difference is not None else None,
         "faults": [to_plain(fault) for fault in found.faults[:MOST_TOLD]],
+        "broken": [{"path": path, **to_plain(fault)} for path, fault in found.broken[:MOST_TOLD]],
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.checks import triage
+from suture.checks import Triage, triage, triage_of_tests
 from suture.loop.context import RunContext
 from suture.loop.judging import judge
 from suture.loop.progress import failure_signature, tally
@@ -42,6 +42,10 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
         context.ledger.append("moves.remembered", {"record": dict(context.record)})
     update: dict[str, Any] = {"checks": len(trusted) + has_tests}
     if context.task.kind == "heal":
+        async with context.budget.time_limit():
+            endless = await triage_of_tests(await context.load_suite())
+        if endless.cause:
+            return {**update, **_triaged(endless, context)}
         entry = await _base(context)
         update["tried"] = [entry]
         if entry["failed"]:
@@ -53,6 +57,10 @@ async def _triage(context: RunContext, base: Verdict) -> dict[str, Any]:
     """Ask whether the code is at fault at all, before anything is spent on it."""
     async with context.budget.time_limit():
         found = await triage(await context.load_suite(), base)
+    return _triaged(found, context)
+
+
+def _triaged(found: Triage, context: RunContext) -> dict[str, Any]:
     context.ledger.append(
         "triage.finished",
         {

@@ -18,6 +18,7 @@ AROUND: dict[Kind, tuple[str, ...]] = {
     "text": ("list", "len", "int", "str", "sorted", "repr"),
     "set": ("list", "sorted", "len"),
     "mapping": ("list", "dict", "sorted", "len"),
+    "callable": (),
     "unknown": ("list", "len", "abs", "sorted", "str", "int", "set", "tuple"),
 }
 FREELY = (*(ast.Return, ast.Assign, ast.AugAssign, ast.Compare, ast.Call, ast.For), *(ast.BinOp, ast.keyword))
@@ -64,6 +65,8 @@ def _missing_argument(node: ast.AST, view: View) -> Iterator[Change]:
     end = view.span(node)[1] - 1
     if node.keywords or view.raw[end : end + 1] != b")" or view.raw[:end].rstrip().endswith(b","):
         return
+    if node.args and isinstance(node.args[-1], ast.GeneratorExp):
+        return  # it shares its parentheses with the call
     near = [(other, fit) for other, fit in names.like("unknown", view.statement_of(node).lineno)]
     for other, fit in [*near, ("0", 0.5), ("1", 0.5), ("2", 0.4)]:
         if other not in given:
