@@ -4,11 +4,13 @@
     ├── UsageError                  the caller: fix the input
     ├── PrerequisiteError           the caller: install or set something; the message is the remedy
     │   ├── ModelUnreachable        (also a ModelError)
+    │   ├── ModelNotThere           (also a ModelError)
     │   └── SandboxUnavailable      (also a SandboxError)
     ├── ModelError                  the model's side
     │   ├── ModelAuthError              fix the key
     │   ├── ModelRateLimited            wait `retry_after_s`
     │   ├── ModelUnreachable            start the server, or correct its address
+    │   ├── ModelNotThere               correct its address or its name
     │   ├── ReplyLost                   it may have been paid for all the same
     │   │   └── ModelTimeout                try again, or raise the limit
     │   ├── ContextTooLong              shrink the prompt
@@ -34,6 +36,7 @@ __all__ = [
     "MalformedReply",
     "ModelAuthError",
     "ModelError",
+    "ModelNotThere",
     "ModelRateLimited",
     "ModelTimeout",
     "ModelUnreachable",
@@ -114,7 +117,11 @@ class ModelRateLimited(ModelError):
 
 
 class ModelUnreachable(PrerequisiteError, ModelError):
-    """Nobody listens at the model's address, so nothing was asked."""
+    """Nobody can be talked to at the model's address, so nothing was asked."""
+
+
+class ModelNotThere(PrerequisiteError, ModelError):
+    """Something answers at the model's address, and it is not the model: a web page, a redirect, a 404."""
 
 
 class ReplyLost(ModelError):

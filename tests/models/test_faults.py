@@ -13,12 +13,13 @@ from suture.errors import (
     MalformedReply,
     ModelAuthError,
     ModelError,
+    ModelNotThere,
     ModelRateLimited,
     ModelTimeout,
     ReplyLost,
 )
 from suture.models import Message, Reply, Sampling, open_model
-from suture.models.faults import as_model_error
+from suture.models.faults import Asked, as_model_error
 from suture.settings.schema import KeySettings, ModelSettings, Settings
 
 PROMPT = (Message(role="user", content="hi"),)
@@ -73,11 +74,12 @@ async def test_a_provider_that_does_not_count_is_counted_for(stub: OpenAIStub) -
     [
         (Answer(status=401, body=error_body(f"bad key {KEY}")), ModelAuthError),
         (Answer(status=403, body=error_body("not for you")), ModelAuthError),
-        (Answer(status=404, body=error_body("no such model")), ModelError),
+        (Answer(status=404, body=error_body("no such model")), ModelNotThere),
         (Answer(status=429, body=error_body("slow down")), ModelRateLimited),
         (Answer(status=500, body=error_body("oops")), ModelError),
         (Answer(status=400, body=error_body("request exceeds the available context size")), ContextTooLong),
-        (Answer(body=b"<html>not json"), MalformedReply),
+        (Answer(body=b"not json"), MalformedReply),
+        (Answer(body=b"<html>not json"), ModelNotThere),
         (Answer(body={**chat_completion(""), "choices": []}), MalformedReply),
         (Answer(body={**chat_completion(""), "choices": None}), MalformedReply),
         (Answer(body=chat_completion("hello"), cut=True), ReplyLost),
@@ -134,11 +136,11 @@ class VendorRateLimit(Exception):
 
 
 def test_retry_after_is_carried() -> None:
-    fault = as_model_error(VendorRateLimit("slow down"), "vendor:model")
+    fault = as_model_error(VendorRateLimit("slow down"), Asked(name="vendor:model"))
     assert isinstance(fault, ModelRateLimited)
     assert fault.retry_after_s == 7.5
 
 
 def test_our_own_errors_pass_through() -> None:
     ours = ModelTimeout("late")
-    assert as_model_error(ours, "vendor:model") is ours
+    assert as_model_error(ours, Asked(name="vendor:model")) is ours

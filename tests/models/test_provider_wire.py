@@ -15,6 +15,7 @@ from suture.errors import (
     MalformedReply,
     ModelAuthError,
     ModelError,
+    ModelNotThere,
     ModelRateLimited,
     ModelTimeout,
     ModelUnreachable,
@@ -80,7 +81,7 @@ async def test_a_tool_call_is_its_arguments_and_never_prose(wire: WireFormat, st
     [
         (401, f"bad key {KEY}", ModelAuthError, "refused the key"),
         (403, "not for you", ModelAuthError, "refused the key"),
-        (404, "no such model", ModelError, "check model.name"),
+        (404, "no such model", ModelNotThere, "check model.name"),
         (400, "prompt is too long: 9 tokens > 8 context window", ContextTooLong, "too little context"),
         (400, "temperature is wrong", ModelError, "refused the request"),
         (429, "slow down", ModelRateLimited, "asks to slow down"),
@@ -170,7 +171,7 @@ async def test_a_server_that_hangs_up_may_have_worked_and_is_not_asked_again(
 
 
 async def test_a_body_that_is_no_json_is_malformed(wire: WireFormat, stub: OpenAIStub) -> None:
-    stub.answer(Answer(body=b"<html>not json\n"))
+    stub.answer(Answer(body=b"not json\n"))
     with pytest.raises(MalformedReply):
         await ask(wire, stub)
     assert len(stub.requests) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,11 +13,13 @@ from weakref import WeakKeyDictionary
 from suture.errors import ModelRateLimited, ReplyLost
 from suture.models.connections import Connection
 from suture.models.endpoints import Endpoint, EndpointLimits
-from suture.models.faults import FAULTS, as_model_error, classify
+from suture.models.faults import FAULTS, Asked, as_model_error, classify
+from suture.models.guarded_http import WireFault, reply_bytes, room_for
 from suture.models.retries import retried
 from suture.models.seam import Finish, Message, Reply, Sampling
 from suture.models.structured.constraint import constrained, text_of
-from suture.models.tokens import count_upper_bound, text_upper_bound
+from suture.models.tokens import text_upper_bound
+from suture.models.usage import usage_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -35,6 +38,10 @@ FINISHES: Mapping[str, Finish] = {
     "max_tokens": "length",
 }
 """How providers call the end of a reply."""
+TEXT_BYTES_PER_TOKEN = 128
+"""The longest single tokens of today's models. A text longer than so many times the tokens that were asked
+for is no reply to the question, whatever its server says that it is."""
+SPARE_TEXT_BYTES = 4096
 
 
 class LangChainModel:
@@ -48,6 +55,8 @@ class LangChainModel:
         timeout_s: The most seconds of one call, retries and the wait for its turn included.
         retries: The most tries after the first, where the table of faults allows them.
         secret: The key, so that no message shows it.
+        address: Where the model is, for messages.
+        key_variable: Where its users set the key, for messages.
         endpoint: The gate that models at the same address share; one of its own where not given.
     """
 
@@ -60,6 +69,8 @@ class LangChainModel:
         timeout_s: float = 600,
         retries: int = 2,
         secret: str = "",
+        address: str = "",
+        key_variable: str = "",
         endpoint: Endpoint | None = None,
     ) -> None:
         self.name = name
@@ -67,7 +78,7 @@ class LangChainModel:
         self._seed = seed
         self._timeout_s = timeout_s
         self._retries = retries
-        self._secret = secret
+        self._asked = Asked(name=name, address=address, secret=secret, key_variable=key_variable)
         self._endpoint = endpoint or Endpoint(name, EndpointLimits(concurrency=64))
         self._connections: WeakKeyDictionary[asyncio.AbstractEventLoop, Connection] = WeakKeyDictionary()
 
@@ -119,15 +130,17 @@ class LangChainModel:
         turns = [{"role": m.role, "content": _encodable(m.content)} for m in messages]
         await self._wait_for_turn(until_s)
         try:
-            async with asyncio.timeout(until_s - time.perf_counter()):
-                answers = await _answers(chat, turns, len(samplings))
+            room = reply_bytes(max(one.max_tokens for one in samplings), len(samplings))
+            with room_for(room):
+                async with asyncio.timeout(until_s - time.perf_counter()):
+                    answers = await _answers(chat, turns, len(samplings))
             if connection.always_says_how_it_ended and not all(map(_ending, answers)):
                 raise ReplyLost(f"{self.name!r} broke off in the middle of its reply")
-            replies = [_as_reply(answer, messages, samplings[0], self.name) for answer in answers]
+            replies = [_as_reply(a, messages, samplings[0], self.name, len(answers)) for a in answers]
             replies = replies if len(replies) == 1 else _counted_apart(replies)
         except Exception as fault:
             # The seam to SDKs that share no base class: whatever they raise becomes ours here.
-            error = as_model_error(fault, self.name, secret=self._secret)
+            error = as_model_error(fault, self._asked)
             counts = isinstance(fault, ReplyLost) or FAULTS[classify(fault)].counts
             self._endpoint.failed(error, counts=counts)
             raise error from fault
@@ -217,29 +230,42 @@ def _ending(answer: AIMessage) -> str:
     return str(said.get("finish_reason") or said.get("stop_reason") or said.get("done_reason") or "")
 
 
-def _as_reply(answer: AIMessage, messages: Sequence[Message], sampling: Sampling, name: str) -> Reply:
+def _as_reply(
+    answer: AIMessage, messages: Sequence[Message], sampling: Sampling, name: str, replies: int
+) -> Reply:
+    """The answer in our words.
+
+    Raises:
+        WireFault: It is longer than was asked for, whichever way its bytes came.
+    """
     text = text_of(answer)
-    said: Mapping[str, Any] | None = getattr(answer, "usage_metadata", None)
-    usage: Mapping[str, Any] = said or {
-        # The provider did not count; an upper bound keeps the budget's promise.
-        "input_tokens": count_upper_bound(messages),
-        "output_tokens": min(text_upper_bound(text), sampling.max_tokens),
-    }
+    most_bytes = TEXT_BYTES_PER_TOKEN * sampling.max_tokens + SPARE_TEXT_BYTES
+    if (size_bytes := text_upper_bound(text)) > most_bytes:
+        asked = f"{sampling.max_tokens:,} tokens were asked for"
+        raise WireFault("flood", f"a text of {size_bytes:,} bytes, where {asked}")
+    usage = usage_of(getattr(answer, "usage_metadata", None), messages, text, sampling, replies)
     told = _tokens(answer)
     return Reply(
         text=text,
         finish=FINISHES.get((_ending(answer) or "stop").lower(), "other"),
-        prompt_tokens=int(usage["input_tokens"]),
-        completion_tokens=int(usage["output_tokens"]),
-        cached_tokens=int((usage.get("input_token_details") or {}).get("cache_read") or 0),
-        counted="provider" if said else "bound",
-        logprobs=tuple(float(token["logprob"]) for token in told),
-        tokens=tuple(str(token.get("token", "")) for token in told),
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cached_tokens=usage.cached_tokens,
+        counted=usage.counted,
+        logprobs=tuple(logprob for _, logprob in told),
+        tokens=tuple(token for token, _ in told),
         model=name,
     )
 
 
-def _tokens(answer: AIMessage) -> Sequence[Mapping[str, Any]]:
-    """Each token of the reply with its log probability, where the provider told them."""
-    told = answer.response_metadata.get("logprobs") or {}
-    return told.get("content") or ()
+def _tokens(answer: AIMessage) -> list[tuple[str, float]]:
+    """Each token of the reply with its log probability; nothing where not all of them were told."""
+    told = answer.response_metadata.get("logprobs")
+    content = told.get("content") if isinstance(told, Mapping) else None
+    tokens: list[tuple[str, float]] = []
+    for one in content if isinstance(content, list) else ():
+        logprob: object = one.get("logprob") if isinstance(one, Mapping) else None
+        if not isinstance(logprob, int | float) or not math.isfinite(logprob) or logprob > 0:
+            return []
+        tokens.append((str(one.get("token", "")), float(logprob)))
+    return tokens

@@ -1,6 +1,7 @@
 """Connections to the vendors' LangChain models, each with an HTTP client of its own and without own retries.
 
 The vendors' SDKs are imported when a connection is made. Their retries are off: ours would multiply them.
+Only their async sides are used, and each of these has the guard of `guarded_http` below it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from suture.models.guarded_http import guard
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -49,7 +52,7 @@ def connect_openai(model: str, *, key: str, base_url: str | None, timeout_s: flo
     from openai import DefaultAsyncHttpxClient
     from pydantic import SecretStr
 
-    client = DefaultAsyncHttpxClient(timeout=timeout_s, trust_env=not is_loopback(base_url))
+    client = DefaultAsyncHttpxClient(timeout=timeout_s, trust_env=not is_loopback(base_url), **guard())
     chat = ChatOpenAI(
         model=model,
         api_key=SecretStr(key),
@@ -73,7 +76,7 @@ def connect_anthropic(model: str, *, key: str, base_url: str | None, timeout_s: 
     chat = ChatAnthropic(
         model_name=model, api_key=SecretStr(key), timeout=timeout_s, max_retries=0, stop=None, **address
     )
-    client = DefaultAsyncHttpxClient(timeout=timeout_s, trust_env=not is_loopback(base_url))
+    client = DefaultAsyncHttpxClient(timeout=timeout_s, trust_env=not is_loopback(base_url), **guard())
     # LangChain's own client is shared by the whole process, and fails in the second event loop. This is the
     # place where its cached property keeps it, and there is no argument for it.
     chat.__dict__["_async_client"] = AsyncAnthropic(
@@ -98,6 +101,7 @@ def connect_ollama(model: str, *, base_url: str, timeout_s: float, context_token
         base_url=base_url,
         num_ctx=context_tokens,
         client_kwargs={"timeout": timeout_s, "trust_env": not is_loopback(base_url)},
+        async_client_kwargs=guard(),
     )
 
     async def close() -> None:

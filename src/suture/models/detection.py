@@ -10,6 +10,8 @@ A key in the environment is no wish to send code away, nor to spend: such a prov
 from __future__ import annotations
 
 import importlib.util
+import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +27,8 @@ __all__ = ["AUTO", "Detected", "choose_model", "detect_models", "with_chosen_mod
 
 AUTO = "auto"
 OLLAMA_PATIENCE_S = 1.0
+LISTING_BYTES = 4 * 1024 * 1024
+"""Of a listing of models; thousands of them have less."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,11 +106,22 @@ def _ollama_models(address: str) -> list[str] | None:
     """The models of an Ollama server, newest first as it lists them; `None` where there is no such server."""
     import httpx
 
+    until_s = time.monotonic() + OLLAMA_PATIENCE_S
+    listing = b""
     try:
-        answer = httpx.get(
-            f"{address.rstrip('/')}/api/tags", timeout=OLLAMA_PATIENCE_S, trust_env=not is_loopback(address)
-        )
-        listed: Any = answer.raise_for_status().json()
+        with httpx.stream(
+            "GET",
+            f"{address.rstrip('/')}/api/tags",
+            headers={"accept-encoding": "identity"},
+            timeout=OLLAMA_PATIENCE_S,
+            trust_env=not is_loopback(address),
+        ) as answer:
+            answer.raise_for_status()
+            for piece in answer.iter_raw():  # as it comes: what is packed is no listing
+                listing += piece
+                if len(listing) > LISTING_BYTES or time.monotonic() > until_s:
+                    return None
+        listed: Any = json.loads(listing)
         return [str(model["name"]) for model in listed["models"]]
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError):
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, RecursionError):
         return None

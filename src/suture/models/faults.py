@@ -15,15 +15,18 @@ from suture.errors import (
     MalformedReply,
     ModelAuthError,
     ModelError,
+    ModelNotThere,
     ModelRateLimited,
     ModelTimeout,
     ModelUnreachable,
     ReplyLost,
 )
 from suture.models.addresses import without_credentials
-from suture.models.retry_after import retry_after_s
+from suture.models.guarded_http import WireFault
+from suture.models.retry_after import retry_after_s, told_wait
+from suture.models.unreached import Unreached, why_unreached
 
-__all__ = ["FAULTS", "Fault", "FaultKind", "as_model_error", "classify"]
+__all__ = ["FAULTS", "Asked", "Fault", "FaultKind", "as_model_error", "classify"]
 
 FaultKind = Literal[
     "key",
@@ -36,6 +39,12 @@ FaultKind = Literal[
     "server",
     "gateway",
     "unreachable",
+    "unknown_host",
+    "tls",
+    "redirect",
+    "page",
+    "flood",
+    "encoded",
     "dropped",
     "timeout",
     "lost",
@@ -54,7 +63,7 @@ class Fault:
             must not exceed its budget.
         counts: Whether it says that the endpoint is in trouble, for the circuit breaker.
         sentence: For people; stands after the model's name.
-        remedy: What the reader can do.
+        remedy: What the reader can do; `{protocol}` and `{key}` stand for those of the model.
     """
 
     error: type[ModelError]
@@ -64,9 +73,19 @@ class Fault:
     remedy: str = ""
 
 
+IS_IT_ONE = "check model.base_url: is this an {protocol}-compatible address?"
+
 FAULTS: Mapping[FaultKind, Fault] = {
-    "key": Fault(error=ModelAuthError, sentence="refused the key", remedy="set the provider's key anew"),
-    "missing": Fault(error=ModelError, sentence="is not there", remedy="check model.name and model.base_url"),
+    "key": Fault(error=ModelAuthError, sentence="refused the key", remedy="set {key} to a key that it takes"),
+    "missing": Fault(error=ModelNotThere, sentence="is not there", remedy=f"check model.name; {IS_IT_ONE}"),
+    "redirect": Fault(
+        error=ModelNotThere,
+        sentence="answers with a redirect, which is not followed",
+        remedy="where you trust that address, set model.base_url to it",
+    ),
+    "page": Fault(
+        error=ModelNotThere, sentence="is not there: its address answers with a web page", remedy=IS_IT_ONE
+    ),
     "context": Fault(
         error=ContextTooLong,
         sentence="has too little context for the prompt",
@@ -93,8 +112,31 @@ FAULTS: Mapping[FaultKind, Fault] = {
         error=ModelUnreachable,
         retry=True,
         counts=True,
-        sentence="cannot be reached",
-        remedy="check that the server runs, and model.base_url where you set it",
+        sentence="cannot be reached: nobody takes the connection",
+        remedy="check that the server runs, model.base_url where you set it, and your proxy if you have one",
+    ),
+    "unknown_host": Fault(
+        error=ModelUnreachable,
+        retry=True,
+        counts=True,
+        sentence="cannot be reached: its host's name is not known",
+        remedy="check the host in model.base_url where you set it, and that this machine is online",
+    ),
+    "tls": Fault(
+        error=ModelUnreachable,
+        counts=True,
+        sentence="cannot be reached: no secure connection (TLS) comes about",
+        remedy="check that model.base_url begins with the right one of http and https, this machine's clock, "
+        "and SSL_CERT_FILE where the server has a certificate of your own",
+    ),
+    "flood": Fault(
+        error=ReplyLost,
+        counts=True,
+        sentence="sends more than a reply of that length can be",
+        remedy=IS_IT_ONE,
+    ),
+    "encoded": Fault(
+        error=MalformedReply, sentence="answered with something unreadable, in an encoding of its own"
     ),
     "dropped": Fault(error=ReplyLost, counts=True, sentence="hung up before it answered"),
     "timeout": Fault(
@@ -108,10 +150,13 @@ FAULTS: Mapping[FaultKind, Fault] = {
 
 STATUSES: Mapping[int, FaultKind] = {
     401: "key",
+    402: "quota",
     403: "key",
     404: "missing",
+    405: "missing",
     408: "timeout",
     429: "rate",
+    501: "missing",
     502: "gateway",
     503: "busy",
     504: "timeout",
@@ -121,45 +166,101 @@ STATUSES: Mapping[int, FaultKind] = {
     529: "busy",
 }
 MAX_QUOTED_CHARS = 300
-UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError)
+MAX_READ_CHARS = 4000
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 """What SDKs raise when the body is not what the wire format promises."""
+PROTOCOLS = {"anthropic": "Anthropic", "ollama": "Ollama"}
+"""Those of other providers are OpenAI's."""
+NO_QUOTA = (
+    *("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "current quota"),
+    *("credit balance is too low", "insufficient balance", "arrearage"),
+)
+"""How OpenAI, Anthropic, DeepSeek and Model Studio say that an account is used up."""
+UNREACHED: Mapping[Unreached, FaultKind] = {
+    "closed": "unreachable",
+    "unknown_host": "unknown_host",
+    "tls": "tls",
+}
 
 
-def as_model_error(fault: Exception, name: str, *, secret: str = "") -> ModelError:
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Who was asked, for the words about a fault.
+
+    Attributes:
+        name: The model, as `provider:model`.
+        address: Where it is; empty where that is not known.
+        secret: The key, which some servers echo; it is masked.
+        key_variable: Where its users set the key.
+    """
+
+    name: str
+    address: str = ""
+    secret: str = ""
+    key_variable: str = ""
+
+    def remedy(self, text: str) -> str:
+        """A remedy with what it leaves open filled in."""
+        protocol = PROTOCOLS.get(self.name.partition(":")[0], "OpenAI")
+        key = self.key_variable or "the provider's key"
+        return text.replace("{protocol}", protocol).replace("{key}", key)
+
+    def masked(self, text: str) -> str:
+        """A text without the key, and without credentials in addresses."""
+        return without_credentials(text.replace(self.secret, "***") if self.secret else text)
+
+
+def as_model_error(fault: Exception, asked: Asked) -> ModelError:
     """Turn a vendor's exception into ours.
 
     Args:
         fault: What the SDK raised.
-        name: The model, as `provider:model`.
-        secret: The key, which some servers echo; it is masked.
+        asked: Of whom.
     """
     if isinstance(fault, ModelError):
         return fault
-    row = FAULTS[classify(fault)]
+    kind = classify(fault)
+    row = FAULTS[kind]
     status = getattr(fault, "status_code", None)
     code = f" (HTTP {status})" if isinstance(status, int) and status > 0 else ""
-    said = without_credentials(str(fault).replace(secret, "***") if secret else str(fault))
-    said = " ".join(said.split())[:MAX_QUOTED_CHARS] or type(fault).__name__
-    message = f"{name!r} {row.sentence}{code}: {said}"
+    said = " ".join(asked.masked(_detail(fault, asked)).split())[:MAX_QUOTED_CHARS] or type(fault).__name__
+    wait_s = retry_after_s(fault)
+    wait = f"; it asks to wait {told_wait(wait_s)}" if wait_s and kind in ("rate", "quota", "busy") else ""
+    message = f"{asked.name!r} {row.sentence}{code}: {said}{wait}"
+    remedy = asked.remedy(row.remedy)
     error = (
-        ModelRateLimited(message, retry_after_s=retry_after_s(fault), remedy=row.remedy)
+        ModelRateLimited(message, retry_after_s=wait_s, remedy=remedy)
         if row.error is ModelRateLimited
-        else row.error(message, remedy=row.remedy)
+        else row.error(message, remedy=remedy)
     )
     error.passing = row.retry
     return error
 
 
+def _detail(fault: Exception, asked: Asked) -> str:
+    """What was seen, in the words of who saw it first: an SDK's own are often "Connection error."."""
+    refused = _refused(fault)
+    if refused is not None:
+        return str(refused)
+    if _has_no_status(fault) and (reached := why_unreached(fault)) is not None:
+        return f"{asked.address}: {reached[1]}" if asked.address else reached[1]
+    if type(fault).__name__ == "APIConnectionError":
+        return [said for link in _chain(fault) if (said := str(link))][-1]
+    return str(fault)
+
+
 def classify(fault: Exception) -> FaultKind:
     """Which row of the table a vendor's exception is."""
+    refused = _refused(fault)
+    if refused is not None:
+        return refused.kind
     kinds = {cls.__name__ for link in _chain(fault) for cls in type(link).__mro__}
     if "ContextOverflowError" in kinds:
         return "context"
-    status = getattr(fault, "status_code", None)
-    if isinstance(status, int) and status > 0:  # Ollama's client says -1 where there was none
-        return _from_status(status, str(fault).lower())
-    if kinds & {"ConnectError", "ConnectTimeout", "ConnectionRefusedError"} or type(fault) is ConnectionError:
-        return "unreachable"
+    if not _has_no_status(fault):
+        return _from_status(int(getattr(fault, "status_code", 0)), fault)
+    if (reached := why_unreached(fault)) is not None:
+        return UNREACHED[reached[0]]
     if any("Timeout" in kind for kind in kinds):
         return "timeout"
     if "RemoteProtocolError" in kinds and "without sending a response" in _said(fault):
@@ -171,11 +272,23 @@ def classify(fault: Exception) -> FaultKind:
     return "other"
 
 
-def _from_status(status: int, said: str) -> FaultKind:
-    if status in (400, 413) and _is_about_context(said):
-        return "context"
-    if status == 429 and "insufficient_quota" in said:
+def _refused(fault: BaseException) -> WireFault | None:
+    return next((link for link in _chain(fault) if isinstance(link, WireFault)), None)
+
+
+def _has_no_status(fault: Exception) -> bool:
+    status = getattr(fault, "status_code", None)
+    return not isinstance(status, int) or status <= 0  # Ollama's client says -1 where there was none
+
+
+def _from_status(status: int, fault: Exception) -> FaultKind:
+    # OpenAI's SDK shows only the message; what kind of error it is stands beside it.
+    kind = f"{fault} {getattr(fault, 'code', '')} {getattr(fault, 'type', '')}".lower()
+    told = f"{kind} {str(getattr(fault, 'body', ''))[:MAX_READ_CHARS]}".lower()
+    if status in (400, 403, 429) and any(words in told for words in NO_QUOTA):
         return "quota"
+    if status in (400, 413) and _is_about_context(kind):
+        return "context"
     return STATUSES.get(status, "server" if status >= 500 else "refused")
 
 

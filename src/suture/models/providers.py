@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from suture.errors import PrerequisiteError, UsageError
+from suture.models.addresses import without_credentials
 from suture.models.chat import LangChainModel
 from suture.models.connections import Connection, connect_anthropic, connect_ollama, connect_openai
 from suture.models.endpoints import EndpointLimits, endpoint_of
@@ -60,7 +61,11 @@ PROVIDERS = {
         key_variable="QWEN_API_KEY",
     ),
     "ollama": Provider(
-        packages=("langchain_ollama",), extra="ollama", address="http://127.0.0.1:11434", needs_key=False
+        packages=("langchain_ollama",),
+        extra="ollama",
+        address="http://127.0.0.1:11434",
+        needs_key=False,
+        key_variable="OLLAMA_API_KEY",
     ),
 }
 OTHERS = ("local", "huggingface", "scripted")
@@ -144,7 +149,8 @@ def _open_remote(settings: Settings, name: str, provider: Provider) -> Model:
     else:
         address = base_url if scheme == "openai" else base_url or provider.address
         connect = partial(connect_openai, model, key=key or "none", base_url=address, timeout_s=timeout_s)
-    return _langchain(settings, name, connect, secret=key, address=base_url or provider.address)
+    where = base_url or provider.address
+    return _langchain(settings, name, connect, secret=key, address=where, key_variable=provider.key_variable)
 
 
 def base_url_for(settings: Settings, scheme: str) -> str | None:
@@ -159,6 +165,7 @@ def _langchain(
     *,
     secret: str = "",
     address: str = "",
+    key_variable: str = "",
 ) -> LangChainModel:
     knobs = settings.model
     limits = EndpointLimits(concurrency=knobs.concurrency, requests_per_minute=knobs.requests_per_minute)
@@ -169,5 +176,7 @@ def _langchain(
         timeout_s=knobs.timeout_s,
         retries=knobs.retries,
         secret=secret,
+        address=without_credentials(address),
+        key_variable=key_variable,
         endpoint=endpoint_of(address or name, limits),
     )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import time
 from email.utils import parsedate_to_datetime
 
-__all__ = ["retry_after_s"]
+__all__ = ["retry_after_s", "told_wait"]
+
+MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
+LONGEST_S = 366 * DAY_S
+"""Whoever asks for more says nothing that can be planned with."""
 
 
 def retry_after_s(fault: Exception, now_s: float | None = None) -> float | None:
@@ -18,16 +23,37 @@ def retry_after_s(fault: Exception, now_s: float | None = None) -> float | None:
         now_s: The time now, in seconds since the epoch; the machine's where not given.
 
     Returns:
-        Seconds, at least 0, or `None` where the provider did not say.
+        Seconds, from 0 to those of a year, or `None` where the provider did not say.
     """
     headers = getattr(getattr(fault, "response", None), "headers", None) or {}
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
-            return max(0.0, float(headers.get(name, "")) * unit_s)
+            return _bounded(float(headers.get(name, "")) * unit_s)
         except ValueError:
             continue
     try:
-        date = parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
+        date_s = parsedate_to_datetime(headers.get("retry-after", "")).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError):
         return None
-    return max(0.0, date.timestamp() - (time.time() if now_s is None else now_s))
+    return _bounded(date_s - (time.time() if now_s is None else now_s))
+
+
+def _bounded(seconds: float) -> float | None:
+    return None if math.isnan(seconds) else min(LONGEST_S, max(0.0, seconds))
+
+
+def told_wait(seconds: float, now_s: float | None = None) -> str:
+    """A wait for people: how long, and from an hour on also until when.
+
+    Args:
+        seconds: From now.
+        now_s: The time now, in seconds since the epoch; the machine's where not given.
+    """
+    if seconds < 2 * MINUTE_S:
+        return f"{math.ceil(seconds)} s"
+    if seconds < HOUR_S:
+        return f"{math.ceil(seconds / MINUTE_S)} min"
+    until = time.gmtime((time.time() if now_s is None else now_s) + seconds)
+    days, hours = int(seconds // DAY_S), seconds % DAY_S / HOUR_S
+    length = f"{hours:.1f} h" if days == 0 else f"{days} d {hours:.0f} h"
+    return f"{length}, until {time.strftime('%Y-%m-%d %H:%M', until)} UTC"

@@ -8,7 +8,14 @@ from typing import Protocol, runtime_checkable
 
 from suture.models.seam import Message, Model
 
-__all__ = ["CountsTokens", "count_tokens", "count_upper_bound", "estimate_tokens", "text_upper_bound"]
+__all__ = [
+    "CountsTokens",
+    "count_tokens",
+    "count_upper_bound",
+    "estimate_tokens",
+    "text_lower_bound",
+    "text_upper_bound",
+]
 
 MESSAGE_ALLOWANCE_TOKENS = 8
 """Role, start and end marks of one message; ChatML needs five."""
@@ -18,6 +25,12 @@ PROMPT_ALLOWANCE_TOKENS = 40
 ASCII_PER_TOKEN = 2.5
 """Fewer than the four characters of English prose or the three of code: digits and punctuation are short."""
 OTHER_BYTES_PER_TOKEN = 2
+
+WORDS_PER_TOKEN = 1.5
+"""More than any tokenizer makes one token of: most split at blanks, and those that do not ("SuperBPE", Liu et
+al. 2025) reach about 1.2."""
+MOST_BYTES_PER_TOKEN = 16
+"""On average over the letters of a text. Single tokens are longer; prose and code have three to five."""
 
 
 @runtime_checkable
@@ -56,6 +69,17 @@ def text_upper_bound(text: str) -> int:
     there are bytes (Radford et al. 2019, section 2.2). Qwen, Llama 3 and the GPT models use one.
     """
     return len(text.encode("utf-8", "surrogatepass"))
+
+
+def text_lower_bound(text: str) -> int:
+    """The fewest tokens that `text` can be; whoever says that it was less did not count.
+
+    It is low on purpose: it is to catch what cannot be true, and no honest count.
+    """
+    words = text.split()
+    letters_bytes = sum(map(text_upper_bound, words))
+    fewest = max(len(words) / WORDS_PER_TOKEN, letters_bytes / MOST_BYTES_PER_TOKEN)
+    return max(int(fewest), 1 if words else 0)
 
 
 def count_upper_bound(messages: Sequence[Message]) -> int:

@@ -14,7 +14,6 @@ from suture.errors import (
     MalformedReply,
     ModelAuthError,
     ModelError,
-    ModelUnreachable,
     PrerequisiteError,
     SandboxError,
 )
@@ -58,8 +57,8 @@ async def _carried_out(branch: Branch, context: RunContext) -> Proposal:
     except (ModelAuthError, asyncio.CancelledError):
         raise
     except (ModelError, BudgetExceeded) as fault:
-        if isinstance(fault, ModelUnreachable) and not _was_answered(context):
-            raise  # nobody listens and nobody ever did: that is for the user to set right
+        if isinstance(fault, PrerequisiteError) and not _was_answered(context):
+            raise  # nobody answers and nobody ever did: that is for the user to set right
         context.ledger.append("move.failed", {"kind": type(fault).__name__, "message": str(fault)})
         return _nothing(branch["state"], fault)
     except PrerequisiteError as fault:

@@ -1,0 +1,324 @@
+"""What a model's server may not do to us, over real sockets and through each vendor's real SDK."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import zlib
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from models.openai_stub import Answer, OpenAIStub, chat_completion
+from models.raw_server import RawServer, head
+from models.wire_formats import FORMATS, WireFormat
+from suture.errors import MalformedReply, ModelError, ModelNotThere, ModelTimeout, ModelUnreachable, ReplyLost
+from suture.models import Message, Model, Reply, Sampling, open_model
+from suture.models.guarded_http import ERROR_BYTES, FRAME_BYTES, reply_bytes
+from suture.models.tokens import count_upper_bound, text_lower_bound
+from suture.settings.schema import KeySettings, ModelSettings, Settings
+
+KEY = "sk-very-secret"
+PROMPT = (Message(role="user", content="print the sum of all numbers " * 20),)
+SAMPLING = Sampling(max_tokens=64)
+JSON = {"content_type": "application/json"}
+
+
+@pytest.fixture(params=FORMATS, ids=lambda wire: wire.name.partition(":")[0])
+def wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> WireFormat:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    found: WireFormat = request.param
+    return found
+
+
+def opened(wire: WireFormat, address: str, **knobs: Any) -> Model:
+    secret = SecretStr(KEY)
+    given = {"name": wire.name, "base_url": address + wire.base, "retries": 0, **knobs}
+    keys = KeySettings(openai=secret, anthropic=secret, qwen=secret)
+    return open_model(Settings(model=ModelSettings.model_validate(given), keys=keys))
+
+
+async def ask(wire: WireFormat, address: str, **knobs: Any) -> Reply:
+    model = opened(wire, address, **knobs)
+    try:
+        return await model.complete(PROMPT, SAMPLING)
+    finally:
+        await model.close()
+
+
+def body_of(wire: WireFormat, text: str = "hello") -> bytes:
+    body = wire.answer(text).body
+    return body if isinstance(body, bytes) else json.dumps(body).encode()
+
+
+class Endless:
+    """Sends a beginning, then the same piece until the client hangs up; counts what was taken."""
+
+    def __init__(self, beginning: bytes, piece: bytes) -> None:
+        self.beginning, self.piece, self.taken_bytes = beginning, piece, 0
+
+    def __call__(self, peer: socket.socket) -> None:
+        peer.sendall(self.beginning)
+        while self.taken_bytes < 512 * 1024 * 1024:  # a client that takes this much takes everything
+            peer.sendall(self.piece)
+            self.taken_bytes += len(self.piece)
+
+
+TAKEN_AT_MOST = 16 * 1024 * 1024
+"""The limit of the call and what the kernel's buffers of both sides hold."""
+
+
+@pytest.mark.parametrize("piece", [b" " * 65536, b"a" * 65536, b"\n" * 65536, b'{"a":1}\n' * 8192])
+async def test_a_body_without_end_is_not_read_on(wire: WireFormat, piece: bytes) -> None:
+    talk = Endless(head(**JSON) + b'{"a": "' * (piece[:1] == b"a"), piece)
+    with RawServer(talk) as server, pytest.raises(ModelError):
+        await ask(wire, server.address)
+    assert talk.taken_bytes < TAKEN_AT_MOST
+    assert len(server.requests) == 1
+
+
+async def test_a_packed_body_without_end_that_holds_nothing_is_not_read_on(wire: WireFormat) -> None:
+    packer = zlib.compressobj(wbits=31)
+    start = packer.compress(b"x") + packer.flush(zlib.Z_FULL_FLUSH)
+    talk = Endless(head(content_encoding="gzip", **JSON) + start, b"\x00\x00\x00\xff\xff" * 8192)
+    with RawServer(talk) as server, pytest.raises(ReplyLost, match="more than a reply"):
+        await ask(wire, server.address)
+    assert talk.taken_bytes < TAKEN_AT_MOST
+
+
+async def test_a_bomb_is_refused_by_its_unpacked_size(wire: WireFormat) -> None:
+    bomb = gzip.compress(b" " * (reply_bytes(SAMPLING.max_tokens) + 1))
+    assert len(bomb) < FRAME_BYTES
+    with (
+        RawServer(lambda peer: peer.sendall(head(content_encoding="gzip", **JSON) + bomb)) as server,
+        pytest.raises(ReplyLost, match="more than a reply"),
+    ):
+        await ask(wire, server.address)
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "\x7f"])
+async def test_an_encoding_that_is_not_known_is_refused(wire: WireFormat, encoding: str) -> None:
+    answer = head(content_encoding=encoding, **JSON) + gzip.compress(gzip.compress(body_of(wire)))
+    with (
+        RawServer(lambda peer: peer.sendall(answer)) as server,
+        pytest.raises((MalformedReply, ReplyLost)),
+    ):
+        await ask(wire, server.address)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("identity", bytes)]
+)
+async def test_a_server_that_packs_all_the_same_is_understood(
+    wire: WireFormat, encoding: str, pack: Any
+) -> None:
+    answer = head(content_encoding=encoding, **JSON) + pack(body_of(wire))
+    with RawServer(lambda peer: peer.sendall(answer)) as server:
+        assert (await ask(wire, server.address)).text == "hello"
+    assert b"accept-encoding: identity" in server.requests[0].lower()
+
+
+async def test_a_text_longer_than_was_asked_for_is_no_reply(wire: WireFormat) -> None:
+    answer = head(**JSON) + body_of(wire, "a" * 100_000)
+    assert len(answer) < reply_bytes(SAMPLING.max_tokens)
+    with (
+        RawServer(lambda peer: peer.sendall(answer)) as server,
+        pytest.raises(ReplyLost, match="64 tokens were asked for"),
+    ):
+        await ask(wire, server.address)
+
+
+async def test_the_body_of_an_error_is_cut_and_its_status_counts(wire: WireFormat) -> None:
+    talk = Endless(head(401, **JSON), b"a" * 65536)
+    with RawServer(talk) as server, pytest.raises(ModelError, match="refused the key") as caught:
+        await ask(wire, server.address)
+    assert talk.taken_bytes < TAKEN_AT_MOST
+    assert len(str(caught.value)) < ERROR_BYTES // 64
+
+
+async def test_headers_without_end_are_not_read_on(wire: WireFormat) -> None:
+    talk = Endless(b"HTTP/1.1 200 OK\r\n", b"x-much: " + b"a" * 8192 + b"\r\n")
+    with RawServer(talk) as server, pytest.raises(ReplyLost):
+        await ask(wire, server.address)
+    assert talk.taken_bytes < TAKEN_AT_MOST
+
+
+async def test_a_body_that_drips_is_left_when_the_calls_time_is_up(wire: WireFormat) -> None:
+    def drip(peer: socket.socket) -> None:
+        peer.sendall(head(**JSON))
+        while not server.closing.wait(0.05):
+            peer.sendall(b" ")
+
+    with RawServer(drip) as server, pytest.raises(ModelTimeout):
+        await ask(wire, server.address, timeout_s=2)
+
+
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
+async def test_a_redirect_is_told_and_never_followed(wire: WireFormat, status: int) -> None:
+    with RawServer(lambda peer: peer.sendall(head(200, **JSON) + body_of(wire))) as other:
+        target = other.address.replace("//", "//me:word@") + "/v1\x1b[31m"
+        answer = head(status, location=target, content_length="0")
+        with (
+            RawServer(lambda peer: peer.sendall(answer)) as server,
+            pytest.raises(ModelNotThere, match="redirect") as caught,
+        ):
+            await ask(wire, server.address, retries=3)
+    assert (len(server.requests), len(other.requests)) == (1, 0)
+    assert other.address.removeprefix("http://") in caught.value.message
+    assert "word" not in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
+async def test_a_redirect_to_the_same_address_is_not_asked_again(wire: WireFormat) -> None:
+    with (
+        RawServer(lambda peer: peer.sendall(head(307, location="/", content_length="0"))) as server,
+        pytest.raises(ModelNotThere),
+    ):
+        await ask(wire, server.address, retries=3)
+    assert len(server.requests) == 1
+
+
+async def test_cookies_are_not_kept(wire: WireFormat) -> None:
+    answer = head(set_cookie="who=you; Path=/", **JSON) + body_of(wire)
+    with RawServer(lambda peer: peer.sendall(answer)) as server:
+        model = opened(wire, server.address)
+        for _ in range(2):
+            await model.complete(PROMPT, SAMPLING)
+        await model.close()
+    assert len(server.requests) == 2
+    assert not [request for request in server.requests if b"\r\ncookie:" in request.lower()]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        head(200, content_type="text/html") + b"<!doctype html><title>Welcome</title>",
+        head(200, **JSON) + b"\xef\xbb\xbf \n<html>",
+        head(404, content_type="text/html") + b"<html>not here",
+        head(405, content_type="text/plain") + b"POST is not for this",
+        head(501, content_type="text/html") + b"<html>Unsupported method ('POST')",
+    ],
+    ids=["page", "page called JSON", "404", "405", "501"],
+)
+async def test_a_wrong_address_is_for_the_user_to_set_right(wire: WireFormat, answer: bytes) -> None:
+    with (
+        RawServer(lambda peer: peer.sendall(answer)) as server,
+        pytest.raises(ModelNotThere, match="-compatible address") as caught,
+    ):
+        await ask(wire, server.address, retries=3)
+    assert caught.value.exit_code == 3
+    assert len(server.requests) == 1
+
+
+async def test_why_nobody_is_reached_can_be_told_apart(wire: WireFormat) -> None:
+    words = []
+    with OpenAIStub() as plain:
+        for address in (
+            "http://127.0.0.1:9",
+            "http://no-such-host.invalid",
+            plain.address.replace("http:", "https:"),
+        ):
+            with pytest.raises(ModelUnreachable) as caught:
+                await ask(wire, address)
+            assert address in str(caught.value)
+            words.append(caught.value.message.split("cannot be reached: ")[1].split(":")[0])
+    assert words == [
+        "nobody takes the connection",
+        "its host's name is not known",
+        "no secure connection (TLS) comes about",
+    ]
+
+
+NO_COUNTS: list[Any] = [
+    *(
+        -1,
+        10**15,
+        10**400,
+        True,
+        False,
+        None,
+        1.5,
+        float("nan"),
+        float("inf"),
+        "many",
+        [],
+        {},
+        [7],
+        1,
+        0,
+    ),
+]
+
+
+@pytest.mark.parametrize("count", NO_COUNTS, ids=lambda count: repr(count)[:12])
+@pytest.mark.parametrize("field", ["prompt_tokens", "completion_tokens"])
+async def test_a_count_that_cannot_be_true_is_replaced_by_our_bound(
+    stub: OpenAIStub, field: str, count: Any
+) -> None:
+    text = "one two three four five six seven eight"
+    body = chat_completion(text)
+    body["usage"] |= {"prompt_tokens": 200, "completion_tokens": 10, field: count}
+    stub.answer(Answer(body=body))
+    try:
+        reply = await ask(FORMATS[0], stub.address)
+    except MalformedReply:
+        return  # the SDK itself refuses it; the whole reservation is booked then
+    assert reply.counted == "bound"
+    assert reply.prompt_tokens == count_upper_bound(PROMPT)
+    assert reply.completion_tokens == len(text)
+
+
+async def test_ollama_and_anthropic_are_not_believed_either(stub: OpenAIStub) -> None:
+    anthropic, ollama = FORMATS[2].answer("a b c d e").body, FORMATS[3].answer("a b c d e").body
+    assert isinstance(anthropic, dict)
+    assert isinstance(ollama, bytes)
+    lied = ollama.replace(b'"prompt_eval_count": 11', b'"prompt_eval_count": -11')
+    for wire, body in (
+        (FORMATS[2], {**anthropic, "usage": {"input_tokens": -11, "output_tokens": 0}}),
+        (FORMATS[3], lied),
+    ):
+        stub.answer(Answer(body=body))
+        reply = await ask(wire, stub.address)
+        assert (reply.counted, reply.prompt_tokens) == ("bound", count_upper_bound(PROMPT))
+
+
+async def test_an_honest_count_is_kept(stub: OpenAIStub) -> None:
+    body = chat_completion("hello")
+    details = {"prompt_tokens_details": {"cached_tokens": 100}}
+    stub.answer(Answer(body={**body, "usage": {"prompt_tokens": 121, "completion_tokens": 64, **details}}))
+    reply = await ask(FORMATS[0], stub.address)
+    told = (reply.counted, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
+    assert told == ("provider", 121, 64, 100)
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "a", "def f(x):\n    return x + 1\n" * 50, "数" * 100, "-" * 900]
+)
+def test_the_least_count_is_below_what_real_tokenizers_say(text: str) -> None:
+    """One token for each word and each sixteen letters is less than any of them makes of prose or code."""
+    assert (text_lower_bound(text) > 0) == bool(text.strip())
+    assert text_lower_bound(text) <= max(len(text.split()), len(text.encode()) // 16, 1)
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        {"content": [{"token": "a", "logprob": float("nan")}]},
+        {"content": [{"token": "a", "logprob": 5}]},
+        {"content": [{"token": "a", "logprob": "-1"}]},
+        {"content": ["a"]},
+        {"content": 5},
+        [],
+    ],
+)
+async def test_log_probabilities_that_are_none_are_left_out(stub: OpenAIStub, logprobs: Any) -> None:
+    body = chat_completion("hello")
+    body["choices"][0]["logprobs"] = logprobs
+    stub.answer(Answer(body=body))
+    try:
+        reply = await ask(FORMATS[0], stub.address)
+    except MalformedReply:
+        return
+    assert (reply.text, reply.logprobs, reply.tokens) == ("hello", (), ())
