@@ -17,6 +17,7 @@ from suture.records import (
     Counterexample,
     Critique,
     Diagnosis,
+    Earlier,
     Event,
     Lesson,
     Move,
@@ -39,11 +40,13 @@ OUTCOME = CheckOutcome(
 )
 VERDICT = Verdict(candidate="c", outcomes=(OUTCOME,), evidence="nonce", output="E", wall_s=1.5, notes=("n",))
 
+EARLIER = Earlier(commit="0123456789ab", subject="levels", files={"a.py": "x = 1\n"})
 CONCERN = Concern(kind="security", severity="high", line=3, problem="runs what it is given")
 SUBTASK = Subtask(goal="join them", needs=(1,))
 
 EXAMPLES: tuple[Any, ...] = (
     CONCERN,
+    EARLIER,
     Critique(issues=("stops one early",), score=0.5, approved=False),
     Lesson(text="ends are inclusive"),
     Plan(subtasks=(Subtask(goal="sort them"), SUBTASK)),
@@ -59,7 +62,7 @@ EXAMPLES: tuple[Any, ...] = (
         test_command=("python", "-m", "pytest"),
         protected=("tests/",),
     ),
-    Task(statement=""),
+    Task(statement="", earlier=(EARLIER,), since="HEAD~1"),
     Check(id="c", provenance="oracle"),
     CANDIDATE,
     COUNTEREXAMPLE,

@@ -32,6 +32,7 @@ async def heal(
     test: str | Sequence[str] | None = None,
     protect: Iterable[str] = (),
     only: Iterable[str] = (),
+    since: str | None = None,
     settings: Settings | None = None,
     model: str | Model | BaseChatModel | None = None,
     sandbox: Sandbox | None = None,
@@ -53,6 +54,9 @@ async def heal(
             `npm test` or `go test ./...`.
         protect: Globs of files that must stay as they are, besides the tests and the project's settings.
         only: Globs of the files that may change; any that is not protected where there are none.
+        since: The oldest commit that may have broken the tests. Which one did is found by running the failing
+            tests on earlier code, and the search begins with what it changed. Where none is named, the last
+            few commits of a git repository are looked at.
         settings: The knobs; from flags, environment and the project's files where not given.
         model: `provider:model`, a `Model` or a LangChain chat model; the settings' where not given.
         sandbox: The wall; the settings' where not given.
@@ -76,7 +80,7 @@ async def heal(
         StorageError: The run folder cannot be written.
     """
     handover = choose_handover(apply=apply, commit=commit, branch=branch, patch=patch)
-    task, snapshot = heal_task(Path(path), test=test, protect=protect, only=only)
+    task, snapshot = heal_task(Path(path), test=test, protect=protect, only=only, since=since)
     require_possible(handover, snapshot.root)
     settings = settings or load_settings(snapshot.root).settings
     source = replies_from(replies, settings)

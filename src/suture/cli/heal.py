@@ -51,6 +51,14 @@ def heal(
         list[str] | None,
         typer.Option("--only", metavar="GLOB", help="The files that may change; may be repeated."),
     ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="REF",
+            help="Look first at what changed since this commit; else at the last few.",
+        ),
+    ] = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Change the files, once the fix is verified.")
     ] = False,
@@ -120,6 +128,7 @@ def heal(
             test=test,
             protect=protect or (),
             only=only or (),
+            since=since,
             settings=loaded.settings,
             apply=apply,
             commit=commit,

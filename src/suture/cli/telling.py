@@ -124,6 +124,12 @@ def _search_began(data: Mapping[str, Any]) -> str:
     )
 
 
+def _history_searched(data: Mapping[str, Any]) -> str:
+    if not data["good"]:
+        return "history: the tests fail on the oldest code too; no change broke them"
+    return f"history: the tests pass on the code of {data['good']}, and not since {data['broke']}"
+
+
 def _search_ended(data: Mapping[str, Any]) -> str:
     found = f"{data['plausible']} with which all tests pass" if data["plausible"] else "none that suffices"
     told = f"search: {data['tried']} changes tried in {data['seconds']:.1f} s, {found} ({data['ended']})"
@@ -227,6 +233,7 @@ TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "run.started": _started,
     "task.prepared": _prepared,
     "triage.finished": _triaged,
+    "history.searched": _history_searched,
     "search.started": _search_began,
     "search.finished": _search_ended,
     "user.answered": _user_answered,

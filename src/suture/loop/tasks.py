@@ -14,7 +14,13 @@ from suture.loop.entry_point import entry_point_of
 from suture.loop.intake import chosen_command
 from suture.loop.subject import module_under_test
 from suture.records import Check, Task
-from suture.workspace import DEFAULT_PROTECTED, Snapshot, is_protected, take_snapshot
+from suture.workspace import (
+    DEFAULT_PROTECTED,
+    Snapshot,
+    earlier_versions,
+    is_protected,
+    take_snapshot,
+)
 
 __all__ = ["example_task", "heal_task", "write_task"]
 
@@ -66,6 +72,7 @@ def heal_task(
     test: str | Sequence[str] | None = None,
     protect: Iterable[str] = (),
     only: Iterable[str] = (),
+    since: str | None = None,
 ) -> tuple[Task, Snapshot]:
     """A task to repair code that exists, and the snapshot it was made of.
 
@@ -76,10 +83,11 @@ def heal_task(
         protect: Globs of files that must stay as they are, besides the tests and the project's settings.
             What the test command names is protected too.
         only: Globs of the files that may change; any that is not protected where there are none.
+        since: The oldest commit that may have broken the tests; the last few where not given.
 
     Raises:
-        UsageError: There is nothing there to heal, no way to test it or more than one, or the command needs a
-            shell.
+        UsageError: There is nothing there to heal, no way to test it or more than one, the command needs a
+            shell, or there is no such commit.
         PrerequisiteError: The project's Python environment is broken.
     """
     snapshot = take_snapshot(path)
@@ -91,12 +99,13 @@ def heal_task(
     named = files_named_in(words, snapshot.files, snapshot.root)
     protected = (*given, *(literal_glob(name) for name in named if not is_protected(name, given)))
     code = [name for name in snapshot.files if is_source(name, wanted.language)]
-    if not [name for name in code if not is_protected(name, protected)]:
+    open_to_change = [name for name in code if not is_protected(name, protected)]
+    if not open_to_change:
         raise UsageError(
             f"the test command names all of the code ({', '.join(named)}), which must not decide on itself",
             remedy="put the tests into a file of their own, and name that one",
         )
-    if chosen and not [n for n in code if is_protected(n, chosen) and not is_protected(n, protected)]:
+    if chosen and not [name for name in open_to_change if is_protected(name, chosen)]:
         raise UsageError(
             f"no file may change: {', '.join(chosen)} names no {label} code that is not protected",
             remedy="give --only globs as in a .gitignore, relative to the project",
@@ -110,6 +119,8 @@ def heal_task(
         test_origin=wanted.why,
         protected=protected,
         only=chosen,
+        earlier=earlier_versions(snapshot.root, snapshot.files, since, set(open_to_change).__contains__),
+        since=since or "",
     )
     return task, snapshot
 

@@ -6,6 +6,7 @@ Everything that crosses a room, a checkpoint or the ledger is one of these, or b
 
 from suture.records.critique import Concern, ConcernKind, Critique, Lesson, Review, Severity
 from suture.records.diagnosis import Diagnosis, FaultCategory
+from suture.records.earlier import Earlier
 from suture.records.nouns import (
     Candidate,
     Check,
@@ -42,6 +43,7 @@ __all__ = [
     "Counterexample",
     "Critique",
     "Diagnosis",
+    "Earlier",
     "Event",
     "Evidence",
     "FaultCategory",

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from suture.records.earlier import Earlier
+
 __all__ = [
     "Candidate",
     "Check",
@@ -99,6 +101,8 @@ class Task:
         test_origin: Why it is that command, where the user gave none.
         protected: Globs of paths that no candidate may write.
         only: Globs of the paths that candidates may write; any that is not protected where there are none.
+        earlier: The project's files at its last commits, the newest first.
+        since: The oldest of these, where the user named it.
     """
 
     statement: str
@@ -112,6 +116,8 @@ class Task:
     test_origin: str = ""
     protected: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
+    earlier: tuple[Earlier, ...] = ()
+    since: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

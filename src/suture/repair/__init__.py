@@ -8,6 +8,7 @@ from suture.repair.edits import Edit, Mutant, mutated
 from suture.repair.faults import Fault
 from suture.repair.mutants import mutants
 from suture.repair.ranking import Difference, Repair, rank_repairs
+from suture.repair.reverts import Hunk, hunks_between
 from suture.repair.search import Findings, SearchLimits, search
 from suture.repair.trials import Proposal
 from suture.repair.warnings import literals_of, warnings_about
@@ -17,10 +18,12 @@ __all__ = [
     "Edit",
     "Fault",
     "Findings",
+    "Hunk",
     "Mutant",
     "Proposal",
     "Repair",
     "SearchLimits",
+    "hunks_between",
     "literals_of",
     "mutants",
     "mutated",

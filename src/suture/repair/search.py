@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from suture.checks.test_command import TestCommand
@@ -16,6 +16,7 @@ from suture.repair.edits import mutated
 from suture.repair.faults import Fault, line_scores, rank_faults
 from suture.repair.mutants import OperatorFault
 from suture.repair.orders import first_order, second_order
+from suture.repair.reverts import Hunk, changed_lines, narrowed, reverts
 from suture.repair.trials import LEAST_S, Proposal, Spectrum, Trial, locate, screen
 from suture.repair.warnings import DEAD, literals_of, warnings_about
 
@@ -92,6 +93,7 @@ async def search(
     failing: Iterable[str],
     limits: SearchLimits,
     tests: Iterable[str] = (),
+    hunks: Sequence[Hunk] = (),
 ) -> Findings:
     """Search for changes with which all tests pass.
 
@@ -101,11 +103,12 @@ async def search(
         failing: Ids of the tests that fail.
         limits: What it may use.
         tests: Sources of the tests: a repair that names their literals does not end the search.
+        hunks: What changed when the tests began to fail: it is taken back first, and suspected most.
 
     Raises:
         SandboxError: The wall failed.
     """
-    return await Search(command, texts, limits, literals_of(tests)).run(frozenset(failing))
+    return await Search(command, texts, limits, literals_of(tests), hunks).run(frozenset(failing))
 
 
 class Search:
@@ -117,7 +120,9 @@ class Search:
         texts: Mapping[str, str],
         limits: SearchLimits,
         literals: frozenset[str],
+        hunks: Sequence[Hunk] = (),
     ) -> None:
+        self._hunks = hunks
         self._literals = literals
         self._command = command
         self._limits = limits
@@ -137,6 +142,7 @@ class Search:
         if found.spectrum.failing or found.spectrum.errors:
             found.faults = rank_faults(found.spectrum, found.texts)
             scores = line_scores(found.faults, found.spectrum, found.texts)
+            scores = narrowed(scores, changed_lines(self._hunks, found.texts))
             self._texts = {path: text for path, text in found.texts.items() if path in scores}
             singles = await first_order(
                 scores,
@@ -147,6 +153,7 @@ class Search:
                 seconds=limits.seconds * MAKING_SHARE,
                 on_fault=lambda path, fault: found.broken.append((path, fault)),
             )
+            singles = [*reverts(self._hunks, found.texts), *singles]
             await self._try(singles)
             if not found.plausible:
                 await self._try(second_order(found.partial, singles, most=self._left()))

@@ -7,6 +7,7 @@ repository, and nothing here runs the user's code.
 from suture.workspace.applying import Applied, apply_changes
 from suture.workspace.commits import CommitPlan, land_branch, land_on_head, plan_commit
 from suture.workspace.diffs import unified_diff
+from suture.workspace.earlier import earlier_versions
 from suture.workspace.git import Repository, open_repository
 from suture.workspace.patching import PatchRefused, apply_diff
 from suture.workspace.protected import DEFAULT_PROTECTED, is_protected, is_test_file
@@ -22,6 +23,7 @@ __all__ = [
     "Snapshot",
     "apply_changes",
     "apply_diff",
+    "earlier_versions",
     "is_protected",
     "is_test_file",
     "land_branch",

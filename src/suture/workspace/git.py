@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -148,9 +148,10 @@ class Repository:
             mode, _, blob = fields.decode().split()
             if mode in ("100644", "100755"):
                 blobs[os.fsdecode(name).removeprefix(self.prefix)] = blob
-        return dict(zip(blobs, self._read(list(blobs.values())), strict=True))
+        return dict(zip(blobs, self.read_blobs(list(blobs.values())), strict=True))
 
-    def _read(self, blobs: list[str]) -> list[bytes]:
+    def read_blobs(self, blobs: Sequence[str]) -> list[bytes]:
+        """The contents of some files, by their hashes."""
         answer = self.git("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in blobs).encode())
         contents: list[bytes] = []
         at = 0

@@ -7,6 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.checks import Suite, refused_files
+from suture.loop.bisecting import suspect_hunks
 from suture.loop.briefs import deciding_facts
 from suture.loop.choosing import chosen_repairs
 from suture.loop.context import RunContext
@@ -51,7 +52,8 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     )
     async with context.budget.time_limit():
         tests = [text_of(suite.task.files[path]) for path in guide.command.test_files]
-        found = await search(guide.command, texts, guide.failing, limits, tests)
+        hunks = await suspect_hunks(guide, texts, context)
+        found = await search(guide.command, texts, guide.failing, limits, tests, hunks)
         repairs, difference = await rank_repairs(found, guide.command, tests, seed=limits.seed)
         apart = {} if repairs else await _divergences(found, loop, context)
     context.ledger.append("search.finished", {**_told(found, repairs, difference), "divergences": apart})

@@ -1,0 +1,128 @@
+"""A failing test names the commit that broke it, and what that commit changed is taken back first."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suture.api import heal
+from suture.errors import UsageError
+from suture.ledger import find_run, read_ledger
+from suture.records import Result
+from suture.settings import Settings, load_settings
+from suture.testing import ScriptedModel
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed"),
+    pytest.mark.timeout(300),  # a search: slow where the machine is busy with other work
+]
+
+RIGHT = '''"""Levels."""
+
+
+def level(points):
+    """The level that so many points are worth."""
+    steps = (0, 10, 30, 70)
+    reached = [number for number, step in enumerate(steps) if points >= step]
+    return max(reached)
+
+
+def name(points):
+    """Its name."""
+    return "bronze silver gold".split()[min(level(points), 2)]
+'''
+WRONG = RIGHT.replace(
+    """    steps = (0, 10, 30, 70)
+    reached = [number for number, step in enumerate(steps) if points >= step]
+    return max(reached)
+""",
+    """    quotient, rest = divmod(points, 17)
+    return quotient // 2 + bool(rest > 40)
+""",
+)
+"""No small change mends it: only the past knows how."""
+TESTS = """from levels import level, name
+
+
+def test_levels():
+    assert [level(p) for p in (0, 9, 10, 29, 30, 69, 70, 500)] == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_names():
+    assert (name(0), name(12), name(99)) == ("bronze", "silver", "gold")
+"""
+
+
+def commit(project: Path, subject: str, files: Mapping[str, str]) -> None:
+    """Write files and commit them."""
+    for path, text in files.items():
+        (project / path).write_text(text)
+    git(project, "add", "-A")
+    git(project, "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "-m", subject)
+
+
+def git(project: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=project, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Six commits, the fourth of which breaks the code."""
+    project = tmp_path / "project"
+    project.mkdir()
+    git(project, "init", "-q")
+    commit(project, "first", {"levels.py": "", "test_levels.py": TESTS})
+    commit(project, "levels", {"levels.py": RIGHT})
+    commit(project, "notes", {"notes.py": "LINES = 3\n"})
+    commit(project, "levels by division", {"levels.py": WRONG})
+    commit(project, "more notes", {"notes.py": "LINES = 4\n"})
+    commit(project, "a colour", {"levels.py": WRONG + "\n\nCOLOUR = 'red'\n"})
+    return project
+
+
+async def healed(
+    project: Path, settings: Settings, since: str | None = None
+) -> tuple[Result, dict[str, Any]]:
+    """The result without a model, and what was found out about the past."""
+    searching = load_settings(project, {"paths.home": str(settings.paths.home)}).settings
+    result = await heal(
+        project, test="python -m pytest -q", since=since, settings=searching, model=ScriptedModel([])
+    )
+    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    (found,) = (event.data for event in events if event.kind == "history.searched")
+    return result, dict(found)
+
+
+@pytest.mark.parametrize("since", [None, "HEAD~4"])
+async def test_the_commit_that_broke_the_tests_is_taken_back(
+    project: Path, settings: Settings, since: str | None
+) -> None:
+    result, found = await healed(project, settings, since)
+    assert result.outcome == "healed", result.reason
+    assert result.candidate is not None
+    assert result.candidate.files["levels.py"] == RIGHT + "\n\nCOLOUR = 'red'\n"
+    assert found["broke"].endswith("levels by division")
+    assert git(project, "rev-parse", "HEAD~2")[:12] == found["broke"].split()[0]
+
+
+async def test_changes_that_are_not_committed_are_suspected_first(project: Path, settings: Settings) -> None:
+    commit(project, "right again", {"levels.py": RIGHT})
+    (project / "levels.py").write_text(WRONG)
+    result, found = await healed(project, settings)
+    assert result.outcome == "healed", result.reason
+    assert found["broke"] == "changes that are not committed"
+    assert result.candidate is not None
+    assert result.candidate.files["levels.py"] == RIGHT
+
+
+@pytest.mark.parametrize("since", ["no-such-ref", "--output=/tmp/x", ""])
+async def test_a_commit_that_is_none_is_refused(project: Path, settings: Settings, since: str) -> None:
+    with pytest.raises(UsageError, match="is no commit"):
+        await heal(
+            project, test="python -m pytest -q", since=since, settings=settings, model=ScriptedModel([])
+        )
