@@ -14,6 +14,7 @@ from suture.api import heal, verify
 from suture.errors import Cancelled, UsageError
 from suture.ledger import find_run, read_ledger
 from suture.proof import Certificate, Finding, read_certificate
+from suture.proof.mutating import DRAWN
 from suture.records import Result, from_plain
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.settings import LoopSettings, ProofSettings, Settings
@@ -46,10 +47,10 @@ async def test_a_healed_project_has_a_small_diff_and_a_certificate_that_replays(
     assert said.before["tests/test_prices.py::test_adds"] == "passed"
     assert set(said.after.values()) == {"passed"}
     assert said.coverage.changed == said.coverage.covered == {"shop/prices.py": (9, 15)}
-    assert not said.mutation.unmeasured
-    assert len(said.mutation.mutants) == 4 <= said.mutation.generated
-    assert said.mutation.score is not None
-    assert said.mutation.score > 0
+    assert said.mutation.unmeasured == "not in full: 4 of 12 mutants were run (proof.mutants = 4)"
+    assert (len(said.mutation.mutants), said.mutation.drawn) == (4, DRAWN)
+    assert said.mutation.generated >= DRAWN
+    assert said.mutation.least_score == said.mutation.killed / DRAWN > 0
     minimal = said.claims.minimal
     assert (minimal.edits, minimal.is_minimal) == (2, True)
     assert minimal.edits_found > 2
@@ -85,7 +86,7 @@ async def test_without_time_the_certificate_says_what_was_not_measured(
     result = await healed(using=quick)
     said = certificate_of(result.run_id, settings)
     assert said.coverage.unmeasured == said.mutation.unmeasured == said.claims.lint.absent != ""
-    assert said.mutation.score is None
+    assert (said.mutation.drawn, said.mutation.least_score) == (None, 0.0)
     assert "start from nothing" in said.diff
     assert all(f.ok for f in await findings(result.run_id, settings, sandbox))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -59,7 +60,7 @@ def change_to(said: Plain, after: Mapping[str, bytes]) -> None:
     said["diff"] = unified_diff(BASE, after)
     said["result"] = {p: hashlib.sha256(c).hexdigest() for p, c in after.items() if BASE.get(p) != c}
     said["coverage"] = {"unmeasured": "no", "changed": {}, "covered": {}}
-    said["mutation"] = {"unmeasured": "no", "generated": 0, "mutants": []}
+    said["mutation"] = {"unmeasured": "no", "generated": 0, "drawn": None, "mutants": []}
 
 
 def other_project(said: Plain, path: str, hash_: str | None) -> None:
@@ -96,9 +97,45 @@ def mutants_of_ones_own(said: Plain) -> None:
         broken = {FILE: f"raise SystemExit({number})\n".encode()}
         run.update(diff=unified_diff({FILE: after[FILE]}, broken), killed=True)
     said["claims"]["suture"] = "999.0"
+    said["confidence"] = worth(said, 1.0)
+
+
+def worth(said: Plain, least_score: float | None) -> float:
+    """The confidence that belongs to what is said of the tests, with a score of the mutants."""
     passed = tuple(CheckOutcome(check_id=key, status="passed", evidence="nonce") for key in said["after"])
     verdict = Verdict(candidate="", outcomes=passed, evidence="nonce")
-    said["confidence"] = confidence_in(verdict, Settings().loop.trust_threshold, mutation_score=1.0)
+    return confidence_in(verdict, Settings().loop.trust_threshold, mutation_score=least_score)
+
+
+def only_the_first(said: Plain) -> None:
+    """A truthful beginning of the drawn mutants, of the length that looks best, and its own rate."""
+    runs = said["mutation"]["mutants"]
+    rates = {length: sum(run["killed"] for run in runs[:length]) / length for length in range(1, len(runs))}
+    best = max(rates, key=lambda length: rates[length])
+    said["mutation"]["mutants"] = runs[:best]
+    said["confidence"] = worth(said, rates[best])
+
+
+def called_all(said: Plain) -> None:
+    """The same, and it is said that there were no more to run."""
+    only_the_first(said)
+    said["mutation"].update(drawn=len(said["mutation"]["mutants"]), unmeasured="")
+
+
+def not_called_cut(said: Plain) -> None:
+    only_the_first(said)
+    said["mutation"]["unmeasured"] = ""
+
+
+def left_out(said: Plain) -> None:
+    """No mutants at all, and nothing held against it."""
+    said["mutation"] = {"unmeasured": "there are none", "generated": 0, "drawn": 0, "mutants": []}
+    said["confidence"] = worth(said, None)
+
+
+def no_time(said: Plain) -> None:
+    said["mutation"] = {"unmeasured": "no time", "generated": 0, "drawn": None, "mutants": []}
+    said["confidence"] = worth(said, None)
 
 
 TAMPERINGS: dict[str, tuple[str, Tampering]] = {
@@ -163,6 +200,11 @@ TAMPERINGS: dict[str, tuple[str, Tampering]] = {
         lambda s: (s["claims"].update(agreement=1.0), s.update(confidence=1 - 0.75 * (1 - s["confidence"]))),
     ),
     "mutants of one's own": ("mutation", mutants_of_ones_own),
+    "a beginning that looks best": ("confidence", only_the_first),
+    "a beginning that is called all": ("mutation", called_all),
+    "a beginning that is not called one": ("mutation", not_called_cut),
+    "mutants left out as if there were none": ("mutation", left_out),
+    "mutants left out for want of time": ("confidence", no_time),
 }
 
 
@@ -242,19 +284,30 @@ def files_that_are_no_certificates(plain: Plain) -> Iterator[bytes]:
         b"null",
         b"\xff\xfe",
         b"[" * 100_000,
-        b'{"format": "suture-certificate/1"}',
+        b'{"format": "suture-certificate/2"}',
     )
     yield json.dumps({**plain, "seal": ""}).encode()
     changes: tuple[Plain, ...] = (
-        {"format": "suture-certificate/2"},
+        {"format": "suture-certificate/3"},
         {"blessed": True},
         {"fixed": "all"},
         {"project": []},
+        {"confidence": False},
+        {"confidence": 0},
+        {"confidence": float("nan")},
     )
     for change in changes:
         changed = {**plain, **change}
         seal = content_hash({key: value for key, value in changed.items() if key != "seal"})
         yield json.dumps({**changed, "seal": seal}).encode()
+    text = json.dumps(plain)
+    yield codecs.BOM_UTF8 + text.encode()
+    yield text.encode("utf-16")
+    yield text.encode("utf-32-le")
+    # The same key twice: one reader takes the first, another the last.
+    yield text.replace('"diff": ""', '"diff": "something else", "diff": ""').encode()
+    yield text.replace('"diff": ""', '"diff": "", "diff": ""').encode()
+    yield text.replace('"kind": "heal"', '"kind": "write", "kind": "heal"').encode()
 
 
 def test_what_is_no_certificate_is_refused() -> None:
@@ -274,3 +327,9 @@ def test_what_is_no_certificate_is_refused() -> None:
     for content in files_that_are_no_certificates(plain):
         with pytest.raises(CertificateRefused):
             read_certificate(content)
+
+
+def test_a_certificate_of_an_older_format_is_refused_for_its_age() -> None:
+    old = {"format": "suture-certificate/1", "mutation": {"unmeasured": "", "generated": 3, "mutants": []}}
+    with pytest.raises(CertificateRefused, match=r"older format 'suture-certificate/1'.*heal again"):
+        read_certificate(json.dumps(old).encode())

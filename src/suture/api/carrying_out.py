@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from suture.api.stopping import run_until_stopped
 from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
 from suture.ledger import find_run
 from suture.ledger.follow import Listener, listening
@@ -35,8 +36,12 @@ HANDOVER_FAULTS = (UsageError, PrerequisiteError, SandboxError, StorageError)
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run one of this module's coroutines to its end, where there is no event loop yet."""
-    return asyncio.run(coroutine)
+    """Run one of this module's coroutines to its end, where there is no event loop yet.
+
+    Raises:
+        KeyboardInterrupt: The user stopped it where nothing of a run was there yet.
+    """
+    return run_until_stopped(coroutine)
 
 
 async def carry_out(wanted: Opening, handover: Handover = KEPT, *, on_event: Listener | None) -> Result:

@@ -46,8 +46,9 @@ def _measured(data: Mapping[str, Any]) -> str:
     )
     parts.append(
         f"mutants not run ({data['mutation_unmeasured']})"
-        if data["mutation_unmeasured"]
-        else f"they notice {data['killed']} of {data['mutants']} mutants of these"
+        if data["mutation_unmeasured"] and not data["mutants"]
+        else f"they notice {data['killed']} of {data.get('drawn', data['mutants'])} mutants of these"
+        + (f" ({data['mutation_unmeasured']})" if data["mutation_unmeasured"] else "")
     )
     return f"{'; '.join(parts)}; confidence {data['confidence']:.2f}"
 

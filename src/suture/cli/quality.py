@@ -35,13 +35,12 @@ def quality(
 
     Nothing is decided by it. Tools that are not installed are named: pip install 'suture[quality]'.
     """
-    import asyncio
-
+    from suture.api import run_sync
     from suture.api.quality import quality as measure
     from suture.proof.quality import quality_as_mapping
 
     settings = load(Path(), assignments).settings
-    found = asyncio.run(measure(run, names=tuple(only or ()), settings=settings))
+    found = run_sync(measure(run, names=tuple(only or ()), settings=settings))
     if as_json:
         answer_json(
             {

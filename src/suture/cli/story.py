@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fcntl
 import time
 from collections.abc import Iterator, Mapping
@@ -12,6 +11,7 @@ from suture.cli.telling import EVIDENCE_WORDS, describe_share, describe_spend, f
 from suture.errors import StorageError
 from suture.ledger import PARKED, LedgerReading, RunFolder, read_ledger, spend_by, spend_of
 from suture.records import Candidate, Event, Task, Verdict, from_plain
+from suture.workspace import unified_diff
 
 __all__ = ["run_as_json", "run_as_text", "stands", "state_of", "summary_row"]
 
@@ -158,8 +158,12 @@ def _code(candidate: Candidate, base: Mapping[str, bytes]) -> Iterator[str]:
     """New files in full, changed ones as a diff."""
     for path, text in sorted(candidate.files.items()):
         if path in base:
-            old = base[path].decode("utf-8", "replace").splitlines()
-            yield from difflib.unified_diff(old, text.splitlines(), f"a/{path}", f"b/{path}", lineterm="")
+            sides = (base[path].decode("utf-8", "replace"), text)
+            old, new = ("".join(f"{line}\n" for line in side.splitlines()) for side in sides)
+            diff = unified_diff(
+                {path: old.encode("utf-8", "replace")}, {path: new.encode("utf-8", "replace")}
+            )
+            yield from diff.split("\n")[1:-1]  # but for the line that is git's alone
         else:
             yield f"{path}:"
             yield from (f"  {line}" for line in text.splitlines())

@@ -43,10 +43,10 @@ def verify(
     The tests are run before and after the change; hashes, coverage and mutants are measured again. What
     running cannot prove is listed as claimed. The exit code is 1 where anything is not as certified.
     """
-    import asyncio
+    from suture.api import run_sync
 
     settings = load(project or Path(), assignments).settings
-    findings = asyncio.run(replay(certificate, project, settings, as_json=as_json))
+    findings = run_sync(replay(certificate, project, settings, as_json=as_json))
     ok = all(finding.ok for finding in findings)
     said = read(certificate, settings) if ok else None
     if as_json:

@@ -27,7 +27,9 @@ __all__ = [
     "sealed",
 ]
 
-FORMAT = "suture-certificate/1"
+FORMAT = "suture-certificate/2"
+OLD_FORMATS = ("suture-certificate/1",)
+"""Of these nobody can say how many mutants should have been run: their confidence proves nothing."""
 MAX_BYTES = 32 * 2**20
 
 
@@ -97,19 +99,31 @@ class Mutation:
     """How well the tests guard the changed statements.
 
     Attributes:
-        unmeasured: Why there is no measurement; empty where there is one.
-        generated: Mutants that there are.
-        mutants: Those that were run.
+        unmeasured: Why there is no measurement, or not all of it; empty where all that were drawn were run.
+        generated: Mutants that there are to draw from.
+        drawn: How many are to be run, by the rule of `mutating.py`; `None` where there was no time to tell.
+        mutants: Those that were run: the first of the drawn.
     """
 
     unmeasured: str = ""
     generated: int = 0
+    drawn: int | None = None
     mutants: tuple[MutantRun, ...] = ()
 
     @property
-    def score(self) -> float | None:
-        """The share of the mutants run that a test noticed; `None` where none was run."""
-        return sum(run.killed for run in self.mutants) / len(self.mutants) if self.mutants else None
+    def killed(self) -> int:
+        """Mutants that some passing test noticed."""
+        return sum(run.killed for run in self.mutants)
+
+    @property
+    def least_score(self) -> float | None:
+        """The share of the drawn mutants that a test is known to notice; `None` where there are none.
+
+        What was not run counts as not noticed: whoever measures less, by need or by choice, gains nothing.
+        """
+        if self.drawn == 0:
+            return None
+        return self.killed / self.drawn if self.drawn else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,17 +242,44 @@ def read_certificate(content: bytes) -> Certificate:
     if len(content) > MAX_BYTES:
         raise CertificateRefused("it is too large to be a certificate")
     try:
-        plain = json.loads(content)
+        # ASCII is all that `certificate_text` writes: no byte order mark, and one way to read each byte.
+        plain = json.loads(content.decode("ascii"), object_pairs_hook=_once, parse_constant=_no_constant)
+        said = plain.get("format") if isinstance(plain, dict) else None
+        if said in OLD_FORMATS:
+            raise CertificateRefused(
+                f"it is of the older format {said!r}, which does not bind how many mutants are run; "
+                "heal again with this Suture, or verify it with the one that made it"
+            )
         certificate = from_plain(Certificate, plain)
+    except CertificateRefused:
+        raise
     except (ValueError, TypeError, AttributeError, RecursionError) as fault:
         raise CertificateRefused(f"it is no certificate: {fault}") from fault
     if certificate.format != FORMAT:
         raise CertificateRefused(f"its format is {certificate.format!r}, and this Suture reads {FORMAT!r}")
-    if to_plain(certificate) != plain:
+    if _written(to_plain(certificate)) != _written(plain):
         raise CertificateRefused("it holds something that no certificate holds")
     if certificate.seal != _seal(plain):
         raise CertificateRefused("it was changed since it was sealed")
     return certificate
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are all different: of two, each reader may take another."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(key for key in found if sum(key == other for other, _ in pairs) > 1)
+        raise ValueError(f"the key {twice!r} is there more than once")
+    return found
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _written(plain: Any) -> str:
+    """A value as text: `1`, `1.0` and `true` are equal for Python, and are not the same certificate."""
+    return json.dumps(plain, sort_keys=True)
 
 
 def _seal(plain: Mapping[str, Any]) -> str:

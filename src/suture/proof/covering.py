@@ -16,16 +16,20 @@ from suture.workspace import text_of
 
 __all__ = ["measure_coverage", "touched", "watch_lines"]
 
+LARGEST_BYTES = 512 << 10
+"""A larger file is data more than code; to read it would keep everything else waiting."""
 NOTES = f"{PRIVATE}/lines"
 NO_COMMAND = "checks of functions run apart from the code, where no line can be watched"
-NO_STATEMENT = "no statement of a Python file was changed"
+NO_STATEMENT = "no statement of a Python file was changed, or only of one that is too large"
 NOT_LOADED = "the test command starts no Python, or one that loads nothing beside it (such as with -I)"
 
 
 def touched(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> dict[str, tuple[range, ...]]:
     """Path -> the statements that a change touched, as lines of `after`; paths without any are left out."""
     changed = sorted(
-        path for path, content in after.items() if path.endswith(".py") and before.get(path) != content
+        path
+        for path, content in after.items()
+        if path.endswith(".py") and before.get(path) != content and len(content) <= LARGEST_BYTES
     )
     texts = {path: (text_of(before.get(path, b"")), text_of(after[path])) for path in changed}
     found = {path: touched_statements(*pair) for path, pair in texts.items()}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from suture.proof.certificate import MutantRun, Mutation
 from suture.records import content_hash
-from suture.repair import mutants, mutated
+from suture.repair import Mutant, mutants, mutated
 from suture.workspace import apply_diff, text_of, unified_diff
 
-__all__ = ["NoticedBy", "measure_mutation", "mutants_of", "replay_mutants"]
+__all__ = ["DRAWN", "Draw", "NoticedBy", "draw_mutants", "measure_mutation", "replay_mutants"]
 
 NoticedBy = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Whether a test that passes on the result fails on files (path -> text) over the project's own."""
@@ -21,31 +22,73 @@ OPERATORS = (
 )
 """Operators that change or remove what is there; those that add code mostly mean the same."""
 AT_ONCE = 4
-NO_STATEMENT = "no statement of a Python file was changed"
+DRAWN = 12
+"""Mutants to run, where there are as many. A rule and no setting: who could choose how many could choose the
+flattering number."""
+MOST_STATEMENTS = 40
+MOST_MUTANTS = 4_000
+"""The most of both that mutants are drawn from; of a long change there are hundreds of thousands."""
+GIVE_WAY = 16
+"""Mutants that are made in one go, a few milliseconds, before others get their turn."""
+NO_STATEMENT = "no statement of a Python file was changed, or only of one that is too large"
 NONE_THERE = "there is no small change of what was changed"
 SWITCHED_OFF = "switched off (proof.mutants = 0)"
+NO_TIME = "there was no time for it"
 
 
-def mutants_of(after: Mapping[str, bytes], statements: Mapping[str, Sequence[range]]) -> list[MutantRun]:
-    """The mutants of touched statements, none of them run yet.
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """Mutants of a change, none of them run yet: how many there are to draw from, and those to run."""
 
-    They are shuffled by their own hashes, so that the first few are a sample that nobody has chosen.
+    generated: int
+    mutants: tuple[MutantRun, ...]
+
+
+async def draw_mutants(after: Mapping[str, bytes], statements: Mapping[str, Sequence[range]]) -> Draw:
+    """The mutants of touched statements that are to be run: they follow from the change alone.
+
+    Statements and mutants are put in the order of their own hashes, so that the first few are a sample that
+    nobody has chosen. Only those of the draw are written out as diffs.
 
     Args:
         after: The project with the change.
         statements: Path -> touched statements, as lines.
     """
-    found = [mutant for path in sorted(statements) for mutant in _mutants(path, after, statements[path])]
-    return sorted(found, key=lambda mutant: content_hash([mutant.path, mutant.diff]))
+    pool: list[tuple[str, str, Mutant]] = []
+    for path, lines in sorted(_drawn_lines(after, statements).items()):
+        source = text_of(after[path])
+        for mutant in mutants(source, lines, operators=OPERATORS, on_fault=lambda fault: None):
+            if len(pool) >= MOST_MUTANTS:
+                break
+            edits = [[edit.start, edit.end, edit.text] for edit in mutant.edits]
+            pool.append((content_hash([path, edits]), path, mutant))
+            if len(pool) % GIVE_WAY == 0:
+                await asyncio.sleep(0)
+    pool.sort(key=lambda entry: entry[0])
+    drawn = tuple(_written_out(path, mutant, after) for _, path, mutant in pool[:DRAWN])
+    return Draw(generated=len(pool), mutants=drawn)
 
 
-def _mutants(path: str, after: Mapping[str, bytes], statements: Sequence[range]) -> Iterator[MutantRun]:
+def _drawn_lines(
+    after: Mapping[str, bytes], statements: Mapping[str, Sequence[range]]
+) -> dict[str, frozenset[int]]:
+    """Path -> lines of the statements that mutants are made of."""
+    found: list[tuple[str, str, range]] = []
+    for path, spots in statements.items():
+        text = text_of(after[path]).split("\n")
+        found += [(content_hash([path, text[s.start - 1 : s.stop - 1], s.start]), path, s) for s in spots]
+    lines: dict[str, frozenset[int]] = {}
+    for _, path, spot in sorted(found, key=lambda entry: entry[0])[:MOST_STATEMENTS]:
+        lines[path] = lines.get(path, frozenset()) | frozenset(spot)
+    return lines
+
+
+def _written_out(path: str, mutant: Mutant, after: Mapping[str, bytes]) -> MutantRun:
     source = text_of(after[path])
-    lines = {line for spot in statements for line in spot}
-    for mutant in mutants(source, lines, operators=OPERATORS, on_fault=lambda fault: None):
-        changed = {path: mutated(source, mutant.edits).encode("utf-8", "surrogateescape")}
-        diff = unified_diff({path: source.encode("utf-8", "surrogateescape")}, changed)
-        yield MutantRun(path=path, line=mutant.line, label=mutant.label, diff=diff, killed=False)
+    texts = (source, mutated(source, mutant.edits))
+    old, new = (text.encode("utf-8", "surrogateescape") for text in texts)
+    diff = unified_diff({path: old}, {path: new})
+    return MutantRun(path=path, line=mutant.line, label=mutant.label, diff=diff, killed=False)
 
 
 async def measure_mutation(
@@ -63,25 +106,38 @@ async def measure_mutation(
         statements: Path -> touched statements, as lines.
         noticed: Runs the tests.
         most: The most mutants to run.
-        seconds: The most seconds; mutants that were run by then count.
+        seconds: The most seconds; mutants that were run by then count, those that were not as not noticed.
     """
-    if not statements:
-        return Mutation(unmeasured=NO_STATEMENT)
-    if most == 0:
-        return Mutation(unmeasured=SWITCHED_OFF)
-    there = mutants_of(after, statements)
-    if not there:
-        return Mutation(unmeasured=NONE_THERE)
-    drawn = there[:most]
+    draw: Draw | None = None
     done: list[MutantRun] = []
     try:
         async with asyncio.timeout(seconds):
-            for start in range(0, len(drawn), AT_ONCE):
-                done += await replay_mutants(after, drawn[start : start + AT_ONCE], noticed)
+            draw = await draw_mutants(after, statements)
+            wanted = draw.mutants[:most]
+            for start in range(0, len(wanted), AT_ONCE):
+                done += await replay_mutants(after, wanted[start : start + AT_ONCE], noticed)
     except TimeoutError:
         pass
-    unmeasured = "" if done else "there was no time for it"
-    return Mutation(unmeasured=unmeasured, generated=len(there), mutants=tuple(done))
+    if draw is None:
+        return Mutation(unmeasured=NO_TIME)
+    count = len(draw.mutants)
+    return Mutation(
+        unmeasured=_unmeasured(bool(statements), len(done), count, most),
+        generated=draw.generated,
+        drawn=count,
+        mutants=tuple(done),
+    )
+
+
+def _unmeasured(touched: bool, done: int, drawn: int, most: int) -> str:
+    if not drawn:
+        return NONE_THERE if touched else NO_STATEMENT
+    if done == drawn:
+        return ""
+    if most == 0:
+        return SWITCHED_OFF
+    why = f"proof.mutants = {most}" if done == most else NO_TIME
+    return f"not in full: {done} of {drawn} mutants were run ({why})" if done else why
 
 
 async def replay_mutants(

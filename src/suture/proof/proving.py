@@ -93,9 +93,9 @@ async def prove(
     )
     mutation = await clock.within(guard, Mutation(unmeasured=NO_TIME))
     threshold = context.settings.loop.trust_threshold
-    proved = confidence_in(verdict, threshold, mutation_score=mutation.score)
+    proved = confidence_in(verdict, threshold, mutation_score=mutation.least_score)
     agreement = context.agreement_on(candidate.hash)
-    confidence = confidence_in(verdict, threshold, mutation_score=mutation.score, agreement=agreement)
+    confidence = confidence_in(verdict, threshold, mutation_score=mutation.least_score, agreement=agreement)
     least = min(proved, confidence)
     warnings = suspicious_signs(candidate, context)
     left = confidence_when_warned(least) if warnings else least
@@ -271,7 +271,8 @@ def _write(context: RunContext, certificate: Certificate) -> None:
             "covered": sum(map(len, certificate.coverage.covered.values())),
             "coverage_unmeasured": certificate.coverage.unmeasured,
             "mutants": len(certificate.mutation.mutants),
-            "killed": sum(run.killed for run in certificate.mutation.mutants),
+            "drawn": certificate.mutation.drawn,
+            "killed": certificate.mutation.killed,
             "mutation_unmeasured": certificate.mutation.unmeasured,
             "lint": list(lint.findings[:MOST_TOLD]),
             "lint_absent": lint.absent,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Iterator
 
 from suture.checks.parsing import parsed
+from suture.workspace import changed_stretches
 
 __all__ = ["changed_lines", "touched_statements"]
 
@@ -20,11 +20,8 @@ def changed_lines(before: str, after: str) -> frozenset[int]:
     """
     old, new = before.split("\n"), after.split("\n")
     lines: set[int] = set()
-    for tag, _, _, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "delete":
-            lines |= {start, start + 1}
-        elif tag != "equal":
-            lines.update(range(start + 1, end + 1))
+    for _, _, start, end in changed_stretches(old, new):
+        lines |= {start, start + 1} if start == end else set(range(start + 1, end + 1))
     return frozenset(lines) - {0}
 
 

@@ -13,7 +13,7 @@ from suture.loop.commands import files_named_in
 from suture.loop.confidence import confidence_in
 from suture.proof.certificate import Certificate, digest
 from suture.proof.covering import measure_coverage, touched
-from suture.proof.mutating import mutants_of, replay_mutants
+from suture.proof.mutating import draw_mutants, replay_mutants
 from suture.proof.noticing import impatient, notices
 from suture.proof.proving import new_failures, statuses
 from suture.records import Candidate, Task, Verdict, content_hash
@@ -255,32 +255,38 @@ async def _mutation(
     certificate: Certificate, suite: Suite, candidate: Candidate, after: Mapping[str, bytes], verdict: Verdict
 ) -> Finding:
     said = certificate.mutation
-    if said.unmeasured:
-        _require(not said.mutants and not said.generated, "mutation", "it is unmeasured and measured")
-        return Finding(name="mutation", ok=True, detail=f"not measured: {said.unmeasured}")
-    there = mutants_of(after, touched(suite.task.files, after))
-    drawn = [replace(run, killed=False) for run in said.mutants]
-    is_drawn = bool(drawn) and (said.generated, drawn) == (len(there), there[: len(drawn)])
+    if said.drawn is None:
+        _require(bool(said.unmeasured) and not said.generated and not said.mutants, "mutation", "it is torn")
+        return Finding(name="mutation", ok=True, detail=f"not measured: {said.unmeasured}; it counts as none")
+    draw = await draw_mutants(after, touched(suite.task.files, after))
+    run = [replace(run, killed=False) for run in said.mutants]
+    is_drawn = (said.generated, said.drawn) == (draw.generated, len(draw.mutants))
     _require(
-        is_drawn,
+        is_drawn and run == list(draw.mutants[: len(run)]),
         "mutation",
         f"the mutants are not those that come first (said to be of Suture {certificate.claims.suture})",
     )
-    _require(all(run.path in candidate.files for run in drawn), "mutation", "a mutant is of another file")
+    in_full = len(run) == said.drawn > 0
+    _require(in_full != bool(said.unmeasured), "mutation", "it is not said whether it was measured in full")
+    _require(all(one.path in candidate.files for one in run), "mutation", "a mutant is of another file")
     quick = await impatient(suite, verdict)
     try:
-        found = await replay_mutants(after, drawn, notices(quick, candidate.files, verdict))
+        found = await replay_mutants(after, run, notices(quick, candidate.files, verdict))
     except PatchRefused as fault:
         raise _Refuted("mutation", str(fault)) from fault
-    killed = [run.label for run, replayed in zip(said.mutants, found, strict=True) if run != replayed]
-    _require(not killed, "mutation", f"the tests say otherwise of: {'; '.join(killed[:MOST_TOLD])}")
-    noticed = sum(run.killed for run in found)
-    detail = f"the tests notice {noticed} of {len(found)} mutants, of {said.generated} that there are"
+    wrong = [one.label for one, replayed in zip(said.mutants, found, strict=True) if one != replayed]
+    _require(not wrong, "mutation", f"the tests say otherwise of: {'; '.join(wrong[:MOST_TOLD])}")
+    if not said.drawn:
+        return Finding(name="mutation", ok=True, detail=f"not measured: {said.unmeasured}")
+    missing = "" if in_full else f"; {said.drawn - len(run)} were not run and count as not noticed"
+    detail = f"the tests notice {said.killed} of {said.drawn} mutants drawn from {said.generated}{missing}"
     return Finding(name="mutation", ok=True, detail=detail)
 
 
 def _confidence(certificate: Certificate, verdict: Verdict, settings: Settings) -> Finding:
-    found = confidence_in(verdict, settings.loop.trust_threshold, mutation_score=certificate.mutation.score)
+    found = confidence_in(
+        verdict, settings.loop.trust_threshold, mutation_score=certificate.mutation.least_score
+    )
     _require(certificate.confidence == found, "confidence", f"the evidence is worth {found:.2f}")
     _require(
         found >= settings.loop.abstain_below,

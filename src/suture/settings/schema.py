@@ -137,7 +137,8 @@ class ProofSettings(Group):
     seconds: float = Field(default=60, ge=0)
     """The most seconds, of those that the budget has left; 0 measures nothing."""
     mutants: int = Field(default=12, ge=0)
-    """The most small changes of the changed lines that the tests are tried on; 0 for none."""
+    """The most small changes of the changed lines that the tests are tried on, 12 in all; those that are not
+    tried count as not noticed."""
     minimising_runs: int = Field(default=40, ge=0)
     """The most verdicts spent on making a change smaller; 0 leaves it as it was found."""
 

@@ -9,6 +9,7 @@ from suture.workspace.commits import CommitPlan, land_branch, land_on_head, plan
 from suture.workspace.diffs import unified_diff
 from suture.workspace.earlier import earlier_versions
 from suture.workspace.git import Repository, open_repository
+from suture.workspace.matching import changed_stretches
 from suture.workspace.patching import PatchRefused, apply_diff
 from suture.workspace.protected import DEFAULT_PROTECTED, is_protected, is_test_file
 from suture.workspace.snapshot import Snapshot, take_snapshot
@@ -23,6 +24,7 @@ __all__ = [
     "Snapshot",
     "apply_changes",
     "apply_diff",
+    "changed_stretches",
     "earlier_versions",
     "is_protected",
     "is_test_file",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import difflib
 import posixpath
 import tokenize
 from collections.abc import Mapping
 from io import BytesIO
 
 from suture.errors import UsageError
+from suture.workspace.matching import common_stretches
 
 __all__ = ["overlay", "text_of"]
 
@@ -91,9 +91,9 @@ def _with_line_endings(text: str, before: str) -> str:
     if windows < before.count("\n"):
         old_lines = before.split("\n")
         plain = [line.removesuffix("\r") for line in old_lines]
-        for block in difflib.SequenceMatcher(None, plain, lines, autojunk=False).get_matching_blocks():
-            for offset in range(block.size):
-                at = block.b + offset
-                if at < len(endings) and block.a + offset < len(old_lines) - 1:
-                    endings[at] = "\r\n" if old_lines[block.a + offset].endswith("\r") else "\n"
+        for start, end, other, _ in common_stretches(plain, lines):
+            for line in range(start, end):
+                at = other + line - start
+                if at < len(endings) and line < len(old_lines) - 1:
+                    endings[at] = "\r\n" if old_lines[line].endswith("\r") else "\n"
     return "".join(line + ending for line, ending in zip(lines, [*endings, ""], strict=True))

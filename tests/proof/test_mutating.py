@@ -1,0 +1,88 @@
+"""Mutants are drawn by a rule, without keeping anybody waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from suture.proof.covering import touched
+from suture.proof.mutating import DRAWN, MOST_MUTANTS, draw_mutants, measure_mutation
+
+ORDINARY = "\n\n".join(
+    f"def total_{n}(prices, discount, limit):\n"
+    "    result = 0\n"
+    "    for place, price in enumerate(prices):\n"
+    f"        if price > limit and place != {n}:\n"
+    "            result += price - discount\n"
+    "    return result"
+    for n in range(170)
+)
+"""A reply of a thousand lines that say nothing special."""
+SMALL = "def cheapest(prices):\n    return max(prices)\n"
+
+
+async def never(files: Mapping[str, str]) -> bool:
+    return False
+
+
+async def always(files: Mapping[str, str]) -> bool:
+    return True
+
+
+async def test_a_long_reply_does_not_keep_the_event_loop_from_turning() -> None:
+    after = {"m.py": ORDINARY.encode()}
+    statements = touched({}, after)
+    assert len(ORDINARY.split("\n")) > 1_000
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    draw = await draw_mutants(after, statements)
+    beside.cancel()
+    assert turns > 20
+    assert DRAWN == len(draw.mutants) < draw.generated <= MOST_MUTANTS
+
+
+async def test_the_time_limit_holds_while_mutants_are_made() -> None:
+    after = {"m.py": ORDINARY.encode()}
+    found = await measure_mutation(after, touched({}, after), always, most=DRAWN, seconds=0.01)
+    assert (found.drawn, found.mutants, found.least_score) == (None, (), 0.0)
+    assert "no time" in found.unmeasured
+
+
+async def test_the_same_change_has_the_same_mutants_and_each_is_one_small_change() -> None:
+    after = {"m.py": ORDINARY.encode(), "n.py": SMALL.encode()}
+    one, two = [await draw_mutants(after, touched({}, after)) for _ in range(2)]
+    assert one == two
+    assert len({mutant.diff for mutant in one.mutants}) == DRAWN
+    for mutant in one.mutants:
+        assert 1 <= sum(line.startswith("+") for line in mutant.diff.split("\n")[4:]) <= 2
+
+
+async def test_what_was_not_run_counts_as_not_noticed() -> None:
+    after = {"m.py": ORDINARY.encode()}
+    spots = touched({}, after)
+    found = await measure_mutation(after, spots, always, most=3, seconds=60)
+    assert (len(found.mutants), found.drawn, found.least_score) == (3, DRAWN, 3 / DRAWN)
+    assert found.unmeasured == f"not in full: 3 of {DRAWN} mutants were run (proof.mutants = 3)"
+    whole = await measure_mutation(after, spots, always, most=1_000, seconds=60)
+    assert (len(whole.mutants), whole.least_score, whole.unmeasured) == (DRAWN, 1.0, "")
+    none = await measure_mutation(after, spots, never, most=0, seconds=60)
+    assert (none.drawn, none.mutants, none.least_score) == (DRAWN, (), 0.0)
+
+
+async def test_where_there_is_nothing_to_change_nothing_is_held_against_it() -> None:
+    after = {"README.md": b"x\n"}
+    found = await measure_mutation(after, touched({}, after), never, most=DRAWN, seconds=60)
+    assert (found.drawn, found.least_score) == (0, None)
+    assert found.unmeasured
+
+
+async def test_a_huge_file_is_not_looked_at() -> None:
+    after = {"m.py": b"x = [\n" + b"    1,\n" * 200_000 + b"]\n"}
+    assert touched({}, after) == {}
