@@ -1,0 +1,128 @@
+"""The field set: `suture heal` on packages that nobody here wrote, with bugs that somebody else's tool made.
+
+    python benchmarks/field.py --rows rows.jsonl --report          # the half that reports
+    python benchmarks/field.py --bug cachetools-one-1 --keep       # one case, its folder kept
+
+The packages are fetched from the package index once, as source distributions of which the hash is known here.
+Each bug is made anew from its description, put into a folder with an environment beside it, and healed in a
+process of its own by the search alone. What the run says is compared with the package as it was published,
+and with its suite, run outside of any sandbox: suites of other people and mutants of their code run as you.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from ending import exit_code_of
+from field_set.bugs import Bug, read_bugs, write_bugs
+from field_set.cache import Cache
+from field_set.drawing import draw_pairs, draw_singles
+from field_set.healing import heal_bug
+from field_set.packages import Package, read_packages
+from field_set.rows import append_row, line_of, read_rows, sums_of, tell_rows
+
+from suture.errors import UsageError
+from suture.settings import load_settings
+
+
+def main() -> int:
+    """Draw bugs, or heal those that were drawn."""
+    wanted = _arguments()
+    settings = load_settings(Path()).settings
+    cache = Cache(folder=wanted.cache or settings.paths.cache / "field", offline=wanted.offline)
+    packages = read_packages()
+    chosen = {name: package for name, package in packages.items() if _is_wanted(package, wanted)}
+    if not chosen:
+        raise UsageError("no such package", remedy=f"they are {', '.join(packages)}")
+    if wanted.draw:
+        _draw(chosen, cache, wanted.draw, wanted.pairs, wanted.seed)
+        return 0
+    bugs = _chosen_bugs(chosen, wanted)
+    path = wanted.rows or settings.paths.home / "benchmarks" / "field.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = {row.bug: row for row in read_rows(path) if row.cap_seconds == wanted.seconds}
+    for bug in bugs:
+        if bug.id not in known:
+            row = heal_bug(bug, chosen[bug.package], cache, wanted.seconds, keep=wanted.keep)
+            append_row(path, row)
+            known[bug.id] = row
+            print(line_of(row), file=sys.stderr, flush=True)
+    rows = [known[bug.id] for bug in bugs]
+    if wanted.json:
+        print(json.dumps({"rows": [asdict(row) for row in rows], "sums": sums_of(rows)}, indent=1))
+    else:
+        tell_rows(rows)
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--package", action="append", metavar="NAME", help="only this one; may be repeated")
+    parser.add_argument("--bug", action="append", metavar="ID", help="only this one; may be repeated")
+    parser.add_argument("--kind", action="append", choices=("one", "two", "historical"), help="only these")
+    parser.add_argument(
+        "--first", type=int, metavar="N", help="only the first N bugs of each package and kind"
+    )
+    halves = parser.add_mutually_exclusive_group()
+    halves.add_argument("--tune", dest="half", action="store_const", const="tune", help="only that half")
+    halves.add_argument("--report", dest="half", action="store_const", const="report", help="only that half")
+    parser.add_argument("--seconds", type=float, default=60, help="of each run, its proof included; 60")
+    parser.add_argument("--rows", type=Path, metavar="FILE", help="JSON lines; a rerun goes on with them")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="where packages are kept")
+    parser.add_argument("--offline", action="store_true", help="fetch nothing")
+    parser.add_argument("--keep", action="store_true", help="keep the folder of each case, and say where")
+    parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")
+    parser.add_argument(
+        "--draw", type=int, metavar="N", help="draw bugs until each package has N of one edit"
+    )
+    parser.add_argument("--pairs", type=int, default=2, metavar="N", help="with --draw: N bugs of two edits")
+    parser.add_argument("--seed", type=int, default=15, help="with --draw")
+    return parser.parse_args()
+
+
+def _is_wanted(package: Package, wanted: argparse.Namespace) -> bool:
+    named = wanted.package is None or package.name in wanted.package
+    return named and wanted.half in (None, package.half)
+
+
+def _chosen_bugs(packages: dict[str, Package], wanted: argparse.Namespace) -> list[Bug]:
+    """In turns of one bug of each package, so that a run that is cut short has seen them all."""
+    bugs = [bug for bug in read_bugs() if bug.package in packages]
+    bugs = [bug for bug in bugs if not wanted.kind or bug.kind in wanted.kind]
+    bugs = [bug for bug in bugs if not wanted.bug or bug.id in wanted.bug]
+    places: dict[str, int] = {}
+    counts: dict[tuple[str, str], int] = {}
+    for bug in bugs:
+        counts[bug.package, bug.kind] = counts.get((bug.package, bug.kind), 0) + 1
+        places[bug.id] = counts[bug.package, bug.kind]
+    kept = [bug for bug in bugs if wanted.first is None or places[bug.id] <= wanted.first]
+    if not kept:
+        raise UsageError("no such bug", remedy="they are listed in benchmarks/field_set/bugs.jsonl")
+    return sorted(kept, key=lambda bug: places[bug.id])
+
+
+def _draw(packages: dict[str, Package], cache: Cache, singles: int, pairs: int, seed: int) -> None:
+    """Write the list anew after each package: drawing takes hours."""
+    for package in packages.values():
+        known = read_bugs()
+        drawn = draw_singles(package, cache, known, singles, seed)
+        two = [bug for bug in known if bug.package == package.name and bug.kind == "two"]
+        if len(two) < pairs:
+            two = draw_pairs(package, cache, drawn, pairs, seed)
+        others = [bug for bug in known if bug.package != package.name or bug.kind == "historical"]
+        write_bugs(_in_order([*others, *drawn, *two]))
+
+
+def _in_order(bugs: Sequence[Bug]) -> list[Bug]:
+    return sorted(bugs, key=lambda bug: (bug.package, bug.kind, int(bug.id.rpartition("-")[2])))
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code_of(main))

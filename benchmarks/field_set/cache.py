@@ -1,0 +1,119 @@
+"""What is fetched once: source distributions, and the environments of suites and of the mutation tool."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from field_set.packages import FOLDER, Package
+from suture.errors import PrerequisiteError
+
+__all__ = ["Cache"]
+
+FETCH_S = 300
+INSTALL_S = 900
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cache:
+    """A folder of things that are the same on every machine.
+
+    Attributes:
+        folder: Where they are.
+        offline: Whether only what is there is used.
+    """
+
+    folder: Path
+    offline: bool = False
+
+    def tree(self, package: Package) -> Path:
+        """The unpacked source distribution, as its authors published it.
+
+        Raises:
+            PrerequisiteError: It is not there, and cannot be fetched.
+        """
+        tree = self.folder / "trees" / f"{package.name}-{package.version}-{package.sha256[:12]}"
+        if not tree.is_dir():
+            archive = self._archive(package)
+            with tempfile.TemporaryDirectory(dir=self._made("trees")) as folder:
+                with tarfile.open(archive) as packed:
+                    packed.extractall(folder, filter="data")
+                (top,) = Path(folder).iterdir()
+                top.rename(tree)
+        return tree
+
+    def environment(self, name: str) -> Path:
+        """A virtual environment with what `name.txt` beside this file lists.
+
+        Raises:
+            PrerequisiteError: It is not there, and cannot be made.
+        """
+        listed = FOLDER / f"{name}.txt"
+        # Another list is another environment: no result of one is taken for a result of the other.
+        mark = hashlib.sha256(listed.read_bytes() + sys.version.encode()).hexdigest()[:12]
+        place = self.folder / "environments" / f"{name}-{mark}"
+        ready = place / "ready"
+        if not ready.exists():
+            self._require_online(f"the environment {name!r}")
+            shutil.rmtree(place, ignore_errors=True)
+            _run([sys.executable, "-m", "venv", str(place)], INSTALL_S, f"a virtual environment at {place}")
+            pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "-r", str(listed)]
+            _run(pip, INSTALL_S, f"the packages of {listed.name}")
+            ready.touch()
+        return place
+
+    def _archive(self, package: Package) -> Path:
+        folder = self._made("archives")
+        known = folder / package.sha256
+        if not known.exists():
+            self._require_online(f"{package.name} {package.version}")
+            python = self.environment("backends") / "bin" / "python"
+            with tempfile.TemporaryDirectory(dir=folder) as fresh:
+                wanted = Path(fresh) / "wanted.txt"
+                wanted.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n")
+                # pip builds a package's metadata before it lets go of the archive: with build isolation it
+                # would fetch a build system for each of them.
+                options = ["--no-binary", ":all:", "--no-deps", "--no-build-isolation", "--require-hashes"]
+                command = [str(python), "-m", "pip", "download", "--quiet", *options]
+                command += ["--dest", f"{fresh}/got", "-r", str(wanted)]
+                _run(command, FETCH_S, f"{package.name} {package.version}")
+                (got,) = (Path(fresh) / "got").iterdir()
+                got.rename(known)
+        if hashlib.sha256(known.read_bytes()).hexdigest() != package.sha256:
+            known.unlink()
+            raise PrerequisiteError(
+                f"the archive of {package.name} was not what it should be", remedy="run this again"
+            )
+        return known
+
+    def _require_online(self, what: str) -> None:
+        if self.offline:
+            raise PrerequisiteError(
+                f"{what} is not in {str(self.folder)!r}", remedy="run this once without --offline"
+            )
+
+    def _made(self, name: str) -> Path:
+        folder = self.folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+def _run(command: list[str], seconds: float, what: str) -> None:
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=seconds)
+    except subprocess.CalledProcessError as fault:
+        told = (fault.stderr or fault.stdout).strip().splitlines()
+        last = next((line for line in reversed(told) if "ERROR" in line), told[-1] if told else "")
+        raise PrerequisiteError(
+            f"{what} cannot be had: {last}", remedy="is the package index there?"
+        ) from fault
+    except (OSError, subprocess.TimeoutExpired) as fault:
+        raise PrerequisiteError(
+            f"{what} cannot be had: {fault}", remedy="is the package index there?"
+        ) from fault

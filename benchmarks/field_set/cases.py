@@ -1,0 +1,99 @@
+"""A case in a folder of its own: the package with its bug, and an environment as developers have one."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from field_set.cache import Cache
+from field_set.packages import Package
+
+__all__ = ["Suite", "case_folder", "fill_folder", "run_suite", "suite_environ"]
+
+NOT_LOADED = ("__pycache__", ".pytest_cache", ".hypothesis", ".benchmarks")
+COUNTS = re.compile(r"(\d+) (passed|failed|errors?)\b")
+CODES_OF_A_SUITE = (0, 1, 2)
+"""pytest's: all passed, some failed, it was interrupted, as by a file that does not import."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """How a suite ended outside of any sandbox; it has not run where it took too long, or pytest broke."""
+
+    passed: int
+    failing: int
+    ran: bool
+
+    @property
+    def green(self) -> bool:
+        """Whether tests ran and none failed."""
+        return self.ran and not self.failing and self.passed > 0
+
+
+@contextmanager
+def case_folder(package: Package, cache: Cache, files: Mapping[str, str]) -> Iterator[Path]:
+    """The package's folder with these files in the place of its own; it is removed afterwards."""
+    (cache.folder / "cases").mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache.folder / "cases", prefix=f"{package.name}-") as folder:
+        root = Path(folder) / package.name
+        fill_folder(root, package, cache, files)
+        yield root
+
+
+def fill_folder(root: Path, package: Package, cache: Cache, files: Mapping[str, str]) -> None:
+    """Put the package there with these files in the place of its own, and an environment beside it."""
+    shutil.copytree(cache.tree(package), root, ignore=shutil.ignore_patterns(*NOT_LOADED))
+    _environment(package, cache, root)
+    for path, text in files.items():
+        (root / path).write_text(text, "utf-8", newline="")
+
+
+def _environment(package: Package, cache: Cache, root: Path) -> None:
+    """The shared environment by hard links, and the one file that an editable install would add."""
+    shared = cache.environment("suites")
+    shutil.copytree(
+        shared, root / ".venv", symlinks=True, copy_function=os.link, ignore=shutil.ignore_patterns("pip*")
+    )
+    if package.source_root:
+        (packages,) = (root / ".venv" / "lib").glob("python3.*/site-packages")
+        (packages / "editable.pth").write_text(f"{root / package.source_root}\n")
+
+
+def suite_environ(root: Path) -> dict[str, str]:
+    """What a shell with the environment active would hand on; no keys, no settings of the caller."""
+    kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "TZ", "TMPDIR") if name in os.environ}
+    path = f"{root / '.venv' / 'bin'}:{os.environ.get('PATH', os.defpath)}"
+    return {**kept, "PATH": path, "HOME": str(root.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def run_suite(package: Package, root: Path, seconds: float) -> Suite:
+    """Run the package's own command where nothing of ours is in the way."""
+    command = [*shlex.split(package.test), "-p", "no:cacheprovider"]
+    command[0] = str(root / ".venv" / "bin" / "python")
+    try:
+        ended = subprocess.run(
+            command,
+            cwd=root,
+            env=suite_environ(root),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Suite(passed=0, failing=0, ran=False)
+    lines = ended.stdout.strip().splitlines()
+    counts = {name.rstrip("s"): int(n) for n, name in COUNTS.findall(lines[-1] if lines else "")}
+    failing = counts.get("failed", 0) + counts.get("error", 0)
+    ran = ended.returncode in CODES_OF_A_SUITE and bool(counts) and bool(failing) == bool(ended.returncode)
+    return Suite(passed=counts.get("passed", 0), failing=failing, ran=ran)

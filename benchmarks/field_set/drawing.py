@@ -1,0 +1,121 @@
+"""Bugs are drawn: mutants in an order that a seed decides, of which those are kept that the suite kills."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from pathlib import Path
+
+from field_set.bugs import Bug, Mutation, broken_files, every_mutation
+from field_set.cache import Cache
+from field_set.cases import Suite, case_folder, run_suite
+from field_set.packages import Package
+from suture.errors import SutureError, UsageError
+
+__all__ = ["draw_pairs", "draw_singles"]
+
+SUITE_S = 300
+PATIENCE = 4.0
+LEAST_S = 30.0
+"""A mutant's suite may take so many times what it takes without, and at least this: some never end."""
+
+
+def in_drawn_order(mutations: Sequence[Mutation], seed: int) -> list[Mutation]:
+    """Family by family in turn, so that the many variants of one operator are not most of the bugs."""
+    drawn = random.Random(seed)
+    families: dict[str, list[Mutation]] = {}
+    for mutation in mutations:
+        families.setdefault(mutation.operator.partition("_")[0], []).append(mutation)
+    for members in families.values():
+        drawn.shuffle(members)
+    order = []
+    while families:
+        for name in drawn.sample(sorted(families), len(families)):
+            order.append(families[name].pop())
+            if not families[name]:
+                del families[name]
+    return order
+
+
+def draw_singles(package: Package, cache: Cache, known: Iterable[Bug], wanted: int, seed: int) -> list[Bug]:
+    """One-edit bugs of a package: those known, and new ones up to so many.
+
+    Raises:
+        UsageError: The suite does not pass on the package as it was published.
+    """
+    kept = [bug for bug in known if bug.package == package.name and bug.kind == "one"]
+    if len(kept) >= wanted:
+        return kept[:wanted]
+    with case_folder(package, cache, {}) as root:
+        began_s = time.monotonic()
+        suite = run_suite(package, root, SUITE_S)
+        limit_s = max(LEAST_S, PATIENCE * (time.monotonic() - began_s))
+        if not suite.green:
+            raise UsageError(f"the suite of {package.name} {package.version} does not pass here: {suite}")
+        # The drawing goes on behind the last one that was kept: the order is always the same.
+        order = in_drawn_order(every_mutation(package, cache), seed)
+        last = max((order.index(bug.mutations[0]) for bug in kept), default=-1)
+        for mutation in order[last + 1 :]:
+            bug = _bug(package, len(kept) + 1, (mutation,), seed)
+            killed = _tried(bug, package, cache, root, limit_s)
+            if killed is not None:
+                kept.append(killed)
+            if len(kept) >= wanted:
+                break
+    return kept
+
+
+def draw_pairs(package: Package, cache: Cache, singles: Sequence[Bug], wanted: int, seed: int) -> list[Bug]:
+    """Two-edit bugs: pairs of one-edit ones in one file. Each was killed alone, so both have to be mended."""
+    mutations = [bug.mutations[0] for bug in singles]
+    pairs = [pair for pair in combinations(mutations, 2) if pair[0].file == pair[1].file]
+    random.Random(seed).shuffle(pairs)
+    kept: list[Bug] = []
+    with case_folder(package, cache, {}) as root:
+        for pair in pairs[: 3 * wanted]:
+            bug = _bug(package, len(kept) + 1, pair, seed)
+            killed = _tried(bug, package, cache, root, SUITE_S)
+            if killed is not None:
+                kept.append(killed)
+            if len(kept) >= wanted:
+                break
+    return kept
+
+
+def _bug(package: Package, number: int, mutations: tuple[Mutation, ...], seed: int) -> Bug:
+    kind = "one" if len(mutations) == 1 else "two"
+    return Bug(
+        id=f"{package.name}-{kind}-{number}",
+        package=package.name,
+        version=package.version,
+        kind="one" if len(mutations) == 1 else "two",
+        failing=0,
+        seed=seed,
+        mutations=mutations,
+    )
+
+
+def _tried(bug: Bug, package: Package, cache: Cache, root: Path, limit_s: float) -> Bug | None:
+    """The bug with how many tests fail; nothing where none does, or where the suite does not end."""
+    try:
+        files = broken_files(bug, package, cache)
+    except SutureError:
+        return None
+    own = {path: (root / path).read_bytes() for path in files}
+    for path, text in files.items():
+        (root / path).write_text(text, "utf-8", newline="")
+    try:
+        suite = run_suite(package, root, limit_s)
+    finally:
+        for path, content in own.items():
+            (root / path).write_bytes(content)
+    _told(bug, suite)
+    return Bug(**{**vars(bug), "failing": suite.failing}) if suite.ran and suite.failing else None
+
+
+def _told(bug: Bug, suite: Suite) -> None:
+    places = ", ".join(f"{m.file}:{m.line} {m.operator} {m.occurrence}" for m in bug.mutations)
+    print(f"{bug.id} {places}: {suite.failing if suite.ran else 'does not end'}", file=sys.stderr, flush=True)

@@ -1,0 +1,53 @@
+"""Started by the mutation tool's own interpreter: lists the tool's mutants of files, or makes some of them.
+
+A job comes on stdin and an answer goes to stdout, both as JSON; paths are relative to the working folder.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator, operator_names
+
+NEEDS_ARGUMENTS = ("core/VariableInserter", "core/VariableReplacer")
+"""They mutate a variable that has to be named to them."""
+
+
+def operators() -> dict[str, Any]:
+    """Name -> operator, of those that need nothing."""
+    return {name: get_operator(name)() for name in sorted(operator_names()) if name not in NEEDS_ARGUMENTS}
+
+
+def listed(files: list[str]) -> list[dict[str, Any]]:
+    """Where each operator finds something in each file."""
+    found = []
+    for file in files:
+        nodes = list(ast_nodes(get_ast(_text(file))))
+        for name, operator in operators().items():
+            starts = [start for node in nodes for start, _ in operator.mutation_positions(node)]
+            found += [
+                {"file": file, "operator": name, "occurrence": number, "line": start[0]}
+                for number, start in enumerate(starts)
+            ]
+    return found
+
+
+def made(mutations: list[dict[str, Any]]) -> list[str | None]:
+    """The text of each mutant; nothing where there is no such place."""
+    known = operators()
+    return [mutate_code(_text(m["file"]), known[m["operator"]], m["occurrence"]) for m in mutations]
+
+
+def _text(file: str) -> str:
+    with Path(file).open(encoding="utf-8", newline="") as text:
+        return text.read()
+
+
+if __name__ == "__main__":
+    job = json.load(sys.stdin)
+    json.dump({"found": listed(job["list"])} if "list" in job else {"made": made(job["make"])}, sys.stdout)

@@ -1,0 +1,163 @@
+"""The rows of the field set: kept as JSON lines, and told as a table of packages and of causes."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Row", "append_row", "cause_of", "line_of", "read_rows", "sums_of", "tell_rows"]
+
+ENOUGH_A_SECOND = 5.0
+"""Candidates. A search that ran out of time while it tried fewer is told as a slow one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """How one run went.
+
+    Attributes:
+        bug: Its id.
+        package: The package's name.
+        half: `tune` or `report`.
+        kind: `one`, `two` or `historical`.
+        operator: The tool's operators.
+        cap_seconds: What the run was allowed.
+        exit_code: Of the process; `None` where it was killed.
+        outcome: What the run says of itself; the message, where it ended with an error.
+        seconds: Wall clock, from the start of the process to its end.
+        failing: Tests that fail outside of any sandbox.
+        baseline: Tests that fail in the run's first check; `None` where it did not come to that.
+        cause: The run's triage; empty for a fault in the code.
+        search_ended: Why the search ended; empty where there was none.
+        tried: Candidates.
+        search_seconds: Of them.
+        claimed: Whether it says healed and has changed the files.
+        suite: Whether the suite passes then, outside of any sandbox.
+        same: Whether the code is again what it was, layout and comments apart.
+        confidence: The run's own.
+        changed: The lines that the repair left different from the published ones, for reading by hand.
+    """
+
+    bug: str
+    package: str
+    half: str
+    kind: str
+    operator: str
+    cap_seconds: float
+    exit_code: int | None
+    outcome: str
+    seconds: float
+    failing: int
+    baseline: int | None
+    cause: str
+    search_ended: str
+    tried: int
+    search_seconds: float
+    claimed: bool
+    suite: bool
+    same: bool
+    confidence: float | None
+    changed: str
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a file; a last line that was torn by the end of a process is passed over."""
+    rows = []
+    for line in path.read_text("utf-8").splitlines() if path.exists() else ():
+        try:
+            rows.append(Row(**json.loads(line)))
+        except (ValueError, TypeError):
+            print(f"{path}: a line that is no row is passed over", file=sys.stderr)
+    return rows
+
+
+def append_row(path: Path, row: Row) -> None:
+    """Put a row at the end of a file, on a line of its own whatever stands before."""
+    torn = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size
+    with path.open("a", encoding="utf-8") as lines:
+        lines.write(("\n" if torn else "") + json.dumps(asdict(row)) + "\n")
+
+
+def cause_of(row: Row) -> str:
+    """In a few words why a bug was not healed, or what came of it."""
+    if row.claimed:
+        return "correct" if row.same and row.suite else "differs" if row.suite else "wrong"
+    if row.exit_code is None:
+        return "killed: it kept no limit"
+    if row.exit_code not in (0, 1, 4):
+        return f"error: exit {row.exit_code}"
+    if row.baseline is None:
+        return "no baseline"
+    if row.baseline != row.failing:
+        return "baseline is not the suite's"
+    if row.cause:
+        return f"triage: {row.cause}"
+    return _search_cause(row)
+
+
+def _search_cause(row: Row) -> str:
+    if not row.search_ended:
+        return "no search"
+    if "no test fails" in row.search_ended or "differ" in row.search_ended:
+        return "the trial disagrees"
+    if "are over" in row.search_ended:
+        slow = row.tried < ENOUGH_A_SECOND * row.search_seconds
+        return "time over, slow" if slow else "time over, not yet tried"
+    return "found, but not handed over" if "enough" in row.search_ended else "not among the changes tried"
+
+
+def line_of(row: Row) -> str:
+    """A row for people."""
+    return (
+        f"{row.bug:24} {row.seconds:6.1f} s  {row.failing:4} failing, baseline {row.baseline}, "
+        f"{row.tried:5} tried ({row.tried / (row.search_seconds or 1):.1f}/s)  {cause_of(row)}"
+        f"  [{row.outcome}; {row.search_ended}]"
+    )
+
+
+def sums_of(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+    """What the table says of each package, each half and each kind."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        for name in (row.package, f"half: {row.half}", f"kind: {row.kind}", "all"):
+            groups.setdefault(name, []).append(row)
+    return {name: _sum(members) for name, members in groups.items()}
+
+
+def _sum(rows: Sequence[Row]) -> dict[str, Any]:
+    searched = [row for row in rows if row.search_seconds]
+    good = [row for row in rows if row.same and row.claimed and row.suite]
+    return {
+        "bugs": len(rows),
+        "baseline": sum(row.baseline == row.failing for row in rows),
+        "triage": sum(row.baseline is not None and not row.cause for row in rows),
+        "trial": sum(bool(row.search_ended) and "no test fails" not in row.search_ended for row in rows),
+        "healed": sum(row.claimed for row in rows),
+        "same": len(good),
+        "differs": sum(row.claimed and row.suite and not row.same for row in rows),
+        "wrong": sum(row.claimed and not row.suite for row in rows),
+        "median_seconds": round(statistics.median(row.seconds for row in rows), 1),
+        "median_seconds_healed": round(statistics.median([r.seconds for r in good] or [0.0]), 1),
+        "per_second": round(
+            sum(row.tried for row in searched) / (sum(row.search_seconds for row in searched) or 1.0), 1
+        ),
+        "ended": dict(Counter(map(cause_of, rows)).most_common()),
+    }
+
+
+def tell_rows(rows: Sequence[Row]) -> None:
+    """A line for each package, half and kind, and under it how its runs ended."""
+    for name, told in sums_of(rows).items():
+        print(
+            f"{name:18} {told['bugs']:3} bugs: baseline {told['baseline']}, triage {told['triage']}, "
+            f"trial {told['trial']}, healed {told['healed']} (same {told['same']}, "
+            f"differs {told['differs']}, wrong {told['wrong']}); {told['median_seconds']} s, "
+            f"{told['per_second']} tried a second"
+        )
+        print(f"{'':18} {'; '.join(f'{count} {cause}' for cause, count in told['ended'].items())}")
