@@ -312,3 +312,53 @@ def test_no_repository_no_commit_no_identity(tmp_path: Path, root: Path) -> None
     (tmp_path / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
     with pytest.raises(UsageError, match="who you are"):
         heal(root, {"code.py": FIXED})
+
+
+@pytest.mark.parametrize(
+    "how", ["gitfile", "link", "commondir", "linked refs", "linked index", "stolen worktree"]
+)
+def test_a_repository_that_leads_into_another_one_is_refused(root: Path, tmp_path: Path, how: str) -> None:
+    mine = root / ".git"
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    (clone / "code.py").write_bytes(CODE)
+    own = clone / ".git"
+    if how == "gitfile":
+        own.write_text(f"gitdir: {mine}\n")
+    elif how == "link":
+        own.symlink_to(mine)
+    elif how == "stolen worktree":
+        git_in(root)("worktree", "add", "-q", str(tmp_path / "side"))
+        own.write_text(f"gitdir: {mine}/worktrees/side\n")
+    else:
+        shutil.copytree(mine, own)
+    if how == "commondir":
+        (own / "commondir").write_text(f"{mine}\n")
+    elif how == "linked refs":
+        shutil.rmtree(own / "refs")
+        (own / "refs").symlink_to(mine / "refs")
+    elif how == "linked index":
+        (own / "index").unlink()
+        (own / "index").symlink_to(mine / "index")
+    with pytest.raises(UsageError, match="not its own"):
+        open_repository(clone)
+
+
+def test_only_plumbing_is_called(root: Path) -> None:
+    with pytest.raises(ValueError, match="git log may run"):
+        open_repository(root).git("log", "-1")
+
+
+def test_a_git_that_says_too_much_or_does_not_end_is_ended(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git_in(root)("config", "include.path", str(tmp_path / "pipe"))
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr("suture.workspace.git.TIMEOUT_S", 1.0)
+    with pytest.raises(UsageError, match="did not end within 1 s"):
+        open_repository(root)
+    (root / ".git" / "config").write_text("[core]\n\trepositoryformatversion = 0\n")
+    repository = open_repository(root)
+    monkeypatch.setattr("suture.workspace.git.MOST_BYTES", 10)
+    with pytest.raises(StorageError, match="says more than"):
+        repository.git("cat-file", "blob", "HEAD:code.py")

@@ -194,3 +194,34 @@ def test_a_snapshot_leaves_the_tree_as_it_is(tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     take_snapshot(tmp_path)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_patterns_that_multiply_do_not_keep_us_busy(tmp_path: Path) -> None:
+    lay(tmp_path, {".gitignore": "*a" * 15 + "b\n*.log\n", "a" * 200: "", "x.log": "", "a.py": ""})
+    assert set(take_snapshot(tmp_path).files) == {".gitignore", "a" * 200, "a.py"}
+
+
+def test_rules_without_end_are_refused(tmp_path: Path) -> None:
+    lay(tmp_path, {".gitignore": "x\n" * 600_000, "a.py": ""})
+    with pytest.raises(UsageError, match="MiB of patterns"):
+        take_snapshot(tmp_path)
+    lay(
+        tmp_path,
+        {".gitignore": "*a*b*c*d\n" * 90_000, **{f"{'ab' * 60}{number}": "" for number in range(40)}},
+    )
+    with pytest.raises(UsageError, match="takes too long"):
+        take_snapshot(tmp_path)
+
+
+@pytest.mark.parametrize("name", [".gitignore", "pkg/.gitignore", ".git/info/exclude", "pkg/pyvenv.cfg"])
+def test_a_pipe_in_the_place_of_a_file_that_is_read_by_its_name(tmp_path: Path, name: str) -> None:
+    lay(tmp_path, {"a.py": "", "pkg/b.py": ""})
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(tmp_path / name)
+    assert set(take_snapshot(tmp_path).files) == {"a.py", "pkg/b.py"}
+
+
+def test_folders_in_folders_have_an_end(tmp_path: Path) -> None:
+    (tmp_path / "/".join(["d"] * 70)).mkdir(parents=True)
+    with pytest.raises(UsageError, match="folders in one another"):
+        take_snapshot(tmp_path)

@@ -80,9 +80,11 @@ async def heal(
         StorageError: The run folder cannot be written.
     """
     handover = choose_handover(apply=apply, commit=commit, branch=branch, patch=patch)
-    task, snapshot = heal_task(Path(path), test=test, protect=protect, only=only, since=since)
+    settings = settings or load_settings(Path(path)).settings
+    task, snapshot = heal_task(
+        Path(path), test=test, protect=protect, only=only, since=since, secrets=settings.sandbox.secrets
+    )
     require_possible(handover, snapshot.root)
-    settings = settings or load_settings(snapshot.root).settings
     source = replies_from(replies, settings)
     later = settings.repair.enabled and load_recipe(settings.loop, settings.model.temperature).mutate
     async with models_for(settings, model, live=source is None or or_live, later=later) as models:
@@ -90,4 +92,6 @@ async def heal(
             refuse_without_model("only a model mends where the search is off")
         wanted = Opening(task=task, settings=settings, project=snapshot.root, models=models, sandbox=sandbox)
         wanted = replace(wanted, source=source, or_live=or_live, ask_user=ask, on_review=on_review)
+        if snapshot.secrets:
+            wanted = replace(wanted, about={"left_out": list(snapshot.secrets)})
         return await carry_out(wanted, handover, on_event=on_event)

@@ -25,6 +25,7 @@ WAITS_BEFORE = {
     "repairs": "repairs",
     "hand_over": "the hand-over",
 }
+MOST_NAMED = 8
 SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
 
 
@@ -98,7 +99,17 @@ def _started(data: Mapping[str, Any]) -> str:
     told = f" with {', '.join(parts)}" if parts else ""
     forks = data.get("forks")
     origin = f", from step {forks['at']} of {forks['run']}" if forks else ""
-    return f"started: {data.get('kind', 'run')}{told}{origin}{scripted}{note}"
+    return f"started: {data.get('kind', 'run')}{told}{origin}{scripted}{note}{_left_out(data)}"
+
+
+def _left_out(data: Mapping[str, Any]) -> str:
+    """Files that no run sees: a test that needs one of them fails for want of it."""
+    names = [str(name) for name in data.get("left_out") or ()]
+    if not names:
+        return ""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    told = f"{', '.join(names[:MOST_NAMED])}{more}"
+    return f"; left out, as they may hold secrets: {told} (sandbox.secrets lets files in)"
 
 
 def _prepared(data: Mapping[str, Any]) -> str:

@@ -73,6 +73,7 @@ def heal_task(
     protect: Iterable[str] = (),
     only: Iterable[str] = (),
     since: str | None = None,
+    secrets: Sequence[str] = (),
 ) -> tuple[Task, Snapshot]:
     """A task to repair code that exists, and the snapshot it was made of.
 
@@ -84,13 +85,14 @@ def heal_task(
             What the test command names is protected too.
         only: Globs of the files that may change; any that is not protected where there are none.
         since: The oldest commit that may have broken the tests; the last few where not given.
+        secrets: Globs of files that are part of it although they look like secrets.
 
     Raises:
         UsageError: There is nothing there to heal, no way to test it or more than one, the command needs a
             shell, or there is no such commit.
         PrerequisiteError: The project's Python environment is broken.
     """
-    snapshot = take_snapshot(path)
+    snapshot = take_snapshot(path, secrets=secrets)
     given, chosen = (*DEFAULT_PROTECTED, *protect), tuple(only)
     wanted = chosen_command(words_of(test or ()), snapshot, given, chosen)
     label = LANGUAGES[wanted.language].label

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from suture.errors import StorageError, UsageError
@@ -67,7 +67,7 @@ async def verify_file(
         return
     except OSError as fault:
         raise UsageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault
-    files, interpreter = _surroundings(certificate, path.parent, project)
+    files, interpreter = _surroundings(certificate, path.parent, project, settings.sandbox.secrets)
     wall = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
         async for finding in verify_certificate(certificate, files, wall, settings, interpreter):
@@ -78,11 +78,11 @@ async def verify_file(
 
 
 def _surroundings(
-    certificate: Certificate, folder: Path, project: Path | None
+    certificate: Certificate, folder: Path, project: Path | None, secrets: Sequence[str]
 ) -> tuple[Mapping[str, bytes], Interpreter | None]:
     """The files to check against their hashes, and what `python` means."""
     if project is not None:
-        snapshot = take_snapshot(project)
+        snapshot = take_snapshot(project, secrets=secrets)
         found = discover_programs(snapshot.root, os.environ, certificate.task.language)
         return project_before(certificate, snapshot.files), found
     run = RunFolder(folder)

@@ -104,10 +104,8 @@ def _landed(run: RunFolder, started: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
     repository = open_repository(Path(started["root"]))
     name = f"refs/heads/{started['branch']}" if started["branch"] else "HEAD"
-    told = repository.git("log", "-1", "--format=%H %P%n%B", name, "--", ok=(0, 128))
-    said = told.decode("utf-8", "replace")
-    commit, _, parent = said.partition("\n")[0].partition(" ")
-    is_ours = parent == started["parent"] and f"(run {run.id})" in said
+    commit, parents, message = repository.commit(name)
+    is_ours = parents == (started["parent"],) and f"(run {run.id})" in message
     return {**started, "commit": commit} if is_ours else {}
 
 

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from suture.settings.groups import Group
 
-__all__ = ["ModelSettings", "RoleSettings"]
+__all__ = ["ModelSettings", "Names", "RoleSettings"]
 
 
 def _split_names(value: object) -> object:

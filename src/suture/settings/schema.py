@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
 
 from suture.settings.groups import Group
-from suture.settings.model_schema import ModelSettings, RoleSettings
+from suture.settings.model_schema import ModelSettings, Names, RoleSettings
 
 __all__ = [
     "Autonomy",
@@ -84,6 +84,8 @@ class SandboxSettings(Group):
     """Size of each writable folder behind the wall, in MiB."""
     output_kb: int = Field(default=1024, ge=1)
     """The most that is kept of each of stdout and stderr, in KiB."""
+    secrets: Names = ()
+    """Globs of files that are copied although they look like secrets (docs/sandbox.md)."""
 
 
 class BudgetSettings(Group):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suture.errors import StorageError, UsageError
-from suture.workspace.git import Repository
+from suture.workspace.repository import Repository
 
 __all__ = ["CommitPlan", "land_branch", "land_on_head", "plan_commit"]
 

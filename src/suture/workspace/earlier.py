@@ -9,7 +9,7 @@ from pathlib import Path
 
 from suture.errors import StorageError, SutureError, UsageError
 from suture.records import Earlier
-from suture.workspace.git import Repository, open_repository
+from suture.workspace.repository import Repository, open_repository
 
 __all__ = ["earlier_versions"]
 
@@ -56,10 +56,13 @@ def _commits(repository: Repository, since: str | None) -> list[tuple[str, str]]
     if since is not None:
         oldest = _resolved(repository, since)
         span = [f"{oldest}..HEAD"]
-    form = "--format=%H%x00%s"
-    said = repository.git("log", "--first-parent", "--no-show-signature", "-z", form, *span, "--")
-    fields = os.fsdecode(said).split("\0")
-    found = list(zip(fields[::2], fields[1::2], strict=False))
+    # A line `commit HASH` stands before each subject. Not `log`: what it runs is up to the configuration.
+    said = os.fsdecode(repository.git("rev-list", "--first-parent", "--format=%s", *span, "--"))
+    lines = said.removesuffix("\n").split("\n") if said else []
+    found = [
+        (head.removeprefix("commit "), subject)
+        for head, subject in zip(lines[::2], lines[1::2], strict=False)
+    ]
     if since is not None:
         found = [*found[: MOST_COMMITS - 1], (oldest, "")]
     return found

@@ -1,34 +1,82 @@
-"""The user's repository: one commit of our own paths, beside whatever the user has staged or left undone.
+"""How git is started, and the one place where that happens.
 
-Git is called with the repository's own programs off (hooks, fsmonitor, signing, filters, pagers), with no
-network and no prompt: a repository that nobody has read must not run anything here.
+A repository that nobody has read must not run anything here, nor reach out, nor fill the memory. So git gets
+plumbing commands alone, every program that a configuration can name is switched off by name, there is no
+network, no terminal and no prompt, and its time, its memory and its output have limits.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import resource
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 
-from suture.errors import PrerequisiteError, StorageError, UsageError
+from suture.errors import PrerequisiteError, StorageError
 
-__all__ = ["Repository", "open_repository"]
+__all__ = ["programs_off", "run_git", "start_git"]
+
+PLUMBING = frozenset(
+    (
+        *("cat-file", "check-ref-format", "commit-tree", "config", "hash-object", "ls-files", "ls-tree"),
+        *(
+            "merge-base",
+            "merge-file",
+            "read-tree",
+            "rev-list",
+            "rev-parse",
+            "update-index",
+            "update-ref",
+            "var",
+            "worktree",
+        ),
+        "write-tree",
+    )
+)
+"""What we may call. Commands for people (`log`, `status`, `add`) start what a configuration names: a `log`
+that may show signatures runs `gpg.program`."""
 
 OFF = (
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.fsmonitor=false"),
+    *("-c", "core.attributesFile=/dev/null"),
+    *("-c", "core.alternateRefsCommand="),
+    *("-c", "core.askPass="),
+    *("-c", "core.editor=false"),
+    *("-c", "core.gitProxy="),
+    *("-c", "core.pager=cat"),
+    *("-c", "core.sshCommand=false"),
     *("-c", "commit.gpgSign=false"),
+    *("-c", "tag.gpgSign=false"),
+    *("-c", "log.showSignature=false"),
+    *("-c", "gpg.program=false"),
+    *("-c", "diff.external="),
+    *("-c", "credential.helper="),
     *("-c", "gc.auto=0"),
     *("-c", "maintenance.auto=false"),
     *("-c", "protocol.allow=never"),
+    *("-c", "safe.bareRepository=explicit"),
     "--no-pager",
+    "--no-replace-objects",
     "--literal-pathspecs",
 )
-KEPT = ("PATH", "HOME", "XDG_CONFIG_HOME", "EMAIL", "TMPDIR")
+PROGRAM = re.compile(
+    r"(?:filter|diff|difftool|merge|mergetool|gpg|credential|remote|trailer|pager|alias|browser|man|sequence"
+    r"|interactive|uploadpack|tar|guitool|sendemail|submodule)\..*(?<=\.)(?:clean|smudge|process|command|cmd|textconv"
+    r"|driver|program|defaultkeycommand|helper|vcs|uploadpack|receivepack|proxy|editor|difffilter"
+    r"|packobjectshook)",
+    re.DOTALL,
+)
+"""Settings whose value is a program, among those that can have any name in the middle."""
+
+KEPT = ("HOME", "XDG_CONFIG_HOME", "EMAIL", "TMPDIR")
 KEPT_PREFIXES = (
     "GIT_AUTHOR_",
     "GIT_COMMITTER_",
@@ -37,171 +85,39 @@ KEPT_PREFIXES = (
     "GIT_CONFIG_NOSYSTEM",
 )
 """Who the user is; a GIT_DIR or GIT_INDEX_FILE of the caller would lead elsewhere."""
-QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-TIMEOUT_S = 120.0
-UNDER_WAY = {
-    "MERGE_HEAD": "a merge",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase",
+QUIET = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    # Unlike `protocol.allow` it is above what a repository says of a single protocol (`protocol.ext.allow`).
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_SSH_COMMAND": "false",
+    "GIT_EDITOR": "false",
+    "GIT_GRAFT_FILE": os.devnull,
+    "LC_ALL": "C",
 }
+TIMEOUT_S = 120.0
+MOST_BYTES = 256 * 2**20
+"""Of one answer: a tree of a few hundred bytes can unfold into any number of files."""
+MOST_MEMORY_BYTES = 4 * 2**30
+"""Of private memory; packs are mapped, and count not."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Repository:
-    """A git repository, seen from a project in it.
+def programs_off(root: Path) -> dict[str, str]:
+    """Variables that switch off every program which a configuration names under a name of its own.
 
-    Attributes:
-        root: The project's folder, absolute.
-        prefix: Where it lies in the repository, such as `packages/shop/`; empty for its top.
-        git_dir: The `.git` folder of this working tree.
-        environment: Variables that turn off the filters which its configuration names.
-    """
-
-    root: Path
-    prefix: str
-    git_dir: Path
-    environment: Mapping[str, str]
-
-    def git(
-        self,
-        *arguments: str,
-        stdin: bytes = b"",
-        env: Mapping[str, str] | None = None,
-        ok: tuple[int, ...] = (0,),
-    ) -> bytes:
-        """Run one command of git in the project's folder; answers its stdout.
-
-        Raises:
-            StorageError: It exited otherwise than with one of `ok`, or did not end.
-        """
-        return run_git(self.root, *arguments, stdin=stdin, env={**self.environment, **(env or {})}, ok=ok)
-
-    def merged(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
-        """A three-way merge of texts; `None` where both sides changed the same lines, or one is no text."""
-        with tempfile.TemporaryDirectory(prefix="suture-merge-") as folder:
-            paths = [Path(folder) / name for name in ("ours", "base", "theirs")]
-            for path, content in zip(paths, (ours, base, theirs), strict=True):
-                path.write_bytes(content)
-            ended = start_git(self.root, "merge-file", "-p", "-q", *map(str, paths))
-        return ended.stdout if ended.returncode == 0 else None
-
-    def head(self) -> str:
-        """The commit that is checked out.
-
-        Raises:
-            UsageError: There is none yet.
-        """
-        commit = self.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", ok=(0, 1)).decode().strip()
-        if not commit:
-            raise UsageError(
-                "the repository has no commit yet", remedy="make a first commit, or use --apply or --patch"
-            )
-        return commit
-
-    def require_quiet(self) -> None:
-        """Refuse to move HEAD in the middle of something.
-
-        Raises:
-            UsageError: A merge, rebase, cherry-pick or revert is under way.
-        """
-        for name, what in UNDER_WAY.items():
-            if (self.git_dir / name).exists():
-                raise UsageError(
-                    f"{what} is under way in the repository",
-                    remedy="finish it first, or use --branch or --patch",
-                )
-
-    def require_new_branch(self, name: str) -> None:
-        """Refuse a branch that cannot be made.
-
-        Raises:
-            UsageError: The name is none, or taken.
-        """
-        wrong = not name or name.startswith("-")
-        said = b"" if wrong else self.git("check-ref-format", "--branch", name, ok=(0, 1, 128))
-        if wrong or os.fsdecode(said).removesuffix("\n") != name:
-            raise UsageError(f"{name!r} is no name of a branch")
-        if self.branch_commit(name):
-            raise UsageError(
-                f"there is a branch {name!r} already", remedy="choose another name, or delete it"
-            )
-
-    def branch_commit(self, name: str) -> str:
-        """The commit that a branch points to; empty where there is no such branch."""
-        return self.git("rev-parse", "--verify", "--quiet", f"refs/heads/{name}", ok=(0, 1)).decode().strip()
-
-    def is_checked_out(self, branch: str) -> bool:
-        """Whether a working tree of this repository stands on a branch."""
-        lines = self.git("worktree", "list", "--porcelain").decode("utf-8", "replace").splitlines()
-        return f"branch refs/heads/{branch}" in lines
-
-    def files_of(self, tree: str) -> dict[str, bytes]:
-        """The regular files of a tree that lie in the project, path relative to its root -> content."""
-        listed = self.git(
-            "ls-tree", "-r", "-z", "--full-tree", tree, "--", *([self.prefix] if self.prefix else [])
-        )
-        blobs: dict[str, str] = {}
-        for entry in listed.split(b"\0")[:-1]:
-            fields, _, name = entry.partition(b"\t")
-            mode, _, blob = fields.decode().split()
-            if mode in ("100644", "100755"):
-                blobs[os.fsdecode(name).removeprefix(self.prefix)] = blob
-        return dict(zip(blobs, self.read_blobs(list(blobs.values())), strict=True))
-
-    def read_blobs(self, blobs: Sequence[str]) -> list[bytes]:
-        """The contents of some files, by their hashes."""
-        answer = self.git("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in blobs).encode())
-        contents: list[bytes] = []
-        at = 0
-        for _ in blobs:
-            end = answer.index(b"\n", at)
-            size = int(answer[at:end].split()[2])
-            contents.append(answer[end + 1 : end + 1 + size])
-            at = end + 1 + size + 1
-        return contents
-
-    def read_blob(self, blob: str) -> bytes:
-        """One file's content."""
-        return self.git("cat-file", "blob", blob)
-
-    def write_blob(self, content: bytes) -> str:
-        """Store a file's content as it is: no filter of the repository runs; answers its hash."""
-        return self.git("hash-object", "-w", "--stdin", "--no-filters", stdin=content).decode().strip()
-
-
-def open_repository(root: Path) -> Repository:
-    """The repository that a project lies in.
+    Git filters files whenever it looks whether they changed, which writing the index does too.
 
     Args:
-        root: The project's folder.
+        root: A folder in the repository.
 
     Raises:
-        PrerequisiteError: Git is not installed.
-        UsageError: The project lies in no repository, or in one that git will not touch.
+        StorageError: The configuration cannot be read.
     """
-    if shutil.which("git") is None:
-        raise PrerequisiteError("git is not installed", remedy="install git, or use --apply or --patch")
-    try:
-        said = run_git(root, "rev-parse", "--show-prefix", "--absolute-git-dir", "--is-inside-work-tree")
-    except StorageError as fault:
-        raise UsageError(
-            f"{str(root)!r} is in no git repository that can be used: {fault.message}",
-            remedy="use --apply or --patch, or make one with `git init`",
-        ) from fault
-    prefix, git_dir, inside = os.fsdecode(said).split("\n")[:3]
-    if inside != "true":
-        raise UsageError(f"{str(root)!r} is inside a .git folder")
-    return Repository(root=root, prefix=prefix, git_dir=Path(git_dir), environment=_no_filters(root))
-
-
-def _no_filters(root: Path) -> dict[str, str]:
-    """Git filters files whenever it looks whether they changed, which writing the index does too."""
-    named = run_git(root, "config", "-z", "--name-only", "--get-regexp", r"^filter\.", ok=(0, 1))
-    filters = sorted({os.fsdecode(name).rpartition(".")[0] for name in named.split(b"\0")[:-1]})
-    off = [(f"{name}.{key}", "") for name in filters for key in ("clean", "smudge", "process")]
-    off += [(f"{name}.required", "false") for name in filters]
+    listed = run_git(root, "config", "-z", "--name-only", "--list").split(b"\0")[:-1]
+    names = sorted({name for name in map(os.fsdecode, listed) if "." in name})
+    off = [(name, "") for name in names if PROGRAM.fullmatch(name)]
+    off += [(name, "false") for name in names if name.startswith("filter.") and name.endswith(".required")]
     pairs = {f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in enumerate(off)}
     values = {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in enumerate(off)}
     return {"GIT_CONFIG_COUNT": str(len(off)), **pairs, **values}
@@ -224,7 +140,8 @@ def run_git(
         ok: Exit codes that are no fault.
 
     Raises:
-        StorageError: It exited otherwise, or did not end.
+        StorageError: It exited otherwise, did not end, or said too much.
+        PrerequisiteError: Git is not installed.
     """
     ended = start_git(folder, *arguments, stdin=stdin, env=env)
     if ended.returncode not in ok:
@@ -239,18 +156,77 @@ def start_git(
     """Run git to its end, with nothing of the repository's own running beside it.
 
     Raises:
-        StorageError: It cannot start, or does not end.
+        StorageError: It cannot start, does not end, or says too much.
+        PrerequisiteError: Git is not installed.
     """
+    if arguments[0] not in PLUMBING:
+        raise ValueError(f"git {arguments[0]} may run what a repository names; use plumbing")
+    search = _search_path(folder)
+    program = shutil.which("git", path=search)
+    if program is None:
+        raise PrerequisiteError("git is not installed", remedy="install git, or use --apply or --patch")
     kept = {key: value for key, value in os.environ.items() if key in KEPT or key.startswith(KEPT_PREFIXES)}
-    try:
-        return subprocess.run(
-            ["git", *OFF, *arguments],
-            cwd=folder,
-            env={**kept, **QUIET, **(env or {})},
-            input=stdin,
-            capture_output=True,
-            timeout=TIMEOUT_S,
-            check=False,
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told:
+        given.write(stdin)
+        given.seek(0)
+        try:
+            process = subprocess.Popen(
+                [program, *OFF, *arguments],
+                cwd=folder,
+                env={**kept, **QUIET, **(env or {}), "PATH": search},
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=told,
+                start_new_session=True,
+            )
+        except OSError as fault:
+            raise StorageError(f"git {arguments[0]} cannot start: {fault.strerror or fault}") from fault
+        answer = _answer(process, arguments[0])
+        told.seek(0)
+        return subprocess.CompletedProcess(
+            process.args, process.returncode, stdout=answer, stderr=told.read(64 * 2**10)
         )
-    except (OSError, subprocess.TimeoutExpired) as fault:
-        raise StorageError(f"git {arguments[0]} did not end well: {fault}") from fault
+
+
+def _answer(process: subprocess.Popen[bytes], command: str) -> bytes:
+    """What it prints, until it ends by itself or at a limit."""
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        _kill(process)
+
+    timer = threading.Timer(TIMEOUT_S, end)
+    timer.start()
+    try:
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+        assert process.stdout is not None
+        answer = process.stdout.read(MOST_BYTES + 1)
+        if len(answer) > MOST_BYTES:
+            raise StorageError(f"git {command} says more than {MOST_BYTES // 2**20} MiB")
+        process.wait()
+    finally:
+        timer.cancel()
+        _kill(process)
+        process.stdout.close()  # type: ignore[union-attr] # it is a pipe
+        process.wait()
+    if late.is_set():
+        raise StorageError(f"git {command} did not end within {TIMEOUT_S:g} s")
+    return answer
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End git and whatever it has started; its session is its own."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _search_path(folder: Path) -> str:
+    """Where programs are looked for: in no folder that is relative, nor in one of the project."""
+    project = folder.resolve()
+    entries = map(Path, os.environ.get("PATH", os.defpath).split(os.pathsep))
+    return os.pathsep.join(
+        str(entry) for entry in entries if entry.is_absolute() and not entry.resolve().is_relative_to(project)
+    )

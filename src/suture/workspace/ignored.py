@@ -1,13 +1,14 @@
-"""Which paths of a project are not its code: what `.gitignore` says, environments, caches, secrets."""
+"""Which paths of a project are not its code: what `.gitignore` says, environments, caches."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
-from fnmatch import fnmatch
+from collections.abc import Mapping
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
+from suture.errors import UsageError
+from suture.workspace.globs import MOST_STEPS, Globs, parse_globs
+from suture.workspace.plain_files import read_plain
 
 __all__ = ["IgnoreRules", "never_code"]
 
@@ -21,30 +22,19 @@ NEVER_CODE: Mapping[str, str] = {
     ".suture": "Suture's own",
 }
 
-SECRETS = (
-    *(".env", ".env.*", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".aws", ".ssh"),
-    *("*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
-    *("secrets.*", "credentials.json", "credentials.ini", "credentials.yml", "credentials.yaml"),
-)
-"""A snapshot ends up in the run folder and behind the wall; secrets belong in neither."""
-NO_SECRETS = ("*.example", "*.sample", "*.template", "*.dist", "*.py", "*.pub")
+MOST_BYTES = 2**20
+"""Of one file of patterns."""
 
 
 def never_code(path: Path) -> str | None:
     """Why this file or folder is never part of a project's code; `None` where it may be."""
     reason = NEVER_CODE.get(path.name)
-    if reason is None and _named(path, SECRETS) and not _named(path, NO_SECRETS):
-        return "may hold secrets"
     if reason is None and path.suffix in (".pyc", ".pyo"):
         return "cache"
     with contextlib.suppress(PermissionError):  # a closed folder: the walk will say so
         if reason is None and (path / "pyvenv.cfg").is_file():
             return "installed packages"
     return reason
-
-
-def _named(path: Path, globs: Iterable[str]) -> bool:
-    return any(fnmatch(path.name, glob) for glob in globs)
 
 
 class IgnoreRules:
@@ -57,13 +47,14 @@ class IgnoreRules:
     """
 
     def __init__(self, root: Path) -> None:
-        self._specs: list[tuple[Path, GitIgnoreSpec]] = []
+        self._rules: list[tuple[Path, Globs]] = []
+        self._steps_left = MOST_STEPS
         top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
         self._read(top, top / ".git" / "info" / "exclude")
         between = [root, *root.parents]
         for folder in reversed(between[: between.index(top) + 1]):
             if folder != top and self.ignores(folder, is_folder=True):
-                self._specs.clear()
+                self._rules.clear()
             self.enter(folder)
 
     def enter(self, folder: Path) -> None:
@@ -72,17 +63,33 @@ class IgnoreRules:
 
     def _read(self, folder: Path, file: Path) -> None:
         with contextlib.suppress(PermissionError):  # rules that nobody can read, git does not obey either
-            if file.is_file() and not file.is_symlink():
-                lines = file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-                self._specs.append((folder, GitIgnoreSpec.from_lines(lines, backend="simple")))
+            content = read_plain(file, MOST_BYTES)
+            if content is None:
+                return
+            if len(content) > MOST_BYTES:
+                raise UsageError(
+                    f"{str(file)!r} holds more than {MOST_BYTES // 2**20} MiB of patterns",
+                    remedy="make it shorter, or name a smaller folder",
+                )
+            lines = content.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").split("\n")
+            rules = parse_globs(lines, repr(str(file)))
+            if rules.patterns:
+                self._rules.append((folder, rules))
 
     def ignores(self, path: Path, *, is_folder: bool) -> bool:
-        """Whether the deepest rule that has an opinion on this path says that it is ignored."""
-        for folder, spec in reversed(self._specs):
+        """Whether the deepest rule that has an opinion on this path says that it is ignored.
+
+        Raises:
+            UsageError: The rules are too many or too long for that many paths.
+        """
+        for folder, rules in reversed(self._rules):
             if not path.is_relative_to(folder):
                 continue
-            name = path.relative_to(folder).as_posix() + ("/" if is_folder else "")
-            verdict = spec.check_file(name).include
+            rules.steps_left = self._steps_left  # all files of rules together have one limit
+            try:
+                verdict = rules.verdict(path.relative_to(folder).as_posix(), is_folder=is_folder)
+            finally:
+                self._steps_left = rules.steps_left
             if verdict is not None:
                 return verdict
         return False

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 
-from pathspec import GitIgnoreSpec
+from suture.workspace.globs import Globs, parse_globs
 
 __all__ = ["DEFAULT_PROTECTED", "TEST_FILES", "is_protected", "is_test_file"]
 
@@ -86,7 +87,7 @@ def is_protected(path: str, globs: Iterable[str] = DEFAULT_PROTECTED) -> bool:
     plain = posixpath.normpath(path)
     if posixpath.isabs(plain) or plain in (".", "..") or plain.startswith("../") or "\0" in plain:
         return True
-    return _spec(tuple(globs)).match_file(plain)
+    return replace(_parsed(tuple(globs))).covers(plain)  # with all of its steps, for each path
 
 
 def is_test_file(path: str) -> bool:
@@ -95,5 +96,5 @@ def is_test_file(path: str) -> bool:
 
 
 @lru_cache(maxsize=32)
-def _spec(globs: tuple[str, ...]) -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(globs, backend="simple")
+def _parsed(globs: tuple[str, ...]) -> Globs:
+    return parse_globs(globs, "the globs of protected files")

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from suture.errors import UsageError
+from suture.workspace.globs import Globs, parse_globs
 from suture.workspace.ignored import IgnoreRules, never_code
+from suture.workspace.protected import is_test_file
+from suture.workspace.secret_files import committed_as_they_are, holds_a_key, may_be_secret
 
 __all__ = ["Snapshot", "take_snapshot"]
 
 MAX_BYTES = 64 * 2**20
 MAX_FILES = 5000
+MAX_ENTRIES = 100_000
+"""Of names that are looked at, whether they are part of the project or not."""
+MAX_DEPTH = 64
+REMEDY = "name a smaller folder, or list what is not code in .gitignore"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +38,19 @@ class Snapshot:
     root: Path
     files: Mapping[str, bytes]
     skipped: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    """Those of them that were left out because they may hold secrets; a folder ends with a slash."""
 
 
-def take_snapshot(root: Path, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> Snapshot:
+def take_snapshot(
+    root: Path, *, secrets: Sequence[str] = (), max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES
+) -> Snapshot:
     """Read a project.
 
     Args:
         root: A folder, or one file, which is then the whole project.
+        secrets: Globs of files that are let in although they look like secrets. The user's word, and never
+            that of the project's own files.
         max_bytes: The most that is read in all.
         max_files: The most files.
 
@@ -47,39 +61,53 @@ def take_snapshot(root: Path, *, max_bytes: int = MAX_BYTES, max_files: int = MA
         top = root.resolve(strict=True)
     except (OSError, RuntimeError) as fault:  # RuntimeError: a loop of links
         raise UsageError(f"there is nothing at {str(root)!r}") from fault
-    reader = _Reader(top=top, max_bytes=max_bytes, max_files=max_files)
+    allowed = parse_globs(secrets, "the globs of secrets")
+    reader = _Reader(top=top, allowed=allowed, max_bytes=max_bytes, max_files=max_files)
     try:
         if top.is_dir():
             reader.read_folder()
         elif top.is_file():
-            reader.top = top.parent
+            reader.top, reader.named = top.parent, top
             reader.read_file(top)
         else:
             raise UsageError(f"{str(root)!r} is neither a folder nor a regular file")
     except OSError as fault:
         raise UsageError(f"{str(root)!r} cannot be read: {os.strerror(fault.errno or 0)}") from fault
-    return Snapshot(root=reader.top, files=dict(sorted(reader.files.items())), skipped=tuple(reader.skipped))
+    return Snapshot(
+        root=reader.top,
+        files=dict(sorted(reader.files.items())),
+        skipped=tuple(reader.skipped),
+        secrets=tuple(sorted(reader.secrets)),
+    )
 
 
 @dataclass(kw_only=True)
 class _Reader:
     top: Path
+    allowed: Globs
     max_bytes: int
     max_files: int
     files: dict[str, bytes] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
+    secrets: list[str] = field(default_factory=list)
+    fixtures: dict[str, bytes] = field(default_factory=dict)
+    """Files that look like secrets and lie among the tests."""
     links: list[Path] = field(default_factory=list)
+    entries: int = 0
+    named: Path | None = None
+    """The one file that the user asked for."""
     size_bytes: int = 0
 
     def read_folder(self) -> None:
         for path in self._walk(self.top, IgnoreRules(self.top)):
             self.read_file(path)
+        self._let_fixtures_in()
         for link in self.links:
             self._read_link(link)
 
     def _walk(self, folder: Path, rules: IgnoreRules) -> Iterator[Path]:
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            entries = self._listed(folder)
         except PermissionError:
             if folder == self.top:
                 raise
@@ -95,11 +123,28 @@ class _Reader:
                 self._skip(path, reason)
             elif entry.is_symlink():
                 self.links.append(path)
+            elif is_folder and self._is_secret(path, is_folder=True):
+                self._leave_secret(path, "/")
             elif is_folder:
                 rules.enter(path)
                 yield from self._walk(path, rules)
             else:
                 yield path
+
+    def _listed(self, folder: Path) -> list[os.DirEntry[str]]:
+        """What a folder holds, sorted. There can be millions of names, and folders at any depth."""
+        with os.scandir(folder) as scan:
+            entries = list(islice(scan, MAX_ENTRIES - self.entries + 1))
+        self.entries += len(entries)
+        depth = len(folder.parts) - len(self.top.parts)
+        if self.entries > MAX_ENTRIES or depth > MAX_DEPTH:
+            shown = folder.relative_to(self.top).as_posix()[:80]
+            raise UsageError(
+                f"{str(self.top)!r} holds more than {MAX_ENTRIES} files and folders, or more than {MAX_DEPTH}"
+                f" folders in one another (reached in {shown!r})",
+                remedy=REMEDY,
+            )
+        return sorted(entries, key=lambda entry: entry.name)
 
     def read_file(self, path: Path) -> None:
         """Read one regular file; anything else is skipped, also when it changed since it was listed."""
@@ -116,7 +161,35 @@ class _Reader:
                 self._skip(path, "not a regular file")
                 return
             self._require_room(path, status.st_size)
-            self._keep(path, file.read(self.max_bytes + 1))
+            self._sort_in(path, file.read(self.max_bytes + 1))
+
+    def _sort_in(self, path: Path, content: bytes) -> None:
+        name = path.relative_to(self.top).as_posix()
+        secret = self._is_secret(path, is_folder=False) or holds_a_key(content)
+        if path == self.named or not secret or self.allowed.covers(name):
+            self._keep(path, content)
+        elif is_test_file(name):
+            self.fixtures[name] = content
+        else:
+            self._leave_secret(path)
+
+    def _is_secret(self, path: Path, *, is_folder: bool) -> bool:
+        name = path.relative_to(self.top).as_posix()
+        allowed = self.allowed.verdict(name, is_folder=is_folder) or self.allowed.covers(name)
+        return may_be_secret(name, is_folder=is_folder) and not allowed
+
+    def _leave_secret(self, path: Path, end: str = "") -> None:
+        self._skip(path, "may hold secrets")
+        self.secrets.append(path.relative_to(self.top).as_posix() + end)
+
+    def _let_fixtures_in(self) -> None:
+        """What a repository gives to everybody is no secret of the user's, where it lies among the tests."""
+        known = committed_as_they_are(self.top, self.fixtures) if self.fixtures else frozenset()
+        for name, content in self.fixtures.items():
+            if name in known:
+                self._keep(self.top / name, content)
+            else:
+                self._leave_secret(self.top / name)
 
     def _read_link(self, link: Path) -> None:
         # A link to a file that is part of the snapshot is a second name for it; any other is not followed.
@@ -136,14 +209,13 @@ class _Reader:
         self.files[path.relative_to(self.top).as_posix()] = content
 
     def _require_room(self, path: Path, more_bytes: int) -> None:
-        remedy = "name a smaller folder, or list what is not code in .gitignore"
         if len(self.files) >= self.max_files:
-            raise UsageError(f"{str(self.top)!r} holds more than {self.max_files} files", remedy=remedy)
+            raise UsageError(f"{str(self.top)!r} holds more than {self.max_files} files", remedy=REMEDY)
         if self.size_bytes + more_bytes > self.max_bytes:
             raise UsageError(
                 f"{str(self.top)!r} holds more than {self.max_bytes / 2**20:g} MiB"
                 f" (reached at {path.relative_to(self.top).as_posix()!r})",
-                remedy=remedy,
+                remedy=REMEDY,
             )
 
     def _skip(self, path: Path, reason: str) -> None:

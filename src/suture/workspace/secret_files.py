@@ -1,0 +1,104 @@
+"""Which files of a project may hold secrets of its user, by their names and by how they begin.
+
+The names are facts after gitrob's list of sensitive files (as shhgit carries it on), without those that
+programs need to run and with what has come up since, worded here anew. A fixture is no secret: one that lies
+among the tests and is committed exactly as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from suture.errors import PrerequisiteError, StorageError, UsageError
+from suture.workspace.globs import parse_globs
+from suture.workspace.repository import open_repository
+
+__all__ = ["NOT_SECRET", "SECRET_FILES", "committed_as_they_are", "holds_a_key", "may_be_secret"]
+
+_TEXTS = ("json", "yml", "yaml", "toml", "ini", "cfg", "conf", "txt", "csv", "xml", "properties", "env")
+
+SECRET_FILES: tuple[str, ...] = (
+    # Variables, and what programs keep of passwords.
+    *(".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".git-credentials", ".pgpass", ".my.cnf"),
+    *(".mylogin.cnf", ".npmrc", ".pypirc", "pip.conf", ".htpasswd", ".htdigest", ".dockercfg"),
+    *("**/.docker/config.json", "**/.cargo/credentials*", "**/.gem/credentials", ".s3cfg", ".boto"),
+    *(".databrickscfg", "kaggle.json", ".esmtprc", ".msmtprc", ".fetchmailrc", "**/.config/gh/hosts.yml"),
+    *("sftp-config.json", ".ftpconfig", ".remote-sync.json", "filezilla.xml", "recentservers.xml"),
+    *(".*_history", ".vault-token", ".vault_pass*", "vault_pass*", ".terraformrc", "terraform.rc"),
+    *("*.tfstate", "*.tfstate.*", "*.tfvars", "*.tfvars.json", "credentials.tfrc.json", ".rhosts"),
+    # Folders.
+    *(".aws/", ".azure/", ".ssh/", ".gnupg/", ".kube/", ".gcloud/", ".password-store/", ".snowsql/"),
+    # Keys and what they are kept in.
+    *("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.pkcs12", "*.ppk", "*.jks", "*.jceks", "*.bks"),
+    *("*.keystore", "*.keychain", "*.kdb", "*.kdbx", "*.psafe3", "*.ovpn", "secring.*"),
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*_rsa", "*_dsa", "*_ecdsa", "*_ed25519"),
+    # Accounts of services.
+    *("service-account*.json", "service_account*.json", "serviceaccount*.json", "*firebase*adminsdk*.json"),
+    *("application_default_credentials.json", "client_secret*.json", "rootkey.csv", "*accesskeys.csv"),
+    *("kubeconfig", "*.kubeconfig", "*.publishsettings", "*.cscfg", "auth.json", "*.token", "token.pickle"),
+    *("credentials", "credentials.db"),
+    *(
+        f"{name}.{text}"
+        for name in ("credential*", "*[-_.]credentials", "secret", "secrets")
+        for text in _TEXTS
+    ),
+    *(f"{name}.{text}" for name in ("token", "tokens", "password", "passwords") for text in _TEXTS),
+)
+"""Globs as in a `.gitignore`, for names in small letters."""
+
+NOT_SECRET: tuple[str, ...] = (
+    *("*.example", "*.sample", "*.template", "*.dist", "*.pub"),
+    *("*.example.*", "*.sample.*", "*.template.*"),
+    *("*.py", "*.pyi", "*.js", "*.cjs", "*.mjs", "*.jsx", "*.ts", "*.tsx", "*.go"),
+)
+"""What is no secret whatever else its name says: examples, public halves, code."""
+
+_NAMES = parse_globs((*SECRET_FILES, *(f"!{glob}" for glob in NOT_SECRET)))
+_HEAD_BYTES = 4096
+_LARGEST_ACCOUNT_BYTES = 64 * 2**10
+
+
+def may_be_secret(path: str, *, is_folder: bool) -> bool:
+    """Whether the name of a file or folder says that secrets are kept there.
+
+    Args:
+        path: Relative to the project's root.
+        is_folder: Whether it is a folder.
+    """
+    _NAMES.steps_left = len(path) * 100_000  # a list of ours cannot run dry
+    return _NAMES.verdict(path.lower(), is_folder=is_folder) is True
+
+
+def holds_a_key(content: bytes) -> bool:
+    """Whether a file is a private key, or the account of a service with one, whatever it is called."""
+    head = content[:_HEAD_BYTES].lstrip()
+    first = head.partition(b"\n")[0]
+    if first.startswith(b"-----BEGIN ") and b"PRIVATE KEY" in first:
+        return True
+    if head.startswith((b"PuTTY-User-Key-File", b"openssh-key-v1")):
+        return True
+    is_account = head.startswith(b"{") and len(content) <= _LARGEST_ACCOUNT_BYTES
+    return is_account and b'"service_account"' in content and b'"private_key"' in content
+
+
+def committed_as_they_are(root: Path, files: Mapping[str, bytes]) -> frozenset[str]:
+    """Those of some files that the last commit of the project's repository holds with the same content.
+
+    Args:
+        root: The project's folder.
+        files: Path relative to it -> content.
+    """
+    try:
+        repository = open_repository(root)
+        held = repository.blobs_at(repository.head(), files)
+    except (PrerequisiteError, StorageError, UsageError):
+        return frozenset()
+    return frozenset(path for path, blob in held.items() if blob == _blob_of(files[path], len(blob)))
+
+
+def _blob_of(content: bytes, digits: int) -> str:
+    """The name that git gives a content, in a repository whose names have so many digits."""
+    algorithm = "sha256" if digits == 64 else "sha1"
+    return hashlib.new(algorithm, b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
