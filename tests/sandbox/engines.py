@@ -1,6 +1,6 @@
 """Real container engines for tests: Podman's service, as this machine allows it, on a socket of its own.
 
-`podman_host()` and `gvisor_host()` answer with a URL for `ContainerSandbox(host=...)`, or raise
+`podman_host()`, `crun_host()` and `gvisor_host()` answer with a URL for `ContainerSandbox(host=...)` or raise
 `SandboxUnavailable`. A service is started at the first call and dies with the process that called.
 """
 
@@ -36,6 +36,12 @@ def podman_host() -> str:
     """Podman with runc."""
     _need("runc")
     return _start("podman")
+
+
+@cache
+def crun_host() -> str:
+    """Podman with crun, which is Debian 12's default where it is installed."""
+    return _start("crun", "--runtime", _need("crun"))
 
 
 @cache

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import docker
 import pytest
 
 from requirements import Require
-from sandbox.engines import gvisor_host, podman_host
+from sandbox.engines import crun_host, gvisor_host, podman_host
 from sandbox.sandbox_programs import LONG, python, survivors
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox import Mode, Mount, ProgramLimits, RunRequest, RunStatus, Sandbox
 from suture.sandbox.container import ContainerSandbox, recipe
-from suture.sandbox.container.engine import connect, find_addresses
+from suture.sandbox.container.carrier import attach
+from suture.sandbox.container.engine import Engine, connect, find_addresses
 from suture.sandbox.container.image import image_name, pack_image
 from suture.sandbox.container.owners import OWNER, is_orphan, own_name
 
@@ -310,6 +312,67 @@ async def test_an_image_of_the_users(host: str) -> None:
     await own.close()
     with pytest.raises(SandboxUnavailable, match=r"sandbox.image must be able to run"):
         await ContainerSandbox(host=host, image=image_name(pack_image())).run(python("pass"))
+
+
+async def test_podman_with_crun_works_or_says_what_to_do(require: Require) -> None:
+    try:
+        host = crun_host()
+    except SandboxUnavailable as fault:
+        require("crun", False, str(fault))
+    sandbox = ContainerSandbox(host=host)
+    stdout, refusal = b"", None
+    try:
+        stdout = (await sandbox.run(python("print(1)"))).stdout
+    except SandboxUnavailable as fault:
+        refusal = fault
+    finally:
+        await sandbox.close()
+    if refusal is None:
+        assert stdout == b"1\n"
+    else:  # its own words, and not the number of an HTTP status alone
+        assert ("crun: " in refusal.message, "containers.conf" in refusal.remedy) == (True, True), refusal
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            b'{"message": "crun: cgroups in hybrid mode not supported"}',
+            "409 Conflict: crun: cgroups in hybrid",
+        ),
+        (b'{"cause": "nothing"}', "409 Conflict"),
+        (b"not JSON", "409 Conflict"),
+        (b"[]", "409 Conflict"),
+        (b'{"message": 7}', "409 Conflict"),
+        (b'{"message": "' + b"x" * 100_000, "409 Conflict"),
+    ],
+)
+async def test_an_engines_own_reason_is_told(tmp_path: Path, body: bytes, told: str) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 409 Conflict\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_unix_server(refuse, str(tmp_path / "socket"))
+    engine = Engine(
+        client=cast(docker.APIClient, SimpleNamespace(api_version="1.41")),
+        address=f"unix://{tmp_path}/socket",
+        podman=True,
+        version="Podman 4.3.1",
+        limits_memory=True,
+        security=(),
+    )
+    async with server:
+        with pytest.raises(SandboxBroken, match=re.escape(f"Podman 4.3.1 does not attach: HTTP/1.1 {told}")):
+            await attach(engine, "a")
+
+
+def test_known_refusals_have_remedies_of_their_own() -> None:
+    sandbox = ContainerSandbox(host="unix:///nowhere")
+    assert "runc" in sandbox.remedy("crun: cgroups in hybrid mode not supported, drop all controllers")
+    assert "default_ulimits" in sandbox.remedy("crun: setrlimit (RLIM_MEMLOCK): Operation not permitted")
+    assert "bubblewrap" in sandbox.remedy("anything else")
 
 
 async def test_no_engine(tmp_path: Path) -> None:

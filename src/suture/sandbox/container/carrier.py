@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -16,12 +17,13 @@ from suture.sandbox.runs.program import WallNotBuilt
 if TYPE_CHECKING:
     from docker import APIClient
 
-__all__ = ["ContainerCarrier"]
+__all__ = ["ContainerCarrier", "attach"]
 
 HEADER_BYTES = 8
 """Of each piece of output: which stream, three zeros, a big-endian u32 of the bytes that follow."""
 STDOUT, STDERR = 1, 2
 KILLED = -9
+MOST_REASON_BYTES = 1 << 16
 
 
 class ContainerCarrier:
@@ -57,7 +59,7 @@ class ContainerCarrier:
         writer = None
         try:
             # Attached before it starts, so that no byte is missed.
-            reader, writer = await _attach(engine, container)
+            reader, writer = await attach(engine, container)
             await engine.ask(lambda client: client.start(container))
             if runtime is not None:
                 await engine.ask(partial(_check_runtime, engine, container, Path(runtime).name))
@@ -142,8 +144,16 @@ def _create(engine: Engine, config: Mapping[str, Any]) -> str:
         raise WallNotBuilt(str(fault)) from fault
 
 
-async def _attach(engine: Engine, container: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A container's streams. The SDK's own way leaves the socket to a thread and a buffer."""
+async def attach(engine: Engine, container: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A container's streams. The SDK's own way leaves the socket to a thread and a buffer.
+
+    Args:
+        engine: Where it is.
+        container: Its id.
+
+    Raises:
+        SandboxBroken: The engine refused, in its own words, or did not answer.
+    """
     try:
         async with asyncio.timeout(TIMEOUT_S):
             return await _ask_to_attach(engine, container)
@@ -162,11 +172,23 @@ async def _ask_to_attach(engine: Engine, container: str) -> tuple[asyncio.Stream
         head = await reader.readuntil(b"\r\n\r\n")
         status = head.split(b" ", 2)[1]
         if status not in (b"101", b"200"):
-            raise SandboxBroken(f"{engine.version} does not attach: {head.splitlines()[0].decode('latin-1')}")
+            raise SandboxBroken(f"{engine.version} does not attach: {await _reason(head, reader)}")
     except BaseException:
         writer.close()
         raise
     return reader, writer
+
+
+async def _reason(head: bytes, reader: asyncio.StreamReader) -> str:
+    """What an engine says of its refusal: Podman makes a container ready only now, and tells of it here."""
+    line = head.splitlines()[0].decode("latin-1")
+    sizes = [part.split(b":")[1] for part in head.lower().splitlines() if part.startswith(b"content-length:")]
+    try:
+        body = await reader.readexactly(min(int(sizes[0]), MOST_REASON_BYTES))
+        told = json.loads(body)["message"]
+    except (IndexError, KeyError, TypeError, ValueError, asyncio.IncompleteReadError):
+        return line
+    return f"{line}: {told}" if isinstance(told, str) else line
 
 
 def _check_runtime(engine: Engine, container: str, wanted: str, client: APIClient) -> None:

@@ -25,6 +25,19 @@ from suture.sandbox.zygote.warm import ZygoteKind
 
 __all__ = ["ContainerSandbox"]
 
+KNOWN_REFUSALS = {
+    "cgroups in hybrid mode not supported": (
+        "this machine has control groups of both versions, which crun refuses: install runc and start "
+        'Podman with it (`podman --runtime runc system service`, or `runtime = "runc"` under [engine] in '
+        "containers.conf)"
+    ),
+    "setrlimit": (
+        'the engine may not raise a limit: set `default_ulimits = ["nofile=1024:1024", '
+        '"nproc=1024:1024"]` under [containers] in containers.conf, or start it with another runtime'
+    ),
+}
+"""Words of an engine or its runtime -> what to do; seen with Podman 4.3.1."""
+
 
 class ContainerSandbox(ZygoteSandbox):
     """Runs each program in a container of Docker's or Podman's; see `contract.Sandbox`.
@@ -105,8 +118,11 @@ class ContainerSandbox(ZygoteSandbox):
             raise SandboxUnavailable(fault.message, remedy="see the engine's own log") from fault
         self._engine = engine
 
-    def remedy(self) -> str:
+    def remedy(self, complaint: str) -> str:
         """See `ZygoteSandbox.remedy`."""
+        for words, remedy in KNOWN_REFUSALS.items():
+            if words in complaint:
+                return remedy
         if self._image is not None:
             return f"sandbox.image must be able to run {self._own.executable!r}; or leave it unset"
         return "try sandbox.backend = 'bubblewrap', or see the engine's own log"

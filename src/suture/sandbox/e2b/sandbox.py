@@ -97,7 +97,7 @@ class E2bSandbox(ZygoteSandbox):
                 "the sandbox e2b needs its SDK", remedy="pip install 'suture[e2b]'"
             ) from fault
 
-    def remedy(self) -> str:
+    def remedy(self, complaint: str) -> str:
         """See `ZygoteSandbox.remedy`."""
         return "see the key, the template and the service's state"
 

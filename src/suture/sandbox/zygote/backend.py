@@ -70,8 +70,12 @@ class ZygoteSandbox(ProgramSandbox):
         """
 
     @abstractmethod
-    def remedy(self) -> str:
-        """What to do where no zygote starts."""
+    def remedy(self, complaint: str) -> str:
+        """What to do where no zygote starts.
+
+        Args:
+            complaint: What went wrong.
+        """
 
     async def choose(self) -> None:
         """Find out what works here; tried once.
@@ -102,7 +106,7 @@ class ZygoteSandbox(ProgramSandbox):
             self._mode, self._reason = ("spare" if spare else "cold"), complaint
             complaint = await trial(self._begin_bare)
         if complaint:
-            raise SandboxUnavailable(f"no {self.name} works here: {complaint}", remedy=self.remedy())
+            raise SandboxUnavailable(f"no {self.name} works here: {complaint}", remedy=self.remedy(complaint))
 
     async def release(self) -> None:
         """End every zygote and its place; safe to call twice."""
