@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import socket
 import sys
+import tempfile
 import venv
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from requirements import Require
-from suture.errors import PrerequisiteError
+from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import (
     BubblewrapSandbox,
     Finding,
+    Mount,
     RunRequest,
     discover_interpreter,
     interpreter_mounts,
     own_interpreter,
 )
+from suture.sandbox.shown.mounts import plan_mounts
+from suture.sandbox.shown.toolchains import project_packages
 
 
 def make_environment(folder: Path) -> Path:
@@ -140,8 +147,8 @@ def base_environment(folder: Path, program: Path, home: Path) -> Path:
     return folder
 
 
-def sources(project: Path) -> set[str]:
-    return {mount.source for mount in interpreter_mounts(discover_interpreter(project, {}))}
+def targets(project: Path) -> set[str]:
+    return {mount.target for mount in interpreter_mounts(discover_interpreter(project, {}))}
 
 
 @pytest.mark.parametrize("library", ["lib", "lib64"])
@@ -149,7 +156,7 @@ def test_of_an_installation_only_what_python_needs_is_shown(tmp_path: Path, libr
     local = tmp_path / "local"
     program = make_installation(local, library)
     base_environment(tmp_path / "p" / ".venv", local / "bin" / "python3", local / "bin")
-    shown = sources(tmp_path / "p")
+    shown = targets(tmp_path / "p")
     assert {path for path in shown if path.startswith(f"{local}/")} == {
         str(program),
         str(local / "bin" / "python3"),
@@ -183,7 +190,7 @@ def test_a_home_that_is_no_installation_is_refused(tmp_path: Path) -> None:
     (planted / "lib" / "libpython3.so").symlink_to(victim / "lib" / "key.txt")
     base_environment(tmp_path / "p" / ".venv", program, planted / "bin")
     with pytest.raises(PrerequisiteError, match="leads out"):
-        sources(tmp_path / "p")
+        targets(tmp_path / "p")
 
 
 def test_a_part_that_leads_into_the_installation_is_refused(tmp_path: Path) -> None:
@@ -193,7 +200,7 @@ def test_a_part_that_leads_into_the_installation_is_refused(tmp_path: Path) -> N
     shutil.rmtree(folder / "include", ignore_errors=True)
     (folder / "include").symlink_to(local)
     with pytest.raises(PrerequisiteError, match="leads out"):
-        sources(tmp_path / "p")
+        targets(tmp_path / "p")
 
 
 def test_a_folder_of_links_to_interpreters_may_be_home(tmp_path: Path) -> None:
@@ -204,7 +211,7 @@ def test_a_folder_of_links_to_interpreters_may_be_home(tmp_path: Path) -> None:
     base_environment(tmp_path / "p" / ".venv", links / program.name, links)
     found = discover_interpreter(tmp_path / "p", {})
     assert found.base_prefix == str(tmp_path / "uv" / "python")
-    shown = sources(tmp_path / "p")
+    shown = targets(tmp_path / "p")
     assert str(links / program.name) in shown
     assert not any(path in shown for path in (str(links), str(tmp_path / "local")))
 
@@ -219,9 +226,9 @@ def test_condas_libraries_are_its_own(tmp_path: Path) -> None:
     program = make_installation(conda)
     (conda / "bin" / "python").symlink_to(program.name)
     (conda / "lib" / program.name / "site-packages").mkdir()
-    assert str(conda / "lib") not in sources(tmp_path)
+    assert str(conda / "lib") not in targets(tmp_path)
     (conda / "conda-meta").mkdir()
-    assert str(conda / "lib") in sources(tmp_path)
+    assert str(conda / "lib") in targets(tmp_path)
 
 
 async def test_real_environments_still_run(tmp_path: Path, wall: Finding, require: Require) -> None:
@@ -238,3 +245,166 @@ async def test_real_environments_still_run(tmp_path: Path, wall: Finding, requir
             assert (result.status, result.stdout) == ("ok", told), result.stderr
     finally:
         await sandbox.close()
+
+
+async def test_real_environments_of_every_kind_run(tmp_path: Path, wall: Finding, require: Require) -> None:
+    """Below a home, as pyenv, uv and conda have them: what is shown suffices to run."""
+    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    own = own_interpreter()
+    version = ".".join(own.version.split(".")[:2])
+    home = tmp_path / "home"
+    sandbox = BubblewrapSandbox()
+    code = "import json, sqlite3, sys; print(sys.prefix, sys.base_prefix)"
+    try:
+        for kind in (".pyenv/versions/3", ".local/share/uv/python/cpython-3", "miniconda3"):
+            base = home / kind
+            shutil.copytree(own.base_prefix, base, symlinks=True, ignore=only_library(version))
+            (base / "conda-meta").mkdir() if kind == "miniconda3" else None
+            project = tmp_path / kind.replace("/", "-")
+            base_environment(project / ".venv", base / "bin" / f"python{version}", base / "bin")
+            found = discover_interpreter(project, {})
+            result = await sandbox.run(
+                RunRequest(argv=(found.executable, "-c", code), mounts=interpreter_mounts(found))
+            )
+            told = f"{project}/.venv {base}\n".encode()
+            assert (result.status, result.stdout) == ("ok", told), (kind, result.stderr)
+    finally:
+        await sandbox.close()
+
+
+def only_library(version: str) -> Callable[[str, list[str]], set[str]]:
+    """For `copytree`: leaves the parts of an installation that an interpreter does not need to start."""
+    left = {"site-packages", "test", "idlelib", "ensurepip", "pkgconfig", "share", "__pycache__"}
+    return lambda folder, names: {
+        name for name in names if name in left or (name.startswith("python3.") and version not in name)
+    }
+
+
+def test_a_project_chooses_no_home_and_no_folder_of_sessions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    program = make_installation(home)
+    base_environment(tmp_path / "p" / ".venv", program, home / "bin")
+    assert discover_interpreter(tmp_path / "p", {}).base_prefix == str(home)
+    monkeypatch.setenv("HOME", str(home))
+    with pytest.raises(PrerequisiteError, match="somebody's home") as caught:
+        discover_interpreter(tmp_path / "p", {})
+    assert "activate" in caught.value.remedy
+    monkeypatch.setenv("HOME", str(home / "below"))
+    with pytest.raises(PrerequisiteError, match="somebody's home"):
+        discover_interpreter(tmp_path / "p", {})
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        base_environment(Path(elsewhere, ".venv"), program, home / "bin")
+        with pytest.raises(PrerequisiteError, match="lies in /tmp"):
+            discover_interpreter(Path(elsewhere), {})
+
+
+def test_an_installation_of_another_users_is_not_shown(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    program = make_installation(tmp_path / "theirs")
+    base_environment(tmp_path / "p" / ".venv", program, tmp_path / "theirs" / "bin")
+    discover_interpreter(tmp_path / "p", {})
+    os.chown(tmp_path / "theirs", 54321, 54321)
+    with pytest.raises(PrerequisiteError, match="another user"):
+        discover_interpreter(tmp_path / "p", {})
+    os.chown(tmp_path / "p", 54321, 54321)  # whose project it is may show their own
+    discover_interpreter(tmp_path / "p", {})
+
+
+def test_an_environment_that_the_user_activated_is_the_users_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = make_installation(tmp_path / "home")
+    elsewhere = base_environment(tmp_path / "environments" / "p", program, tmp_path / "home" / "bin")
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / ".venv").symlink_to(elsewhere)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    with pytest.raises(PrerequisiteError, match="leads out of the project") as caught:
+        discover_interpreter(tmp_path / "p", {"VIRTUAL_ENV": str(tmp_path / "home")})
+    assert "activate" in caught.value.remedy
+    for active in (elsewhere, tmp_path / "p" / ".venv"):
+        found = discover_interpreter(tmp_path / "p", {"VIRTUAL_ENV": str(active)})
+        assert (found.prefix, found.project) == (str(tmp_path / "p" / ".venv"), "")
+        interpreter_mounts(found)
+
+
+def test_what_is_shown_is_the_end_of_each_link_and_never_the_link(tmp_path: Path) -> None:
+    program = make_installation(tmp_path / "uv" / "3.11.7")
+    (tmp_path / "uv" / "3.11").symlink_to("3.11.7")
+    minor = tmp_path / "uv" / "3.11" / "bin"
+    base_environment(tmp_path / "p" / ".venv", minor / program.name, minor)
+    found = interpreter_mounts(discover_interpreter(tmp_path / "p", {}))
+    assert {mount.source for mount in found} == {os.path.realpath(mount.source) for mount in found}
+    assert (str(program), str(minor / program.name)) in {(mount.source, mount.target) for mount in found}
+
+
+def test_a_link_that_means_another_thing_to_the_kernel_is_refused(tmp_path: Path) -> None:
+    env = make_environment(tmp_path / "p" / ".venv")
+    (env / "deep" / "bin").mkdir(parents=True)
+    (env / "deep" / "hop").symlink_to(own_interpreter().executable)
+    (env / "d").symlink_to("deep/bin")
+    (tmp_path / "private").mkdir()
+    (env / "hop").symlink_to(tmp_path / "private")
+    (env / "bin" / "python").unlink()
+    (env / "bin" / "python").symlink_to("../d/../hop")
+    with pytest.raises(PrerequisiteError, match="leads astray"):
+        targets(tmp_path / "p")
+
+
+def test_sockets_and_pipes_below_what_is_shown_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = make_environment(tmp_path / "p" / ".venv")
+    os.mkfifo(env / "lib" / "pipe")
+    with pytest.raises(PrerequisiteError, match="socket, a pipe or a device"):
+        targets(tmp_path / "p")
+    (env / "lib" / "pipe").unlink()
+    folder = next(env.glob("lib/python3.*/site-packages"))
+    with socket.socket(socket.AF_UNIX) as listener:
+        monkeypatch.chdir(folder)  # a socket's address has 107 bytes
+        listener.bind("s")
+        with pytest.raises(PrerequisiteError, match="socket, a pipe or a device"):
+            targets(tmp_path / "p")
+        with pytest.raises(UsageError, match="neither a file nor a folder"):
+            plan_mounts([Mount(source=str(folder / "s"), target="/opt/s")])
+    modules = tmp_path / "node_modules" / "x"
+    modules.mkdir(parents=True)
+    os.mkfifo(modules / "pipe")
+    with pytest.raises(PrerequisiteError, match="socket, a pipe or a device"):
+        project_packages(tmp_path)
+
+
+def test_files_of_a_project_are_read_neither_for_ever_nor_through_pipes(tmp_path: Path) -> None:
+    env = make_environment(tmp_path / ".venv")
+    packages = next(env.glob("lib/python3.*/site-packages"))
+    os.mkfifo(packages / "a.pth")
+    (packages / "b.pth").symlink_to("/dev/zero")
+    (packages / "c.pth").mkdir()
+    (packages / "d.pth").write_text(f"{tmp_path}\n{'x' * 5000}\n/root/.ssh/x\na\0b\n")
+    (packages / "e.pth").symlink_to("e.pth")
+    assert discover_interpreter(tmp_path, {}).source_roots == (".",)
+    for put in (os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir):
+        (env / "pyvenv.cfg").unlink()
+        put(env / "pyvenv.cfg")
+        with pytest.raises(PrerequisiteError, match="one Python installation"):
+            discover_interpreter(tmp_path, {})
+        if (env / "pyvenv.cfg").is_dir():
+            return
+
+
+async def test_an_environment_based_on_the_python_that_runs_suture(tmp_path: Path) -> None:
+    """Our own programs show all of its `bin`; a link of the environment's into it is no second mount."""
+    own = sys.base_prefix
+    env = make_environment(tmp_path / "p" / ".venv")
+    (env / "bin" / "python").unlink()
+    (env / "bin" / "python").symlink_to(f"{own}/bin/python3")
+    both = (
+        *interpreter_mounts(own_interpreter()),
+        *interpreter_mounts(discover_interpreter(tmp_path / "p", {})),
+    )
+    planned = {mount.target for mount in plan_mounts(both)}
+    assert f"{own}/bin/python3" not in planned
+    with pytest.raises(UsageError, match="lies below"):
+        plan_mounts([*both, Mount(source=str(tmp_path), target=f"{env}/lib/x")])

@@ -24,6 +24,7 @@ class Interpreter:
         source_roots: Folders of the project (relative, `.` for its root) that an editable install put on
             `sys.path`. Behind the wall the project lies elsewhere, so these must be put there anew.
         toolchain: What the project's test command needs besides, where its code is not Python.
+        project: The project whose own files chose it; empty where the user did. Less is shown then.
     """
 
     executable: str
@@ -34,6 +35,7 @@ class Interpreter:
     origin: str
     source_roots: tuple[str, ...] = ()
     toolchain: Toolchain | None = None
+    project: str = ""
 
     @property
     def is_virtual(self) -> bool:

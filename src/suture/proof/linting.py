@@ -30,8 +30,11 @@ def find_ruff(interpreter: Interpreter | None) -> Path | None:
     folders = [Path(interpreter.prefix) / "bin"] if interpreter else []
     folders.append(Path(sys.prefix) / "bin")
     for folder in folders:
-        if (folder / "ruff").is_file() and os.access(folder / "ruff", os.X_OK):
-            return (folder / "ruff").resolve()
+        program = Path(os.path.realpath(folder / "ruff"))
+        # A project's environment may hold a link to a file of the user's, which would be shown.
+        inside = program.parent == Path(os.path.realpath(folder))
+        if inside and program.is_file() and os.access(program, os.X_OK):
+            return program
     found = shutil.which("ruff")
     return Path(found).resolve() if found else None
 

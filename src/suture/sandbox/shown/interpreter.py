@@ -14,10 +14,12 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from suture.errors import PrerequisiteError
 from suture.languages import Interpreter
+from suture.sandbox.shown.places import read_little, require_installation, where
 
 __all__ = ["discover_interpreter", "own_interpreter"]
 
@@ -44,9 +46,9 @@ def discover_interpreter(project: Path | None, environ: Mapping[str, str]) -> In
             its place.
     """
     root = None if project is None else Path(os.path.abspath(project))  # noqa: PTH100 - resolve() follows links
-    if root is not None and os.path.lexists(root / ".venv"):
-        return read_environment(root / ".venv", "the project's .venv", root)
     active = environ.get("VIRTUAL_ENV")
+    if root is not None and os.path.lexists(root / ".venv"):
+        return _environment_of_project(root, active)
     if active:
         return read_environment(Path(active), "the active environment ($VIRTUAL_ENV)", root)
     found = shutil.which("python", path=environ.get("PATH", os.defpath))
@@ -55,6 +57,26 @@ def discover_interpreter(project: Path | None, environ: Mapping[str, str]) -> In
         if on_path is not None:
             return on_path
     return _running_interpreter(root)
+
+
+def _environment_of_project(root: Path, active: str | None) -> Interpreter:
+    """A project's own `.venv`; its files choose what is shown, unless the user has activated it.
+
+    Raises:
+        PrerequisiteError: It is broken, or is a link to what lies elsewhere.
+    """
+    prefix, origin = root / ".venv", "the project's .venv"
+    real = where(prefix)
+    if active and where(active) == real:
+        return read_environment(prefix, origin, root)
+    if not real.is_relative_to(where(root)):
+        raise PrerequisiteError(
+            f"{origin} leads out of the project, to {str(real)!r}",
+            remedy="activate that environment, so that it is your choice and not the project's",
+        )
+    found = read_environment(prefix, origin, root)
+    require_installation(Path(found.base_prefix), Path(found.site_packages[0]).parent.name, root)
+    return replace(found, project=str(root))
 
 
 def own_interpreter() -> Interpreter:
@@ -185,11 +207,7 @@ def _broken(prefix: Path, origin: str, why: str) -> PrerequisiteError:
 
 
 def _read_pyvenv(path: Path) -> dict[str, str]:
-    try:
-        text = path.read_text("utf-8", "replace")
-    except OSError:
-        return {}
-    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    pairs = (line.partition("=") for line in read_little(path).splitlines() if "=" in line)
     return {key.strip().lower(): value.strip() for key, _, value in pairs}
 
 
@@ -197,13 +215,8 @@ def _pth_entries(packages: Path) -> list[str]:
     # Lines that start with `import` are code; only site itself may run them, behind the wall.
     entries: list[str] = []
     for path in sorted(packages.glob("*.pth")):
-        try:
-            lines = path.read_text("utf-8", "replace").splitlines()
-        except OSError:
-            continue
-        entries += [
-            line for line in lines if line.strip() and not line.startswith(("#", "import ", "import\t"))
-        ]
+        lines = [line for line in read_little(path).splitlines() if line.strip() and "\0" not in line]
+        entries += [line for line in lines if not line.startswith(("#", "import ", "import\t"))]
     return [str(packages / entry.strip()) for entry in entries]
 
 
@@ -214,8 +227,9 @@ def _package_folders(path: Iterable[str]) -> tuple[str, ...]:
 def _source_roots(path: Iterable[str], root: Path | None) -> tuple[str, ...]:
     if root is None:
         return ()
-    real = root.resolve()
-    folders = (Path(entry).resolve() for entry in path if entry and Path(entry).is_dir())
+    real = where(root)
+    # isdir, because Path.is_dir raises for a closed folder, and the project may have written these entries.
+    folders = (where(entry) for entry in path if entry and os.path.isdir(entry))  # noqa: PTH112
     inside = (folder for folder in folders if folder.is_relative_to(real))
     named = (folder.relative_to(real).as_posix() for folder in inside if folder.name not in PACKAGE_FOLDERS)
     return tuple(dict.fromkeys(name for name in named if not name.startswith(".venv")))

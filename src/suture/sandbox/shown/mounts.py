@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.languages import Interpreter
 from suture.sandbox.contract import BOX, Mount
+from suture.sandbox.shown.places import (
+    in_system,
+    is_below,
+    real_path,
+    require_installation,
+    require_plain,
+    where,
+)
 
 __all__ = [
     "ETC",
     "HOST_ETC",
     "OWN_ETC",
-    "SYSTEM_FOLDERS",
-    "in_system",
     "interpreter_mounts",
     "plan_mounts",
     "planned_mounts",
 ]
 
-SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
-"""Programs and libraries of the machine; always shown."""
 ETC = Path(__file__).parent / "etc"
 """What of `/etc` a program needs to know its own name and what `localhost` is."""
 OWN_ETC = ("passwd", "group", "hosts", "nsswitch.conf")
@@ -32,7 +36,10 @@ HOST_ETC = ("ld.so.cache", "alternatives", "localtime", "ssl/certs", "ssl/openss
 RESERVED = (BOX, "/proc", "/dev", "/etc", "/sys")
 ENVIRONMENT_PARTS = ("bin", "lib", "lib32", "lib64", "include", "pyvenv.cfg")
 """What an interpreter needs of a virtual environment. Never the whole: that can be a project."""
-INSTALLATION_PARTS = ("lib*/python3.*", "lib*/libpython*", "include/python3.*")
+INSTALLATION_PARTS = (
+    *("lib/{library}*", "lib64/{library}*", "lib/libpython*", "lib64/libpython*"),
+    "include/{library}*",
+)
 """What it needs of an installation, whose folders may hold much else: its prefix can be `~/.local`."""
 CONDA_MARK = "conda-meta"
 """In an installation all of whose `lib` is its own; the standard library needs much of it."""
@@ -49,47 +56,73 @@ def interpreter_mounts(interpreter: Interpreter) -> tuple[Mount, ...]:
         PrerequisiteError: A part of the environment leads out of it. A project that nobody has read may have
             planted such a link in its `.venv`, to be shown a folder of ours.
     """
-    base = Path(interpreter.base_prefix)
-    sources = list(_parts(base, [path for name in _installation_parts(base) for path in base.glob(name)]))
-    prefix = Path(interpreter.prefix)
+    base, prefix = Path(interpreter.base_prefix), Path(interpreter.prefix)
+    library = _library(interpreter)
+    if interpreter.project:
+        require_installation(base, library, Path(interpreter.project))
+    parts = [path for name in _installation_parts(base, library) for path in sorted(base.glob(name))]
     own_parts = ENVIRONMENT_PARTS if interpreter.is_virtual else ("bin",)
-    sources += _parts(prefix, [prefix / name for name in own_parts])
-    sources += [path for folder in interpreter.site_packages if (path := Path(folder)).is_dir()]
-    sources += _links(Path(interpreter.executable))
-    mounts = [Mount(source=str(path), target=str(path)) for path in sources]
+    mounts: list[Mount] = []
+    for folder, inside in ((base, parts), (prefix, [prefix / name for name in own_parts])):
+        for part in inside:
+            if _is_hidden(part, mounts):
+                mounts.append(_part(folder, part))
+    for path in (*map(Path, interpreter.site_packages), *_links(Path(interpreter.executable))):
+        if _is_hidden(path, mounts):
+            mounts.append(Mount(source=str(real_path(path)), target=str(path)))
+    if interpreter.project:
+        for mount in mounts:
+            require_plain(Path(mount.source))
     shown = interpreter.toolchain.shown if interpreter.toolchain else {}
     return plan_mounts([*mounts, *(Mount(source=here, target=there) for here, there in shown.items())])
 
 
-def _installation_parts(base: Path) -> tuple[str, ...]:
-    return (*INSTALLATION_PARTS, "lib") if (base / CONDA_MARK).is_dir() else INSTALLATION_PARTS
+def _library(interpreter: Interpreter) -> str:
+    """The standard library's folder, such as `python3.11`."""
+    names = [Path(folder).parent.name for folder in interpreter.site_packages]
+    told = next((name for name in names if name.startswith("python3.")), None)
+    return told or "python" + ".".join(interpreter.version.split(".")[:2])
 
 
-def _parts(prefix: Path, parts: Iterable[Path]) -> Iterator[Path]:
-    root = prefix.resolve()
-    for part in parts:
-        if not part.exists() or in_system(str(part)):
-            continue
-        real = part.resolve()
-        if not real.is_relative_to(root) and not in_system(str(real)):
-            raise PrerequisiteError(
-                f"{str(part)!r} leads out of its environment, to {str(real)!r}",
-                remedy="make the environment anew with `python3 -m venv`",
-            )
-        yield part
+def _installation_parts(base: Path, library: str) -> tuple[str, ...]:
+    parts = tuple(part.format(library=library) for part in INSTALLATION_PARTS)
+    return ("lib", *parts) if (base / CONDA_MARK).is_dir() else parts
+
+
+def _part(folder: Path, part: Path) -> Mount:
+    real = real_path(part)
+    if not real.is_relative_to(where(folder)) and not in_system(str(real)):
+        raise PrerequisiteError(
+            f"{str(part)!r} leads out of its environment, to {str(real)!r}",
+            remedy="make the environment anew with `python3 -m venv`",
+        )
+    return Mount(source=str(real), target=str(part))
+
+
+def _is_hidden(path: Path, mounts: Sequence[Mount]) -> bool:
+    """Whether there is something that nothing shows so far."""
+    shown = in_system(str(path)) or any(is_below(str(path), mount.target) for mount in mounts)
+    return not shown and os.path.exists(path)  # noqa: PTH110 - Path.exists raises for a closed folder
 
 
 def _links(executable: Path) -> Iterator[Path]:
+    """The names under which a program is found, from link to link; all of them show its end."""
     if not os.access(executable, os.X_OK):
         raise PrerequisiteError(
             f"{str(executable)!r} is not a program", remedy="make its environment anew, or remove it"
         )
-    path = executable
+    end, path = real_path(executable), executable
     for _ in range(MOST_LINKS):
         yield path
         if not path.is_symlink():
             return
         path = Path(os.path.normpath(path.parent / path.readlink()))
+        # Behind the wall there are no links among the folders above, so its name must do without them.
+        if where(path) != end:
+            raise PrerequisiteError(
+                f"{str(executable)!r} leads astray, by way of {str(path)!r}",
+                remedy="make the environment anew with `python3 -m venv`",
+            )
 
 
 @lru_cache(maxsize=64)
@@ -113,10 +146,10 @@ def plan_mounts(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
         _check(mount)
         if mount.source == mount.target and in_system(mount.target):
             continue
-        above = next((other for other in planned if _is_below(mount.target, other.target)), None)
+        above = next((other for other in planned if is_below(mount.target, other.target)), None)
         if above is None:
             planned.append(mount)
-        elif mount.source != above.source + mount.target[len(above.target) :]:
+        elif where(mount.source) != where(above.source + mount.target[len(above.target) :]):
             raise UsageError(f"{mount.target!r} cannot be shown: it lies below {above.target!r}")
     return tuple(planned)
 
@@ -126,20 +159,13 @@ def _check(mount: Mount) -> None:
         if not path.startswith("/") or path == "/" or os.path.normpath(path) != path or "\0" in path:
             raise UsageError(f"a mount needs plain absolute paths, not {path!r}")
     if mount.target == "/tmp" or any(
-        mount.target == folder or _is_below(mount.target, folder) or _is_below(folder, mount.target)
+        mount.target == folder or is_below(mount.target, folder) or is_below(folder, mount.target)
         for folder in RESERVED
     ):
         raise UsageError(f"{mount.target!r} belongs to the wall; nothing can be shown there")
     if not os.path.exists(mount.source):  # noqa: PTH110 - a Path would hide what was written
         raise UsageError(f"there is nothing at {mount.source!r} to be shown")
+    if not (os.path.isfile(mount.source) or os.path.isdir(mount.source)):  # noqa: PTH112, PTH113 - as above
+        raise UsageError(f"{mount.source!r} is neither a file nor a folder; it cannot be shown")
     if mount.source != mount.target and in_system(mount.target):
         raise UsageError(f"{mount.target!r} is a system folder; nothing else can be shown there")
-
-
-def in_system(path: str) -> bool:
-    """Whether a path lies in a folder that is always shown."""
-    return any(path == folder or _is_below(path, folder) for folder in SYSTEM_FOLDERS)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder + "/")

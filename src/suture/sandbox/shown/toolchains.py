@@ -15,9 +15,9 @@ from suture.errors import PrerequisiteError
 from suture.languages import LANGUAGES, Interpreter, Toolchain
 from suture.records import Language
 from suture.sandbox.shown.interpreter import discover_interpreter
-from suture.sandbox.shown.mounts import in_system
+from suture.sandbox.shown.places import in_system, require_plain
 
-__all__ = ["discover_programs", "discover_toolchain"]
+__all__ = ["discover_programs", "discover_toolchain", "project_packages"]
 
 PACKAGES = "/node_modules"
 """Behind the wall: node looks for packages in every folder above a file, up to the root."""
@@ -73,7 +73,7 @@ def discover_toolchain(
     shown = {} if in_system(str(found.resolve())) else _installation(found, language)
     variables = dict(VARIABLES[language])
     if language == "javascript":
-        shown |= _packages(root)
+        shown |= project_packages(root)
     elif (modules := _module_cache(root, environ)) is not None:
         shown[str(modules)] = MODULES
         variables["GOMODCACHE"] = MODULES
@@ -108,11 +108,20 @@ def _installation(found: Path, language: Language) -> dict[str, str]:
     return {str(part): str(part) for part in parts}
 
 
-def _packages(root: Path | None) -> dict[str, str]:
+def project_packages(root: Path | None) -> dict[str, str]:
+    """What to show of a project's own `node_modules`, where it has one.
+
+    Args:
+        root: The project.
+
+    Raises:
+        PrerequisiteError: There is a socket, a pipe or a device in it.
+    """
     folder = root / "node_modules" if root else None
     # A link may have been planted, to be shown a folder of ours.
     if folder is None or folder.is_symlink() or not folder.is_dir():
         return {}
+    require_plain(folder)
     return {str(folder): PACKAGES}
 
 
