@@ -10,6 +10,7 @@ from attacks import (
     rows_languages,
     rows_network,
     rows_processes,
+    rows_shared,
     rows_verdicts,
 )
 from attacks.trials import Row
@@ -20,7 +21,7 @@ ROWS: dict[int, Row] = {
     row.number: row
     for group in (
         *(rows_files, rows_processes, rows_network, rows_kernel, rows_exchange),
-        *(rows_verdicts, rows_languages, rows_host),
+        *(rows_verdicts, rows_languages, rows_host, rows_shared),
     )
     for row in sorted(group.ROWS, key=lambda row: row.number)
 }

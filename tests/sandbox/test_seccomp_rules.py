@@ -23,12 +23,17 @@ HEADERS = {
     "aarch64": Path("/usr/include/asm-generic/unistd.h"),
 }
 ONLY_X86_64 = {
-    *("_sysctl", "create_module", "get_kernel_syms", "ioperm", "iopl"),
+    *("_sysctl", "create_module", "get_kernel_syms", "inotify_init", "ioperm", "iopl"),
     *("modify_ldt", "query_module", "sysfs", "uselib", "ustat"),
 }
 ALLOW, KILL, ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 LOW = 0xFFFFFFFF
 HIGH = 1 << 32
+ARGUED = (
+    *("clone", "ioctl", rules.LIMIT_CALL),
+    *(*rules.SOCKET_CALLS, *rules.SCHEDULING_CALLS, *rules.PRIORITY_CALLS),
+)
+"""Calls whose arguments decide."""
 MODES = [{"namespaces": n, "memory_files": m} for n in (False, True) for m in (False, True)]
 CLASSES = [
     (),
@@ -38,6 +43,8 @@ CLASSES = [
     ),
     *((1 << bit,) for bit in range(16, 34)),
     *((17 | 1 << bit,) for bit in (7, 8, 17, 25, 28, 30)),
+    *((pid, what, new) for pid in (0, 1, 5, HIGH) for what in (0, 7) for new in (0, 1, HIGH)),
+    *((which, who) for which in (0, 1, 2, 3, HIGH, HIGH + 1) for who in (0, 1, 5, HIGH, HIGH + 1)),
     *((0, value) for value in (0x5411, 0x5412, 0x5413, 0x541C, 0x5412 + HIGH, 0x541C - HIGH, 0x541C0000)),
 ]
 """Arguments, so that each side of each comparison is met, with and without the half that the kernel drops."""
@@ -60,7 +67,7 @@ def test_decisions_are_those_of_libseccomp(seccomp: Any, machine: str, mode: dic
     theirs = cbpf.parse(libseccomp_filter(seccomp, machine, **mode))
     cbpf.check(ours)
     cbpf.check(theirs)
-    argued = {facts.calls[name] for name in ("clone", "ioctl", "socket", "socketpair")}
+    argued = {facts.calls[name] for name in ARGUED}
     for number in range(NEWEST + 1):
         for arguments in CLASSES if number in argued else CLASSES[::6]:
             answer = cbpf.ask(ours, facts.audit, number, *arguments)
@@ -95,7 +102,17 @@ def libseccomp_filter(seccomp: Any, machine: str, **modes: bool) -> bytes:
 def libseccomp_rules(seccomp: Any, *, namespaces: bool, memory_files: bool) -> Iterator[tuple[Any, ...]]:
     refused, masked = seccomp.ERRNO(errno.EPERM), seccomp.MASKED_EQ
     yield from ((refused, name) for name in rules.DENIED)
-    yield seccomp.ERRNO(errno.ENOSYS), "clone3"
+    yield from ((seccomp.ERRNO(errno.ENOSYS), name) for name in ("clone3", *rules.WATCH_CALLS))
+    yield from ((seccomp.ERRNO(0), name) for name in rules.FLUSH_CALLS)
+    for bit in range(32):  # a process number other than 0, and limits to set
+        another = seccomp.Arg(0, masked, 1 << bit, 1 << bit)
+        yield refused, rules.LIMIT_CALL, another, seccomp.Arg(2, seccomp.NE, 0)
+    for call in rules.SCHEDULING_CALLS:
+        yield refused, call, seccomp.Arg(0, masked, LOW, 1)
+    for call, single in (("setpriority", 0), ("ioprio_set", 1)):
+        yield refused, call, seccomp.Arg(1, masked, LOW, 1)
+        for bit in range(32):
+            yield refused, call, seccomp.Arg(0, masked, 1 << bit, ~single & 1 << bit)
     if not memory_files:
         yield seccomp.ERRNO(errno.ENOSYS), "memfd_create"
     for command in (0x5412, 0x541C):
@@ -137,8 +154,8 @@ def test_numbers_are_those_of_libseccomp(seccomp: Any, machine: str) -> None:
 
 
 def test_every_rule_has_its_number_on_every_machine() -> None:
-    argued = {*rules.SOCKET_CALLS, "clone", "clone3", "ioctl"}
-    named = {*rules.DENIED, *rules.NAMESPACE_CALLS, *rules.MEMORY_FILE_CALLS, *argued}
+    always = {*rules.WATCH_CALLS, *rules.FLUSH_CALLS, "clone3"}
+    named = {*rules.DENIED, *rules.NAMESPACE_CALLS, *rules.MEMORY_FILE_CALLS, *ARGUED, *always}
     assert set(X86_64) == named
     assert set(AARCH64) == named - ONLY_X86_64
 

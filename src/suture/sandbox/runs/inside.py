@@ -36,6 +36,8 @@ MIB = 1 << 20
 MOST_FRAME_BYTES = 256 * MIB
 """The longest request that a zygote takes."""
 MOST_FDS = 1 << 20
+MOST_SIGNALS = 1024
+"""That wait for the program; a machine has some ten thousand for each user."""
 TICK_S, QUICK_TICK_S = 0.05, 0.005
 """Seconds between two looks at everything that runs here; the short one where no kernel tells of an end."""
 SET_DUMPABLE = 4
@@ -146,11 +148,21 @@ def limit(limits: dict[str, int]) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
     ):
-        hard = resource.getrlimit(kind)[1]
-        amount = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
-        resource.setrlimit(kind, (amount, amount))
+        lower(kind, amount)
     # The soft limit comes first and is a signal that says what happened; the hard one kills.
     resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_s"], limits["cpu_s"] + 1))
+    try:
+        # Counted for a user of the host in all namespaces together; timers are of this kind too.
+        lower(resource.RLIMIT_SIGPENDING, MOST_SIGNALS)
+    except ValueError:
+        return  # gVisor cannot change it, and what it counts is none of the host's
+
+
+def lower(kind: int, amount: int) -> None:
+    """Lower one limit of this process's, for good."""
+    hard = resource.getrlimit(kind)[1]
+    amount = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
+    resource.setrlimit(kind, (amount, amount))
 
 
 def watch(

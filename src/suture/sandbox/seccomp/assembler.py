@@ -26,6 +26,7 @@ __all__ = [
     "assemble",
     "by_range",
     "listing",
+    "upper_half",
 ]
 
 INSTRUCTION = struct.Struct("<HBBI")
@@ -50,6 +51,11 @@ Code: TypeAlias = list[tuple[int, int, int, int]]
 def argument(position: int) -> int:
     """Where the low half of an argument lies; the kernel reads no more of those that are `int`."""
     return 16 + 8 * position
+
+
+def upper_half(position: int) -> int:
+    """Where the high half of an argument lies, for those that are pointers."""
+    return argument(position) + 4
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from suture.sandbox.seccomp.assembler import (
     argument,
     assemble,
     by_range,
+    upper_half,
 )
 from suture.sandbox.seccomp.numbers import AARCH64, NEWEST, X86_64
 
@@ -27,6 +28,8 @@ __all__ = ["MACHINES", "Machine", "build_filter", "own_filter"]
 ALLOW = Answer(0x7FFF0000)
 KILL = Answer(0x80000000)
 """The whole process, as by an uncaught SIGSYS."""
+DONE = Answer(0x00050000)
+"""The call is not made, and its program is told that it went well."""
 X32 = 0x40000000
 """The bit in numbers of x32: other calls under the same machine's name."""
 
@@ -88,8 +91,10 @@ def build_filter(machine: str, *, namespaces: bool = False, memory_files: bool =
 def _by_number(calls: dict[str, int], *, namespaces: bool, memory_files: bool) -> dict[int, Decision]:
     denied = [*rules.DENIED, *(() if namespaces else rules.NAMESPACE_CALLS)]
     decisions: dict[int, Decision] = {calls[name]: _refuse(errno.EPERM) for name in denied if name in calls}
-    absent = ("clone3", *(() if memory_files else rules.MEMORY_FILE_CALLS))
-    decisions |= {calls[name]: _refuse(rules.ABSENT) for name in absent}
+    absent = ("clone3", *rules.WATCH_CALLS, *(() if memory_files else rules.MEMORY_FILE_CALLS))
+    decisions |= {calls[name]: _refuse(rules.ABSENT) for name in absent if name in calls}
+    decisions |= {calls[name]: DONE for name in rules.FLUSH_CALLS}
+    decisions |= _about_others(calls)
     decisions[calls["ioctl"]] = _one_of(argument(1), rules.IOCTLS, _refuse(errno.EPERM), ALLOW)
     for name in rules.SOCKET_CALLS:
         decisions[calls[name]] = _one_of(argument(0), rules.FAMILIES, ALLOW, _refuse(rules.WRONG_FAMILY))
@@ -101,6 +106,22 @@ def _by_number(calls: dict[str, int], *, namespaces: bool, memory_files: bool) -
             yes=_refuse(errno.EPERM),
             no=ALLOW,
         )
+    return decisions
+
+
+def _about_others(calls: dict[str, int]) -> dict[int, Decision]:
+    """Calls that a program may make on itself, and not on what supervises it."""
+    refused = _refuse(errno.EPERM)
+    reads = Branch(field=upper_half(2), how="eq", operand=0, yes=ALLOW, no=refused)
+    sets_nothing = Branch(field=argument(2), how="eq", operand=0, yes=reads, no=refused)
+    decisions: dict[int, Decision] = {
+        calls[rules.LIMIT_CALL]: _one_of(argument(0), (0,), ALLOW, sets_nothing)
+    }
+    for name in rules.SCHEDULING_CALLS:
+        decisions[calls[name]] = _one_of(argument(0), (rules.SUPERVISOR,), refused, ALLOW)
+    for name, single in rules.PRIORITY_CALLS.items():
+        of_one = _one_of(argument(1), (rules.SUPERVISOR,), refused, ALLOW)
+        decisions[calls[name]] = _one_of(argument(0), (single,), of_one, refused)
     return decisions
 
 

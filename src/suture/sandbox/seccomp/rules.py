@@ -12,11 +12,17 @@ __all__ = [
     "ABSENT",
     "DENIED",
     "FAMILIES",
+    "FLUSH_CALLS",
     "IOCTLS",
+    "LIMIT_CALL",
     "MEMORY_FILE_CALLS",
     "NAMESPACE_CALLS",
     "NAMESPACE_FLAGS",
+    "PRIORITY_CALLS",
+    "SCHEDULING_CALLS",
     "SOCKET_CALLS",
+    "SUPERVISOR",
+    "WATCH_CALLS",
     "WRONG_FAMILY",
 ]
 
@@ -32,8 +38,8 @@ NAMESPACE_CALLS = _words("""
 """New namespaces and mounts. The zygote needs them; no program does, and they reach much of the kernel."""
 
 DENIED = _words("""
-    # Looking into other processes.
-    kcmp pidfd_getfd process_vm_readv process_vm_writev ptrace
+    # Looking into other processes, and taking their memory from them.
+    kcmp pidfd_getfd process_madvise process_mrelease process_vm_readv process_vm_writev ptrace
     # Large, and the ground of many known escapes.
     bpf io_uring_enter io_uring_register io_uring_setup perf_event_open userfaultfd vmsplice
     # Keyrings: namespaces hide them in part only.
@@ -48,13 +54,32 @@ DENIED = _words("""
     # Memory and messages that no limit of a program counts.
     get_mempolicy mbind memfd_secret migrate_pages move_pages set_mempolicy set_mempolicy_home_node
     mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
-    msgctl msgget msgrcv msgsnd shmget
+    msgctl msgget msgrcv msgsnd semctl semget semop semtimedop shmget
 """)
 """Refused with EPERM, whatever the arguments."""
 
 MEMORY_FILE_CALLS = ("memfd_create",)
 """Files in memory that lie in no folder. Where no process has mapped them, only a control group sees them, so
 without one they are absent, as on an old kernel; programs then take `/dev/shm`, which is counted."""
+
+WATCH_CALLS = ("inotify_init", "inotify_init1")
+"""Absent: the kernel counts watchers for a user of the host, in all namespaces together, and gives each 128.
+Programs that watch files then look at them again and again, or say that they cannot."""
+
+FLUSH_CALLS = ("sync", "syncfs")
+"""Answered as done, and not done: they write out every disk of the host, and nothing in here lies on one."""
+
+LIMIT_CALL = "prlimit64"
+"""Another process's limits may be read and not set: a supervisor without open files or time is a dead one."""
+
+SCHEDULING_CALLS = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
+"""Refused on the first process, which supervises: it could come too late to its looks at memory and clock.
+On others they are allowed, because threads are named by their numbers there."""
+SUPERVISOR = 1
+
+PRIORITY_CALLS = {"setpriority": 0, "ioprio_set": 1}
+"""Refused on the first process, and on groups and users, which it belongs to; so each call's word for
+a single process (`PRIO_PROCESS`, `IOPRIO_WHO_PROCESS`)."""
 
 ABSENT = errno.ENOSYS
 """What calls answer that this list does not know. `clone3` does too: its flags are behind a pointer where no
