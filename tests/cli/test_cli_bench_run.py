@@ -46,3 +46,29 @@ def test_a_benchmark_without_a_number_is_no_success(cli: Cli) -> None:
     again = cli("bench", "regrade", "mine")
     assert again.exit_code == 6, again.output
     assert "0 of 2 rows came out otherwise" in again.stderr
+
+
+def requests_at(cli: Cli, *models: str, **environ: str) -> tuple[int, str]:
+    """How many calls came to the address that the user set, and what was said."""
+    set_and_arm = ("--dataset", "suture", "--first", "1", "--arm", "greedy")
+    named = [word for model in models for word in ("--model", model)]
+    with OpenAIStub() as server:
+        server.answer(Answer(status=400, body={"error": {"message": "no such thing"}}))
+        address = {"SUTURE_MODEL_BASE_URL": server.base_url, "OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
+        # A proxy that nobody listens at: no call of this test leaves the machine.
+        nowhere = {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
+        shown = cli("bench", "run", "mine", *set_and_arm, *named, env={**nowhere, **address, **environ})
+        return len(server.requests), shown.output
+
+
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.parametrize("name", ["auto", "ollama:x", "openai:y", "local:qwen2.5-coder-0.5b"])
+def test_the_address_that_is_set_holds_for_the_model_that_is_measured(cli: Cli, name: str) -> None:
+    asked, output = requests_at(cli, "openai:stub", SUTURE_MODEL_NAME=name)
+    assert asked > 0, output
+
+
+def test_an_address_that_may_be_anybodys_is_refused(cli: Cli) -> None:
+    asked, output = requests_at(cli, "openai:stub", "anthropic:stub")
+    assert asked == 0
+    assert "whose address it is cannot be told" in output

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from suture.errors import StorageError, UsageError
-from suture.ledger import Ledger, read_ledger
+from suture.ledger import Ledger, follow_ledger, read_ledger
 
 
 def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
@@ -103,3 +103,46 @@ def test_a_value_that_is_no_json_leaves_the_ledger_as_it_was(tmp_path: Path) -> 
             ledger.append("k", {"x": object()})
         ledger.append("k")
         assert [event.seq for event in read_ledger(ledger.path).events] == [0]
+
+
+MISSHAPEN = [
+    {"seq": "1"},
+    {"seq": True},
+    {"time_s": "now"},
+    {"time_s": None},
+    {"kind": 7},
+    {"data": [1]},
+    {"data": "text"},
+    {"data": {"attempts": "1", "tokens": 5}},
+    {"data": {"attempts": 1.5, "tokens": 5}},
+    {"data": {"attempts": 1, "tokens": [5]}},
+    {"data": {"attempts": 1}},
+    {"data": {"attempts": 1, "tokens": 5, "money": "free"}},
+    {"data": {"attempts": 1, "tokens": 5, "branch": "first"}},
+    {"kind": "budget.settled", "data": {"reservation": {}}},
+    {"kind": "decided", "data": {"decision": "one"}},
+    {"kind": "decided", "data": {"moves": "repair"}},
+    {"kind": "run.finished", "data": {"result": ["blob"]}},
+    {"kind": "run.started", "data": {"limits": 5}},
+    {"kind": "candidate.proposed", "data": {"candidate": {}}},
+]
+
+
+@pytest.mark.parametrize("changed", MISSHAPEN, ids=str)
+async def test_a_line_with_wrong_types_is_told_with_its_file_and_number(
+    tmp_path: Path, changed: dict[str, object]
+) -> None:
+    path = tmp_path / "ledger.jsonl"
+    with Ledger(path) as ledger:
+        ledger.append("run.started", {"kind": "write"})
+    line = {"seq": 1, "time_s": 1.0, "kind": "budget.reserved", "data": {"attempts": 1, "tokens": 5}}
+    with path.open("ab") as file:
+        file.write(json.dumps({**line, **changed}).encode() + b"\n")
+    with pytest.raises(StorageError, match=r"line 2 of .* is damaged") as caught:
+        read_ledger(path)
+    assert str(path) in caught.value.message
+    assert caught.value.remedy
+    with pytest.raises(StorageError, match="is damaged"):
+        Ledger(path)
+    with pytest.raises(StorageError, match="is damaged"):
+        [event async for event in follow_ledger(path)]

@@ -214,3 +214,79 @@ async def test_two_loops_of_one_process_each_open_their_own(tmp_path: Path) -> N
 
     assert await asyncio.to_thread(lambda: asyncio.run(once(1))) == 1
     assert await once(2) == 2
+
+
+async def used_in(path: Path) -> None:
+    """Make a database with the checkpoints of one thread, and leave it."""
+    async with open_checkpointer(path) as checkpointer:
+        graph = built(checkpointer)
+        await graph.ainvoke({"value": 1, "found": []}, THREAD)
+
+
+def built(checkpointer: BaseCheckpointSaver[Any]) -> Any:
+    graph = StateGraph(State)
+    graph.add_node("one", lambda state: {"value": [state["value"]]})
+    graph.add_edge(START, "one")
+    graph.add_edge("one", END)
+    return graph.compile(checkpointer=checkpointer)
+
+
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [
+        ("update checkpoints set checkpoint = ?", b"\xc1garbled"),
+        ("update checkpoints set checkpoint = ?", b""),
+        ("update checkpoints set checkpoint = ?", b"\x01"),
+        ("update checkpoints set checkpoint = ?", "a text"),
+        ("update checkpoints set checkpoint = ?", None),
+        ("update checkpoints set checkpoint = substr(checkpoint, 1, ?)", 40),
+        ("update checkpoints set type = ?", "pickle"),
+        ("update checkpoints set type = ?", None),
+        ("update checkpoints set metadata = ?", b"{"),
+        ("update checkpoints set metadata = ?", b"\xff\xfe"),
+        ("update checkpoints set metadata = ?", b"[]"),
+        ("update writes set value = ?", b"\xc1"),
+        ("update writes set type = ?", 7),
+    ],
+)
+async def test_a_garbled_row_is_told_with_its_file_and_a_remedy(
+    tmp_path: Path, change: str, value: object
+) -> None:
+    path = tmp_path / "checkpoints.db"
+    await used_in(path)
+    with sqlite3.connect(path) as connection:
+        assert connection.execute(change, (value,)).rowcount > 0
+    connection.close()
+    async with open_checkpointer(path) as checkpointer:
+        graph = built(checkpointer)
+        with pytest.raises(StorageError, match=r"checkpoint of run t .* is damaged") as caught:
+            await all_of(graph.aget_state_history(THREAD))
+        assert str(path) in caught.value.message
+        assert str(path) in caught.value.remedy
+        if "update checkpoints" in change:
+            with pytest.raises(StorageError, match="is damaged"):
+                await graph.aget_state(THREAD)
+
+
+async def all_of(history: Any) -> list[Any]:
+    return [snapshot async for snapshot in history]
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "create table checkpoints (id integer primary key, name text)",
+        "create table writes (thread_id text, what blob)",
+        "create view checkpoints as select 1 as one",
+    ],
+)
+async def test_tables_of_another_program_are_told_and_left_as_they_are(tmp_path: Path, layout: str) -> None:
+    path = tmp_path / "checkpoints.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute(layout)
+    connection.close()
+    with pytest.raises(StorageError) as caught:
+        async with open_checkpointer(path):
+            pass
+    assert str(path) in caught.value.message
+    assert f"move {str(path)!r} away" in caught.value.remedy

@@ -37,7 +37,10 @@ def state_of(run: RunFolder, reading: LedgerReading) -> str:
 
 def summary_row(run: RunFolder) -> tuple[str, str, str, str]:
     """One run in a list: id, how it stands, tokens used, the first line of the task."""
-    reading = read_ledger(run.ledger_path)
+    try:
+        reading = read_ledger(run.ledger_path)
+    except StorageError as fault:  # one run's damage hides no other run
+        return run.id, "damaged", "", fault.message
     statement = str(_data_of(reading, "run.started").get("statement", "")).strip()
     tokens = spend_of(reading.events).tokens
     return run.id, stands(run, reading), f"{tokens:,} tokens", (statement.splitlines() or [""])[0][:60]

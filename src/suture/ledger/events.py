@@ -15,6 +15,7 @@ from typing import Any
 
 from suture.errors import StorageError, UsageError
 from suture.ledger.clock import Clock, SystemClock
+from suture.ledger.shapes import event_of, why_misshapen
 from suture.records import Event
 
 __all__ = [
@@ -47,7 +48,7 @@ def read_ledger(path: Path) -> LedgerReading:
     """Read a ledger, also while its run goes on or after it was killed.
 
     Raises:
-        StorageError: The file cannot be read.
+        StorageError: The file cannot be read, or a whole line of it is not as Suture writes them.
     """
     try:
         raw = path.read_bytes()
@@ -59,7 +60,8 @@ def read_ledger(path: Path) -> LedgerReading:
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
-        event = None if number == len(lines) else parse_event(line)  # no newline after it: not fully written
+        # No newline after it: not fully written.
+        event = None if number == len(lines) else parse_event(line, where=f"line {number} of {str(path)!r}")
         if event is None:
             torn.append(number)
         else:
@@ -67,13 +69,26 @@ def read_ledger(path: Path) -> LedgerReading:
     return LedgerReading(events=tuple(events), torn_lines=tuple(torn))
 
 
-def parse_event(line: bytes) -> Event | None:
-    """The event of a line; `None` where it is empty, or no event."""
+def parse_event(line: bytes, *, where: str) -> Event | None:
+    """The event of a line; `None` where it is empty, or no event.
+
+    Args:
+        line: Without its end.
+        where: What to call it, for people.
+
+    Raises:
+        StorageError: It is an event with a field of another type than Suture writes.
+    """
     try:
-        fields = json.loads(line)
-        return Event(**fields)
-    except (ValueError, TypeError):
+        event = event_of(json.loads(line))
+    except (ValueError, RecursionError):
         return None
+    if event is not None and (why := why_misshapen(event)):
+        raise StorageError(
+            f"{where} is damaged: {why}",
+            remedy="put the line right, or move the run's folder away; its blobs and replies are whole",
+        )
+    return event
 
 
 @contextlib.contextmanager

@@ -32,12 +32,12 @@ async def follow_ledger(path: Path, *, every_s: float = 0.05, seen: int = 0) -> 
         seen: How many events were there before; a run that was parked among these has gone on since.
 
     Raises:
-        StorageError: The file cannot be read.
+        StorageError: The file cannot be read, or a line is not as Suture writes them.
     """
     new_lines = _reader(path)
     while True:
         for line in next(new_lines):
-            event = parse_event(line)
+            event = parse_event(line, where=f"a line of {str(path)!r}")
             if event is None:
                 continue  # cut short by a crash
             yield event

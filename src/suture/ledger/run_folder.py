@@ -78,8 +78,15 @@ class RunFolder:
         return self.put_blob(json.dumps(value, sort_keys=True).encode("ascii"))
 
     def get_json(self, digest: str) -> Any:
-        """Read a JSON value back."""
-        return json.loads(self.get_blob(digest))
+        """Read a JSON value back.
+
+        Raises:
+            StorageError: It is not there, or is no JSON.
+        """
+        try:
+            return json.loads(self.get_blob(digest))
+        except (ValueError, RecursionError) as fault:
+            raise StorageError(f"blob {digest!r} of run {self.id!r} is no JSON: {fault}") from fault
 
     def put_tree(self, files: Mapping[str, bytes]) -> str:
         """Store files by hash; answers the hash of their list."""

@@ -31,13 +31,15 @@ async def open_checkpointer(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
         A checkpointer for `StateGraph.compile`, of this event loop only.
 
     Raises:
-        StorageError: The file cannot be opened, is no database, the disk is full, or a state holds something
-            else than plain JSON values; also when that happens while the database is in use.
+        StorageError: The file cannot be opened, is no database, is another program's, is damaged, the disk is
+            full, or a state holds something else than plain JSON values; also when that happens while the
+            database is in use.
     """
     # LangGraph costs a second to import: nobody pays for it who only asks for `--help`.
     import aiosqlite
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    from suture.store.reading import WaryCheckpointer
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,8 +53,9 @@ async def open_checkpointer(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
             pass  # a file that cannot be opened would leave aiosqlite's thread behind
         async with aiosqlite.connect(path, timeout=LOCK_WAIT_S) as connection:
             serializer = _PlainSerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
-            saver = AsyncSqliteSaver(connection, serde=serializer)
+            saver = WaryCheckpointer(connection, serde=serializer, file=str(path))
             await saver.setup()  # sets WAL too; done here, so that a bad file shows at once
+            await saver.require_own_tables()
             yield saver
     except sqlite3.Error as fault:
         raise StorageError(

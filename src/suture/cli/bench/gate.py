@@ -62,7 +62,7 @@ def gate_command(
     undecided, the tasks do not suffice. 6: more than one task in ten, and more than one, has no truth,
     because the machinery failed. A wrong pass or fail has a chance of at most one minus --confidence.
     """
-    from suture.cli.bench.planning import bench_folder
+    from suture.cli.bench.planning import bench_folder, settings_for
     from suture.evals.gate.judging import gate_rows, read_baseline
     from suture.evals.gate.sequential import design_test
     from suture.evals.reports import read_rows
@@ -82,6 +82,8 @@ def gate_command(
         )
     design = design_test(fixed.rate if least is None else least, margin, confidence, len(fixed.tasks))
     if measure:
+        if not replayed:
+            settings = settings_for((judged,), assignments, settings)
         found = measured(
             fixed, design, folder, settings, judged, parallel, recording or [], replayed=replayed
         )

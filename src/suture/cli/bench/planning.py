@@ -11,6 +11,7 @@ from typing import get_args
 import typer
 
 from suture.api import run_sync
+from suture.cli.options import load
 from suture.cli.terminal import answer, answer_json, note
 from suture.errors import UsageError
 from suture.evals.datasets import load_problems
@@ -23,7 +24,7 @@ from suture.models import choose_model
 from suture.sandbox import open_sandbox
 from suture.settings import Settings
 
-__all__ = ["Wanted", "bench_folder", "plan_of", "validate"]
+__all__ = ["Wanted", "bench_folder", "plan_of", "settings_for", "validate"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +78,33 @@ def _new(wanted: Wanted, begun: Plan, settings: Settings) -> Plan:
         regime=_regime(wanted.regime or begun.regime),
         sessions=(circumstances(sys.argv[1:]),),
     )
+
+
+def settings_for(models: Sequence[str], assignments: Sequence[str] | None, settings: Settings) -> Settings:
+    """The settings with an address that holds for the models that are measured, as with `suture run --model`.
+
+    Where `model.name` is of the provider of one of them, `model.base_url` was said for these. Else it was
+    said for the models that are named here: to ask these anywhere else would be to send the tasks, and a
+    key, to a host that nobody set.
+
+    Args:
+        models: Who is measured.
+        assignments: The values of `--set`.
+        settings: As they are without these models.
+
+    Raises:
+        UsageError: An address is set, and whose it is cannot be told.
+    """
+    providers = {name.partition(":")[0] for name in models}
+    if settings.model.name.partition(":")[0] in providers:
+        return settings
+    asked = load(Path(), assignments, model__name=models[0]).settings
+    if asked.model.base_url is not None and len(providers) > 1:
+        raise UsageError(
+            f"model.base_url is set, and whose address it is cannot be told: {', '.join(sorted(models))}",
+            remedy="set model.name to a model of its provider",
+        )
+    return asked
 
 
 def _regime(name: str) -> Regime:

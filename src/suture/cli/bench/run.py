@@ -85,7 +85,7 @@ def run_command(
     has a number.
     """
     from suture.api import run_sync
-    from suture.cli.bench.planning import Wanted, bench_folder, plan_of, validate
+    from suture.cli.bench.planning import Wanted, bench_folder, plan_of, settings_for, validate
     from suture.cli.bench.progress import Bar
     from suture.cli.bench.summary import require_a_number, tell_rows
     from suture.evals.running.plans import chosen_ids
@@ -104,6 +104,8 @@ def run_command(
         ids=chosen, arms=arm or (), models=model or (), caps=cap or (), regime=regime, seeds=seeds
     )
     plan = plan_of(folder, wanted, settings, resume=resume)
+    if not replayed:
+        settings = settings_for(plan.models, assignments, settings)
     with Bar() as bar:
         run_sync(
             run_benchmark(
