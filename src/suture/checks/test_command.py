@@ -130,7 +130,7 @@ class TestCommand:
 
         Args:
             files: A project.
-            tests: Their ids. A command that is not pytest knows none, and runs whole.
+            tests: Their ids; all of them where there are none. A command that is not pytest runs whole.
             wall_s: The most seconds; the settings' `test_wall_s` where it is left out.
 
         Raises:
@@ -140,7 +140,13 @@ class TestCommand:
             result = await self._sandbox.run(self._request(files, self._environment(), wall_s=wall_s))
             return (self._by_exit_status(result),)
         result, report = await self._pytest(files, only=tests, wall_s=wall_s)
-        return tuple(o for o in outcomes_of(report, result, self._collected) if o.check_id in tests)
+        outcomes = outcomes_of(report, result, self._collected)
+        return tuple(o for o in outcomes if not tests or o.check_id in tests)
+
+    def on(self, files: Mapping[str, bytes]) -> TestCommand:
+        """The same command for a task with other files; its tests are not collected yet."""
+        task = replace(self._task, files=files)
+        return TestCommand(task, self._sandbox, self._settings, self.interpreter)
 
     async def run_with(
         self, plugin: str, own: Mapping[str, bytes], *, wall_s: float, collect: Sequence[str]

@@ -8,6 +8,7 @@ from suture.repair.edits import Edit, Mutant, mutated
 from suture.repair.faults import Fault
 from suture.repair.mutants import mutants
 from suture.repair.ranking import Difference, Repair, rank_repairs
+from suture.repair.recovering import recover
 from suture.repair.reverts import Hunk, hunks_between
 from suture.repair.search import Findings, SearchLimits, search
 from suture.repair.trials import Proposal
@@ -28,6 +29,7 @@ __all__ = [
     "mutants",
     "mutated",
     "rank_repairs",
+    "recover",
     "search",
     "warnings_about",
 ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
-__all__ = ["Edit", "Mutant", "mutated", "overlap"]
+__all__ = ["Edit", "Mutant", "edits_between", "mutated", "overlap"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,19 @@ def mutated(source: str, edits: Iterable[Edit]) -> str:
     for edit in sorted(edits, key=lambda e: (e.start, e.end), reverse=True):
         raw = raw[: edit.start] + edit.text.encode("utf-8", "surrogatepass") + raw[edit.end :]
     return raw.decode("utf-8", "surrogatepass")
+
+
+def edits_between(before: str, after: str) -> tuple[Edit, ...]:
+    """The edits of whole lines that make one source of another."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    starts = [0]
+    for line in old:
+        starts.append(starts[-1] + len(line.encode("utf-8", "surrogatepass")))
+    return tuple(
+        Edit(start=starts[first], end=starts[last], text="".join(new[left:right]))
+        for tag, first, last, left, right in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        if tag != "equal"
+    )
 
 
 def overlap(one: Iterable[Edit], other: Iterable[Edit]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -16,13 +17,14 @@ from suture.loop.guide import guide_of
 from suture.loop.judging import all_ended, judge, tried_entry
 from suture.loop.nodes.propose import Branch
 from suture.loop.state import LoopState, Proposal, TriedEntry
-from suture.records import Candidate, to_plain
-from suture.repair import Difference, Findings, Repair, SearchLimits, rank_repairs, search
+from suture.records import Candidate, Verdict, to_plain
+from suture.repair import Difference, Findings, Repair, SearchLimits, rank_repairs, recover, search
 from suture.workspace import text_of
 
 __all__ = ["mutate"]
 
 AT_ONCE = 2
+NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 MOST_JUDGED = 8
 """Repairs that the trusted suite judges, likeliest first; it stops at the first group in which one passes."""
 MOST_TOLD = 40
@@ -54,6 +56,9 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
         tests = [text_of(suite.task.files[path]) for path in guide.command.test_files]
         hunks = await suspect_hunks(guide, texts, context)
         found = await search(guide.command, texts, guide.failing, limits, tests, hunks)
+        unread = "" if found.plausible else unreadable_in(context.base_verdict(loop), texts)
+        if unread:  # no operator can read it: what was tried up to here are changes taken back
+            found = await recover(guide.command, suite.task.files, texts, unread, limits, tests)
         repairs, difference = await rank_repairs(found, guide.command, tests, seed=limits.seed)
         apart = {} if repairs else await _divergences(found, loop, context)
     context.ledger.append("search.finished", {**_told(found, repairs, difference), "divergences": apart})
@@ -66,6 +71,13 @@ def editable_texts(suite: Suite) -> dict[str, str]:
     python = {path: text for path, text in suite.task.files.items() if path.endswith(".py")}
     refused = refused_files(dict.fromkeys(python, ""), suite)
     return {path: text_of(content) for path, content in python.items() if path not in refused}
+
+
+def unreadable_in(base: Verdict | None, texts: Mapping[str, str]) -> str:
+    """The file that may be changed and that the tests could not read; empty where there is none."""
+    facts = [o.counterexample for o in base.outcomes if o.counterexample is not None] if base else []
+    named = [fact.file for fact in facts if fact.exception.startswith(NO_PYTHON)]
+    return next((path for path in named if path in texts), "")
 
 
 def _limits(context: RunContext) -> SearchLimits:

@@ -1,0 +1,117 @@
+"""Brackets that are missing, too many, or of another kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from suture.repair.syntax.lines import PAIRS, Rewrite, Token, code_of, near, one, scan
+from suture.repair.syntax.stopped import Stop
+
+__all__ = ["brackets"]
+
+OPENED = re.compile(r"'([(\[{])' was never closed")
+CLOSERS = {closer: opener for opener, closer in PAIRS.items()}
+MOST_LINES = 6
+
+
+def brackets(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
+    """Rewrites of each line near the stop whose own brackets do not match."""
+    opened = OPENED.match(stop.message)
+    for number in near(lines, stop.line - 1):
+        lone, unmatched = _unbalanced(lines[number])
+        said = opened is not None or "parenthesis" in stop.message or "unmatched" in stop.message
+        weight = 1.0 if said and number == stop.line - 1 else 0.6
+        if len(lone) > 1:
+            closers = "".join(PAIRS[token.text] for token in reversed(lone))
+            code = code_of(lines[number])
+            end = len(code) - code.endswith(":")
+            text = f"{lines[number][:end]}{closers}{lines[number][end:]}"
+            yield one(lines, number, text, f"{closers} is missing", weight)
+        for token in lone:
+            yield from _closed(lines, number, token, weight)
+        for token in unmatched:
+            yield from _opened(lines, number, token, weight)
+    if opened is not None:
+        yield from _closed_later(lines, stop.line - 1, opened.group(1))
+
+
+def _unbalanced(line: str) -> tuple[list[Token], list[Token]]:
+    """Brackets of a line that nothing in it closes, and those that close nothing in it."""
+    waiting: list[Token] = []
+    unmatched: list[Token] = []
+    for token in scan(line):
+        if token.text in PAIRS:
+            waiting.append(token)
+        elif token.text in CLOSERS:
+            if waiting and PAIRS[waiting[-1].text] == token.text:
+                waiting.pop()
+            else:
+                unmatched.append(token)
+    return waiting, unmatched
+
+
+def _closed(lines: list[str], number: int, opener: Token, weight: float) -> Iterator[Rewrite]:
+    line, code = lines[number], code_of(lines[number])
+    closer = PAIRS[opener.text]
+    end = len(code[:-1].rstrip()) if code.endswith(":") else len(code)
+    places = {end: 1.0}
+    for token in scan(code):
+        if token.start > opener.start:
+            places.setdefault(token.end, 0.7 if token.kind in ("word", "string", "number") else 0.5)
+    for at, share in sorted(places.items(), key=lambda place: (-place[1], place[0])):
+        if opener.end <= at <= len(code):
+            text = f"{line[:at]}{closer}{line[at:]}"
+            yield one(lines, number, text, f"{closer} is missing", weight * share)
+    yield one(
+        lines,
+        number,
+        f"{line[: opener.start]}{line[opener.end :]}",
+        f"{opener.text} is too much",
+        0.5 * weight,
+    )
+
+
+def _opened(lines: list[str], number: int, closer: Token, weight: float) -> Iterator[Rewrite]:
+    line = lines[number]
+    yield one(
+        lines,
+        number,
+        f"{line[: closer.start]}{line[closer.end :]}",
+        f"{closer.text} is too much",
+        0.9 * weight,
+    )
+    waiting: list[Token] = []
+    for token in scan(line[: closer.start]):
+        if token.text in PAIRS:
+            waiting.append(token)
+        elif token.text in CLOSERS and waiting:
+            waiting.pop()
+    if waiting:
+        last = waiting[-1]
+        right = PAIRS[last.text]
+        text = f"{line[: closer.start]}{right}{line[closer.end :]}"
+        yield one(lines, number, text, f"{closer.text} becomes {right}", weight)
+        text = f"{line[: last.start]}{CLOSERS[closer.text]}{line[last.end :]}"
+        yield one(lines, number, text, f"{last.text} becomes {CLOSERS[closer.text]}", 0.8 * weight)
+        text = f"{line[: closer.start]}{right}{line[closer.start :]}"
+        yield one(lines, number, text, f"{right} is missing", 0.9 * weight)
+    opener = CLOSERS[closer.text]
+    for token in scan(line[: closer.start]):
+        if token.kind in ("word", "number", "string") or token.text in PAIRS:
+            for at in (token.start, token.end):
+                text = f"{line[:at]}{opener}{line[at:]}"
+                yield one(lines, number, text, f"{opener} is missing", 0.5 * weight)
+
+
+def _closed_later(lines: list[str], number: int, opener: str) -> Iterator[Rewrite]:
+    """The end of a bracket of several lines."""
+    closer = PAIRS[opener]
+    for later in range(number + 1, min(len(lines), number + 1 + MOST_LINES)):
+        code = code_of(lines[later])
+        if not code.strip():
+            break
+        rest = lines[later][len(code) :]
+        yield one(lines, later, f"{code}{closer}{rest}", f"{closer} is missing", 0.5)
+        if code.endswith((":", ",")):
+            yield one(lines, later, f"{code[:-1]}{closer}{code[-1]}{rest}", f"{closer} is missing", 0.5)
