@@ -129,7 +129,7 @@ async def measure_check(runs: int) -> dict[str, Any]:
 async def measure_pytest(runs: int) -> dict[str, Any]:
     """Five tests under pytest in this environment: forked from an interpreter that has it, and afresh.
 
-    Neither loads plugins that merely lie in the environment: one that takes seconds would be measured instead.
+    Neither loads plugins that merely lie in the environment: one of seconds would be measured instead.
     """
     interpreter = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
     request = RunRequest(
