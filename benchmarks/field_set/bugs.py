@@ -59,6 +59,7 @@ class Bug:
         version: The package's release, whose tests are run.
         kind: One mutant, two that are both killed alone, or a fix that an older release did not have yet.
         failing: Tests that fail with it, where the suite was run outside of any sandbox.
+        interrupted: Whether those are files that cannot be imported, and no test is run.
         seed: With which it was drawn.
         mutations: The mutants.
         older: The release whose code is taken.
@@ -71,6 +72,7 @@ class Bug:
     version: str
     kind: Literal["one", "two", "historical"]
     failing: int
+    interrupted: bool = False
     seed: int = 0
     mutations: tuple[Mutation, ...] = ()
     older: Older | None = None
@@ -86,7 +88,7 @@ def read_bugs() -> list[Bug]:
 
 def write_bugs(bugs: Iterable[Bug]) -> None:
     """Make this the list."""
-    bare = [{k: v for k, v in asdict(bug).items() if v not in ((), None, "")} for bug in bugs]
+    bare = [{k: v for k, v in asdict(bug).items() if v not in ((), None, "", False)} for bug in bugs]
     LISTED.write_text("".join(json.dumps(fields) + "\n" for fields in bare), "utf-8")
 
 

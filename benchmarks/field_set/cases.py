@@ -20,7 +20,8 @@ __all__ = ["Suite", "case_folder", "fill_folder", "run_suite", "suite_environ"]
 
 NOT_LOADED = ("__pycache__", ".pytest_cache", ".hypothesis", ".benchmarks")
 COUNTS = re.compile(r"(\d+) (passed|failed|errors?)\b")
-CODES_OF_A_SUITE = (0, 1, 2)
+INTERRUPTED = 2
+CODES_OF_A_SUITE = (0, 1, INTERRUPTED)
 """pytest's: all passed, some failed, it was interrupted, as by a file that does not import."""
 
 
@@ -31,6 +32,8 @@ class Suite:
     passed: int
     failing: int
     ran: bool
+    interrupted: bool = False
+    """Whether a file could not be imported, so that pytest counts files, and runs no test."""
 
     @property
     def green(self) -> bool:
@@ -96,4 +99,5 @@ def run_suite(package: Package, root: Path, seconds: float) -> Suite:
     counts = {name.rstrip("s"): int(n) for n, name in COUNTS.findall(lines[-1] if lines else "")}
     failing = counts.get("failed", 0) + counts.get("error", 0)
     ran = ended.returncode in CODES_OF_A_SUITE and bool(counts) and bool(failing) == bool(ended.returncode)
-    return Suite(passed=counts.get("passed", 0), failing=failing, ran=ran)
+    interrupted = ended.returncode == INTERRUPTED
+    return Suite(passed=counts.get("passed", 0), failing=failing, ran=ran, interrupted=interrupted)

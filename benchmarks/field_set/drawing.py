@@ -6,6 +6,7 @@ import random
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -113,7 +114,9 @@ def _tried(bug: Bug, package: Package, cache: Cache, root: Path, limit_s: float)
         for path, content in own.items():
             (root / path).write_bytes(content)
     _told(bug, suite)
-    return Bug(**{**vars(bug), "failing": suite.failing}) if suite.ran and suite.failing else None
+    if not (suite.ran and suite.failing):
+        return None
+    return replace(bug, failing=suite.failing, interrupted=suite.interrupted)
 
 
 def _told(bug: Bug, suite: Suite) -> None:

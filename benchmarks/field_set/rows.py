@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Row", "append_row", "cause_of", "line_of", "read_rows", "sums_of", "tell_rows"]
+__all__ = ["Row", "agrees", "append_row", "cause_of", "line_of", "read_rows", "sums_of", "tell_rows"]
 
 ENOUGH_A_SECOND = 5.0
 """Candidates. A search that ran out of time while it tried fewer is told as a slow one."""
@@ -32,7 +32,9 @@ class Row:
         outcome: What the run says of itself; the message, where it ended with an error.
         seconds: Wall clock, from the start of the process to its end.
         failing: Tests that fail outside of any sandbox.
+        interrupted: Whether those are files that cannot be imported.
         baseline: Tests that fail in the run's first check; `None` where it did not come to that.
+        baseline_passed: Tests that pass there.
         cause: The run's triage; empty for a fault in the code.
         search_ended: Why the search ended; empty where there was none.
         tried: Candidates.
@@ -54,7 +56,9 @@ class Row:
     outcome: str
     seconds: float
     failing: int
+    interrupted: bool
     baseline: int | None
+    baseline_passed: int
     cause: str
     search_ended: str
     tried: int
@@ -84,6 +88,13 @@ def append_row(path: Path, row: Row) -> None:
         lines.write(("\n" if torn else "") + json.dumps(asdict(row)) + "\n")
 
 
+def agrees(row: Row) -> bool:
+    """Whether the run's first check says what the suite says outside of any sandbox."""
+    if row.interrupted:  # such a file counts once there, and with each of its tests here
+        return bool(row.baseline) and not row.baseline_passed
+    return row.baseline == row.failing
+
+
 def cause_of(row: Row) -> str:
     """In a few words why a bug was not healed, or what came of it."""
     if row.claimed:
@@ -94,7 +105,7 @@ def cause_of(row: Row) -> str:
         return f"error: exit {row.exit_code}"
     if row.baseline is None:
         return "no baseline"
-    if row.baseline != row.failing:
+    if not agrees(row):
         return "baseline is not the suite's"
     if row.cause:
         return f"triage: {row.cause}"
@@ -135,7 +146,7 @@ def _sum(rows: Sequence[Row]) -> dict[str, Any]:
     good = [row for row in rows if row.same and row.claimed and row.suite]
     return {
         "bugs": len(rows),
-        "baseline": sum(row.baseline == row.failing for row in rows),
+        "baseline": sum(map(agrees, rows)),
         "triage": sum(row.baseline is not None and not row.cause for row in rows),
         "trial": sum(bool(row.search_ended) and "no test fails" not in row.search_ended for row in rows),
         "healed": sum(row.claimed for row in rows),

@@ -38,6 +38,52 @@ def test_a_fault_of_the_surroundings(exception: str, why: str) -> None:
     assert why in found[0]
 
 
+BUILT = {
+    "shop/__init__.py": b"",
+    "shop/fast.pyx": b"",
+    "messages/order.proto": b"",
+    "pyproject.toml": b'[tool.setuptools_scm]\nwrite_to = "shop/_version.py"\n',
+    ".gitignore": b"shop/_parser.py\n",
+}
+LEFT_OUT = {"shop/conf.py": "it is in .gitignore, and may hold secrets"}
+
+
+@pytest.mark.parametrize(
+    ("exception", "why"),
+    [
+        (
+            "ModuleNotFoundError: No module named 'shop._version'",
+            "written when the project is built, as pyproject",
+        ),
+        (
+            "ImportError: cannot import name '_version' from 'shop' (/box/shop/__init__.py)",
+            "as pyproject.toml says",
+        ),
+        ("ModuleNotFoundError: No module named 'shop._parser'", "as .gitignore says"),
+        ("ModuleNotFoundError: No module named 'shop._fast'", "made of 'shop/fast.pyx'"),
+        ("ImportError: cannot import name 'order_pb2' from 'shop' (x)", "made of 'messages/order.proto'"),
+        ("ModuleNotFoundError: No module named 'shop.conf'", "'shop/conf.py' is not copied into the sandbox"),
+    ],
+)
+def test_a_module_that_a_build_writes_or_that_was_not_copied_is_named(exception: str, why: str) -> None:
+    found = fault_of_surroundings(exception, BUILT, (), LEFT_OUT)
+    assert found is not None
+    assert why in found[0]
+
+
+@pytest.mark.parametrize(
+    "exception",
+    [
+        "ModuleNotFoundError: No module named 'shop.prices'",
+        "ModuleNotFoundError: No module named 'shop.version'",
+        "ImportError: cannot import name 'total' from 'shop' (/box/shop/__init__.py)",
+        "ImportError: cannot import name 'fast' from 'json' (x)",
+    ],
+)
+def test_a_module_that_no_build_writes_is_the_codes(exception: str) -> None:
+    assert fault_of_surroundings(exception, BUILT, (), LEFT_OUT) is None
+
+
 @pytest.mark.parametrize(
     "exception",
     [

@@ -93,7 +93,9 @@ def heal_task(
         PrerequisiteError: The project's Python environment is broken.
     """
     snapshot = take_snapshot(path, secrets=secrets)
-    given, chosen = (*DEFAULT_PROTECTED, *protect), tuple(only)
+    # What a build has written, the next one writes again: a repair there would be lost.
+    built = (literal_glob(name) for name in snapshot.built)
+    given, chosen = (*DEFAULT_PROTECTED, *protect, *built), tuple(only)
     wanted = chosen_command(words_of(test or ()), snapshot, given, chosen)
     label = LANGUAGES[wanted.language].label
     # What the command names decides whether it passes: a candidate that may write it passes at will.
@@ -123,6 +125,7 @@ def heal_task(
         only=chosen,
         earlier=earlier_versions(snapshot.root, snapshot.files, since, set(open_to_change).__contains__),
         since=since or "",
+        left_out=snapshot.left_out,
     )
     return task, snapshot
 

@@ -103,6 +103,7 @@ class Task:
         only: Globs of the paths that candidates may write; any that is not protected where there are none.
         earlier: The project's files at its last commits, the newest first.
         since: The oldest of these, where the user named it.
+        left_out: Files of modules that are in the project's folder and were not copied -> why.
     """
 
     statement: str
@@ -118,6 +119,7 @@ class Task:
     only: tuple[str, ...] = ()
     earlier: tuple[Earlier, ...] = ()
     since: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from suture.errors import UsageError
 from suture.workspace.globs import Globs, parse_globs
 from suture.workspace.ignored import IgnoreRules, never_code
+from suture.workspace.ignored_modules import IgnoredModules
 from suture.workspace.protected import is_test_file
 from suture.workspace.secret_files import committed_as_they_are, holds_a_key, may_be_secret
 
@@ -23,6 +24,8 @@ MAX_ENTRIES = 100_000
 """Of names that are looked at, whether they are part of the project or not."""
 MAX_DEPTH = 64
 REMEDY = "name a smaller folder, or list what is not code in .gitignore"
+MOST_LEFT_OUT = 500
+IGNORED = "in .gitignore"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,10 @@ class Snapshot:
     skipped: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     """Those of them that were left out because they may hold secrets; a folder ends with a slash."""
+    built: tuple[str, ...] = ()
+    """Those of `files` that git ignores and the project imports: they were written when it was built."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Files of modules that git ignores, and that are not among `files` -> why."""
 
 
 def take_snapshot(
@@ -78,6 +85,8 @@ def take_snapshot(
         files=dict(sorted(reader.files.items())),
         skipped=tuple(reader.skipped),
         secrets=tuple(sorted(reader.secrets)),
+        built=tuple(sorted(reader.modules.taken)),
+        left_out=dict(sorted(reader.modules.left_out.items())[:MOST_LEFT_OUT]),
     )
 
 
@@ -98,10 +107,18 @@ class _Reader:
     """The one file that the user asked for."""
     size_bytes: int = 0
 
+    def __post_init__(self) -> None:
+        self.modules = IgnoredModules(top=self.top)
+
     def read_folder(self) -> None:
         for path in self._walk(self.top, IgnoreRules(self.top)):
             self.read_file(path)
         self._let_fixtures_in()
+        self.modules.take(self.files, self.max_bytes - self.size_bytes, self.max_files - len(self.files))
+        for name, content in self.modules.taken.items():
+            self._keep(self.top / name, content)
+        taken = {f"{name} ({IGNORED})" for name in self.modules.taken}
+        self.skipped = [entry for entry in self.skipped if entry not in taken]
         for link in self.links:
             self._read_link(link)
 
@@ -118,7 +135,9 @@ class _Reader:
             is_folder = entry.is_dir(follow_symlinks=False)
             reason = _unspeakable(entry.name) or never_code(path)
             if reason is None and rules.ignores(path, is_folder=is_folder):
-                reason = "in .gitignore"
+                reason = IGNORED
+                if not entry.is_symlink():
+                    self.modules.note(path, is_folder=is_folder)
             if reason is not None:
                 self._skip(path, reason)
             elif entry.is_symlink():

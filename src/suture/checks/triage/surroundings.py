@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from posixpath import basename, isabs, normpath
 
+from suture.checks.triage.unbuilt import module_not_built
 from suture.languages import LANGUAGES
 from suture.sandbox import BOX
 from suture.workspace import text_of
@@ -15,6 +16,10 @@ from suture.workspace import text_of
 __all__ = ["fault_of_surroundings", "missing_file"]
 
 MODULE_RE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '(?P<name>[\w.]+)'")
+ATTRIBUTE_RE = re.compile(
+    r"^ImportError: cannot import name '(?P<name>\w+)' from "
+    r"(?:partially initialized module )?'(?P<package>[\w.]+)'"
+)
 FILE_RE = re.compile(r"^FileNotFoundError: .*No such file or directory: '(?P<path>[^']+)'")
 VARIABLE_RE = re.compile(r"^KeyError: '(?P<name>[A-Z][A-Z0-9_]+)'")
 CODE = tuple(ending for facts in LANGUAGES.values() for ending in facts.endings)
@@ -26,7 +31,10 @@ NETWORK_RE = re.compile(
 
 
 def fault_of_surroundings(
-    exception: str, files: Mapping[str, bytes], written: Iterable[str] = ()
+    exception: str,
+    files: Mapping[str, bytes],
+    written: Iterable[str] = (),
+    left_out: Mapping[str, str] | None = None,
 ) -> tuple[str, str] | None:
     """Why a test fails through no fault of the code, and what to do about it; `None` for any other failure.
 
@@ -36,9 +44,12 @@ def fault_of_surroundings(
         exception: Type and message, as in a counterexample.
         files: The project.
         written: Texts of the project's code, where an environment variable would be asked for.
+        left_out: Files of modules that were not copied into the sandbox -> why.
     """
-    if match := MODULE_RE.match(exception):
-        return _missing_module(match["name"], files)
+    if match := MODULE_RE.match(exception) or ATTRIBUTE_RE.match(exception):
+        return module_not_built(_dotted(match), files, left_out or {}) or (
+            _missing_module(match["name"], files) if match.re is MODULE_RE else None
+        )
     if match := FILE_RE.match(exception):
         return missing_file(match["path"], files)
     if match := VARIABLE_RE.match(exception):
@@ -52,6 +63,11 @@ def fault_of_surroundings(
     if NETWORK_RE.match(exception):
         return "it needs a network, and the sandbox has none", "test against a stand-in that runs in the test"
     return None
+
+
+def _dotted(match: re.Match[str]) -> str:
+    package = match.groupdict().get("package")
+    return f"{package}.{match['name']}" if package else match["name"]
 
 
 def _missing_module(name: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:

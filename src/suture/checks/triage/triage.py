@@ -141,14 +141,14 @@ def _may_differ(outcome: CheckOutcome) -> bool:
 def _from_surroundings(
     outcome: CheckOutcome, base: Verdict, suite: Suite, code: Sequence[str]
 ) -> NotCode | None:
-    files = suite.task.files
+    files, left_out = suite.task.files, suite.task.left_out
     raised = [outcome.counterexample.exception] if outcome.counterexample else []
     if suite.task.language != "python":
         lines = printed_errors(base.output, suite.task.language)
         return _environment(outcome, [fault_in_line(line, files) for line in lines])
     if outcome.evidence == "exit_status":  # the command as a whole: every error that it printed must be one
         raised = [line.strip() for line in base.output.splitlines() if _is_error(line)]
-    return _environment(outcome, [fault_of_surroundings(line, files, code) for line in raised])
+    return _environment(outcome, [fault_of_surroundings(line, files, code, left_out) for line in raised])
 
 
 def _environment(outcome: CheckOutcome, causes: Sequence[tuple[str, str] | None]) -> NotCode | None:

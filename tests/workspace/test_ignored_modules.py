@@ -1,0 +1,133 @@
+"""Modules that git ignores and the project imports belong to it; what is ignored for its secrets does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from suture.loop.tasks import heal_task
+from suture.workspace import is_protected, take_snapshot
+from suture.workspace.ignored_modules import imported_names, module_name
+
+TESTS = "from pkg import total\n\n\ndef test_total():\n    assert total([1]) == 1\n"
+
+
+def lay(root: Path, files: Mapping[str, str]) -> Path:
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("ignored", "path", "importing"),
+    [
+        ("_version.py\n", "src/pkg/_version.py", "from ._version import version\n"),
+        ("version.py", "src/pkg/version.py", "from pkg.version import version as __version__\n"),
+        ("*_pb2.py", "src/pkg/messages_pb2.py", "from pkg import (  # generated\n    messages_pb2,\n)\n"),
+        ("*.so", "src/pkg/_fast.cpython-311-x86_64-linux-gnu.so", "import pkg._fast\n"),
+        (
+            "*.so",
+            "src/pkg/_fast.abi3.so",
+            "try:\n    from pkg._fast import add\nexcept ImportError:\n    raise\n",
+        ),
+        ("generated/", "src/pkg/generated/api.py", "from pkg.generated import api\n"),
+        ("generated/", "src/pkg/generated/__init__.py", "from .generated import VALUE\n"),
+        ("_fast.py", "src/pkg/_fast.py", "import importlib\nfast = importlib.import_module('pkg._fast')\n"),
+    ],
+)
+def test_what_an_import_names_is_copied_and_never_changed(
+    tmp_path: Path, ignored: str, path: str, importing: str
+) -> None:
+    lay(tmp_path, {".gitignore": ignored, "src/pkg/__init__.py": importing, path: "VALUE = 1\n"})
+    lay(
+        tmp_path,
+        {"src/pkg/sums.py": "def total(values):\n    return sum(values)\n", "tests/test_it.py": TESTS},
+    )
+    snapshot = take_snapshot(tmp_path)
+    assert snapshot.files[path] == b"VALUE = 1\n"
+    assert snapshot.built == (path,)
+    assert not any(path in entry for entry in snapshot.skipped)
+    task, _ = heal_task(tmp_path, test="python -m pytest -q")
+    assert path in task.files
+    assert is_protected(path, task.protected)
+    assert not is_protected("src/pkg/sums.py", task.protected)
+
+
+def test_a_module_that_only_another_ignored_one_imports_is_copied_too(tmp_path: Path) -> None:
+    lay(tmp_path, {".gitignore": "_*.py\n!__init__.py\n", "pkg/__init__.py": "from pkg import _one\n"})
+    lay(tmp_path, {"pkg/_one.py": "from pkg import _two\n", "pkg/_two.py": "x = 1\n", "pkg/_three.py": ""})
+    snapshot = take_snapshot(tmp_path)
+    assert snapshot.built == ("pkg/_one.py", "pkg/_two.py")
+    assert dict(snapshot.left_out) == {"pkg/_three.py": "it is in .gitignore, and no import names it"}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("pkg/local_settings.py", "DEBUG = True\n"),
+        ("pkg/secrets_of_mine.py", "x = 1\n"),
+        ("pkg/conf.py", "DB_PASSWORD = 'hunter2'\n"),
+        ("pkg/conf.py", '    api_key = "k-123"\n'),
+        ("pkg/conf.py", "KEY = '''-----BEGIN RSA PRIVATE KEY-----\nMIIE\n'''\n"),
+    ],
+)
+def test_what_may_be_ignored_for_its_secrets_stays_out_and_is_told(
+    tmp_path: Path, path: str, text: str
+) -> None:
+    name = Path(path).stem
+    lay(
+        tmp_path, {".gitignore": f"{name}.py\n", "pkg/__init__.py": f"from pkg.{name} import *\n", path: text}
+    )
+    snapshot = take_snapshot(tmp_path)
+    assert path not in snapshot.files
+    assert dict(snapshot.left_out) == {path: "it is in .gitignore, and may hold secrets"}
+    assert f"{path} (in .gitignore)" in snapshot.skipped
+
+
+def test_builds_environments_and_links_are_no_modules_of_the_project(tmp_path: Path) -> None:
+    ignored = "build/\nenv/\nlink.py\nnotes.txt\n"
+    lay(
+        tmp_path, {".gitignore": ignored, "pkg/__init__.py": "import core, link, env, notes\n", "core.py": ""}
+    )
+    lay(tmp_path, {"build/lib/core.py": "", "env/pyvenv.cfg": "", "env/lib/core.py": "", "notes.txt": ""})
+    outside = lay(tmp_path.parent / "outside", {"link.py": "secret"})
+    (tmp_path / "link.py").symlink_to(outside / "link.py")
+    assert set(take_snapshot(tmp_path).files) == {".gitignore", "core.py", "pkg/__init__.py"}
+
+
+def test_what_is_too_large_stays_out_and_the_rest_is_taken(tmp_path: Path) -> None:
+    lay(tmp_path, {".gitignore": "*.so\n", "pkg/__init__.py": "from pkg import _large, _small\n"})
+    lay(tmp_path, {"pkg/_large.so": "x" * 3000, "pkg/_small.so": "x"})
+    snapshot = take_snapshot(tmp_path, max_bytes=2000)
+    assert snapshot.built == ("pkg/_small.so",)
+    assert dict(snapshot.left_out) == {"pkg/_large.so": "it is in .gitignore, and too large"}
+
+
+def test_a_large_ignored_folder_is_not_searched_for_ever(tmp_path: Path) -> None:
+    lay(tmp_path, {".gitignore": "data/\n", "a.py": "from data import x2999\n"})
+    lay(tmp_path, {f"data/x{number}.py": "" for number in range(3000)})
+    assert set(take_snapshot(tmp_path).files) == {".gitignore", "a.py"}
+
+
+def test_names_in_imports() -> None:
+    text = "import a.b as c, d\nfrom .e import (f,\n  g as h)\n    from . import i\nx = 'import no'\n"
+    assert imported_names(text) >= {*"abdefghi"}
+    assert not imported_names(text) & {"no", "x"}
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("a.py", "a"),
+        ("a.so", "a"),
+        ("a.cpython-312-darwin.so", "a"),
+        ("a.pyi", ""),
+        ("a-b.py", ""),
+        ("liba.so.1", ""),
+    ],
+)
+def test_names_of_files(file: str, name: str) -> None:
+    assert module_name(file) == name
