@@ -382,10 +382,12 @@ def test_files_of_a_project_are_read_neither_for_ever_nor_through_pipes(tmp_path
     os.mkfifo(packages / "a.pth")
     (packages / "b.pth").symlink_to("/dev/zero")
     (packages / "c.pth").mkdir()
-    (packages / "d.pth").write_text(f"{tmp_path}\n{'x' * 5000}\n/root/.ssh/x\na\0b\n")
+    (packages / "d.pth").write_text(f"{tmp_path}\n{'x' * 5000}\n/root/.ssh/x\n")
+    (packages / "f.pth").write_text("a\0b\n")
     (packages / "e.pth").symlink_to("e.pth")
     assert discover_interpreter(tmp_path, {}).source_roots == (".",)
-    for put in (os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir):
+    nul = b"home = \xff\0/usr/bin\n"
+    for put in (os.mkfifo, lambda p: p.symlink_to("/dev/zero"), lambda p: p.write_bytes(nul), Path.mkdir):
         (env / "pyvenv.cfg").unlink()
         put(env / "pyvenv.cfg")
         with pytest.raises(PrerequisiteError, match="one Python installation"):

@@ -140,6 +140,47 @@ async def test_the_kernel_ends_what_grows_between_two_looks(require: Require, mo
         await sandbox.close()
 
 
+IN_SOCKETS = """
+    import os, socket
+    total = 0
+    server, kept = socket.create_server(("127.0.0.1", 0)), []
+    for _ in range(100):
+        client = socket.create_connection(server.getsockname())
+        kept += [client, server.accept()[0]]
+        client.setblocking(False)
+        try:
+            while True: total += client.send(bytes(1 << 20))
+        except BlockingIOError: pass
+    print(total >> 20)
+"""
+AND_THROUGH_THEM = """
+    import socket, threading
+    server = socket.create_server(("127.0.0.1", 0))
+    client, read = socket.create_connection(server.getsockname()), 0
+    sender = threading.Thread(target=lambda: (client.sendall(bytes(150 << 20)), client.close()))
+    sender.start()
+    reader = server.accept()[0]
+    while chunk := reader.recv(1 << 20): read += len(chunk)
+    print(read >> 20)
+"""
+
+
+async def test_buffers_of_tcp_count_in_a_group_of_version_1(mode: Mode, require: Require) -> None:
+    sandbox = BubblewrapSandbox(mode=mode)
+    try:
+        found = (await sandbox.capabilities()).total_memory
+        require("cgroup1", found == "cgroup1", f"the keeper is {found}")
+        result = await sandbox.run(python(IN_SOCKETS, limits=TOTAL))
+        assert result.status == "ok", result
+        assert int(result.stdout) <= 200, (
+            result
+        )  # the machine itself would let it have twice as much and more
+        result = await sandbox.run(python(AND_THROUGH_THEM, limits=TOTAL))
+        assert (result.status, result.stdout) == ("ok", b"150\n"), result
+    finally:
+        await sandbox.close()
+
+
 def tree(folder: Path, own: str, **controllers: str) -> Path:
     """A `/proc` that tells of one hierarchy of version 2, and that hierarchy."""
     point = folder / "cgroup"

@@ -25,6 +25,8 @@ PROC = Path("/proc")
 MIB = 1 << 20
 BASE_BYTES = 64 * MIB
 """What a wall itself may take: bubblewrap, a waiting interpreter, pages of the libraries that they read."""
+SOCKET_BYTES = 64 * MIB
+"""For buffers of TCP, where they do not count as memory: else a program could take the whole machine's."""
 NAME = "suture"
 CLEARINGS, CLEARING_S = 50, 0.02
 """How often, and after how many seconds each, to look whether a group is empty at last."""
@@ -41,6 +43,7 @@ class Interface:
         swap: The most bytes of, or with, swap; it may be missing.
         swap_counts_memory: Whether that includes memory.
         events: Holds a line `oom_kill N`.
+        sockets: The most bytes in buffers of TCP, where the version counts those by themselves.
     """
 
     used: str
@@ -48,6 +51,7 @@ class Interface:
     swap: str
     swap_counts_memory: bool
     events: str
+    sockets: str | None = None
 
 
 INTERFACES = {
@@ -64,6 +68,7 @@ INTERFACES = {
         swap="memory.memsw.limit_in_bytes",
         swap_counts_memory=True,
         events="memory.oom_control",
+        sockets="memory.kmem.tcp.limit_in_bytes",
     ),
 }
 
@@ -117,10 +122,16 @@ class MemoryGroup:
             self._write_swap("-1")
         (self._folder / self._interface.limit).write_text(str(most), "ascii")
         self._write_swap(str(most) if self._interface.swap_counts_memory else "0")
+        self._write_sockets()
 
     def _write_swap(self, text: str) -> None:
         with suppress(OSError):  # a kernel without swap accounting has no such file
             (self._folder / self._interface.swap).write_text(text, "ascii")
+
+    def _write_sockets(self) -> None:
+        if self._interface.sockets is not None:
+            with suppress(OSError):  # a kernel without it counts no such buffers
+                (self._folder / self._interface.sockets).write_text(str(SOCKET_BYTES), "ascii")
 
     def kills(self) -> int:
         """How many processes the kernel has ended here for want of memory."""

@@ -215,7 +215,7 @@ def _pth_entries(packages: Path) -> list[str]:
     # Lines that start with `import` are code; only site itself may run them, behind the wall.
     entries: list[str] = []
     for path in sorted(packages.glob("*.pth")):
-        lines = [line for line in read_little(path).splitlines() if line.strip() and "\0" not in line]
+        lines = [line for line in read_little(path).splitlines() if line.strip()]
         entries += [line for line in lines if not line.startswith(("#", "import ", "import\t"))]
     return [str(packages / entry.strip()) for entry in entries]
 

@@ -154,7 +154,7 @@ def _homes(folder: Path) -> Iterator[Path]:
 
 
 def read_little(path: Path) -> str:
-    """The text of a small file of a project's; nothing where it is no plain file or is not small.
+    """The text of a small file of a project's; nothing where it is no plain file of text, or is not small.
 
     A project may put a pipe there, or a link to a device that never ends.
     """
@@ -166,6 +166,7 @@ def read_little(path: Path) -> str:
         facts = os.fstat(handle)
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > MOST_BYTES:
             return ""
-        return os.read(handle, MOST_BYTES).decode("utf-8", "replace")
+        text = os.read(handle, MOST_BYTES).decode("utf-8", "replace")
+        return "" if "\0" in text else text  # no path has one, and the system would not take it
     finally:
         os.close(handle)
