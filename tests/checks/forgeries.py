@@ -8,7 +8,21 @@ from __future__ import annotations
 
 import textwrap
 
-__all__ = ["CORPUS", "ENDED", "HANGS", "HUNTED", "OBJECTS", "PATCHED", "PRINTED", "SPLIT_TESTS", "in_a_class"]
+__all__ = [
+    *(
+        "CORPUS",
+        "ENDED",
+        "HANGS",
+        "HUNTED",
+        "OBJECTS",
+        "PATCHED",
+        "PRINTED",
+        "SPLIT_TESTS",
+        "STEERED",
+        "WEAK",
+    ),
+    "in_a_class",
+]
 
 SPLIT_TESTS = (
     "assert f(3) == 8",
@@ -205,7 +219,66 @@ HANGS = {
     "never ends": "def f(x):\n    while True: pass",
     "a frame that is too long": "def f(x): return 'a' * (1 << 26)",
 }
-CORPUS = {**PRINTED, **ENDED, **OBJECTS, **PATCHED, **HUNTED, **HANGS}
+STEERED = {
+    "all names of a program that exits, in dead code": f"{WRONG}if 0:\n    from unittest.__main__ import *",
+    "a name of a program that exits, in dead code": "if 0:\n    from unittest.__main__ import f",
+    "an exception of a program that exits": """
+class Gone(Exception): pass
+Gone.__module__ = "unittest.__main__"
+def f(x): raise Gone
+""",
+    "raises what skips a test": "import unittest\ndef f(x): raise unittest.SkipTest('later')",
+    "the function is a module": "import operator as f",
+    "all names are answered": "def __getattr__(name): return lambda *a, **k: True\ndef f(x): return 0",
+}
+"""Each names something for the judge to import, to catch or to be."""
+CORPUS = {**PRINTED, **ENDED, **OBJECTS, **PATCHED, **HUNTED, **HANGS, **STEERED}
+
+STOPS = "class Stop(StopIteration): pass\ndef f(x): raise {}"
+CLEARS = "def f(x):\n    x.clear()\n    return {}"
+CASE = "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f(3), 8)\n"
+WEAK = {
+    "ends `map` in `all`": (STOPS.format("StopIteration"), "assert all(map(lambda n: f(n) == 8, [3]))"),
+    "ends `map` in a loop": (STOPS.format("Stop"), "for got in map(f, [3]):\n    assert got == 8"),
+    "ends `zip`": (
+        STOPS.format("StopIteration"),
+        "for got, want in zip(map(f, [3]), [8]):\n    assert got == want",
+    ),
+    "ends `any`": (STOPS.format("StopIteration(8)"), "assert not any(map(lambda n: f(n) != 8, [3]))"),
+    "ends what is filtered": (STOPS.format("Stop"), "assert list(filter(lambda n: f(n) != 8, [3])) == []"),
+    "exits where all is caught": (
+        "def f(x): raise SystemExit",
+        "try:\n    assert f(3) == 8\nexcept BaseException as end:\n    assert not isinstance(end, Exception)",
+    ),
+    "empties what it is given": (CLEARS.format("[]"), "x = [3, 1]\nassert f(x) == sorted(x)"),
+    "empties what is sorted later": (CLEARS.format("[]"), "x = [3, 1]\ngot = f(x)\nassert got == sorted(x)"),
+    "empties what is counted": (
+        CLEARS.format("0"),
+        "def check(c):\n    for x in ([3], [1, 2]):\n        assert c(x) == len(x)\ncheck(f)",
+    ),
+    "empties what unittest compares": (
+        CLEARS.format("[]"),
+        f"{CASE.replace('self.assertEqual(f(3), 8)', 'x = [2]; self.assertEqual(f(x), sorted(x))')}"
+        "unittest.main()",
+    ),
+    "nan is not more than": ("def f(x): return float('nan')", "assert not abs(f(3) - 8) > 1e-6"),
+    "nan is neither": ("def f(x): return float('nan')", "assert not f(3) < 8 and not f(3) > 8"),
+    "a nan of decimals": (
+        "from decimal import Decimal\ndef f(x): return Decimal('nan')",
+        "assert not (f(3) != f(3)) or f(3) == 8",
+    ),
+    "a class is true": ("def f(x): return ValueError", "assert f(3)"),
+    "an exception is true": ("def f(x): return ValueError('no')", "assert f(3), 'it holds'"),
+    "a generator is true": ("def f(x): yield 0", "assert f(3)"),
+    "a function is true": ("def f(x): return lambda: 0", "assert not not f(3)"),
+    "fails in unittest's own way out": ("def f(x): return 0", f"{CASE}unittest.main(exit=False)"),
+    "skips in unittest's own way out": (STEERED["raises what skips a test"], f"{CASE}unittest.main()"),
+    "catches the test's own failure": (
+        "def f(x): return 0\nWrong = AssertionError",
+        "from solution import Wrong\ntry:\n    assert f(3) == 8\nexcept Wrong:\n    pass",
+    ),
+}
+"""Weak tests, and programs that a strong test of the same would catch: each as code and test."""
 
 
 def in_a_class(code: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from checks.forgeries import CORPUS, HANGS, SPLIT_TESTS, in_a_class
+from checks.forgeries import CORPUS, HANGS, SPLIT_TESTS, WEAK, in_a_class
 from suture.checks import grade, prepare_suite
 from suture.checks.names import plan_program
 from suture.records import Check, Task
@@ -24,7 +24,7 @@ KNOWN_LIMIT = {
         "the function is a class",
         "the function is a callable object",
     ),
-    *("patched exec", "patched json", "patched modules of ours", "looks for the expected value in memory"),
+    *("patched json", "patched modules of ours", "looks for the expected value in memory"),
     *("hunts through frames and memory while loading", "hunts through frames and memory when called"),
 }
 """What passes in nonce mode. It is in SECURITY.md; change both together."""
@@ -36,6 +36,20 @@ async def test_no_forgery_passes_a_split_verdict(judge: Judge, forgery: str) -> 
     assert not verdict.passed
     assert not {o.status for o in verdict.outcomes} & {"passed", "skipped"}
     assert {o.evidence for o in verdict.outcomes} == {"split"}
+
+
+@pytest.mark.parametrize("forgery", WEAK)
+async def test_no_weak_test_is_satisfied_by_odd_behaviour(judge: Judge, forgery: str) -> None:
+    code, test = WEAK[forgery]
+    verdict = await judge(code, test)
+    assert not verdict.passed
+    assert {o.evidence for o in verdict.outcomes} == {"split"}
+
+
+def test_the_corpus_is_as_large_as_it_is_said_to_be() -> None:
+    listed = (Path(__file__).parents[2] / "SECURITY.md").read_text("utf-8")
+    assert f"0 of {len(CORPUS)}" in listed
+    assert f"{len(WEAK)} weak tests" in listed
 
 
 async def test_the_known_limit_of_nonce_mode(judge: Judge) -> None:

@@ -17,7 +17,7 @@ CODE = "def f(x):\n    return x\n"
 
 
 async def hear(judge: Judge, source: str) -> bool:
-    answer = await judge.exchange(dump({"source": source, "names": {}, "stars": []}), 20)
+    answer = await judge.exchange(dump({"source": source, "names": {}, "expects": []}), 20)
     return answer is not None and load(answer).get("outcome", {}).get("passed") is True
 
 
@@ -101,7 +101,7 @@ async def test_a_judge_that_nobody_waits_for_any_longer_is_ended(
 ) -> None:
     judge = await take_judge(sandbox, wall_settings)
     await judge.start()
-    await judge.send(dump({"source": "import time\ntime.sleep(600)", "names": {}, "stars": []}))
+    await judge.send(dump({"source": "import time\ntime.sleep(600)", "names": {}, "expects": []}))
     await give_back(judge)
     waiting = asyncio.create_task(take_judge(sandbox, wall_settings))
     await asyncio.sleep(0.1)

@@ -68,11 +68,8 @@ def test_what_cannot_be_read_is_a_usage_error(text: str) -> None:
 def test_prose_and_code_that_cannot_be_read_hold_no_examples() -> None:
     deep = f"{'-' * 60000}1"
     assert examples_in(f">>> f({deep})\n{deep}\n\nf(1) == {deep}\n", "f") == ()
-    plan = plan_program("assert f(1)", {"s.py": f"x = {deep}"}, "s.py")
-    assert not plan.names
-    chain = "if a: pass\n" + "elif a: pass\n" * 1500
+    assert plan_program(f"assert f({deep})", ["s.py"], "s.py").names == {}
     assert parsed(deep) is None
-    assert set(plan_program("assert f(1)", {"s.py": f"{chain}def f(x): ..."}, "s.py").names) in ({"f"}, set())
 
 
 def test_an_assert_begins_where_the_one_before_left_a_variable() -> None:

@@ -79,14 +79,14 @@ def test_what_a_failing_assert_tells(program: str, call: str, expected: str, got
 
 def judged(code: str, program: str) -> dict[str, Any]:
     """The judge's own program, without walls: the candidate answers with its argument."""
-    plan = plan_program(program, {"solution.py": code}, "solution.py")
+    plan = plan_program(program, {"solution.py": code}, "solution.py", frozenset({"f"}))
 
     def ask(request: dict[str, Any]) -> dict[str, Any]:
         args = next(n for n in request["nodes"] if n[0] == request["value"][1])[2]
         first = next(n for n in request["nodes"] if n[0] == args[1])[2]
         return {"value": first, "nodes": []}
 
-    return run_program({"source": plan.source, "names": plan.names, "stars": plan.stars}, ask)
+    return run_program({"source": plan.source, "names": plan.names, "expects": plan.expects}, ask)
 
 
 async def test_an_exception_names_call_expectation_and_line(judge: Judge) -> None:

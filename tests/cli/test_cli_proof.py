@@ -53,6 +53,25 @@ def test_heal_verify_and_undo(
 
 
 @pytest.mark.parametrize(
+    "forged",
+    [
+        "def add(a, b): return 0\nif 0:\n    from unittest.__main__ import *\n",
+        "if 0:\n    from unittest.__main__ import add\n",
+        "def add(a, b): return 0\nif 0:\n    from operator import add\n",
+    ],
+    ids=["all names", "a name that is not there", "a name of the library"],
+)
+def test_dead_imports_are_neither_healed_nor_certified(
+    forged: str, suture: Suture, script: Script, home: Path
+) -> None:
+    task = 'def add(a, b):\n    """The sum.\n\n    >>> add(1, 2)\n    3\n    """\n'
+    reply = {"text": f"```python\n{forged}```", "repeat": True}
+    done = suture("run", task, "--model", script(reply), "--attempts", "1")
+    assert done.returncode != 0, done.stdout
+    assert not list(home.glob("runs/*/certificate.json"))
+
+
+@pytest.mark.parametrize(
     "options", [("--apply", "--commit"), ("--branch", "b", "--patch", "f"), ("--commit", "--branch", "b")]
 )
 def test_options_that_exclude_each_other(suture: Suture, broken: Path, options: tuple[str, ...]) -> None:

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import operator
 import reprlib
+import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import CodeType, TracebackType
 from typing import Any
+
+from suture.checks.kept_arguments import keeping_lines
+from suture.checks.own_ends import OwnEnd, own_ends, run_tests
 
 __all__ = ["HOOK", "Asserts", "Call", "Fact", "FailedAssert", "compile_program", "explain", "shorten"]
 
@@ -33,6 +38,8 @@ WORDS = {
     "Is": "{} itself",
     "IsNot": "not {}",
 }
+ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+ORDER_OF = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge}
 HARMLESS = (
     ast.Constant, ast.Name, ast.expr_context, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Subscript,
     ast.Slice, ast.UnaryOp, ast.unaryop, ast.BinOp, ast.operator,
@@ -69,13 +76,23 @@ def shorten(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 20]} ... {text[-15:]}"
 
 
-def compile_program(source: str, filename: str) -> CodeType:
-    """Compile a test program with its asserts rewritten.
+def compile_program(source: str, filename: str, asserts: Asserts) -> CodeType:
+    """Compile a test program with its asserts and its exits rewritten, and its end marked.
+
+    Args:
+        source: The program.
+        filename: What its frames say that they are of.
+        asserts: What it will report to, under the name `HOOK`.
 
     Raises:
         SyntaxError: It is not Python.
     """
-    tree = _Rewriter().visit(ast.parse(source, filename))
+    tree = ast.parse(source, filename)
+    asserts.keeping = keeping_lines(tree)
+    asserts.may_skip = "skip" in source.lower()
+    tree = _Rewriter().visit(own_ends(tree, HOOK))
+    end = ast.Expr(_hook("reached_the_end", []))
+    tree.body.append(ast.fix_missing_locations(end))
     return compile(tree, filename, "exec", dont_inherit=True)
 
 
@@ -85,12 +102,29 @@ class _Rewriter(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         return node if isinstance(node, ast.expr) else super().visit(node)  # there are no statements in it
 
+    def visit_If(self, node: ast.If) -> ast.stmt:
+        last = node.body[-1]
+        fails = isinstance(last, ast.Raise) or (isinstance(last, ast.Assert) and not _may_hold(last.test))
+        if fails:
+            node.test = _placed(_with_order(node.test), node.test)
+        self.generic_visit(node)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        call = node.value
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
+            if call.func.attr == "assertFalse":
+                call.args[0] = _placed(_with_order(call.args[0]), call.args[0])
+            elif call.func.attr == "assertTrue":
+                call.args[0] = _placed(_with_order(call.args[0], negated=False), call.args[0])
+        return node
+
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
         test = node.test
         text = ast.Constant(ast.unparse(test))
         left, right = _load("__suture_left__"), _load("__suture_right__")
         condition: ast.expr = left
-        raising, setup = "failed", [_store(left, test)]
+        raising, setup = "failed", [_store(left, _with_order(test, negated=False))]
         facts: list[ast.expr] = [left, ast.Constant("a true value")]
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             raising = "comparison_failed"
@@ -99,7 +133,7 @@ class _Rewriter(ast.NodeTransformer):
             sides = [ast.Constant(ast.unparse(side)) for side in (test.left, test.comparators[0])]
             facts = [ast.Constant(type(test.ops[0]).__name__), left, right, *sides]
         elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            setup = [_store(left, test.operand)]
+            setup = [_store(left, _with_order(test.operand))]
             condition, facts = ast.UnaryOp(ast.Not(), left), [left, ast.Constant("a false value")]
         fault = _hook(raising, [text, *facts, node.msg or ast.Constant(None)])
         refuted = ast.If(ast.UnaryOp(ast.Not(), condition), [ast.Raise(fault)], [])
@@ -107,6 +141,30 @@ class _Rewriter(ast.NodeTransformer):
         for statement in made:
             _place(statement, node)
         return made
+
+
+def _with_order(condition: ast.expr, *, negated: bool = True) -> ast.expr:
+    """A condition in which a negated comparison is told apart from one that nan makes fail either way."""
+    if isinstance(condition, ast.UnaryOp) and isinstance(condition.op, ast.Not):
+        return ast.UnaryOp(ast.Not(), _with_order(condition.operand, negated=not negated))
+    if isinstance(condition, ast.BoolOp):
+        return ast.BoolOp(condition.op, [_with_order(part, negated=negated) for part in condition.values])
+    if not negated or not isinstance(condition, ast.Compare) or len(condition.ops) != 1:
+        return condition
+    if type(condition.ops[0]) not in ORDERS:
+        return condition
+    op = ast.Constant(type(condition.ops[0]).__name__)
+    return _hook("ordered", [op, condition.left, condition.comparators[0]])
+
+
+def _may_hold(node: ast.expr) -> bool:
+    """Whether a condition may hold: it is not written as a constant that is false."""
+    return not isinstance(node, ast.Constant) or bool(node.value)
+
+
+def _placed(made: ast.expr, at: ast.expr) -> ast.expr:
+    _place(made, at)
+    return made
 
 
 def _place(part: ast.AST, at: ast.AST) -> None:
@@ -134,6 +192,43 @@ class Asserts:
 
     def __init__(self) -> None:
         self.calls: deque[Call] = deque(maxlen=20)
+        self.keeping: frozenset[int] = frozenset()
+        self.may_skip = False
+        self._at_end = False
+        self._end: OwnEnd | None = None
+
+    def reached_the_end(self) -> None:
+        """The last statement of the program has run."""
+        self._at_end = True
+
+    def own_end(self, code: Any = None) -> OwnEnd:
+        """What a program raises that ends itself, by its own text."""
+        self._end = OwnEnd(code)
+        return self._end
+
+    def run_tests(self) -> None:
+        """What stands in the place of `unittest.main()`."""
+        run_tests(sys.modules["__main__"], self.may_skip)
+
+    def came_to_an_end(self, fault: BaseException | None) -> bool:
+        """Whether a program got to where its text ends it, and well: nothing else is a pass.
+
+        Args:
+            fault: What ended it; `None` where nothing did.
+        """
+        if fault is None:
+            return self._at_end
+        if self._end is None or fault is not self._end:
+            return False
+        code = self._end.code
+        return code is None or (type(code) in (bool, int) and not code)
+
+    @staticmethod
+    def ordered(op: str, left: Any, right: Any) -> Any:
+        """A comparison that an assert negates; with nan it would fail in both directions, and so holds."""
+        if any(_is_nan(side) for side in (left, right)):
+            return True
+        return ORDER_OF[op](left, right)
 
     def passed(self) -> None:
         """An assert held; the calls before it explain nothing that comes later."""
@@ -183,6 +278,13 @@ class Asserts:
             return got
         last = self.calls[-1]
         return f"{got} (where {last.show()} answered {shorten(last.result)})"
+
+
+def _is_nan(value: Any) -> bool:
+    if isinstance(value, float):
+        return value != value
+    decimal = sys.modules.get("decimal")  # there, if any value is of it
+    return decimal is not None and isinstance(value, decimal.Decimal) and value.is_nan()
 
 
 def _fault(message: Any, **fact: str) -> FailedAssert:

@@ -1,30 +1,26 @@
-"""What a test program needs of a candidate, learnt by reading both and running neither.
+"""What a test program needs of a candidate, learnt by reading the test and nothing that a candidate wrote.
 
-Nothing here may let the candidate choose how it is judged: a builtin keeps its meaning in the test program
-even where the candidate defines a function of that name, and only the test program (or a class that it
-plainly uses as one) can ask for live objects.
+Nothing in the judge is chosen, imported or named by the candidate. A name that the test neither defines nor
+imports is asked of the candidate when the test runs; what it needs of the standard library follows from the
+test's own text; and whether it needs live objects is decided by the test and the task.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 import sys
-from collections.abc import Iterator, Mapping
+import typing
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from suture.checks.parsing import parsed
+from suture.checks.free_names import Use, free_names, uses_in
+from suture.checks.parsing import PARSE_FAULTS, parsed
 
-__all__ = ["Program", "module_name", "plan_program", "promised_functions"]
+__all__ = ["Program", "module_name", "plan_program", "promised_classes", "promised_functions"]
 
-BUILTINS = frozenset(dir(builtins))
-BUILTIN_EXCEPTIONS = frozenset(
-    name
-    for name in BUILTINS
-    if isinstance(getattr(builtins, name), type) and issubclass(getattr(builtins, name), Exception)
-)
 SHARED = frozenset(
     (
         *(
@@ -44,6 +40,21 @@ SHARED = frozenset(
     )
 )
 """What a test uses only to share files, streams, patches or a random state with the code under test."""
+LIBRARIES = frozenset(
+    (
+        *("base64", "bisect", "calendar", "cmath", "collections", "copy", "csv", "datetime", "decimal"),
+        *("enum", "fractions", "functools", "hashlib", "heapq", "io", "itertools", "json", "math"),
+        *("operator", "os", "random", "re", "shutil", "sqlite3", "statistics", "string", "struct"),
+        *("sys", "textwrap", "time", "types", "typing", "zipfile"),
+    )
+)
+"""Modules that a test may use without importing them: those whose import does nothing but define names."""
+CONSTANTS = {"inf": "math", "nan": "math"}
+TYPING = frozenset(typing.__all__)
+ENDINGS = frozenset(
+    ("GeneratorExit", "KeyboardInterrupt", "StopAsyncIteration", "StopIteration", "SystemExit")
+)
+"""Exceptions that mean something to a program that never asked for them."""
 Target = dict[str, Any]
 
 
@@ -53,15 +64,16 @@ class Program:
 
     Attributes:
         source: The program, without its imports of the candidate's modules.
-        names: Name -> what it stands for: a `function` or `value` of the candidate, an `exception` class of
-            it, or an `import` of the standard library.
-        stars: Modules of the standard library to take all names of.
+        names: Name -> what it stands for: a `function` of the candidate, or a `value` or an `exception`
+            class that it is asked for; `library` is a module of the standard library that comes first.
+        expects: Of the exceptions that end loops, generators and programs, those that the test names where
+            it catches something.
         live: Why it needs live objects; empty where data will do.
     """
 
     source: str
     names: Mapping[str, Target] = field(default_factory=dict)
-    stars: tuple[str, ...] = ()
+    expects: tuple[str, ...] = ()
     live: str = ""
 
 
@@ -76,36 +88,98 @@ def promised_functions(statement: str) -> frozenset[str]:
     return frozenset(re.findall(r"^\s*(?:async\s+)?def\s+(\w+)\s*\(", statement, re.MULTILINE))
 
 
+def promised_classes(*texts: str) -> frozenset[str]:
+    """The classes that a task's statement, or the code that it gives, defines at the top."""
+    found = (re.findall(r"^[ \t]*class[ \t]+(\w+)[ \t]*[(:]", text, re.MULTILINE) for text in texts)
+    return frozenset(name for names in found for name in names)
+
+
 def plan_program(
-    source: str, files: Mapping[str, str], module: str, functions: frozenset[str] = frozenset()
+    source: str,
+    files: Iterable[str],
+    module: str,
+    functions: frozenset[str] = frozenset(),
+    classes: frozenset[str] = frozenset(),
 ) -> Program:
     """Find what each name of a test program stands for.
 
     Args:
         source: The test program.
-        files: The candidate's project: path -> text.
+        files: Paths of the modules that it may import; a name of the standard library is never one of them.
         module: The path whose names the program may use without importing them.
         functions: Names known to be functions, such as the entry point's.
+        classes: Names known to be classes, from the task.
     """
+    modules = frozenset(module_name(path) for path in (*files, module) if path.endswith(".py"))
+    own = module_name(module)
+    known = frozenset(n for n in modules if n == own or n.partition(".")[0] not in sys.stdlib_module_names)
+    return _planned(source, known, own, functions, classes)
+
+
+@lru_cache(maxsize=256)  # a suite's checks meet many candidates
+def _planned(
+    source: str, modules: frozenset[str], module: str, functions: frozenset[str], classes: frozenset[str]
+) -> Program:
     tree = parsed(source)
     if tree is None:
         return Program(source=source)  # the judge will say so
-    modules = {module_name(path): text for path, text in files.items() if path.endswith(".py")}
-    survey = _Survey(modules, functions)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - _bound_at_top(tree)
-    survey.offer(module_name(module), used)
-    remaining = _take_imports(tree, survey)
-    names = {name: target for name, target in survey.names.items() if target["kind"] != "class"}
-    live = next(
-        (f"{n} is a class" for n, t in survey.names.items() if t["kind"] == "class" and n in used), ""
-    )
-    live = _shares_a_process(tree) or live
-    return Program(
-        source=ast.unparse(remaining) if survey.imported else source,
-        names=names,
-        stars=tuple(survey.stars),
-        live=survey.live or live,
-    )
+    remaining, imported, stars, whole = _take_imports(tree, modules)
+    text = ast.unparse(remaining) if len(remaining.body) < len(tree.body) else source
+    try:
+        free = free_names(text, remaining, functions)
+    except PARSE_FAULTS:
+        return Program(source=source)
+    places = {name: (name, (*stars, module)) for name in free} | imported
+    uses = uses_in(tree, set(places))
+    names = {name: _target(*at, uses[name], functions) for name, at in places.items()}
+    names |= {name: _library(name, names[name], uses[name]) for name in free if name not in functions}
+    live = _shares_a_process(tree) or ("the test imports the module itself" if whole else "")
+    for name, target in names.items():
+        live = live or _why_live(name, target, uses[name], functions, classes)
+    return Program(source=text, names=names, expects=_expected(text, tree), live=live)
+
+
+def _target(name: str, modules: tuple[str, ...], use: Use, functions: frozenset[str]) -> Target:
+    kind = "function" if name in functions else "exception" if use.raised else "value"
+    return {"kind": kind, "modules": modules, "name": name}
+
+
+def _library(name: str, target: Target, use: Use) -> Target:
+    """What of the standard library a name stands for that the test uses and does not import, if any.
+
+    A module that lacks what the test takes of it is not meant: then the candidate is asked.
+    """
+    if use.called or use.raised:
+        return target
+    if name in LIBRARIES and use.attributes:
+        return {**target, "library": name, "uses": sorted(use.attributes)}
+    if name in TYPING and not use.attributes:
+        return {**target, "library": "typing", "uses": [name]}
+    if name in CONSTANTS and not use.attributes:
+        return {**target, "library": CONSTANTS[name], "uses": [name]}
+    return target
+
+
+def _why_live(name: str, target: Target, use: Use, functions: frozenset[str], classes: frozenset[str]) -> str:
+    if target.get("library") in SHARED:
+        return f"the test uses {name}"
+    is_class = "library" not in target and _is_class(target["name"], use, functions, classes)
+    return f"{target['name']} is a class" if is_class else ""
+
+
+def _is_class(name: str, use: Use, functions: frozenset[str], classes: frozenset[str]) -> bool:
+    if name in functions or use.raised:
+        return False
+    if name in classes:
+        return True
+    named_so = name[:1].isupper() and any(letter.islower() for letter in name) and "_" not in name
+    return named_so and not use.as_data
+
+
+def _expected(source: str, tree: ast.Module) -> tuple[str, ...]:
+    named = {name for name in ENDINGS if name in source}
+    uses = uses_in(tree, named) if named else {}
+    return tuple(sorted(name for name, use in uses.items() if use.raised))
 
 
 def _shares_a_process(tree: ast.Module) -> str:
@@ -128,132 +202,28 @@ def _shares_a_process(tree: ast.Module) -> str:
     return ""
 
 
-def _bound_at_top(tree: ast.Module) -> set[str]:
-    bound: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            bound.add(node.name)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            bound.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.Assign):
-            bound.update(target.id for target in node.targets if isinstance(target, ast.Name))
-    return bound
+def _take_imports(
+    tree: ast.Module, modules: Collection[str]
+) -> tuple[ast.Module, dict[str, tuple[str, tuple[str, ...]]], tuple[str, ...], bool]:
+    """The program without its imports of the candidate's modules.
 
-
-class _Survey:
-    def __init__(self, modules: Mapping[str, str], functions: frozenset[str]) -> None:
-        self.modules = modules
-        self.functions = functions
-        self.names: dict[str, Target] = {}
-        self.stars: list[str] = []
-        self.imported = False
-        self.live = ""
-
-    def offer(self, module: str, used: set[str]) -> None:
-        """Give a program the names that it uses and a module defines."""
-        for name, target in self._defined(module):
-            if name == "*":
-                self.stars.append(target["module"])
-            elif name in self.functions:
-                self.names[name] = {**target, "kind": "function", "module": module, "name": name}
-            elif name not in BUILTINS and (name in used or target["kind"] == "function"):
-                self.names[name] = target
-
-    def one(self, module: str, name: str) -> Target | None:
-        """What one name of a module stands for."""
-        return dict(self._defined(module)).get(name)
-
-    def _defined(self, module: str) -> Iterator[tuple[str, Target]]:
-        tree = parsed(self.modules.get(module, ""))
-        if tree is None:
-            return  # loading it will say so
-        exceptions: dict[str, list[str]] = {}
-        for node in _statements(tree.body):
-            if isinstance(node, ast.ClassDef):
-                yield node.name, self._class(module, node, exceptions)
-            else:
-                yield from _definitions(module, node)
-
-    def _class(self, module: str, node: ast.ClassDef, exceptions: dict[str, list[str]]) -> Target:
-        bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
-        for base in bases:
-            if base in BUILTIN_EXCEPTIONS or base in exceptions:
-                exceptions[node.name] = [*bases, *exceptions.get(base, [])]
-                return _target("exception", module, node.name, bases=exceptions[node.name])
-        plainly = node.name[:1].isupper() and node.name not in self.functions
-        return _target("class" if plainly else "function", module, node.name)
-
-
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    waiting = body[::-1]  # no recursion: a chain of a thousand `elif` nests a thousand deep
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (ast.If, ast.Try, ast.With, ast.For, ast.While)):
-            parts = [getattr(node, inner, []) for inner in ("body", "orelse", "finalbody")]
-            parts += [handler.body for handler in getattr(node, "handlers", [])]
-            waiting += [inner for part in parts for inner in part][::-1]
-        else:
-            yield node
-
-
-def _definitions(module: str, node: ast.stmt) -> Iterator[tuple[str, Target]]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        yield node.name, _target("function", module, node.name)
-    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        kind = "function" if isinstance(node.value, ast.Lambda) else "value"
-        for target in targets:
-            for part in ast.walk(target):
-                if isinstance(part, ast.Name):
-                    yield part.id, _target(kind, module, part.id)
-    elif isinstance(node, ast.Import):
-        for alias in node.names:
-            top = alias.name.partition(".")[0]
-            if alias.asname or top not in sys.stdlib_module_names:
-                yield alias.asname or top, _target("value", module, alias.asname or top)
-            else:
-                yield top, _target("import", alias.name, "", bound=top)
-    elif isinstance(node, ast.ImportFrom):
-        yield from _from_import(module, node)
-
-
-def _from_import(module: str, node: ast.ImportFrom) -> Iterator[tuple[str, Target]]:
-    source = node.module or ""
-    standard = not node.level and source.partition(".")[0] in sys.stdlib_module_names
-    for alias in node.names:
-        name = alias.asname or alias.name
-        if standard and not alias.asname:
-            # Under another name it could be anything, such as an object that equals everything.
-            yield name, _target("import", source, alias.name)
-        elif alias.name != "*":
-            yield name, _target("value", module, name)
-
-
-def _target(kind: str, module: str, name: str, **more: Any) -> Target:
-    return {"kind": kind, "module": module, "name": name, **more}
-
-
-def _take_imports(tree: ast.Module, survey: _Survey) -> ast.Module:
-    """Turn the program's imports of the candidate's modules into stand-ins."""
+    Returns:
+        The program; name -> the name and the module that it was imported from; the modules of which it
+        imports all names; and whether it imports a module as a whole.
+    """
     kept: list[ast.stmt] = []
+    imported: dict[str, tuple[str, tuple[str, ...]]] = {}
+    stars: list[str] = []
+    whole = False
     for node in tree.body:
-        if (
-            isinstance(node, ast.ImportFrom)
-            and node.module is not None
-            and node.module in survey.modules
-            and not node.level
-        ):
-            survey.imported = True
+        if isinstance(node, ast.ImportFrom) and node.module in modules and not node.level:
+            module = node.module or ""
             for alias in node.names:
                 if alias.name == "*":
-                    survey.offer(node.module, {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)})
-                    continue
-                target = survey.one(node.module, alias.name) or _target("value", node.module, alias.name)
-                survey.names[alias.asname or alias.name] = target
-                if target["kind"] == "class":
-                    survey.live = f"{alias.name} is a class"
+                    stars.append(module)
+                else:
+                    imported[alias.asname or alias.name] = (alias.name, (module,))
             continue
-        if isinstance(node, ast.Import) and any(alias.name in survey.modules for alias in node.names):
-            survey.live = "the test imports the module itself"
+        whole = whole or (isinstance(node, ast.Import) and any(alias.name in modules for alias in node.names))
         kept.append(node)
-    return ast.Module(kept, tree.type_ignores)
+    return ast.Module(kept, tree.type_ignores), imported, tuple(stars), whole

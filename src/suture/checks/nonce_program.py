@@ -7,7 +7,6 @@ that is why such verdicts are listed.
 
 from __future__ import annotations
 
-import ast
 import importlib
 import os
 import sys
@@ -21,8 +20,6 @@ from suture.checks.split_candidate import make_room, place_of
 __all__ = ["main", "run_beside"]
 
 PROGRAM = "<test>"
-ENDS = ("unittest.main", "sys.exit", "exit", "quit")
-"""Calls with which a test program ends itself."""
 
 
 def run_beside(module: str, source: str, root: str) -> dict[str, Any]:
@@ -40,36 +37,15 @@ def run_beside(module: str, source: str, root: str) -> dict[str, Any]:
     program.__dict__.update({k: v for k, v in loaded.__dict__.items() if not k.startswith("__")})
     setattr(program, HOOK, asserts)
     sys.modules["__main__"] = program
+    ended: BaseException | None = None
     try:
-        exec(compile_program(source, PROGRAM), program.__dict__)
+        exec(compile_program(source, PROGRAM, asserts), program.__dict__)
     except BaseException as fault:
-        if isinstance(fault, SystemExit) and not fault.code and _is_own_end(fault, source, root):
-            return {"passed": True}
-        return {"passed": False, "fact": _fact(fault, asserts, source, root)}
-    return {"passed": True}
-
-
-def _is_own_end(fault: SystemExit, source: str, root: str) -> bool:
-    """Whether the program itself asked to end, where it ended; `total = sys.exit` of a candidate did not."""
-    if place_of(fault, root)[0]:
-        return False
-    line, trace = 0, fault.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == PROGRAM:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return any(_ends_the_program(node, line) for node in ast.walk(ast.parse(source)))
-
-
-def _ends_the_program(node: ast.AST, line: int) -> bool:
-    if not isinstance(node, ast.stmt) or not node.lineno <= line <= (node.end_lineno or node.lineno):
-        return False
-    if isinstance(node, ast.Raise) and node.exc is not None:
-        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        return ast.unparse(raised) == "SystemExit"
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        return ast.unparse(node.value.func) in ENDS
-    return False
+        ended = fault
+    if asserts.came_to_an_end(ended):
+        return {"passed": True}
+    ended = ended or RuntimeError("the test program did not get to its end")
+    return {"passed": False, "fact": _fact(ended, asserts, source, root)}
 
 
 def _fact(fault: BaseException, asserts: Asserts, source: str, root: str) -> dict[str, Any]:

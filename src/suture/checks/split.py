@@ -32,6 +32,8 @@ RAISED_FIELDS: dict[str, type | tuple[type, ...]] = {
     "line": (int, type(None)),
 }
 MOST_TEXT = 4000
+MOST_BASES = 10
+ENDS = frozenset(("GeneratorExit", "KeyboardInterrupt", "SystemExit"))
 AFTER_DEATH_S = 5.0
 
 
@@ -84,6 +86,7 @@ class SplitCourt:
         self._limit_s = self._deadline = 0.0
         self._death = ""
         self._late = False
+        self._expects: frozenset[str] = frozenset()
 
     async def __aenter__(self) -> SplitCourt:
         self._judge = await take_judge(self._sandbox, self._settings)
@@ -114,6 +117,7 @@ class SplitCourt:
         return loaded if isinstance(loaded, Ruling) else None
 
     async def _load(self) -> Ruling | None:
+        self._expects = frozenset()
         self._set_deadline(self._load_wall_s)
         reply = await self._start_candidate()
         if "died" in reply:
@@ -129,7 +133,9 @@ class SplitCourt:
         self._set_deadline(self._wall_s)
         self._death, self._late = "", False
         await self._judge.start()
-        frame = dump({"source": program.source, "names": dict(program.names), "stars": program.stars})
+        self._expects = frozenset(program.expects)
+        told = {"source": program.source, "names": dict(program.names), "expects": program.expects}
+        frame = dump(told)
         while True:
             # The judge still has to say what the candidate's death means to the test.
             patience_s = AFTER_DEATH_S if self._death else self._left_s()
@@ -146,7 +152,7 @@ class SplitCourt:
     def _ruling(self, outcome: dict[str, Any]) -> Ruling:
         if outcome.get("live"):
             return Ruling(status="error", live=outcome["live"])
-        if outcome["passed"] and not self._death:
+        if outcome.get("passed") is True and not self._death:
             return Ruling(status="passed", told=tuple(outcome.get("told", ())))
         fact = outcome.get("fact") or {"exception": self._death}
         return Ruling(status=self._status() if self._death else "failed", fact=fact)
@@ -176,6 +182,8 @@ class SplitCourt:
     async def _ask_candidate(self, ask: dict[str, Any]) -> dict[str, Any]:
         answer = await self._candidate.exchange(dump(ask), self._left_s())
         reply = None if answer is None else _checked(answer)
+        if reply is not None and "raised" in reply and _ends(reply["raised"], self._expects):
+            reply = {"died": f"{reply['raised']['type']}: {reply['raised']['text']}"[:MOST_TEXT]}
         if reply is None or "died" in reply:
             self._late = self._left_s() <= 0
             ended = await self._candidate.stop()
@@ -208,6 +216,12 @@ class SplitCourt:
         return self._deadline - asyncio.get_running_loop().time()
 
 
+def _ends(raised: dict[str, Any], expects: frozenset[str]) -> bool:
+    """Whether an exception ends a program, and the test did not write that it expects it."""
+    kinds = {raised["type"], *raised["bases"]}
+    return bool(kinds & ENDS) and not kinds & ENDS & expects
+
+
 def _said(frame: bytes) -> dict[str, Any]:
     """What the judge says; nothing where the tests that it runs have written something else to us."""
     try:
@@ -231,6 +245,9 @@ def _checked(frame: bytes) -> dict[str, Any] | None:
         "nodes": message["nodes"],
         "callable": message.get("callable") is True,
     }
+    kinds = message.get("exception")
+    if isinstance(kinds, list) and len(kinds) > 1 and all(isinstance(kind, str) for kind in kinds):
+        reply["exception"] = kinds[:MOST_BASES]
     if "raised" in message:
         raised = _checked_exception(message["raised"])
         return None if raised is None else {**reply, "raised": raised}

@@ -10,6 +10,7 @@ import importlib
 import itertools
 import os
 import sys
+import types
 from typing import Any
 
 from suture.checks.decoding import decode
@@ -37,13 +38,13 @@ class Candidate:
         """One answer; an exception of the candidate is one too.
 
         Raises:
-            SystemExit: The candidate ends the process, as do other exceptions that are no `Exception`.
+            BaseException: One of the candidate's own that is no `Exception`; it ends the process.
         """
         known: list[Any] = []
         try:
             result = getattr(self, f"_{request['op']}")(request, known)
             return self._reply(result, known, request)
-        except Exception as fault:
+        except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as fault:
             told = describe_exception(fault, self.root)
             return {**self._reply(None, known, request), "raised": told}
 
@@ -66,13 +67,20 @@ class Candidate:
         return tuple(itertools.islice(self._live[request["handle"]], 1))
 
     def _named(self, request: dict[str, Any]) -> Any:
-        return getattr(importlib.import_module(request["module"]), request["name"])
+        module, name = importlib.import_module(request["module"]), request["name"]
+        try:
+            return getattr(module, name)
+        except AttributeError:
+            raise NameError(f"name {name!r} is not defined") from None
 
     def _reply(self, result: Any, known: list[Any], request: dict[str, Any]) -> dict[str, Any]:
         encoder = Encoder(self._to_handle, known)
         value = encoder.encode(result)
         nodes = encoder.changed(request.get("nodes", []))
-        return {"value": value, "nodes": nodes, "callable": request["op"] == "get" and callable(result)}
+        reply = {"value": value, "nodes": nodes, "callable": request["op"] == "get" and callable(result)}
+        if reply["callable"] and isinstance(result, type) and issubclass(result, BaseException):
+            reply["exception"] = [str(result.__module__), *_names_of(result.__mro__)]
+        return reply
 
     def _from_handle(self, value: list[Any]) -> Any:
         return self._live[value[1]]
@@ -88,11 +96,19 @@ class Candidate:
         name = type(thing).__name__
         if hasattr(type(thing), "__next__"):
             return ["it", self._keep(thing), name]
-        try:
-            truth = bool(thing)
-        except Exception:
-            truth = True
-        return ["o", self._keep(thing), name, truth]
+        return ["o", self._keep(thing), name, _truth_of(thing)]
+
+
+def _truth_of(thing: Any) -> bool | None:
+    """Whether an object is true; `None` for one that is no answer to a question of yes or no."""
+    if callable(thing) or thing is NotImplemented or isinstance(thing, (BaseException, types.ModuleType)):
+        return None
+    if hasattr(type(thing), "__await__"):
+        return None
+    try:
+        return bool(thing)
+    except Exception:
+        return True
 
 
 def describe_exception(fault: BaseException, root: str) -> dict[str, Any]:
@@ -102,11 +118,10 @@ def describe_exception(fault: BaseException, root: str) -> dict[str, Any]:
     except Exception:
         text = ""
     file, line = place_of(fault, root)
-    bases = [base.__name__ for base in type(fault).__mro__[1:]]
     told: dict[str, Any] = {
         "type": type(fault).__name__,
         "module": str(type(fault).__module__),
-        "bases": bases[:BASE_TYPES],
+        "bases": _names_of(type(fault).__mro__[1:]),
         "text": text,
         "file": file,
         "line": line,
@@ -118,6 +133,10 @@ def describe_exception(fault: BaseException, root: str) -> dict[str, Any]:
     except (NotData, RecursionError):
         told["args"], told["nodes"] = None, []
     return told
+
+
+def _names_of(kinds: tuple[type, ...]) -> list[str]:
+    return [kind.__name__ for kind in kinds[:BASE_TYPES]]
 
 
 def _refuse(thing: Any) -> list[Any]:

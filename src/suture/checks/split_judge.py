@@ -7,7 +7,7 @@ interpreter reaches the next verdict.
 
 from __future__ import annotations
 
-import builtins
+import contextlib
 import importlib
 import os
 import sys
@@ -17,7 +17,7 @@ from typing import Any
 
 from suture.checks.asserts import HOOK, Asserts, compile_program, explain
 from suture.checks.frames import FrameStream
-from suture.checks.stand_ins import Ask, CandidateDied, Function, NeedsLiveObjects, Remote
+from suture.checks.stand_ins import Ask, CandidateDied, Function, Missing, NeedsLiveObjects, Remote
 from suture.checks.telling import TOLD, tell
 
 __all__ = ["main", "run_program"]
@@ -31,8 +31,7 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
     """Run one test program.
 
     Args:
-        request: `source`; `names`: name -> what it stands for; `stars`: modules to take all names of (see
-            names.py).
+        request: `source`; `names`: name -> what it stands for; `expects` (see names.py).
         ask: Sends a request to the candidate and answers its reply.
 
     Returns:
@@ -47,48 +46,41 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
 
 
 def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
-    asserts = Asserts()
-    remote = Remote(ask, asserts)
+    asserts, source = Asserts(), request["source"]
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
+    fault: BaseException | None = None
     try:
-        for star in request["stars"]:
-            _take_all_names(star, module)
+        code = compile_program(source, PROGRAM, asserts)
+        remote = Remote(ask, asserts, PROGRAM, source, frozenset(request["expects"]))
         for name, target in request["names"].items():
-            setattr(module, name, _stand_in(remote, target))
+            _give(module, name, remote, target)
         setattr(module, HOOK, asserts)
-        exec(compile_program(request["source"], PROGRAM), module.__dict__)
-        if TOLD in module.__dict__:
-            return {"passed": True, "told": tell(*module.__dict__[TOLD])}
-    except SystemExit as end:
-        if not end.code:
-            return {"passed": True}
-        return {"passed": False, "fact": explain(end, asserts, request["source"], PROGRAM)}
-    except BaseException as fault:
-        fact: dict[str, Any] = dict(explain(fault, asserts, request["source"], PROGRAM))
-        if isinstance(fault, CandidateDied):
-            fact["exception"] = str(fault)
-        fact["file"], fact["line"] = getattr(fault, "suture_place", ("", None))
-        return {"passed": False, "fact": fact}
-    return {"passed": True}
+        exec(code, module.__dict__)
+        told = {"told": tell(*module.__dict__[TOLD])} if TOLD in module.__dict__ else {}
+    except BaseException as raised:
+        fault, told = raised, {}
+    if asserts.came_to_an_end(fault):
+        return {"passed": True, **told}
+    if fault is None:
+        return {"passed": False, "fact": {"exception": "the test program did not get to its end"}}
+    fact: dict[str, Any] = dict(explain(fault, asserts, source, PROGRAM))
+    if isinstance(fault, CandidateDied):
+        fact["exception"] = str(fault)
+    fact["file"], fact["line"] = getattr(fault, "suture_place", ("", None))
+    return {"passed": False, "fact": fact}
 
 
-def _take_all_names(star: str, module: types.ModuleType) -> None:
-    taken: dict[str, Any] = {}
-    exec(f"from {star} import *", taken)
-    for name, value in taken.items():
-        if not hasattr(builtins, name):  # a builtin keeps its meaning in the test program
-            setattr(module, name, value)
-
-
-def _stand_in(remote: Remote, target: dict[str, Any]) -> Any:
-    kind, where = target["kind"], {"module": target["module"], "name": target["name"]}
-    if kind == "import":
-        module = importlib.import_module(target["module"])
-        return getattr(module, target["name"]) if target["name"] else sys.modules[target["bound"]]
-    if kind == "exception":
-        return remote.exception(target["name"], target["bases"])
-    return remote.fetch(where) if kind == "value" else Function(remote, where)
+def _give(module: types.ModuleType, name: str, remote: Remote, target: dict[str, Any]) -> None:
+    """Give a program what one of its names stands for; one that the candidate lacks stays undefined."""
+    library = importlib.import_module(target["library"]) if "library" in target else None
+    if library is not None and all(hasattr(library, used) for used in target["uses"]):
+        setattr(module, name, library if library.__name__ == name else getattr(library, name))
+    elif target["kind"] == "function":
+        setattr(module, name, Function(remote, {"module": target["modules"][0], "name": target["name"]}))
+    else:
+        with contextlib.suppress(Missing):
+            setattr(module, name, remote.look_up(target["kind"], target["modules"], target["name"]))
 
 
 def main() -> None:

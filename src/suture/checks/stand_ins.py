@@ -7,9 +7,10 @@ candidate's code is elsewhere.
 from __future__ import annotations
 
 import builtins
-import importlib
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any, ClassVar
 
 from suture.checks.asserts import Asserts, Call, shorten
@@ -17,7 +18,7 @@ from suture.checks.decoding import decode
 from suture.checks.encoding import Encoder
 from suture.checks.wire import BadFrame, NotData
 
-__all__ = ["Ask", "CandidateDied", "Function", "NeedsLiveObjects", "Remote"]
+__all__ = ["Ask", "CandidateDied", "Function", "Missing", "NeedsLiveObjects", "Remote"]
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 DATA_TYPES = (
@@ -36,7 +37,19 @@ DATA_TYPES = (
     range,
     slice,
 )
-DATA_ATTRIBUTES = frozenset(name for kind in DATA_TYPES for name in dir(kind)) - {"__call__"}
+DATA_ATTRIBUTES = (
+    frozenset(name for kind in DATA_TYPES for name in dir(kind))
+    # Of the collections, dates and numbers that cross as data, those that hardly anything else has.
+    | {"appendleft", "extendleft", "most_common", "move_to_end", "popleft"}
+    | {"isocalendar", "isoformat", "isoweekday", "limit_denominator", "quantize", "total_seconds"}
+) - {"__call__"}
+ENDINGS = frozenset(
+    ("GeneratorExit", "KeyboardInterrupt", "StopAsyncIteration", "StopIteration", "SystemExit")
+)
+CATCH_ALL = frozenset(("AssertionError", "BaseException", "Exception"))
+"""Under another name, one of these would catch the test's own failing asserts."""
+RUNNERS = frozenset(("doctest", "unittest"))
+"""Their exceptions tell who runs a test what to do with it."""
 
 
 class CandidateDied(BaseException):
@@ -60,42 +73,97 @@ class Unfit(Exception):
     """The candidate answered with something that is not data where only data could have passed."""
 
 
+class Missing(Exception):
+    """The candidate has no such name."""
+
+
 class Remote:
     """The candidate of one program, as seen from the judge.
 
     Args:
         ask: Sends a request and answers the reply.
         asserts: Is told of every call.
+        program: The name of the file that the program's frames have.
+        source: The program's text; an exception of a library that it does not name does not come through.
+        expects: The exceptions of `ENDINGS` that it does expect.
     """
 
-    def __init__(self, ask: Ask, asserts: Asserts) -> None:
+    def __init__(
+        self, ask: Ask, asserts: Asserts, program: str, source: str, expects: frozenset[str]
+    ) -> None:
         self._ask = ask
         self._asserts = asserts
+        self._program = program
+        self._source = source
+        self._expects = expects
         self._opaque: dict[int, Any] = {}
-        self.exceptions: dict[str, type[Exception]] = {}
+        self.exceptions: dict[str, type[BaseException]] = {}
 
     def call(self, target: dict[str, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function of the candidate; the arguments are then what the candidate made of them."""
+        """Call a function of the candidate; the arguments are then what the candidate made of them.
+
+        But where the test computes what it expects from the arguments, they stay as they were.
+        """
         encoder = Encoder(_to_handle)
         try:
             sent = {"op": "call", **target, "value": encoder.encode((args, kwargs)), "nodes": encoder.nodes()}
         except NotData as fault:
             raise NeedsLiveObjects(f"{name}() is given {fault}") from fault
         call = Call(show=lambda: _show_call(name, sent, self._from_handle), result=None)
+        known = encoder.objects
+        if self._asserts.keeping and self._line() in self._asserts.keeping:
+            known = decode(sent["value"], sent["nodes"], self._from_handle)[1]
         try:
-            call.result = self._ask_for(sent, encoder.objects)
+            call.result = self._ask_for(sent, known)
         except BaseException as fault:
             fault.suture_call = call.show  # type: ignore[attr-defined]  # read by asserts.explain
             raise
         self._asserts.calls.append(call)
         return call.result
 
-    def fetch(self, target: dict[str, Any]) -> Any:
-        """The value of a name, or a stand-in where it is callable."""
-        reply = self._ask({"op": "get", **target})
-        if reply.get("callable"):
-            return Function(self, target)
-        return self._value(reply, [])
+    def _line(self) -> int:
+        """The line of the program from which the candidate is called."""
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and frame.f_code.co_filename != self._program:
+            frame = frame.f_back
+        return 0 if frame is None else frame.f_lineno
+
+    def look_up(self, kind: str, modules: Sequence[str], name: str) -> Any:
+        """What a name stands for: data, a stand-in of a function, or of an exception class.
+
+        Args:
+            kind: `exception` where the test uses it as one.
+            modules: Where it may be; the first that has it counts.
+            name: The name.
+
+        Raises:
+            Missing: None of the modules has it.
+        """
+        for module in modules:
+            where = {"module": module, "name": name}
+            reply = self._ask({"op": "get", **where})
+            if "died" in reply:
+                raise CandidateDied(reply["died"])
+            if "raised" in reply:
+                continue
+            if kind == "exception" and "exception" in reply:
+                return self._named_exception(name, *reply["exception"])
+            if reply.get("callable"):
+                return Function(self, where)
+            value = self._value(reply, [])
+            if type(value) is Opaque:
+                value.__dict__["_called"] = False
+            return value
+        raise Missing(name)
+
+    def _named_exception(self, name: str, module: str, *kinds: str) -> type[BaseException]:
+        """What an exception class of the candidate is here: a builtin one, or a new one of that name."""
+        if module == "builtins" and kinds[0] not in CATCH_ALL:
+            known = self._builtin_exception(kinds[0])
+            if known is not None:
+                return known
+        self.exceptions[name] = made = self.exception(kinds[0], list(kinds[1:]))
+        return made
 
     def step(self, op: str, handle: int) -> Any:
         """Take the next item of an iterator, or an iterator of something iterable."""
@@ -121,7 +189,7 @@ class Remote:
             self._opaque[value[1]] = made(self, *value[1:])
         return self._opaque[value[1]]
 
-    def _exception(self, told: dict[str, Any]) -> Exception:
+    def _exception(self, told: dict[str, Any]) -> BaseException:
         kind = self._exception_type(told)
         try:
             args = decode(told["args"], told["nodes"], self._from_handle)[0]
@@ -132,20 +200,32 @@ class Remote:
         fault.suture_place = (told["file"], told["line"])  # type: ignore[attr-defined]  # read by run_program
         return fault
 
-    def _exception_type(self, told: dict[str, Any]) -> type[Exception]:
-        name = told["type"]
-        if told["module"] == "builtins" or told["module"] in sys.stdlib_module_names:
-            kind = getattr(importlib.import_module(told["module"]), name, None)
-            if isinstance(kind, type) and issubclass(kind, Exception):
-                return kind
-        return self.exception(name, told["bases"])
+    def _exception_type(self, told: dict[str, Any]) -> type[BaseException]:
+        name, module = told["type"], told["module"]
+        known = None
+        if module == "builtins":
+            known = self._builtin_exception(name)
+        elif module in sys.stdlib_module_names and module.partition(".")[0] not in RUNNERS:
+            # Nothing is imported for it, and it is what it is called in the test's own text.
+            known = vars(sys.modules[module]).get(name) if module in sys.modules else None
+            named = re.search(rf"\b{re.escape(name)}\b", self._source)
+            fit = isinstance(known, type) and issubclass(known, Exception)
+            known = known if named and fit else None
+        return known or self.exception(name, told["bases"])
 
-    def exception(self, name: str, bases: list[str]) -> type[Exception]:
+    def _builtin_exception(self, name: str) -> type[BaseException] | None:
+        kind = vars(builtins).get(name)
+        if not isinstance(kind, type) or not issubclass(kind, BaseException):
+            return None
+        fit = name in self._expects if name in ENDINGS else issubclass(kind, Exception)
+        return kind if fit else None
+
+    def exception(self, name: str, bases: list[str]) -> type[BaseException]:
         """A class that stands for an exception class of the candidate."""
         if name not in self.exceptions:
-            parents = (self.exceptions.get(base) or getattr(builtins, base, None) for base in bases)
-            fit = [kind for kind in parents if isinstance(kind, type) and issubclass(kind, Exception)]
-            self.exceptions[name] = type(name, (fit[0] if fit else Exception,), {})
+            parents = (self.exceptions.get(base) or self._builtin_exception(base) for base in bases)
+            parent = next((kind for kind in parents if kind is not None), Exception)
+            self.exceptions[name] = type(name, (parent,), {})
         return self.exceptions[name]
 
 
@@ -160,6 +240,8 @@ class Function:
         return self._remote.call(self._target, self._target["name"], args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if name in DATA_ATTRIBUTES and not (name.startswith("__") and name.endswith("__")):
+            raise AttributeError(f"{self._target['name']} is a function, not plain data")
         raise NeedsLiveObjects(f"the attribute {self._target['name']}.{name}")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -173,10 +255,12 @@ class Opaque:
     too is an error of the candidate, and only what no data could answer needs the object itself.
     """
 
-    def __init__(self, remote: Remote, handle: int, kind: str, truth: bool) -> None:
-        self.__dict__.update(_remote=remote, suture_handle=handle, _kind=kind, _truth=truth)
+    def __init__(self, remote: Remote, handle: int, kind: str, truth: bool | None) -> None:
+        self.__dict__.update(_remote=remote, suture_handle=handle, _kind=kind, _truth=truth, _called=True)
 
     def __bool__(self) -> bool:
+        if self.__dict__["_truth"] is None:  # a class, a function, an exception: no answer to yes or no
+            raise Unfit(f"an object of type {self.__dict__['_kind']} is neither true nor false")
         return bool(self.__dict__["_truth"])
 
     def __repr__(self) -> str:
@@ -186,6 +270,8 @@ class Opaque:
         return self.__dict__["_remote"].step("iter", self.__dict__["suture_handle"])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.__dict__["_called"]:  # what the test calls by its name can only be meant as a function
+            raise TypeError(f"an object of type {self.__dict__['_kind']} is not callable")
         raise NeedsLiveObjects(f"the result, an object of type {self.__dict__['_kind']}, is called")
 
     def __getattr__(self, name: str) -> Any:
@@ -214,10 +300,15 @@ class Iterator:
             raise StopIteration
         return item[0]
 
+    def __bool__(self) -> bool:
+        raise Unfit(f"an iterator of type {self._kind} is neither true nor false")
+
     def __repr__(self) -> str:
         return f"<{self._kind}>"
 
     def __getattr__(self, name: str) -> Any:
+        if name in DATA_ATTRIBUTES or (name.startswith("__") and name.endswith("__")):
+            raise AttributeError(f"the result is an iterator of type {self._kind}, not plain data")
         raise NeedsLiveObjects(f"the attribute {name} of an iterator")
 
 

@@ -6,10 +6,10 @@ import ast
 import posixpath
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.checks.names import plan_program, promised_functions
+from suture.checks.names import plan_program, promised_classes, promised_functions
 from suture.checks.nonce import run_in_one_process
 from suture.checks.parsing import parsed
 from suture.checks.split import Ruling, SplitCourt
@@ -36,6 +36,7 @@ class Suite:
         settings: Its limits.
         command: The task's test command, where it has one; its tests are known.
         functions: Names that the statement shows to be functions.
+        classes: Names that the statement or the task's own code shows to be classes.
         test_files: The project's files that hold the command's tests, whatever they are called.
     """
 
@@ -44,6 +45,7 @@ class Suite:
     settings: SandboxSettings
     command: TestCommand | None = None
     functions: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()
     test_files: tuple[str, ...] = ()
 
 
@@ -57,6 +59,15 @@ class Graded(CheckOutcome):
     """
 
     cpu_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Names:
+    """What the task says of names, whatever a candidate makes of them."""
+
+    own: tuple[str, ...]
+    functions: frozenset[str]
+    classes: frozenset[str] = frozenset()
 
 
 async def prepare_suite(
@@ -89,6 +100,7 @@ async def prepare_suite(
         settings=settings,
         command=command,
         functions=promised_functions(task.statement),
+        classes=promised_classes(task.statement, *_own_sources(task)),
         test_files=command.test_files if command else (),
     )
 
@@ -131,8 +143,9 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     outputs: list[str] = []
     if suite.task.checks:
         module = _module(suite.task, files)
+        names = _Names(own=tuple(suite.task.files), functions=suite.functions, classes=suite.classes)
         judged, output, _ = await _judge(
-            suite.task.checks, files, module, suite.sandbox, suite.settings, suite.functions, wall_s
+            suite.task.checks, files, module, suite.sandbox, suite.settings, names, wall_s
         )
         outcomes += judged
         outputs.append(output)
@@ -167,12 +180,12 @@ async def rule_on(
     """
     files, _ = _laid_over(candidate, suite)
     module = _module(suite.task, files)
-    texts = {path: text_of(content) for path, content in files.items() if path.endswith(".py")}
     async with SplitCourt(suite.sandbox, suite.settings, files, module, wall_s) as court:
         unloadable = await court.load()
         if unloadable is not None:
             return (unloadable,) * len(programs)
-        plans = [plan_program(source, texts, module, suite.functions) for source in programs]
+        own = suite.task.files
+        plans = [plan_program(text, own, module, suite.functions, suite.classes) for text in programs]
         return tuple(
             [
                 Ruling(status="error", live=plan.live) if plan.live else await court.try_program(plan)
@@ -192,6 +205,7 @@ async def grade(
     module: str = "solution.py",
     wall_s: float | None = None,
     cpu_s: float | None = None,
+    own: Collection[str] | None = None,
 ) -> Graded:
     """Judge a program by a whole hidden test program, for the evaluator; never inside a run.
 
@@ -205,14 +219,14 @@ async def grade(
         module: The module's path.
         wall_s: Seconds for the program; the settings' `check_wall_s` where it is left out.
         cpu_s: CPU seconds for the candidate; no limit but the clock's where it is left out.
+        own: Paths that are the task's own, from which tests may import; all of `files` where it is left out.
     """
     hidden = Check(id="hidden tests", provenance="oracle", source=program)
     project = {**(files or {}), module: source.encode("utf-8", "surrogateescape")}
     is_class = entry_point is not None and entry_point[:1].isupper() and "_" not in entry_point
     functions = frozenset({entry_point} if entry_point and not is_class else ())
-    (outcome,), _, used_s = await _judge(
-        (hidden,), project, module, sandbox, settings, functions, wall_s, cpu_s
-    )
+    names = _Names(own=tuple(files or () if own is None else own), functions=functions)
+    (outcome,), _, used_s = await _judge((hidden,), project, module, sandbox, settings, names, wall_s, cpu_s)
     return Graded(**vars(outcome), cpu_s=used_s if outcome.evidence == "split" else None)
 
 
@@ -238,6 +252,10 @@ def _module(task: Task, files: Mapping[str, bytes]) -> str:
     return task.module
 
 
+def _own_sources(task: Task) -> list[str]:
+    return [text_of(content) for path, content in task.files.items() if path.endswith(".py")]
+
+
 def _defines(source: str, name: str) -> bool:
     tree = parsed(source)
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -250,11 +268,10 @@ async def _judge(
     module: str,
     sandbox: Sandbox,
     settings: SandboxSettings,
-    functions: frozenset[str],
+    names: _Names,
     wall_s: float | None = None,
     cpu_s: float | None = None,
 ) -> tuple[list[CheckOutcome], str, float | None]:
-    texts = {path: text_of(content) for path, content in files.items() if path.endswith(".py")}
     outcomes: list[CheckOutcome] = []
     async with SplitCourt(sandbox, settings, files, module, wall_s, cpu_s) as court:
         unloadable = await court.load()
@@ -263,7 +280,7 @@ async def _judge(
                 # One fact is enough: it is the same for every check.
                 outcomes.append(_outcome(check, unloadable, "split", tell=not outcomes))
                 continue
-            program = plan_program(check.source, texts, module, functions)
+            program = plan_program(check.source, names.own, module, names.functions, names.classes)
             ruling = Ruling(status="error", live=program.live)
             if not program.live:
                 ruling = await court.try_program(program)
