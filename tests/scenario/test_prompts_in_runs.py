@@ -12,7 +12,7 @@ from suture.errors import ContextTooLong, UsageError
 from suture.ledger import find_run, read_ledger
 from suture.models import count_upper_bound
 from suture.roles import packaged_prompt
-from suture.settings import ModelSettings, Settings
+from suture.settings import ModelSettings, Settings, digest_of_project, trust_project
 from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b).\n\n>>> add(1, 2)\n3\n"
@@ -45,6 +45,10 @@ async def test_a_projects_prompt_is_used_and_its_hash_is_in_every_call(
     (folder / "coder.yaml").write_text(OWN)
     model = ScriptedModel([RIGHT])
     await solve(TASK, settings=settings, model=model)
+    assert model.calls[0].messages[0].content != "You are terse."  # nobody trusts the project yet
+    trust_project(settings.paths.home, tmp_path, digest_of_project(tmp_path))
+    model = ScriptedModel([RIGHT])
+    await solve(TASK, settings=settings, model=model)
     assert model.calls[0].messages[0].content == "You are terse."
     theirs = {call["prompt"] for call in events_of(settings, "model.called")}
     assert len(theirs | ours) == 2
@@ -57,6 +61,7 @@ async def test_a_prompt_that_does_not_fit_its_role_ends_the_run_before_a_call(
     folder = tmp_path / ".suture" / "prompts"
     folder.mkdir(parents=True)
     (folder / "coder.yaml").write_text(OWN.replace("terse", "terse about $task"))
+    trust_project(settings.paths.home, tmp_path, digest_of_project(tmp_path))
     model = ScriptedModel([RIGHT])
     with pytest.raises(UsageError, match=r"coder\.yaml: template 'system'"):
         await solve(TASK, settings=settings, model=model)

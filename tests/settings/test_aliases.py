@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from trusting import load_trusted
 
 from suture.errors import UsageError
 from suture.settings import Loaded, flags_from_arguments, load_settings, render_settings, successor_of
@@ -15,7 +16,7 @@ KEYS = "keys.openai", "keys.anthropic", "keys.qwen", "keys.huggingface", "keys.e
 
 
 def load(folder: Path, **environ: str) -> Loaded:
-    return load_settings(folder, None, {"HOME": str(folder), **environ})
+    return load_trusted(folder, None, {"HOME": str(folder), **environ})
 
 
 def value_of(loaded: Loaded, key: str) -> object:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from suture.errors import UsageError
-from suture.settings import Loaded, Settings, describe_settings, load_settings, render_settings
+from suture.settings import Loaded, Settings, describe_settings, render_settings
 from suture.settings.schema import THE_USERS_ALONE
+from trusting import load_trusted
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def load(project: Path, home: Path, _flags: Mapping[str, object] | None = None, /, **environ: str) -> Loaded:
-    return load_settings(project, _flags, {"HOME": str(home), **environ})
+    return load_trusted(project, _flags, {"HOME": str(home), **environ})
 
 
 def user_file(home: Path, text: str) -> None:
@@ -158,7 +159,7 @@ def test_other_programs_variables_in_dotenv_are_theirs(project: Path, home: Path
         ({}, {}, "[budget]\nattempts = [1]", r"budget.attempts from .*: \[1\] is wrong"),
         ({}, {}, "[budget.attempts]\nx = 1", "budget.attempts from .*is wrong"),
         ({"SUTURE_SANDBOX_MODE": "hot"}, {}, "", "sandbox.mode .*'hot' is wrong"),
-        ({}, {}, "[paths]\nhome = 3", "paths.home from .*: 3 is wrong"),
+        ({}, {}, "[paths]\nhome = 3", "paths.home from .*no say in this"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_that_names_the_place(
@@ -278,7 +279,8 @@ def test_settings_made_by_hand_have_real_paths() -> None:
 @pytest.mark.parametrize("file", ["suture.toml", ".env"])
 def test_a_project_has_no_say_in_how_it_is_walled_in(project: Path, home: Path, key: str, file: str) -> None:
     group, _, field = key.partition(".")
-    value = "none" if key == "sandbox.minimum_level" else "container"
+    values = {"sandbox.minimum_level": "none", "project.untrusted": "ignore"}
+    value = values.get(key, "container")
     line = f'[{group}]\n{field} = "{value}"' if file == "suture.toml" else f"SUTURE_{key.upper()}={value}"
     (project / file).write_text(line.replace(key.upper(), key.upper().replace(".", "_")))
     with pytest.raises(UsageError, match="no say in this"):

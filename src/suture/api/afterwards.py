@@ -45,5 +45,5 @@ def undo(run: str | None = None, *, settings: Settings | None = None) -> Undone:
             changed the project around the current folder.
         settings: Whose runs; from environment and files where not given.
     """
-    home = (settings or load_settings(Path.cwd()).settings).paths.home
+    home = (settings or load_settings(Path.cwd(), looks=True).settings).paths.home
     return undo_run(find_applied_run(home, Path.cwd()) if run is None else find_run(home, run))

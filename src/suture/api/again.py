@@ -181,4 +181,4 @@ def run_folder(run: str | Path, settings: Settings | None = None) -> RunFolder:
     folder = RunFolder(Path(run))
     if folder.ledger_path.is_file():
         return folder
-    return find_run((settings or load_settings(Path.cwd()).settings).paths.home, str(run))
+    return find_run((settings or load_settings(Path.cwd(), looks=True).settings).paths.home, str(run))

@@ -20,6 +20,7 @@ from suture.cli.replay import replay, resume
 from suture.cli.reviewing import review
 from suture.cli.run import run
 from suture.cli.show import show
+from suture.cli.trust import trust
 from suture.cli.undo import undo
 from suture.cli.verify import verify
 
@@ -50,6 +51,7 @@ app.command()(quality)
 app.command()(verify)
 app.command()(undo)
 app.command()(doctor)
+app.command()(trust)
 app.add_typer(bench_app)
 app.add_typer(models_app)
 app.add_typer(prompts_app)

@@ -34,7 +34,7 @@ def show(
     """Print each setting with its value and its origin; keys are masked."""
     from suture.settings import render_settings
 
-    loaded = load(project, assignments)
+    loaded = load(project, assignments, looks=True)
     for remark in loaded.notes:
         note(remark)
     rows = render_settings(loaded)

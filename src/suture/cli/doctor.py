@@ -39,7 +39,7 @@ class Row:
 @reports_faults
 def doctor(model: Model = None, assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
     """Say what is there, what is missing, and how to get it."""
-    loaded = load(Path(), assignments, model__name=model)
+    loaded = load(Path(), assignments, looks=True, model__name=model)
     for remark in loaded.notes:
         note(f"note: {remark}")
     rows = list(examine(loaded.settings))

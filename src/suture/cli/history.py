@@ -32,7 +32,7 @@ def history(
     """List the runs, newest first: kind, outcome, recipe, model, spend, when."""
     from suture.ledger import list_runs
 
-    runs = list_runs(load(Path(), assignments).settings.paths.home)
+    runs = list_runs(load(Path(), assignments, looks=True).settings.paths.home)
     told = [_told(run) for run in reversed(runs[-limit:])]
     if as_json:
         answer_json(told)

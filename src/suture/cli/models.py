@@ -65,7 +65,7 @@ def pull_command(name: Name, assignments: Set = None, as_json: Json = False, deb
     """Fetch a model's weights once, and verify them; print where they lie."""
     from suture.models import pull_model
 
-    settings = load(Path(), assignments).settings
+    settings = load(Path(), assignments, looks=True).settings
     token = settings.keys.huggingface
     with download_shown() as (progress, say):
         path = pull_model(
@@ -100,7 +100,7 @@ def serve_command(
     from suture.models import choose_model
     from suture.models.standalone import serve_model
 
-    settings = load(Path(), assignments).settings
+    settings = load(Path(), assignments, looks=True).settings
     model = bare(name or choose_model(settings)[0])
 
     def told(server: LlamaServer, options: ServerOptions) -> None:
@@ -151,7 +151,7 @@ def rm_command(name: Name, assignments: Set = None, as_json: Json = False, debug
 
 def cache_folder(assignments: list[str] | None) -> Path:
     """Where the weights lie."""
-    return load(Path(), assignments).settings.paths.cache
+    return load(Path(), assignments, looks=True).settings.paths.cache
 
 
 def bare(name: str) -> str:

@@ -96,16 +96,19 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def load(project: Path, assignments: Sequence[str] | None = None, **flags: object) -> Loaded:
+def load(
+    project: Path, assignments: Sequence[str] | None = None, *, looks: bool = False, **flags: object
+) -> Loaded:
     """The settings of one command; a flag of its own wins over `--set`.
 
     Args:
         project: The folder whose `suture.toml` and `.env` count.
         assignments: The values of `--set`.
+        looks: As in `load_settings`.
         **flags: Values by setting, with `__` for the dot; `None` means that the user did not say.
     """
     from suture.settings import load_settings
 
     given: dict[str, object] = dict(parse_assignments(assignments or ()))
     given.update({key.replace("__", "."): value for key, value in flags.items() if value is not None})
-    return load_settings(project, given, os.environ)
+    return load_settings(project, given, os.environ, looks=looks)

@@ -27,11 +27,15 @@ Project = Annotated[Path, typer.Option("--project", metavar="FOLDER", help="Whos
 
 
 def book_of(project: Path, assignments: list[str] | None) -> PromptBook:
-    """The prompts that a run in a project would use."""
+    """The prompts that a run in a project would use, where the project is trusted."""
     from suture.roles import PROMPTS_FOLDER, PromptBook
+    from suture.settings import project_prompts
 
-    folder = load(project, assignments).settings.paths.prompts
-    return PromptBook(folder or project / PROMPTS_FOLDER)
+    paths = load(project, assignments, looks=True).settings.paths
+    own = project / PROMPTS_FOLDER
+    if paths.prompts is None and own.is_dir() and project_prompts(paths.home, project) is None:
+        note("a run takes the project's own prompts only where the project is trusted: suture trust")
+    return PromptBook(paths.prompts or own)
 
 
 @prompts_app.command("list")

@@ -47,6 +47,7 @@ COMMANDS = (
     "recipes show",
     "config",
     "config show",
+    "trust",
 )
 
 CLI_INTRODUCTION = """\
@@ -57,8 +58,8 @@ CLI_INTRODUCTION = """\
 - The result goes to stdout: `run` prints code, `heal` prints a diff, and either can be piped into a file.
   Progress, and how it ended, go to stderr.
 - `--json` prints one JSON document instead. `-` as the task reads it from stdin.
-- Nothing is ever asked unless stdin is a terminal, and then only by `suture run` without a task, with `--ask`
-  and where `--autonomy` wants it.
+- Nothing is ever asked unless stdin is a terminal, and then only by `suture run` without a task, by
+  `suture trust`, with `--ask` and where `--autonomy` wants it.
 - Your files are changed only with `--apply` or `--commit`, and only by a result that passed every trusted
   check; `suture undo` takes it back.
 - On a terminal, control characters in anything that a model or a program wrote are shown as `\\x1b` and the
@@ -89,6 +90,30 @@ attempts = 20
 [model]
 name = "local:qwen2.5-coder-0.5b"
 ```
+
+## What a project's own files may decide
+
+`suture.toml`, `.env` and `.suture/prompts/` of a project are its author's word, which may be a stranger's.
+Without your trust they set only what can do no harm: `loop.samples`, `loop.repair_rounds`, `loop.recipe`
+(one of ours, no file), `repair.enabled`, `repair.seed`, `repair.candidates` (fewer than you would),
+`proof.mutants` (more than you would) and `proof.minimising_runs`. Where they would set more, a command that
+runs something refuses, names what that is, and runs nothing; `show`, `history`, `undo`, `config show` and
+the like go on without it and say so.
+
+    suture trust PROJECT            # shows each thing that it would set, from what to what, and asks
+    suture trust --list
+    suture trust --revoke PROJECT
+
+Trust is kept under `paths.home`, for that folder and the content of those files: where one of them changes,
+you are asked anew. Of `.env` only the variables that are settings here count. With `project.untrusted =
+"ignore"` in your own file, as a variable or a flag, runs too go on without what is not trusted. Refusing is
+the default because a run under other settings than the project's is not what its people mean, and nobody
+would notice.
+
+What your own file, your environment or a flag sets needs no trust. No project, trusted or not, decides on
+`sandbox.backend`, `sandbox.minimum_level`, `sandbox.container_host`, `sandbox.runtime`, `sandbox.image`,
+`sandbox.secrets`, `model.prices`, `paths.home`, `paths.cache` and `project.untrusted`, nor where a key of
+yours is sent.
 """
 
 

@@ -37,7 +37,7 @@ def review(
     """
     from suture.api import pending_review
 
-    asked = pending_review(run, settings=load(Path(), assignments).settings)
+    asked = pending_review(run, settings=load(Path(), assignments, looks=True).settings)
     if asked is None:
         raise UsageError(f"run {run!r} waits for no answer", remedy="see how it stands: suture history")
     if as_json:

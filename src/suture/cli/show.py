@@ -39,7 +39,7 @@ def show(
     from suture.cli.suspects import show_suspects
     from suture.ledger import find_run, list_runs
 
-    home = load(Path(), assignments).settings.paths.home.expanduser()
+    home = load(Path(), assignments, looks=True).settings.paths.home.expanduser()
     if as_list:
         rows = [summary_row(found) for found in list_runs(home)]
         if as_json:

@@ -34,7 +34,7 @@ def undo(
     """
     from suture.api import undo as take_back
 
-    done = vars(take_back(run, settings=load(Path(), assignments).settings))
+    done = vars(take_back(run, settings=load(Path(), assignments, looks=True).settings))
     if as_json:
         answer_json(done)
     else:

@@ -23,9 +23,9 @@ from suture.loop.recipe import Recipe, load_recipe
 from suture.loop.reviewing import Reviewer
 from suture.models import Model, Models, RecordedModel, ReplySource
 from suture.records import Event, Task
-from suture.roles import PROMPTS_FOLDER, PromptBook
+from suture.roles import PromptBook
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
-from suture.settings import Settings
+from suture.settings import Settings, project_prompts
 from suture.store import open_checkpointer
 
 __all__ = ["Opening", "opened"]
@@ -39,7 +39,7 @@ class Opening:
         task: What is wanted.
         settings: The knobs.
         project: The folder it is about; decides what `python` means in its test command,
-            and may have prompts of its own.
+            and may have prompts of its own, which count where it is trusted.
         models: Who answers each role.
         sandbox: The wall; the settings' where not given.
         folder: The folder of a run that goes on; a new one where not given.
@@ -114,7 +114,9 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 settings=settings,
                 recipe=recipe,
                 interpreter=interpreter,
-                prompts=PromptBook(settings.paths.prompts or wanted.project / PROMPTS_FOLDER),
+                prompts=PromptBook(
+                    settings.paths.prompts or project_prompts(settings.paths.home, wanted.project)
+                ),
                 ask_user=wanted.ask_user,
                 on_review=wanted.on_review,
                 extensions=extensions,

@@ -10,11 +10,9 @@ from typing import Any
 
 from suture.errors import UsageError
 from suture.roles.prompt_files import Prompt, parse_prompt
+from suture.settings import PROMPTS_FOLDER
 
 __all__ = ["PROMPTS_FOLDER", "PromptBook", "packaged_names", "packaged_prompt", "read_prompt"]
-
-PROMPTS_FOLDER = Path(".suture") / "prompts"
-"""Where a project keeps its own prompts, one `<role>.yaml` each."""
 
 MAX_BYTES = 256_000
 

@@ -9,19 +9,20 @@ from suture.errors import UsageError
 
 __all__ = ["parse_dotenv"]
 
-# One assignment; a quoted value may span lines, a bare one ends at ` #` or at the end of the line.
+# One assignment; a quoted value may span lines. Bounded, and with one way to match: a file of quotes or of
+# spaces must not keep us busy.
 _ASSIGNMENT = re.compile(
     r"""
     ^[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*
     (?:
-        '(?P<single>[^']*)'
-      | "(?P<double>(?:[^"\\]|\\.)*)"
-      | (?P<bare>[^\n]*?)
+        '(?P<single>[^']{0,4096})'[ \t]*(?:\#[^\n]*)?\r?$
+      | "(?P<double>(?:[^"\\]|\\.){0,4096})"[ \t]*(?:\#[^\n]*)?\r?$
+      | (?P<bare>[^\n]*)$
     )
-    [ \t]*(?:(?<=[ \t'"=])\#[^\n]*)?\r?$
     """,
     re.MULTILINE | re.VERBOSE | re.DOTALL,
 )
+_COMMENT = re.compile(r"(?<=[ \t])#")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -52,5 +53,5 @@ def parse_dotenv(text: str, wanted: Callable[[str], bool], *, source: str = ".en
         elif match["bare"].startswith(("'", '"')):
             raise UsageError(f"{source}: the value of {name} has an opening quote and no closing one")
         else:
-            values[name] = match["bare"]
+            values[name] = _COMMENT.split(f" {match['bare']}", maxsplit=1)[0].strip(" \t\r")
     return values

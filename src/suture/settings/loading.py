@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,16 @@ from suture.settings.sources import (
     read_variables,
     variable_of,
 )
+from suture.settings.trust import PROMPTS_FOLDER, Wish, is_harmless, is_trusted, prompt_files
 
-__all__ = ["Loaded", "SettingDescription", "describe_settings", "load_settings", "render_settings"]
+__all__ = [
+    "Loaded",
+    "SettingDescription",
+    "describe_settings",
+    "load_settings",
+    "project_wishes",
+    "render_settings",
+]
 
 KEYLESS = frozenset({"huggingface", "local", "none", "scripted"})
 """Providers that are never sent a key."""
@@ -61,38 +69,132 @@ class SettingDescription:
 
 
 def load_settings(
-    project: Path, flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None
+    project: Path,
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+    *,
+    looks: bool = False,
 ) -> Loaded:
     """Read every source and merge them.
 
     A flag beats a `SUTURE_*` variable, which beats the same name in the project's `.env`, an ancestor's
-    variable, `suture.toml` of the project, the user's file, the default.
+    variable, `suture.toml` of the project, the user's file, the default. Of the project's files only what is
+    harmless counts until the user trusts the project.
 
     Args:
         project: The project's folder, or a file in it.
         flags: Dotted key -> value; `None` counts as not given.
         environ: The environment; the process's own where not given.
+        looks: Nothing is run and nobody is asked by these settings: what a project may not set is passed over
+            and noted, instead of refused.
 
     Raises:
-        UsageError: A source cannot be read, a key is unknown, a value is wrong, or the project's files ask
-            for the user's key to be sent to an address of their choice.
+        UsageError: A source cannot be read, a key is unknown, a value is wrong, the project's files set what
+            they may not, or ask for the user's key to be sent to an address of their choice.
+        StorageError: The list of trusted projects is damaged.
     """
-    environ = os.environ if environ is None else environ
-    folder = (project if project.is_dir() else project.parent).absolute()
-    weak = _merged(
-        _default_layer(environ),
-        file_layer(_user_file(environ), from_project=False),
-        file_layer(folder / "suture.toml", from_project=True),
-    )
-    variables = read_variables(environ, folder)
-    strong = _merged(*variables.own, flag_layer(flags or {}))
-    aliases, notes = _alias_layer(variables, strong, weak)
-    given = _merged(weak, aliases, strong)
-    settings = _validated(given, environ)
-    _refuse_what_is_the_users(given)
-    _refuse_leaking_a_key(settings, given, environ)
+    read = _read(project, flags, os.environ if environ is None else environ)
+    ignores = looks or read.base.project.untrusted == "ignore"
+    if not ignores:
+        _refuse_what_is_the_users(read.given)
+    wishes = _wishes(read)
+    given, notes = read.given, read.notes
+    if wishes and not is_trusted(read.base.paths.home, read.folder):
+        told = ", ".join(dict.fromkeys(wish.key for wish in wishes))
+        if not ignores:
+            raise UsageError(
+                f"the project's own files would set {told}, which takes your trust in the project",
+                remedy=f"look: suture trust {read.folder}; or do without: --set project.untrusted=ignore",
+            )
+        given = _without({wish.key for wish in wishes}, read)
+        notes = (*notes, f"the project's own files have no say in {told}: it is not trusted (suture trust)")
+    never = {key for key, one in given.items() if one.from_project and key in THE_USERS_ALONE}
+    given = {**given, **{key: one for key, one in _without(never, read).items() if key in never}}
+    given = {key: one for key, one in given.items() if key not in never or not one.from_project}
+    settings = _validated(given, read.environ)
+    _refuse_leaking_a_key(settings, given, read.environ)
     origins = {key: given[key].origin if key in given else "default" for key in setting_fields()}
     return Loaded(settings=settings, origins=origins, notes=notes)
+
+
+def project_wishes(project: Path, environ: Mapping[str, str] | None = None) -> tuple[Path, tuple[Wish, ...]]:
+    """The user's folder of state, and all that a project's own files would decide and may only where trusted.
+
+    Args:
+        project: The project's folder.
+        environ: The environment; the process's own where not given.
+
+    Raises:
+        UsageError: As `load_settings`; also for what no project may set, trusted or not.
+    """
+    read = _read(project, {}, os.environ if environ is None else environ)
+    _refuse_what_is_the_users(read.given)
+    return read.base.paths.home, _wishes(read)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Read:
+    """All sources, merged with the project's files and without them."""
+
+    folder: Path
+    environ: Mapping[str, str]
+    given: Layer
+    notes: tuple[str, ...]
+    base_given: Layer
+    base: Settings
+
+
+def _read(project: Path, flags: Mapping[str, object] | None, environ: Mapping[str, str]) -> _Read:
+    folder = (project if project.is_dir() else project.parent).absolute()
+    users = _merged(_default_layer(environ), file_layer(_user_file(environ), from_project=False))
+    of_project = file_layer(folder / "suture.toml", from_project=True)
+    variables = read_variables(environ, folder)
+    flag = flag_layer(flags or {})
+    given, notes = _given(_merged(users, of_project), variables, flag)
+    base_given, _ = _given(users, variables.without_project(), flag)
+    return _Read(
+        folder=folder,
+        environ=environ,
+        given=given,
+        notes=notes,
+        base_given=base_given,
+        base=_validated(base_given, environ),
+    )
+
+
+def _given(weak: Layer, variables: Variables, flag: Layer) -> tuple[Layer, tuple[str, ...]]:
+    strong = _merged(*variables.own, flag)
+    aliases, notes = _alias_layer(variables, strong, weak)
+    return _merged(weak, aliases, strong), notes
+
+
+def _wishes(read: _Read) -> tuple[Wish, ...]:
+    """What the project's files would change beyond what is harmless."""
+    with_project = _validated(
+        {key: one for key, one in read.given.items() if key not in THE_USERS_ALONE or not one.from_project},
+        read.environ,
+    )
+    found = []
+    for key, one in read.given.items():
+        before, after = _value(read.base, key), _value(with_project, key)
+        if one.from_project and key not in THE_USERS_ALONE and not is_harmless(key, before, after):
+            found.append(Wish(key=key, before=_shown(before), after=_shown(after), origin=one.origin))
+    prompts = sorted(prompt_files(read.folder)) if read.base.paths.prompts is None else []
+    if prompts:
+        key = PROMPTS_FOLDER.as_posix()
+        origin = str(read.folder / PROMPTS_FOLDER)
+        found.append(Wish(key=key, before="prompts of ours", after=", ".join(prompts), origin=origin))
+    return tuple(found)
+
+
+def _without(refused: Collection[str], read: _Read) -> Layer:
+    kept = {key: one for key, one in read.given.items() if key not in refused}
+    return {**kept, **{key: one for key, one in read.base_given.items() if key in refused}}
+
+
+def _value(settings: Settings, key: str) -> object:
+    group, _, field = key.partition(".")
+    return getattr(getattr(settings, group), field)
 
 
 def _merged(*layers: Layer) -> Layer:

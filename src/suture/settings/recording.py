@@ -14,7 +14,7 @@ from suture.settings.sources import flag_layer
 
 __all__ = ["settings_as_plain", "settings_of_record", "settings_with"]
 
-OF_THE_MACHINE = ("keys", "paths")
+OF_THE_MACHINE = ("keys", "paths", "project")
 """Groups that belong to who runs, and not to the run."""
 CREDENTIALS_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]*@")
 
@@ -58,7 +58,7 @@ def settings_of_record(
                 isinstance(now, str) and _without_credentials(now) == values.get(field)
             ):
                 values[field] = now  # with the password that the record leaves out
-            if not own and f"{name}.{field}" in (*THE_USERS_ALONE, "model.base_url"):
+            if not own and (name == "sandbox" or f"{name}.{field}" in (*THE_USERS_ALONE, "model.base_url")):
                 values[field] = now
         groups[name] = values
     try:

@@ -19,6 +19,7 @@ __all__ = [
     "LoopSettings",
     "ModelSettings",
     "PathSettings",
+    "ProjectSettings",
     "ProofSettings",
     "RepairSettings",
     "RoleSettings",
@@ -164,6 +165,13 @@ class PathSettings(Group):
             raise ValueError(f"{str(path)!r}: no home folder is known here; set HOME") from fault
 
 
+class ProjectSettings(Group):
+    """What a project's own files may decide (docs/settings.md)."""
+
+    untrusted: Literal["refuse", "ignore"] = "refuse"
+    """What happens where they would set more than they may and the project is not trusted."""
+
+
 class Settings(Group):
     """All knobs of one run."""
 
@@ -175,6 +183,7 @@ class Settings(Group):
     loop: LoopSettings = LoopSettings()
     repair: RepairSettings = RepairSettings()
     proof: ProofSettings = ProofSettings()
+    project: ProjectSettings = ProjectSettings()
     paths: PathSettings = Field(default_factory=PathSettings)  # not at import time: it reads HOME
 
 
@@ -184,11 +193,13 @@ THE_USERS_ALONE = (
     "sandbox.container_host",
     "sandbox.runtime",
     "sandbox.image",
+    "sandbox.secrets",
     "model.prices",
+    "project.untrusted",
     "paths.home",
     "paths.cache",
 )
-"""Settings that decide how far the code under repair is trusted: never taken from its own files."""
+"""Settings that decide how far a project is trusted: never taken from its own files, trusted or not."""
 
 
 def setting_fields() -> dict[str, FieldInfo]:

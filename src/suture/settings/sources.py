@@ -12,12 +12,24 @@ from pathlib import Path
 from suture.errors import UsageError
 from suture.settings.aliases import is_alias
 from suture.settings.dotenv import parse_dotenv
+from suture.settings.plain_files import read_plain
 from suture.settings.schema import Settings, setting_fields
 
-__all__ = ["Given", "Layer", "Variables", "file_layer", "flag_layer", "read_variables", "variable_of"]
+__all__ = [
+    "Given",
+    "Layer",
+    "Variables",
+    "file_layer",
+    "flag_layer",
+    "read_variables",
+    "settings_text",
+    "variable_of",
+]
 
 PREFIX = "SUTURE_"
 SHORT_NAMES = {"SUTURE_HOME": "paths.home", "SUTURE_MODEL": "model.name"}
+MOST_BYTES = 64 * 2**10
+"""Of a file of settings; all of them together need a tenth of it."""
 NOT_SETTINGS = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE"})
 """Variables that the test suite reads."""
 
@@ -55,6 +67,14 @@ class Variables:
     own: tuple[Layer, ...]
     ancestors: Mapping[str, Given]
 
+    def without_project(self) -> Variables:
+        """The same without what the project's `.env` says."""
+        own = tuple(
+            {key: given for key, given in layer.items() if not given.from_project} for layer in self.own
+        )
+        ancestors = {name: given for name, given in self.ancestors.items() if not given.from_project}
+        return Variables(own=own, ancestors=ancestors)
+
 
 def variable_of(key: str) -> str:
     """The variable of a setting: `SUTURE_BUDGET_TOKENS` of `budget.tokens`."""
@@ -85,10 +105,10 @@ def file_layer(path: Path, *, from_project: bool) -> Layer:
     Raises:
         UsageError: The file cannot be read, or names something that is no setting.
     """
-    text = _read_text(path)
+    text = settings_text(path)
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as fault:
+    except (tomllib.TOMLDecodeError, RecursionError) as fault:
         raise UsageError(f"{str(path)!r} is not TOML: {fault}") from fault
     layer: Layer = {}
     for group, table in tables.items():
@@ -110,7 +130,7 @@ def read_variables(environ: Mapping[str, str], project: Path) -> Variables:
         UsageError: A `SUTURE_*` name is no setting, or `.env` cannot be read.
     """
     path = project / ".env"
-    dotenv = parse_dotenv(_read_text(path), _is_ours, source=repr(str(path)))
+    dotenv = parse_dotenv(settings_text(path), _is_ours, source=repr(str(path)))
     outer = {name: value for name, value in environ.items() if _is_ours(name)}
     own: list[Layer] = []
     ancestors: dict[str, Given] = {}
@@ -159,12 +179,21 @@ def _suggestion(name: str, known: list[str]) -> str:
     return f"did you mean {close[0]}?" if close else "`suture config show` lists them"
 
 
-def _read_text(path: Path) -> str:
-    if not path.is_file():  # a virtual environment may be called `.env`
-        return ""
+def settings_text(path: Path) -> str:
+    """A file of settings as text; empty where there is none.
+
+    Raises:
+        UsageError: It cannot be read, is too long or is no text.
+    """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        content = read_plain(path, MOST_BYTES, follow=True)  # a virtual environment may be called `.env`
     except OSError as fault:
         raise UsageError(f"{str(path)!r} cannot be read: {os.strerror(fault.errno or 0)}") from fault
+    if content is None:
+        return ""
+    if len(content) > MOST_BYTES:
+        raise UsageError(f"{str(path)!r} is longer than {MOST_BYTES // 2**10} KiB, which no settings need")
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as fault:
         raise UsageError(f"{str(path)!r} is not UTF-8 text") from fault

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from suture.errors import UsageError
+from suture.settings.plain_files import read_plain
 from suture.workspace.globs import MOST_STEPS, Globs, parse_globs
-from suture.workspace.plain_files import read_plain
 
 __all__ = ["IgnoreRules", "never_code"]
 

@@ -36,7 +36,7 @@ def baseline_command(
     from suture.evals.gate.judging import record_baseline, write_baseline
     from suture.evals.reports import read_rows
 
-    folder = bench_folder(load(Path()).settings, run)
+    folder = bench_folder(load(Path(), looks=True).settings, run)
     rows = [row for row in read_rows([folder.path]) if cap in (None, row.cap)]
     sessions = folder.plan().sessions if folder.exists else ()
     made = record_baseline(rows, arm, tasks, sessions[-1] if sessions else None)

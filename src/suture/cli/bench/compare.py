@@ -38,7 +38,7 @@ def compare_command(
     from suture.evals.reports import compare_runs, comparison_table, in_words, read_rows
     from suture.records import to_plain
 
-    settings = load(Path()).settings
+    settings = load(Path(), looks=True).settings
     folders = [bench_folder(settings, name).path for name in (first, second)]
     names = ("A", "B") if folders[0].name == folders[1].name else (folders[0].name, folders[1].name)
     found = compare_runs(read_rows(folders[:1]), read_rows(folders[1:]), arms or (), names)

@@ -39,7 +39,7 @@ def report_command(
         write_report,
     )
 
-    settings = load(Path()).settings
+    settings = load(Path(), looks=True).settings
     folders = [bench_folder(settings, name).path for name in runs]
     found = report_of(read_rows(folders), sessions_of(folders))
     for path in write_report(found, out or folders[0] / "report"):

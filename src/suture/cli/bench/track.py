@@ -39,7 +39,7 @@ def track_command(
     from suture.cli.bench.planning import bench_folder
     from suture.evals.tracking import track_benchmark
 
-    settings = load(Path()).settings
+    settings = load(Path(), looks=True).settings
     own = settings.paths.home / "mlflow" / "mlflow.db"
     where = uri or os.environ.get(VARIABLE)
     if not where:

@@ -1,0 +1,89 @@
+"""`suture trust`, as a user types it, and what runs without it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Suture = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.py").write_text("def f():\n    return 1\n")
+    (folder / "test_a.py").write_text("from a import f\n\n\ndef test_f():\n    assert f() == 2\n")
+    (folder / "suture.toml").write_text(
+        '[model]\nbase_url = "http://u:pw@elsewhere.test"\n[budget]\ntokens = 7\n'
+    )
+    (folder / ".env").write_text("OPENAI_API_KEY=sk-theirs\n")
+    return folder
+
+
+def test_a_hostile_clone_runs_nothing_and_is_still_looked_at(
+    suture: Suture, project: Path, home: Path
+) -> None:
+    refused = suture("heal", str(project), "--model", "scripted:example")
+    assert refused.returncode == 2
+    assert "budget.tokens" in refused.stderr
+    assert f"suture trust {project}" in refused.stderr
+    assert not (home / "runs").exists()
+    for command in (("history",), ("config", "show")):
+        looked = suture(*command, cwd=project)
+        assert looked.returncode == 0, looked.stderr
+    assert "has no say in" in looked.stderr.replace("have no say in", "has no say in")
+
+
+def test_trust_is_shown_given_listed_and_taken_back(suture: Suture, project: Path) -> None:
+    asked = suture("trust", str(project))
+    assert (asked.returncode, "nobody can be asked here" in asked.stderr) == (2, True)
+    assert "budget.tokens" in asked.stdout
+    assert "60000" in asked.stdout
+    assert "pw" not in asked.stdout
+    assert "sk-theirs" not in asked.stdout
+    assert suture("trust", "--list").stdout.strip() == "no project is trusted"
+
+    given = json.loads(suture("trust", str(project), "--yes", "--json").stdout)
+    assert given["trusted"]
+    assert {wish["key"] for wish in given["wishes"]} == {"model.base_url", "budget.tokens", "keys.openai"}
+    assert suture("trust", "--list").stdout.split() == [str(project), "trusted"]
+    shown = json.loads(suture("config", "show", "--json", cwd=project).stdout)
+    assert shown["budget.tokens"]["value"] == "7"
+
+    (project / "suture.toml").write_text("[budget]\ntokens = 999999\n")
+    assert "changed since" in suture("trust", "--list").stdout
+    shown = json.loads(suture("config", "show", "--json", cwd=project).stdout)
+    assert shown["budget.tokens"]["value"] == "60000"
+    assert suture("trust", "--revoke", str(project)).returncode == 0
+    assert suture("trust", "--list").stdout.strip() == "no project is trusted"
+
+
+def test_options_that_exclude_each_other_and_nothing_to_trust(suture: Suture, tmp_path: Path) -> None:
+    assert suture("trust", "--list", "--revoke").returncode == 2
+    (tmp_path / "calm").mkdir()
+    (tmp_path / "calm" / "suture.toml").write_text("[loop]\nsamples = 2\n")
+    assert "nothing to trust" in suture("trust", "calm").stdout
+    assert suture("trust", "nowhere").returncode == 2
+
+
+@pytest.mark.parametrize("name", ["typer", "tomllib", "pydantic", "difflib"])
+def test_a_module_in_the_project_stands_in_for_none_of_ours(
+    environ: dict[str, str], project: Path, name: str
+) -> None:
+    (project / f"{name}.py").write_text(f"open({str(project / 'it ran')!r}, 'w')\nraise SystemExit(9)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "suture.cli", "config", "show"],
+        env=environ,
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (project / "it ran").exists()

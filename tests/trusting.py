@@ -1,0 +1,23 @@
+"""A project that its user trusts, as `suture trust --yes` makes it one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from suture.errors import UsageError
+from suture.settings import Loaded, digest_of_project, load_settings, project_wishes, trust_project
+
+__all__ = ["load_trusted"]
+
+
+def load_trusted(project: Path, flags: Mapping[str, object] | None, environ: Mapping[str, str]) -> Loaded:
+    """The settings, where the project's files count as far as any project's can."""
+    folder = project if project.is_dir() else project.parent
+    with contextlib.suppress(UsageError):  # what is wrong with them, loading says
+        digest = digest_of_project(folder)
+        home, wishes = project_wishes(folder, environ)
+        if wishes:
+            trust_project(home, folder, digest)
+    return load_settings(project, flags, environ)
