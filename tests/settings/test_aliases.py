@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from trusting import load_trusted
 
 from suture.errors import UsageError
 from suture.settings import Loaded, flags_from_arguments, load_settings, render_settings, successor_of
 from suture.settings.aliases import VARIABLES
 from suture.settings.arguments import ARGUMENTS
+from trusting import load_trusted
 
 KEYS = "keys.openai", "keys.anthropic", "keys.qwen", "keys.huggingface", "keys.e2b"
 

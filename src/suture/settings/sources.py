@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suture.errors import UsageError
+from suture.plain_files import read_plain
 from suture.settings.aliases import is_alias
 from suture.settings.dotenv import parse_dotenv
-from suture.settings.plain_files import read_plain
 from suture.settings.schema import Settings, setting_fields
 
 __all__ = [

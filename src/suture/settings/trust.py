@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from suture.errors import StorageError, UsageError
-from suture.settings.plain_files import read_plain
+from suture.plain_files import read_plain
 from suture.settings.sources import read_variables, settings_text
 
 __all__ = [

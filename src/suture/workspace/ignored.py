@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from suture.errors import UsageError
-from suture.settings.plain_files import read_plain
+from suture.plain_files import read_plain
 from suture.workspace.globs import MOST_STEPS, Globs, parse_globs
 
 __all__ = ["IgnoreRules", "never_code"]

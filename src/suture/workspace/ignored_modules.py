@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from suture.workspace.plain_files import read_plain
+from suture.plain_files import read_plain
 
 __all__ = ["IgnoredModules", "imported_names", "looks_private", "module_name"]
 
