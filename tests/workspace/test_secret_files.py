@@ -80,6 +80,7 @@ def test_a_secret_is_left_out_and_named(tmp_path: Path) -> None:
     [
         "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n",
         "\n  -----BEGIN RSA PRIVATE KEY-----\nabc\n",
+        "\ufeff-----BEGIN EC PRIVATE KEY-----\nabc\n",
         "PuTTY-User-Key-File-3: ssh-ed25519\n",
         '{\n "type": "service_account",\n "private_key": "x"}',
     ],

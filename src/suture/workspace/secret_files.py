@@ -7,6 +7,7 @@ among the tests and is committed exactly as it is.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -73,7 +74,7 @@ def may_be_secret(path: str, *, is_folder: bool) -> bool:
 
 def holds_a_key(content: bytes) -> bool:
     """Whether a file is a private key, or the account of a service with one, whatever it is called."""
-    head = content[:_HEAD_BYTES].lstrip()
+    head = content[:_HEAD_BYTES].removeprefix(codecs.BOM_UTF8).lstrip()
     first = head.partition(b"\n")[0]
     if first.startswith(b"-----BEGIN ") and b"PRIVATE KEY" in first:
         return True
