@@ -35,7 +35,7 @@ ROWS = (
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.prlimit(os.getpid(), resource.RLIMIT_NOFILE)
             os.nice(1)
-            os.setpriority(os.PRIO_PROCESS, os.getpid(), 2)
+            os.setpriority(os.PRIO_PROCESS, os.getpid(), 19)  # whatever we were started with
             worker = threading.Thread(target=lambda: os.sched_setaffinity(
                 threading.get_native_id(), os.sched_getaffinity(0)))
             worker.start(); worker.join()
