@@ -9,10 +9,14 @@ import pytest
 
 from suture.checks import grade
 from suture.checks.names import plan_program
+from suture.checks.suite import refused_files
+from suture.records import Candidate
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 
 Judge = Callable[..., Any]
+Prepare = Callable[..., Any]
+TEST_FILE = "from calc import f\ndef test_f(): assert f(3) == 8\n"
 
 WRONG = "def add(a, b): return 0\n"
 FORMS = {
@@ -153,3 +157,13 @@ async def test_only_an_end_that_the_test_wrote_is_a_pass(judge: Judge) -> None:
 def test_reading_a_test_takes_no_look_at_a_candidate() -> None:
     files = {"solution.py": "if a: pass\n" + "elif a: pass\n" * 100_000}  # nothing reads it
     assert set(plan_program("assert f(1)", files, "solution.py").names) == {"f"}
+
+
+@pytest.mark.parametrize(
+    "path", ["suture_report.py", "pluggy.py", "iniconfig/__init__.py", "src/suture_report.py"]
+)
+async def test_no_candidate_takes_the_place_of_what_reports_its_tests(path: str, prepare: Prepare) -> None:
+    project = {"calc.py": "def f(x): return 0\n", "test_calc.py": TEST_FILE}
+    suite = await prepare(project)
+    forged = Candidate(files={path: "raise SystemExit(0)\n"}, origin="sample")
+    assert refused_files(forged.files, suite) == (path,)

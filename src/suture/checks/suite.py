@@ -13,7 +13,7 @@ from suture.checks.names import plan_program, promised_classes, promised_functio
 from suture.checks.nonce import run_in_one_process
 from suture.checks.parsing import parsed
 from suture.checks.split import Ruling, SplitCourt
-from suture.checks.test_command import TestCommand
+from suture.checks.test_command import PLUGIN, TestCommand
 from suture.languages import Interpreter, is_source
 from suture.records import Candidate, Check, CheckOutcome, Counterexample, Evidence, Task, Verdict
 from suture.sandbox import Sandbox
@@ -24,6 +24,20 @@ __all__ = ["Graded", "Suite", "check_candidate", "grade", "prepare_suite", "refu
 
 EVIDENCE: tuple[Evidence, ...] = ("split", "nonce", "exit_status")
 LONGEST_OUTPUT = 8000
+OF_PYTEST = frozenset(
+    (
+        "_pytest",
+        "colorama",
+        "exceptiongroup",
+        "iniconfig",
+        "packaging",
+        "pluggy",
+        "pygments",
+        "pytest",
+        "tomli",
+    )
+)
+"""Pytest and what it requires, in all versions since 6."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,8 +253,11 @@ def _laid_over(candidate: Candidate, suite: Suite) -> tuple[dict[str, bytes], tu
 
 
 def _shadows(path: str, task: Task) -> bool:
-    # A new `json.py` in the project's root would be imported by the test runner in the real one's place.
-    return path not in task.files and path.partition("/")[0].removesuffix(".py") in sys.stdlib_module_names
+    # A new `json.py` in the project's root would be imported by the test runner in the real one's place; the
+    # plugin that reports, which is given the key, also from a folder that the project puts on the path.
+    stems = [part.removesuffix(".py") for part in path.split("/")]
+    ours = stems[0] in sys.stdlib_module_names or stems[0] in OF_PYTEST or PLUGIN in stems
+    return ours and path not in task.files
 
 
 def _module(task: Task, files: Mapping[str, bytes]) -> str:

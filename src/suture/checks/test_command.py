@@ -25,9 +25,10 @@ from suture.records import CheckOutcome, CheckStatus, Counterexample, Task
 from suture.sandbox import BOX, RunRequest, RunResult, Sandbox, interpreter_mounts
 from suture.settings import SandboxSettings
 
-__all__ = ["CommandRun", "TestCommand"]
+__all__ = ["PLUGIN", "CommandRun", "TestCommand"]
 
 PLUGIN = "suture_report"
+"""The module that reports what pytest does."""
 REPORT = f"{PRIVATE}/report"
 PRELOAD = """
 import os, sys
