@@ -82,7 +82,13 @@ async def heal(
     handover = choose_handover(apply=apply, commit=commit, branch=branch, patch=patch)
     settings = settings or load_settings(Path(path)).settings
     task, snapshot = heal_task(
-        Path(path), test=test, protect=protect, only=only, since=since, secrets=settings.sandbox.secrets
+        Path(path),
+        test=test,
+        protect=protect,
+        only=only,
+        since=since,
+        secrets=settings.sandbox.secrets,
+        python=settings.sandbox.python,
     )
     require_possible(handover, snapshot.root)
     source = replies_from(replies, settings)

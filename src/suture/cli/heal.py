@@ -59,6 +59,12 @@ def heal(
             help="Look first at what changed since this commit; else at the last few.",
         ),
     ] = None,
+    python: Annotated[
+        Path | None,
+        typer.Option(
+            "--python", metavar="PATH", help="Whose Python runs the tests; the setting sandbox.python."
+        ),
+    ] = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Change the files, once the fix is verified.")
     ] = False,
@@ -110,6 +116,7 @@ def heal(
         assignments,
         model__name="none" if no_model else model,
         models__coder="none" if no_model else None,
+        sandbox__python=str(python) if python else None,
         loop__recipe=recipe,
         loop__autonomy=autonomy,
         budget__attempts=attempts,

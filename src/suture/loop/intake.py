@@ -22,7 +22,11 @@ __all__ = ["chosen_command"]
 
 
 def chosen_command(
-    command: tuple[str, ...], snapshot: Snapshot, protected: Sequence[str], only: Sequence[str]
+    command: tuple[str, ...],
+    snapshot: Snapshot,
+    protected: Sequence[str],
+    only: Sequence[str],
+    python: Path | None = None,
 ) -> DetectedCommand:
     """The command that was given, or the one that the project shows, and the language that it tests.
 
@@ -31,6 +35,7 @@ def chosen_command(
         snapshot: The project.
         protected: Globs of files that stay as they are.
         only: Globs of the files that may change; all others where there are none.
+        python: The interpreter that the user has named.
 
     Raises:
         UsageError: There is no code that may change, no test command, or more than one to choose from.
@@ -43,7 +48,7 @@ def chosen_command(
             f"{str(snapshot.root)!r} holds no {labels[0]} code to heal, nor {' or '.join(labels[1:])}",
             remedy="name a folder with source files",
         )
-    chosen = _given(command, free, only) if command else _detected(snapshot, protected)
+    chosen = _given(command, free, only) if command else _detected(snapshot, protected, python)
     facts = LANGUAGES[chosen.language]
     if not any(is_source(name, chosen.language) for name in free):
         raise UsageError(
@@ -68,10 +73,10 @@ def _given(command: tuple[str, ...], free: Sequence[str], only: Sequence[str]) -
     return DetectedCommand(command=command, language=told, why="")
 
 
-def _detected(snapshot: Snapshot, protected: Sequence[str]) -> DetectedCommand:
+def _detected(snapshot: Snapshot, protected: Sequence[str], named: Path | None) -> DetectedCommand:
     python = [name for name in snapshot.files if is_source(name, "python")]
     tests = [name for name in python if is_protected(name, protected)]
-    found = detect_command(snapshot.files, tests, lambda: _has_pytest(snapshot.root))
+    found = detect_command(snapshot.files, tests, lambda: _has_pytest(snapshot.root, named))
     if found is None:
         raise UsageError(
             f"{str(snapshot.root)!r} holds no tests", remedy='say how to test it: --test "COMMAND"'
@@ -79,6 +84,6 @@ def _detected(snapshot: Snapshot, protected: Sequence[str]) -> DetectedCommand:
     return found
 
 
-def _has_pytest(project: Path) -> bool:
-    interpreter = discover_interpreter(project, os.environ)
+def _has_pytest(project: Path, named: Path | None) -> bool:
+    interpreter = discover_interpreter(project, os.environ, named)
     return any((Path(folder) / "pytest").is_dir() for folder in interpreter.site_packages)

@@ -102,7 +102,8 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
         folder = wanted.folder or new_run(settings.paths.home)
         interpreter = wanted.interpreter
         if interpreter is None and task.test_command:
-            interpreter = discover_programs(wanted.project, os.environ, task.language)
+            python = settings.sandbox.python
+            interpreter = discover_programs(wanted.project, os.environ, task.language, python)
         with Ledger(folder.ledger_path, clock) as ledger:
             context = RunContext(
                 task=task,

@@ -74,6 +74,7 @@ def heal_task(
     only: Iterable[str] = (),
     since: str | None = None,
     secrets: Sequence[str] = (),
+    python: Path | None = None,
 ) -> tuple[Task, Snapshot]:
     """A task to repair code that exists, and the snapshot it was made of.
 
@@ -86,6 +87,7 @@ def heal_task(
         only: Globs of the files that may change; any that is not protected where there are none.
         since: The oldest commit that may have broken the tests; the last few where not given.
         secrets: Globs of files that are part of it although they look like secrets.
+        python: The interpreter that the user has named for the tests.
 
     Raises:
         UsageError: There is nothing there to heal, no way to test it or more than one, the command needs a
@@ -96,7 +98,7 @@ def heal_task(
     # What a build has written, the next one writes again: a repair there would be lost.
     built = (literal_glob(name) for name in snapshot.built)
     given, chosen = (*DEFAULT_PROTECTED, *protect, *built), tuple(only)
-    wanted = chosen_command(words_of(test or ()), snapshot, given, chosen)
+    wanted = chosen_command(words_of(test or ()), snapshot, given, chosen, python)
     label = LANGUAGES[wanted.language].label
     # What the command names decides whether it passes: a candidate that may write it passes at will.
     words = (*wanted.command, *scripts_run_by(wanted.command, snapshot.files))

@@ -71,6 +71,8 @@ class SandboxSettings(Group):
     """The container engine's runtime, where not its default; `runsc` is gVisor."""
     e2b_template: str | None = None
     """Template of E2B's sandboxes, where not the service's own."""
+    python: Path | None = None
+    """The Python of a project's tests: an interpreter, or an environment's folder; else it is looked for."""
     check_wall_s: float = Field(default=10, gt=0)
     """Wall-clock seconds of one function-level check."""
     test_wall_s: float = Field(default=120, gt=0)
@@ -193,6 +195,7 @@ THE_USERS_ALONE = (
     "sandbox.container_host",
     "sandbox.runtime",
     "sandbox.image",
+    "sandbox.python",
     "sandbox.secrets",
     "model.prices",
     "project.untrusted",

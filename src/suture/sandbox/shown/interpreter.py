@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from suture.errors import PrerequisiteError
 from suture.languages import Interpreter
-from suture.sandbox.shown.places import read_little, require_installation, where
+from suture.sandbox.shown.environment_files import package_folders, read_environment, source_roots_in
+from suture.sandbox.shown.environments import environments_of, lacking, required_packages
+from suture.sandbox.shown.places import require_installation, where
 
 __all__ = ["discover_interpreter", "own_interpreter"]
 
@@ -28,35 +30,100 @@ ASK = (
     "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix, "
     "'%d.%d.%d' % sys.version_info[:3], sys.path]))"
 )
-LIBRARY_FOLDERS = ("lib", "lib64")
-PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+MOST_TOLD = 5
 
 
-def discover_interpreter(project: Path | None, environ: Mapping[str, str]) -> Interpreter:
+def discover_interpreter(
+    project: Path | None, environ: Mapping[str, str], chosen: Path | None = None
+) -> Interpreter:
     """The interpreter that `python` means for a project.
 
-    In this order: the project's `.venv`, `$VIRTUAL_ENV`, `python` on PATH, the one that runs Suture.
+    The one that the user has chosen, else the project's `.venv`. Else the first of these in which nothing is
+    missing that the project's papers ask for: the active environment, another one that lies beside the
+    project or was made for it by poetry, hatch, pdm or conda, `python` on PATH. Where each lacks something,
+    the one that lacks least. At last the one that runs Suture.
 
     Args:
         project: The project's root folder, where there is one.
         environ: The user's environment variables.
+        chosen: An interpreter, or an environment's folder, that the user has named.
 
     Raises:
-        PrerequisiteError: The environment that comes first is there but broken; another one is never taken in
-            its place.
+        PrerequisiteError: What the user has named, the project's `.venv` or the active environment is there
+            but broken; another one is never taken in its place.
     """
     root = None if project is None else Path(os.path.abspath(project))  # noqa: PTH100 - resolve() follows links
+    if chosen is not None:
+        return _chosen(Path(os.path.abspath(chosen.expanduser())), root, environ)  # noqa: PTH100 - as above
     active = environ.get("VIRTUAL_ENV")
+    required = required_packages(root) if root is not None else frozenset[str]()
     if root is not None and os.path.lexists(root / ".venv"):
-        return _environment_of_project(root, active)
+        return _with_lack(_environment_of_project(root, active), required)
+    found = []
+    for interpreter in _candidates(root, active, environ):
+        missing = lacking(required, interpreter.site_packages)
+        if not missing:
+            return interpreter
+        found.append((len(missing), interpreter))
+    least = min(found, key=lambda one: one[0])[1] if found else _running_interpreter(root)
+    return _with_lack(least, required)
+
+
+def _candidates(root: Path | None, active: str | None, environ: Mapping[str, str]) -> Iterator[Interpreter]:
+    """What there is, in the order in which it is preferred."""
     if active:
-        return read_environment(Path(active), "the active environment ($VIRTUAL_ENV)", root)
-    found = shutil.which("python", path=environ.get("PATH", os.defpath))
-    if found is not None:
-        on_path = _python_on_path(Path(found), root, environ)
-        if on_path is not None:
-            return on_path
-    return _running_interpreter(root)
+        yield read_environment(Path(active), "the active environment ($VIRTUAL_ENV)", root)
+    elif conda := environ.get("CONDA_PREFIX"):
+        with suppress(PrerequisiteError):  # one of conda's need not hold a Python
+            yield read_environment(Path(conda), "the active environment ($CONDA_PREFIX)", root)
+    for prefix, origin in environments_of(root, environ) if root is not None else ():
+        with suppress(PrerequisiteError):  # nobody has named this one: a broken one is none
+            yield _found_environment(prefix, origin, root)
+    program = shutil.which("python", path=environ.get("PATH", os.defpath))
+    on_path = None if program is None else _python_on_path(Path(program), root, environ)
+    if on_path is not None:
+        yield on_path
+
+
+def _with_lack(found: Interpreter, required: Iterable[str]) -> Interpreter:
+    """The same, with what is missing in it told beside how it was chosen."""
+    missing = lacking(required, found.site_packages)
+    if not missing:
+        return found
+    more = f" and {len(missing) - MOST_TOLD} more" if len(missing) > MOST_TOLD else ""
+    return replace(found, origin=f"{found.origin}, which lacks {', '.join(missing[:MOST_TOLD])}{more}")
+
+
+def _chosen(path: Path, root: Path | None, environ: Mapping[str, str]) -> Interpreter:
+    """What the user has named: an environment's folder, its program, or an installation's.
+
+    Raises:
+        PrerequisiteError: It is not there, or does not work.
+    """
+    prefix = path if os.path.isdir(path) else path.parent.parent  # noqa: PTH112 - Path.is_dir may raise
+    marks = ("pyvenv.cfg", "conda-meta")
+    if any(os.path.exists(prefix / mark) for mark in marks):  # noqa: PTH110 - as above
+        return read_environment(prefix, "the Python that was named (sandbox.python)", root)
+    program = path / "bin" / "python" if prefix == path else path
+    found = _python_on_path(program, root, environ) if os.access(program, os.X_OK) else None
+    if found is None:
+        raise PrerequisiteError(
+            f"{str(path)!r} is no Python that works", remedy="name an interpreter, or an environment's folder"
+        )
+    return replace(found, origin="the Python that was named (sandbox.python)")
+
+
+def _found_environment(prefix: Path, origin: str, root: Path | None) -> Interpreter:
+    """An environment that nobody named; the files of the project may be the reason that it is looked at.
+
+    Raises:
+        PrerequisiteError: It is broken, or is not what it seems to be.
+    """
+    found = read_environment(prefix, origin, root)
+    if root is None:
+        return found
+    require_installation(Path(found.base_prefix), Path(found.site_packages[0]).parent.name, root)
+    return replace(found, project=str(root))
 
 
 def _environment_of_project(root: Path, active: str | None) -> Interpreter:
@@ -74,9 +141,7 @@ def _environment_of_project(root: Path, active: str | None) -> Interpreter:
             f"{origin} leads out of the project, to {str(real)!r}",
             remedy="activate that environment, so that it is your choice and not the project's",
         )
-    found = read_environment(prefix, origin, root)
-    require_installation(Path(found.base_prefix), Path(found.site_packages[0]).parent.name, root)
-    return replace(found, project=str(root))
+    return _found_environment(prefix, origin, root)
 
 
 def own_interpreter() -> Interpreter:
@@ -117,9 +182,9 @@ def _python_on_path(found: Path, root: Path | None, environ: Mapping[str, str]) 
         prefix=prefix,
         base_prefix=base_prefix,
         version=version,
-        site_packages=_package_folders(path),
+        site_packages=package_folders(path),
         origin=f"python on PATH ({found})",
-        source_roots=_source_roots(path, root),
+        source_roots=source_roots_in(path, root),
     )
 
 
@@ -132,104 +197,6 @@ def _running_interpreter(root: Path | None) -> Interpreter:
         prefix=sys.prefix,
         base_prefix=sys.base_prefix,
         version="{}.{}.{}".format(*sys.version_info[:3]),
-        site_packages=_package_folders(sysconfig.get_paths()[key] for key in ("purelib", "platlib")),
+        site_packages=package_folders(sysconfig.get_paths()[key] for key in ("purelib", "platlib")),
         origin=origin,
     )
-
-
-def read_environment(prefix: Path, origin: str, root: Path | None) -> Interpreter:
-    """Read a virtual (or conda) environment from its files.
-
-    Args:
-        prefix: The environment's folder.
-        origin: How it was chosen, in words for people.
-        root: The project's root, for finding editable installs.
-
-    Raises:
-        PrerequisiteError: It is not a working environment.
-    """
-    executable = prefix / "bin" / "python"
-    if not os.path.isfile(executable):  # noqa: PTH113 - Path.is_file raises where a link leads to a closed folder
-        raise _broken(prefix, origin, "bin/python is missing or leads nowhere")
-    packages = sorted((prefix / "lib").glob("python3.*/site-packages"))
-    if not packages:
-        raise _broken(prefix, origin, "it has no lib/python3.*/site-packages")
-    facts = _read_pyvenv(prefix / "pyvenv.cfg")
-    base = _installation(prefix, facts.get("home"), packages[-1].parent.name)
-    if base is None:
-        raise _broken(prefix, origin, "its bin/python and pyvenv.cfg do not lead to one Python installation")
-    folder_version = packages[-1].parent.name.removeprefix("python")
-    version = facts.get("version", facts.get("version_info", folder_version))
-    pinned = re.match(r"\d+\.\d+(\.\d+)?", version)
-    return Interpreter(
-        executable=str(executable),
-        prefix=str(prefix),
-        base_prefix=str(base),
-        version=pinned.group() if pinned else folder_version,
-        site_packages=(str(packages[-1]),),
-        origin=origin,
-        source_roots=_source_roots(_pth_entries(packages[-1]), root),
-    )
-
-
-def _installation(prefix: Path, home: str | None, library: str) -> Path | None:
-    """The installation that an environment is based on; `None` where the two do not belong together.
-
-    A project that nobody has read may have written both `pyvenv.cfg` and the link at `bin/python`.
-
-    Args:
-        prefix: The environment's folder.
-        home: The folder of the installation's programs, as `pyvenv.cfg` names it; for conda there is none.
-        library: The standard library's folder, such as `python3.11`.
-    """
-    real = Path(os.path.realpath(prefix / "bin" / "python"))
-    copied = real.parent == Path(os.path.realpath(prefix / "bin"))
-    if home is None:
-        base = prefix if copied else None
-    elif copied:
-        base = Path(home).parent if os.access(Path(home, library), os.X_OK) else None
-    elif real.parent == Path(os.path.realpath(home)):
-        base = Path(home).parent
-    else:  # a folder of links to interpreters, such as uv's
-        base = real.parent.parent if Path(os.path.realpath(Path(home, real.name))) == real else None
-    if base is None or not base.is_absolute() or not real.name.startswith("python"):
-        return None
-    # isfile, because Path.is_file raises where a folder is closed to us.
-    known = any(os.path.isfile(base / folder / library / "os.py") for folder in LIBRARY_FOLDERS)  # noqa: PTH113
-    return base if known else None
-
-
-def _broken(prefix: Path, origin: str, why: str) -> PrerequisiteError:
-    return PrerequisiteError(
-        f"{origin} at {str(prefix)!r} is not a working environment: {why}",
-        remedy="make it anew with `python3 -m venv`, or remove it",
-    )
-
-
-def _read_pyvenv(path: Path) -> dict[str, str]:
-    pairs = (line.partition("=") for line in read_little(path).splitlines() if "=" in line)
-    return {key.strip().lower(): value.strip() for key, _, value in pairs}
-
-
-def _pth_entries(packages: Path) -> list[str]:
-    # Lines that start with `import` are code; only site itself may run them, behind the wall.
-    entries: list[str] = []
-    for path in sorted(packages.glob("*.pth")):
-        lines = [line for line in read_little(path).splitlines() if line.strip()]
-        entries += [line for line in lines if not line.startswith(("#", "import ", "import\t"))]
-    return [str(packages / entry.strip()) for entry in entries]
-
-
-def _package_folders(path: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(entry for entry in path if Path(entry).name in PACKAGE_FOLDERS))
-
-
-def _source_roots(path: Iterable[str], root: Path | None) -> tuple[str, ...]:
-    if root is None:
-        return ()
-    real = where(root)
-    # isdir, because Path.is_dir raises for a closed folder, and the project may have written these entries.
-    folders = (where(entry) for entry in path if entry and os.path.isdir(entry))  # noqa: PTH112
-    inside = (folder for folder in folders if folder.is_relative_to(real))
-    named = (folder.relative_to(real).as_posix() for folder in inside if folder.name not in PACKAGE_FOLDERS)
-    return tuple(dict.fromkeys(name for name in named if not name.startswith(".venv")))

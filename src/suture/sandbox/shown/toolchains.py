@@ -37,14 +37,22 @@ VARIABLES: Mapping[Language, Mapping[str, str]] = {
 }
 
 
-def discover_programs(project: Path | None, environ: Mapping[str, str], language: Language) -> Interpreter:
+def discover_programs(
+    project: Path | None, environ: Mapping[str, str], language: Language, python: Path | None = None
+) -> Interpreter:
     """What `python` means for a project, and what else its test command needs; see `discover_interpreter`.
+
+    Args:
+        project: The project's root folder, where there is one.
+        environ: The user's environment variables.
+        language: What the test command tests.
+        python: The interpreter that the user has named.
 
     Raises:
         PrerequisiteError: Python's environment is broken, or the language's programs are not there.
     """
-    python = discover_interpreter(project, environ)
-    return replace(python, toolchain=discover_toolchain(project, environ, language))
+    found = discover_interpreter(project, environ, python)
+    return replace(found, toolchain=discover_toolchain(project, environ, language))
 
 
 def discover_toolchain(
