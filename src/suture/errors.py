@@ -63,6 +63,8 @@ class SutureError(Exception):
     """The CLI's exit code when this fault ends a command (see `suture --help`)."""
     run_id = ""
     """The run that was healed all the same, where only its hand-over failed."""
+    stopped_run = ""
+    """The run that the fault stopped, where it was in one."""
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         if not message:

@@ -42,17 +42,17 @@ class Answer:
 class OpenAIStub:
     """Answers each request with the next of `answers`, the last one for ever, and keeps the requests.
 
-    `pages` holds what it answers to a GET, by path.
+    `pages` holds what it answers to a GET, by path; `port` is a free one where not given.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.answers: deque[Answer] = deque([Answer(body=chat_completion("hello"))])
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
         self.paths: list[str] = []
         self.pages: dict[str, Any] = {}
         self._closing = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
     @property

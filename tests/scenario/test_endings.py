@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from suture.api import example_task, heal, solve
+from suture.api import example_task, heal, resume, solve
 from suture.errors import Cancelled, ModelAuthError, SandboxBroken, UsageError
 from suture.ledger import find_run, read_ledger
 from suture.records import Check, Event, Result, from_plain
@@ -111,6 +111,10 @@ async def test_a_wall_that_falls_is_an_infrastructure_error_with_the_best_so_far
     assert result.outcome == "infra_error"
     assert "the wall fell" in result.reason
     assert result.candidate is not None
+    model = ScriptedModel([RIGHT] * 4)
+    again = await resume("last", settings=settings, model=model)  # behind a wall that stands
+    assert again.outcome == "healed"
+    assert again.run_id == result.run_id
 
 
 async def test_untrusted_facts_stay_out_of_every_prompt(settings: Settings) -> None:

@@ -98,7 +98,9 @@ async def resume(
     on_review: Reviewer | None = None,
     on_event: Listener | None = None,
 ) -> Result:
-    """Go on with a run that waits for a person, or whose process was killed; raises as `solve` does.
+    """Go on with a run that waits for a person, was killed or stopped, or whose machinery failed.
+
+    It raises as `solve` does.
 
     Args:
         run: `last`, an id, the unique start or end of one, or a run's folder.

@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from suture.cli.ending import ending_lines, finished_result, result_as_json, what_to_print, what_was_applied
+from suture.cli.ending import (
+    ending_lines,
+    finished_result,
+    result_as_json,
+    way_on,
+    what_to_print,
+    what_was_applied,
+)
 from suture.cli.faults import EXIT_CODES
 from suture.cli.progress import Progress
 from suture.cli.terminal import answer, answer_json, note
-from suture.errors import SutureError
+from suture.errors import PrerequisiteError, SutureError, UsageError
 from suture.ledger import find_run
 
 if TYPE_CHECKING:
@@ -30,6 +37,13 @@ def _chosen(settings: Settings) -> str:
 
     name, why = choose_model(settings)
     return name if name == settings.model.name else f"{name} ({why})"
+
+
+def _with_way_on(fault: SutureError) -> SutureError:
+    """The fault, and in its remedy how the run that it stopped goes on."""
+    if fault.stopped_run and not (isinstance(fault, UsageError) and not isinstance(fault, PrerequisiteError)):
+        fault.remedy = "; ".join(filter(None, (fault.remedy, f"then {way_on(fault.stopped_run)}")))
+    return fault
 
 
 def carry_out(
@@ -66,7 +80,7 @@ def carry_out(
             result = run_sync(start(progress))
         except SutureError as fault:
             if not fault.run_id:
-                raise
+                raise _with_way_on(fault) from fault.__cause__
             failed = fault
             result = finished_result(find_run(settings.paths.home, fault.run_id))
     folder = find_run(settings.paths.home, result.run_id)

@@ -15,7 +15,7 @@ from suture.ledger import RunFolder, read_ledger
 from suture.records import Result, TaskKind, from_plain, to_plain
 from suture.settings import BudgetSettings
 
-__all__ = ["ending_lines", "finished_result", "result_as_json", "what_to_print", "what_was_applied"]
+__all__ = ["ending_lines", "finished_result", "result_as_json", "way_on", "what_to_print", "what_was_applied"]
 
 FACTS_SHOWN = 3
 
@@ -67,7 +67,14 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder, proj
         yield f"apply: {_patch(project, diff)}" if result.ok else f"diff: {diff}"
     if result.outcome == "waiting":
         yield from waiting_lines(folder.id)
+    if result.outcome in ("infra_error", "cancelled"):
+        yield f"try: {way_on(folder.id)}"
     yield f"run: {folder.path} (suture show {folder.id})"
+
+
+def way_on(run: str) -> str:
+    """What a user can do with a run that a fault stopped, or they themselves."""
+    return f"go on with it: suture resume {run}; or from one of its steps: suture fork {run} --at N"
 
 
 def result_as_json(result: Result, folder: RunFolder, applied: Mapping[str, Any]) -> dict[str, Any]:

@@ -92,11 +92,11 @@ def resume(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Go on with a run that waits for a person, or whose process was killed.
+    """Go on with a run that waits for a person, was killed or stopped, or whose machinery failed.
 
-    Replies that the model had given are not paid for again. Only a run that has no end can go on; its
-    settings are those that it began with. Without an answer, what it waits for is asked on the terminal;
-    without a terminal it goes on waiting.
+    Replies that the model had given are not paid for again. A run that ended on its own cannot go on (see
+    fork); its settings are those that it began with. Without an answer, what it waits for is asked on the
+    terminal; without a terminal it goes on waiting.
     """
     loaded = load(Path(), assignments)
     from suture.api import recorded_run

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from suture.cli.telling import EVIDENCE_WORDS, describe_share, describe_spend, fact_lines, tell
 from suture.errors import StorageError
-from suture.ledger import PARKED, LedgerReading, RunFolder, read_ledger, spend_by, spend_of
+from suture.ledger import PARKED, LedgerReading, RunFolder, last_end, read_ledger, spend_by, spend_of
 from suture.records import Candidate, Event, Task, Verdict, from_plain
 from suture.workspace import unified_diff
 
@@ -18,13 +18,11 @@ __all__ = ["run_as_json", "run_as_text", "stands", "state_of", "summary_row"]
 FACTS_SHOWN = 5
 SHARES: tuple[Literal["role", "move"], ...] = ("role", "move")
 """By what the spend is split."""
-ENDS = ("run.finished", "run.refused")
-"""The events after which nothing more happens."""
 
 
 def state_of(run: RunFolder, reading: LedgerReading) -> str:
     """`ended`, `running`, `waiting` for a person, or `stopped` where its process went away before the end."""
-    if any(event.kind in ENDS for event in reading.events):
+    if last_end(reading.events) is not None:
         return "ended"
     # The writing process holds the ledger's lock for as long as it lives.
     with run.ledger_path.open("rb") as file:
@@ -48,21 +46,24 @@ def summary_row(run: RunFolder) -> tuple[str, str, str, str]:
 
 def stands(run: RunFolder, reading: LedgerReading) -> str:
     """The outcome of a run that ended with one, `error` for one that was refused, else its state."""
-    finished = _data_of(reading, "run.finished")
-    refused = any(event.kind == "run.refused" for event in reading.events)
-    return str(finished.get("outcome", "")) or ("error" if refused else state_of(run, reading))
+    end = last_end(reading.events)
+    if end is None:
+        return state_of(run, reading)
+    return str(end.data.get("outcome", "error"))
 
 
 def run_as_json(run: RunFolder) -> dict[str, Any]:
     """A run as one JSON value."""
     reading = read_ledger(run.ledger_path)
     spend = spend_of(reading.events)
+    end = last_end(reading.events)
+    ended = end.data if end is not None and end.kind == "run.finished" else {}
     return {
         "run": run.id,
         "folder": str(run.path),
         "state": state_of(run, reading),
-        "outcome": _data_of(reading, "run.finished").get("outcome"),
-        "reason": _data_of(reading, "run.finished").get("reason"),
+        "outcome": ended.get("outcome"),
+        "reason": ended.get("reason"),
         "spend": {
             "attempts": spend.attempts,
             "tokens": spend.tokens,

@@ -6,6 +6,7 @@ This room keeps no state elsewhere: what is not in the run folder did not happen
 from suture.ledger.budget import Budget, Limits, spend_by, spend_of
 from suture.ledger.clock import Clock, SystemClock
 from suture.ledger.comparing import Difference, compare_runs
+from suture.ledger.endings import last_end, without_earlier_ends
 from suture.ledger.events import (
     Ledger,
     LedgerReading,
@@ -39,6 +40,7 @@ __all__ = [
     "events_until",
     "find_run",
     "follow_ledger",
+    "last_end",
     "last_step",
     "list_runs",
     "new_run",
@@ -48,4 +50,5 @@ __all__ = [
     "spend_by",
     "spend_of",
     "steady_text",
+    "without_earlier_ends",
 ]

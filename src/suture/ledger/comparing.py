@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from suture.ledger.endings import without_earlier_ends
 from suture.ledger.events import read_ledger
 from suture.ledger.run_folder import RunFolder
 from suture.ledger.steady import steady_text
@@ -89,7 +90,7 @@ def _told(run: RunFolder) -> Iterator[Told]:
 
 
 def _part_of_the_run(events: Iterable[Event]) -> Iterator[Event]:
-    for event in events:
+    for event in without_earlier_ends(events):
         if event.kind not in BOOKKEEPING:
             yield event
         if event.kind in LAST:

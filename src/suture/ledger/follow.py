@@ -29,7 +29,7 @@ async def follow_ledger(path: Path, *, every_s: float = 0.05, seen: int = 0) -> 
     Args:
         path: The ledger.
         every_s: Seconds between two looks.
-        seen: How many events were there before; a run that was parked among these has gone on since.
+        seen: How many events were there before; a run that was parked or ended among these has gone on since.
 
     Raises:
         StorageError: The file cannot be read, or a line is not as Suture writes them.
@@ -41,7 +41,7 @@ async def follow_ledger(path: Path, *, every_s: float = 0.05, seen: int = 0) -> 
             if event is None:
                 continue  # cut short by a crash
             yield event
-            if event.kind in LAST_EVENTS or (event.kind == PARKED and event.seq >= seen):
+            if event.kind in (*LAST_EVENTS, PARKED) and event.seq >= seen:
                 return
         await asyncio.sleep(every_s)
 

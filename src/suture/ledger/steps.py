@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from suture.errors import UsageError
+from suture.ledger.endings import last_end, without_earlier_ends
 from suture.ledger.follow import LAST_EVENTS
 from suture.records import Event
 
@@ -19,7 +20,7 @@ def events_until(events: Iterable[Event], step: int) -> tuple[Event, ...]:
         step: How many of its decisions had been carried out; 0 is the run before its first.
     """
     kept: list[Event] = []
-    for event in events:
+    for event in without_earlier_ends(events):
         if event.kind in LAST_EVENTS or _number(event) > step:
             break
         kept.append(event)
@@ -42,7 +43,8 @@ def last_step(events: Sequence[Event]) -> int:
         raise UsageError(
             "the run has no numbered steps", remedy="it ended before the first, or an older Suture made it"
         )
-    ended = any(event.kind == "run.finished" for event in events)
+    end = last_end(events)
+    ended = end is not None and end.kind == "run.finished"
     return max(numbers) - (1 if ended else 0)
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 
 from suture.errors import StorageError, UsageError
-from suture.ledger import RunFolder, events_until, read_ledger
+from suture.ledger import LAST_EVENTS, RunFolder, events_until, read_ledger
 from suture.loop.context import RunContext
 from suture.loop.edits import edited_candidate, proposal_of, proposed_data
 from suture.loop.graph import Compiled, build_graph
@@ -21,11 +21,11 @@ from suture.loop.state import SCHEMA_VERSION, LoopState
 from suture.records import Event
 from suture.store import open_checkpointer
 
-__all__ = ["Start", "begin", "enter", "never_begun", "recorded_start", "start_at"]
+__all__ = ["Start", "begin", "enter", "never_begun", "recorded_start", "rewind", "start_at"]
 
 ENTRY = "review"
 """The node that a state is said to come from: its edges lead on from any state (see `graph`)."""
-LEFT_BEHIND = ("run.started", "run.resumed", "run.parked", "review.asked")
+LEFT_BEHIND = ("run.started", "run.resumed", "run.parked", "review.asked", *LAST_EVENTS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +126,36 @@ async def enter(state: LoopState, context: RunContext, graph: Compiled) -> None:
     """Set the graph to a state, so that it goes on from there."""
     values = {**state, "run_id": context.folder.id}
     await graph.aupdate_state(_thread(context.folder.id), values, as_node=ENTRY)
+
+
+async def rewind(context: RunContext, graph: Compiled) -> None:
+    """Set a run that ended because nobody answered back to before the round that found nobody.
+
+    What it had decided keeps its number, so that the next decision has one of its own.
+
+    Args:
+        context: The run; its graph has come to its end.
+        graph: Its graph.
+
+    Raises:
+        UsageError: Its checkpoints tell of no state before that round.
+    """
+    thread = _thread(context.folder.id)
+    ended = cast(LoopState, (await graph.aget_state(thread)).values)
+    async for snapshot in graph.aget_state_history(thread):
+        if snapshot.next == ("decide",) and not _found_nobody(cast(LoopState, snapshot.values)):
+            values = {"decisions": ended["decisions"], "moves": [], "outcome": "", "reason": ""}
+            await graph.aupdate_state(snapshot.config, values, as_node=ENTRY)
+            return
+    raise UsageError(
+        f"run {context.folder.id} has no checkpoint to go on from", remedy="start it anew: `suture run`"
+    )
+
+
+def _found_nobody(state: LoopState) -> bool:
+    """Whether the last round brought no candidate because the models could not be asked."""
+    last = [p["fault"] for p in state["proposals"] if p["round"] == state["round"] - 1]
+    return bool(last) and set(last) <= {"budget", "model"}
 
 
 Entries = list[tuple[str, Mapping[str, Any]]]

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from suture.errors import StorageError, UsageError
+from suture import errors
+from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.languages import Interpreter
-from suture.ledger import LAST_EVENTS, Difference, RunFolder, read_ledger
+from suture.ledger import Difference, RunFolder, last_end, read_ledger
 from suture.loop.context import RunContext
 from suture.loop.recipe import is_own_file, recipe_as_toml
 from suture.loop.state import SCHEMA_VERSION
-from suture.records import Result, Task, from_plain, to_plain
+from suture.records import Event, Result, Task, from_plain, to_plain
 from suture.settings import Settings
 from suture.settings.recording import settings_as_plain, settings_of_record
 
@@ -21,6 +22,9 @@ __all__ = ["RecordedRun", "Replay", "open_recorded", "started_with"]
 
 RECIPE_FILE = "recipe.toml"
 """In a run folder: the recipe, where it was a file of the user's own."""
+
+NOT_ITS_OWN = ("infra_error", "cancelled")
+"""Outcomes that say nothing about the task."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +41,8 @@ class RecordedRun:
         project: The folder that it was about; it may be gone.
         schema_version: Of its state.
         ended: Whether it came to its end.
+        may_go_on: Whether that end was none of its own: the machinery failed, something was missing that can
+            be set right, or the user stopped it.
         own: Whether it lies among the runs of whoever asks. A stranger's brings neither a wall, an address
             nor an interpreter, and changes no files.
         replays: The run that it does again; empty where it does none.
@@ -51,6 +57,7 @@ class RecordedRun:
     schema_version: int
     ended: bool
     own: bool
+    may_go_on: bool = False
     replays: str = ""
 
     def require_resumable(self) -> None:
@@ -64,9 +71,11 @@ class RecordedRun:
                 f"run {self.folder.id} is not among your own runs",
                 remedy="do it again from its record: `suture replay` changes nothing",
             )
-        if self.ended:
+        if self.ended and not self.may_go_on:
             raise UsageError(
-                f"run {self.folder.id} has ended", remedy=f"see how: suture show {self.folder.id}"
+                f"run {self.folder.id} has ended",
+                remedy=f"see how: suture show {self.folder.id}; or go on from one of its steps in a new run: "
+                f"suture fork {self.folder.id} --at N",
             )
         if self.replays:  # it would ask the model for what the record holds
             raise UsageError(
@@ -135,6 +144,7 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
         StorageError: Its folder is damaged.
     """
     events = read_ledger(folder.ledger_path).events
+    end = last_end(events)
     started: Mapping[str, Any] = next((e.data for e in events if e.kind == "run.started"), {})
     if "settings" not in started:
         raise UsageError(
@@ -154,12 +164,21 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
             interpreter=program if program and Path(program.executable).exists() else None,
             project=Path(started.get("project", ".")),
             schema_version=started["schema_version"],
-            ended=any(event.kind in LAST_EVENTS for event in events),
+            ended=end is not None,
+            may_go_on=end is not None and _has_passed(end),
             own=own,
             replays=started.get("replays", ""),
         )
     except (ValueError, TypeError, KeyError, AttributeError) as fault:
         raise StorageError(f"the first event of run {folder.id} is damaged: {fault!r}") from fault
+
+
+def _has_passed(end: Event) -> bool:
+    """Whether what ended a run may be gone by now, so that it could go on."""
+    if end.kind == "run.finished":
+        return end.data.get("outcome") in NOT_ITS_OWN
+    kind = getattr(errors, str(end.data.get("kind")), None)
+    return isinstance(kind, type) and issubclass(kind, PrerequisiteError)
 
 
 def _with_recipe_of(folder: RunFolder, settings: Settings) -> Settings:

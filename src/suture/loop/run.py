@@ -17,12 +17,13 @@ from suture.errors import (
     PrerequisiteError,
     SandboxError,
     StorageError,
+    SutureError,
     UsageError,
 )
 from suture.ledger import open_reservations, read_ledger
 from suture.loop.aids import aids_of
 from suture.loop.context import RunContext
-from suture.loop.forking import Start, begin, enter, never_begun, recorded_start
+from suture.loop.forking import Start, begin, enter, never_begun, recorded_start, rewind
 from suture.loop.generated_tests import adopt_recorded
 from suture.loop.graph import Compiled, build_graph
 from suture.loop.nodes.finish import prove_best, write_result
@@ -95,7 +96,10 @@ async def fork_task(
 async def resume_task(
     context: RunContext, checkpointer: BaseCheckpointSaver[Any], *, about: Mapping[str, Any] = NOTHING
 ) -> Result:
-    """Go on with a run whose process was killed, from its last checkpoint; raises as `run_task` does.
+    """Go on with a run from its last checkpoint; raises as `run_task` does.
+
+    Its process was killed, or it waits, or it ended by a fault of the machinery or because the user stopped
+    it (see `RecordedRun.require_resumable`).
 
     Replies that were received are in the run folder and are not paid for again. What was being done when
     the process went away is done again: its tokens stay booked in full, its attempt is given back.
@@ -109,6 +113,9 @@ async def resume_task(
         context.budget.write_off(reservation)
     graph = build_graph(checkpointer)
     reached = await graph.aget_state(_config(context))
+    if _has_begun(reached.values) and not reached.next:
+        await rewind(context, graph)
+        reached = await graph.aget_state(_config(context))
     context.ledger.append("run.resumed", {"at": list(reached.next), **about})
     if _has_begun(reached.values):
         return await _to_the_end(context, graph, None)
@@ -170,9 +177,13 @@ async def _worked_off(context: RunContext, graph: Compiled, entry: Entry) -> Res
 
 async def _ended_by(fault: BaseException, context: RunContext, graph: Compiled) -> Result:
     """The last event of a run that a fault ended; what the result does not tell is raised again."""
+    if isinstance(fault, SutureError):
+        fault.stopped_run = context.folder.id
     if isinstance(fault, asyncio.CancelledError):
         await _end(context, graph, "cancelled", "stopped by the user")
-        raise Cancelled("stopped", remedy=f"see `suture show {context.folder.id}`") from None
+        stopped = Cancelled("stopped", remedy=f"see `suture show {context.folder.id}`")
+        stopped.stopped_run = context.folder.id
+        raise stopped from None
     if isinstance(fault, BudgetExceeded):
         return await _end(context, graph, "budget_exhausted", str(fault))
     if isinstance(fault, StorageError):

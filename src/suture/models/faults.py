@@ -244,7 +244,7 @@ def _detail(fault: Exception, asked: Asked) -> str:
         return str(refused)
     if _has_no_status(fault) and (reached := why_unreached(fault)) is not None:
         return f"{asked.address}: {reached[1]}" if asked.address else reached[1]
-    if type(fault).__name__ == "APIConnectionError":
+    if any(kind.__name__ == "APIConnectionError" for kind in type(fault).__mro__):
         return [said for link in _chain(fault) if (said := str(link))][-1]
     return str(fault)
 

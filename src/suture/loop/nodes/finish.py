@@ -25,7 +25,8 @@ async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, An
     outcome = cast(Outcome, state["outcome"])
     proven = await prove_best(state, runtime.context) if outcome == "healed" else None
     write_result(state, runtime.context, outcome, state["reason"], proven)
-    _remember(state, runtime.context)
+    if outcome != "infra_error":  # the run may go on, and is remembered once
+        _remember(state, runtime.context)
     return {}
 
 
