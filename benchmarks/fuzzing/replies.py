@@ -14,6 +14,7 @@ import json
 import random
 import resource
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ class ReplyTarget:
         self._open: contextlib.AsyncExitStack | None = None
         self._model: Model | None = None
         self._far = ""
+        self._bomb = _zipped_blanks(300)  # made here: memory is measured while calls go on
 
     async def try_case(self, draw: random.Random) -> str:
         """See `Target`."""
@@ -126,7 +128,8 @@ class ReplyTarget:
         writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, TimeoutError):
+        ends = (ConnectionError, asyncio.IncompleteReadError, TimeoutError, asyncio.CancelledError)
+        with contextlib.suppress(*ends):  # cancelled: the fuzzer's own end
             head = await reader.readuntil(b"\r\n\r\n")
             length = next(
                 (
@@ -154,7 +157,7 @@ class ReplyTarget:
             ("whole", "whole", "short", "long", "chunks", "endless", "drip", "zipped", "headers")
         )
         if kind == "zipped":
-            body = gzip.compress(b" " * draw.choice((10**3, 3 * 10**8)) + body)
+            body = draw.choice((gzip.compress(b" " + body), self._bomb))
             extra.append("Content-Encoding: gzip")
         length = len(body) + {"short": 100, "long": -len(body) // 2}.get(kind, 0)
         framing = (
@@ -220,3 +223,8 @@ class ReplyTarget:
         """See `Target`."""
         if self._open is not None:
             await self._open.aclose()
+
+
+def _zipped_blanks(size_mb: int) -> bytes:
+    packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
+    return b"".join(packer.compress(b" " * 2**20) for _ in range(size_mb)) + packer.flush()

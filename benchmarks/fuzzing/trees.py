@@ -84,7 +84,7 @@ class TreeTarget:
 
     def __init__(self) -> None:
         # Not below /tmp alone: the victim is where a user's files would be.
-        self._root = Path(tempfile.mkdtemp(prefix="fuzz-trees-"))
+        self._root = Path(os.path.realpath(tempfile.mkdtemp(prefix="fuzz-trees-")))
         self._victim = self._root / "home" / "victim"
         self._victim.mkdir(parents=True)
         (self._victim / "id_key").write_bytes(SECRET)
@@ -109,6 +109,10 @@ class TreeTarget:
         kind = draw.choice(("link", "link", "link", "text", "text", "pipe", "socket", "folder"))
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
+            if os.path.lexists(place) or not Path(os.path.realpath(place.parent)).is_relative_to(project):
+                return (
+                    ""  # a link that was planted before leads out: what is made there would harm the machine
+                )
             if kind == "link":
                 goal = self._goal(draw, place)
                 place.symlink_to(goal)
@@ -121,7 +125,8 @@ class TreeTarget:
             elif kind == "folder":
                 place.mkdir()
             else:
-                place.write_text(self._text(draw), "utf-8")
+                with place.open("x", encoding="utf-8") as file:
+                    file.write(self._text(draw))
         except OSError:
             return ""
         return f"{place.relative_to(project)} ({kind})"
