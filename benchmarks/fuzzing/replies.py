@@ -115,7 +115,7 @@ class ReplyTarget:
             flags = {
                 "model.name": "openai:fuzz",
                 "model.base_url": f"{address}/v1",
-                "model.timeout_s": 3,
+                "model.timeout_s": 0.7,
                 "model.retries": 0,
             }
             environ = {"HOME": folder, "PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-fuzz"}
