@@ -71,8 +71,8 @@ class ReplyTarget:
         self._strangers = 0
         self._asked = 0
         self._open: contextlib.AsyncExitStack | None = None
-        self._model: Model | None = None
-        self._far = ""
+        self._cases = 0
+        self._folder = self._near = self._far = ""
         self._bomb = _zipped_blanks(300)  # made here: memory is measured while calls go on
 
     async def try_case(self, draw: random.Random) -> str:
@@ -91,10 +91,12 @@ class ReplyTarget:
                 return f"{len(reply.text)} characters came for no token"
         except ModelError as fault:
             said = str(fault)
-            if len(said) > 2000 or not said.isprintable():
-                return f"an error that cannot be shown: {said[:300]!r}"
+            if len(said) > 2000:  # escapes are taken out where it is printed
+                return f"an error of {len(said)} characters: {said[:300]!r}"
         except TimeoutError:
             return f"no end in {LONGEST_S} s"
+        finally:
+            await model.close()
         if self._strangers:
             return f"another origin was asked ({said})"
         if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - grown_kb > MOST_GROWN_KB:
@@ -102,26 +104,22 @@ class ReplyTarget:
         return f"one call became {self._asked} ({said})" if self._asked > 1 else ""
 
     async def _connected(self) -> Model:
-        if self._model is None:
+        """A model of its own for each case: after a few faults nobody asks at an address for a while."""
+        if self._open is None:
             self._open = contextlib.AsyncExitStack()
-            folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="fuzz-replies-"))
+            self._folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="fuzz-replies-"))
             far = await self._open.enter_async_context(
                 await asyncio.start_server(self._stranger, "127.0.0.1", 0)
             )
             near = await self._open.enter_async_context(
                 await asyncio.start_server(self._serve, "127.0.0.1", 0)
             )
-            self._far, address = (f"http://127.0.0.1:{s.sockets[0].getsockname()[1]}" for s in (far, near))
-            flags = {
-                "model.name": "openai:fuzz",
-                "model.base_url": f"{address}/v1",
-                "model.timeout_s": 0.7,
-                "model.retries": 0,
-            }
-            environ = {"HOME": folder, "PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-fuzz"}
-            self._model = open_model(load_settings(Path(folder), flags, environ).settings)
-            self._open.push_async_callback(self._model.close)
-        return self._model
+            self._far, self._near = (f"http://127.0.0.1:{s.sockets[0].getsockname()[1]}" for s in (far, near))
+        self._cases += 1
+        flags = {"model.name": "openai:fuzz", "model.base_url": f"{self._near}/{self._cases}/v1"}
+        limits = {"model.timeout_s": 2, "model.retries": 0}
+        environ = {"HOME": self._folder, "PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-fuzz"}
+        return open_model(load_settings(Path(self._folder), {**flags, **limits}, environ).settings)
 
     async def _stranger(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._strangers += 1
