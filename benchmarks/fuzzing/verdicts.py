@@ -213,7 +213,7 @@ def _steering(draw: random.Random) -> str:
     )
     others = (
         *(f"{name}: int", f"class {name}(Exception): pass", f"class {name}: pass", f"type {name} = int"),
-        *(f"def {name}(*a, **k): return 8", f"{name} = lambda *a: True", f"global {name}", f"del {name}"),
+        *(f"def {name}(*a, **k): return 9", f"{name} = lambda *a: True", f"global {name}", f"del {name}"),
         *(f"__all__ = [{name!r}, {other!r}]", "raise SystemExit(0)", "sys.exit()", "1 / 0"),
         *(f"{name} = {draw.choice(VALUES)}", "from __future__ import annotations"),
     )
