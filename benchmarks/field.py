@@ -24,7 +24,8 @@ from field_set.cache import Cache
 from field_set.drawing import draw_pairs, draw_singles
 from field_set.healing import heal_bug
 from field_set.packages import Package, read_packages
-from field_set.rows import append_row, line_of, read_rows, sums_of, tell_rows
+from field_set.rows import Row, line_of, sums_of, tell_rows
+from row_files import append_row, read_rows
 
 from suture.errors import UsageError
 from suture.settings import load_settings
@@ -39,13 +40,19 @@ def main() -> int:
     chosen = {name: package for name, package in packages.items() if _is_wanted(package, wanted)}
     if not chosen:
         raise UsageError("no such package", remedy=f"they are {', '.join(packages)}")
+    if wanted.fetch:
+        for package in chosen.values():
+            cache.tree(package)
+        for name in ("suites", "mutation"):
+            cache.environment(name)
+        return 0
     if wanted.draw:
         _draw(chosen, cache, wanted.draw, wanted.pairs, wanted.seed)
         return 0
     bugs = _chosen_bugs(chosen, wanted)
     path = wanted.rows or settings.paths.home / "benchmarks" / "field.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    known = {row.bug: row for row in read_rows(path) if row.cap_seconds == wanted.seconds}
+    known = {row.bug: row for row in read_rows(path, Row) if row.cap_seconds == wanted.seconds}
     for bug in bugs:
         if bug.id not in known:
             row = heal_bug(bug, chosen[bug.package], cache, wanted.seconds, keep=wanted.keep)
@@ -76,6 +83,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60, help="of each run, its proof included; 60")
     parser.add_argument("--rows", type=Path, metavar="FILE", help="JSON lines; a rerun goes on with them")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="where packages are kept")
+    parser.add_argument("--fetch", action="store_true", help="only fetch what is needed")
     parser.add_argument("--offline", action="store_true", help="fetch nothing")
     parser.add_argument("--keep", action="store_true", help="keep the folder of each case, and say where")
     parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")

@@ -16,7 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from healing_rows import Row, append_row, line_of, read_rows, sums_of, tell_rows
+from healing_rows import Row, line_of, sums_of, tell_rows
+from row_files import append_row, read_rows
 
 from suture.api import heal
 from suture.errors import PrerequisiteError, SandboxError, SutureError, UsageError
@@ -143,7 +144,9 @@ def run_benchmark(about: str, name: str, programs: Callable[[], Sequence[Program
 
 async def _measured(programs: Sequence[Program], arms: Sequence[Arm], caps: Caps, rows: Path) -> list[Row]:
     """Arm by arm, so that one model is in memory at a time; what has its row is not run again."""
-    known = {(row.program, row.arm): row for row in read_rows(rows) for arm in arms if _is_of(row, arm, caps)}
+    known = {
+        (row.program, row.arm): row for row in read_rows(rows, Row) for arm in arms if _is_of(row, arm, caps)
+    }
     rows.parent.mkdir(parents=True, exist_ok=True)
     sandbox = open_sandbox(Settings().sandbox)
     try:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Row", "agrees", "append_row", "cause_of", "line_of", "read_rows", "sums_of", "tell_rows"]
+__all__ = ["Row", "agrees", "cause_of", "line_of", "sums_of", "tell_rows"]
 
 ENOUGH_A_SECOND = 5.0
 """Candidates. A search that ran out of time while it tried fewer is told as a slow one."""
@@ -68,24 +65,6 @@ class Row:
     same: bool
     confidence: float | None
     changed: str
-
-
-def read_rows(path: Path) -> list[Row]:
-    """The rows of a file; a last line that was torn by the end of a process is passed over."""
-    rows = []
-    for line in path.read_text("utf-8").splitlines() if path.exists() else ():
-        try:
-            rows.append(Row(**json.loads(line)))
-        except (ValueError, TypeError):
-            print(f"{path}: a line that is no row is passed over", file=sys.stderr)
-    return rows
-
-
-def append_row(path: Path, row: Row) -> None:
-    """Put a row at the end of a file, on a line of its own whatever stands before."""
-    torn = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size
-    with path.open("a", encoding="utf-8") as lines:
-        lines.write(("\n" if torn else "") + json.dumps(asdict(row)) + "\n")
 
 
 def agrees(row: Row) -> bool:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+import importlib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "healing_rows.py"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture
 def healing_rows(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script; `benchmarks/` is no package."""
-    spec = importlib.util.spec_from_file_location("healing_rows", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "healing_rows", module)
-    spec.loader.exec_module(module)
-    return module
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("healing_rows")
 
 
-def test_rows_come_back_also_after_a_torn_line(healing_rows: ModuleType, tmp_path: Path) -> None:
+@pytest.fixture
+def row_files(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """As above."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("row_files")
+
+
+def test_rows_come_back_also_after_a_torn_line(
+    healing_rows: ModuleType, row_files: ModuleType, tmp_path: Path
+) -> None:
     def row(program: str, arm: str, tokens: int, *, correct: bool) -> object:
         words = dict.fromkeys(("outcome", "origin", "label"), "")
         numbers = dict.fromkeys(
@@ -43,16 +46,16 @@ def test_rows_come_back_also_after_a_torn_line(healing_rows: ModuleType, tmp_pat
         )
 
     path = tmp_path / "rows.jsonl"
-    assert healing_rows.read_rows(path) == []
+    assert row_files.read_rows(path, healing_rows.Row) == []
     first = row("gcd", "search", 0, correct=True)
     second = row("sieve", "both:m", 7, correct=True)
     third = row("lis", "both:m", 0, correct=False)
-    healing_rows.append_row(path, first)
+    row_files.append_row(path, first)
     with path.open("a") as lines:
         lines.write('{"program": "tor')
-    healing_rows.append_row(path, second)
-    healing_rows.append_row(path, third)
-    rows = healing_rows.read_rows(path)
+    row_files.append_row(path, second)
+    row_files.append_row(path, third)
+    rows = row_files.read_rows(path, healing_rows.Row)
     assert rows == [first, second, third]
     sums = healing_rows.sums_of(rows)
     told = ("programs", "correct", "correct_without_tokens", "plausible", "tokens")

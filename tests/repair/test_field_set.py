@@ -1,0 +1,86 @@
+"""The field set: bugs are made anew as they were drawn, and runs on three of its packages keep their word."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from requirements import Require
+from suture.sandbox import Finding
+from suture.settings import load_settings
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+CHEAPEST = ("isodate", "schema", "simpleeval")
+BUGS = 5
+RUN_S = 20
+"""What each run may use: enough to begin to search on a slow machine."""
+
+
+@pytest.fixture
+def field_set(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Its modules by name; `benchmarks/` is no package."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+    def module(name: str) -> ModuleType:
+        return importlib.import_module(f"field_set.{name}")
+
+    return module
+
+
+def test_the_list_is_of_the_packages_as_they_are_pinned(field_set: Any) -> None:
+    packages, bugs = field_set("packages").read_packages(), field_set("bugs").read_bugs()
+    assert len(packages) >= 15
+    assert all(len(package.sha256) == 64 for package in packages.values())
+    assert {package.half for package in packages.values()} == {"tune", "report"}
+    assert len({bug.id for bug in bugs}) == len(bugs)
+    assert all(bug.version == packages[bug.package].version and bug.failing > 0 for bug in bugs)
+    for name in CHEAPEST:
+        assert sum(bug.package == name and bug.kind == "one" for bug in bugs) >= BUGS
+
+
+def test_two_mutants_are_joined_unless_they_change_the_same_lines(field_set: Any) -> None:
+    combined = field_set("bugs").combined
+    assert combined("a\nb\nc\n", ["A\nb\nc\n", "a\nb\nC\n"]) == "A\nb\nC\n"
+    assert combined("a\nb\nc\n", ["a\nB\nc\n", "a\nX\nc\n"]) is None
+    assert combined("a\nb\n", ["a\nb\nmore\n"]) == "a\nb\nmore\n"
+
+
+def test_bugs_are_drawn_in_the_same_order_and_from_all_families(field_set: Any) -> None:
+    mutation = field_set("bugs").Mutation
+    many = [mutation(file="a.py", operator=f"core/Many_{n}", occurrence=n) for n in range(50)]
+    few = [mutation(file="a.py", operator="core/Few", occurrence=n) for n in range(2)]
+    order = field_set("drawing").in_drawn_order([*many, *few], 15)
+    assert order == field_set("drawing").in_drawn_order([*many, *few], 15)
+    assert sorted(order, key=repr) == sorted([*many, *few], key=repr)
+    assert set(few) < set(order[:4])
+
+
+@pytest.mark.timeout(900)  # whole runs of whole suites: slow where the machine is busy with other work
+@pytest.mark.parametrize("package", CHEAPEST)
+def test_runs_on_packages_that_nobody_here_wrote(
+    package: str, tmp_path: Path, wall: Finding, require: Require
+) -> None:
+    require("bubblewrap", wall.ok, wall.detail)
+    cache = load_settings(Path()).settings.paths.cache / "field"
+    script = [sys.executable, str(BENCHMARKS / "field.py"), "--cache", str(cache), "--package", package]
+    fetched = subprocess.run([*script, "--fetch", "--offline"], capture_output=True, text=True, check=False)
+    require("field-set", fetched.returncode == 0, f"{fetched.stderr} (benchmarks/field.py --fetch)")
+    options = ["--offline", "--kind", "one", "--first", str(BUGS), "--seconds", str(RUN_S), "--json"]
+    ran = subprocess.run(
+        [*script, *options, "--rows", str(tmp_path / "rows")], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    rows = json.loads(ran.stdout)["rows"]
+    assert len(rows) == BUGS
+    for row in rows:
+        # Not how many are healed: that would bet on the clock. What is said of them has to be true.
+        assert row["exit_code"] in (0, 1, 4), row
+        assert row["suite"] or not row["claimed"], row
+        assert not row["cause"], row
