@@ -206,6 +206,10 @@ def test_the_diff_alone(cli: Cli, home: Path) -> None:
     run = write_run(home)
     run.write_text("result.diff", "--- a/x\n+++ b/x\n")
     assert cli("show", "last", "--diff").stdout == "--- a/x\n+++ b/x\n"
+    assert cli("show", "last", "--full-diff").stdout == "--- a/x\n+++ b/x\n"  # nothing was left out
+    (run.path / "full.diff").write_text("--- a/x\n+++ b/x\n@@ more\n")
+    assert cli("show", "last", "--full-diff").stdout == "--- a/x\n+++ b/x\n@@ more\n"
+    assert cli("show", "last", "--diff").stdout == "--- a/x\n+++ b/x\n"
 
 
 def test_settings_with_their_origin(cli: Cli) -> None:

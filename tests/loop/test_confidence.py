@@ -1,12 +1,18 @@
 from __future__ import annotations
 
-import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.loop.confidence import confidence_in, confidence_when_warned
+from suture.loop.confidence import (
+    CONSTANTS,
+    Grounds,
+    confidence_in,
+    confidence_when_warned,
+    features_of,
+)
 from suture.records import CheckOutcome, CheckStatus, Evidence, Provenance, Verdict
 
 THRESHOLD = 0.9
@@ -53,7 +59,7 @@ def test_more_checks_never_lower_it_and_weaker_evidence_never_raises_it() -> Non
     assert by_count == sorted(by_count)
     kinds: tuple[Evidence, ...] = ("exit_status", "nonce", "split")
     by_kind = [
-        confidence_in(verdict(50, evidence=kind), THRESHOLD, mutation_score=1, agreement=1) for kind in kinds
+        confidence_in(verdict(50, evidence=kind), THRESHOLD, mutation_score=1, rivals=0) for kind in kinds
     ]
     assert by_kind == sorted(by_kind)
     assert by_kind[0] <= 0.75
@@ -66,25 +72,52 @@ def test_who_wrote_the_check_counts() -> None:
     assert len(set(by_provenance)) == len(written)
 
 
-@given(count=st.integers(1, 200), mutation=SCORES, agreement=SCORES)
-def test_it_is_a_share_and_better_scores_never_lower_it(
-    count: int, mutation: float | None, agreement: float | None
+@given(
+    fixed=st.floats(0, 200),
+    kept=st.floats(0, 200),
+    score=SCORES,
+    rivals=st.none() | st.integers(0, 50),
+)
+def test_each_feature_can_only_speak_for_a_candidate(
+    fixed: float, kept: float, score: float | None, rivals: int | None
 ) -> None:
-    found = confidence_in(verdict(count), THRESHOLD, mutation_score=mutation, agreement=agreement)
-    assert 0 <= found <= 0.95
-    for better in itertools.product(
-        [mutation, None if mutation is None else 1.0], [agreement, None if agreement is None else 1.0]
-    ):
-        assert found <= confidence_in(
-            verdict(count), THRESHOLD, mutation_score=better[0], agreement=better[1]
-        )
+    assert all(constant >= 0 for constant in CONSTANTS[1:])
+    grounds = Grounds(fixed=fixed, kept=kept, mutation_score=score, rivals=rivals)
+    better = [
+        replace(grounds, fixed=fixed + 1),
+        replace(grounds, kept=kept + 1),
+        replace(grounds, mutation_score=1.0),
+        replace(grounds, rivals=0),
+    ]
+    for more in better:
+        assert all(a <= b for a, b in zip(features_of(grounds), features_of(more), strict=True))
 
 
-def test_unguarded_lines_and_disagreement_lower_it() -> None:
-    plain = confidence_in(verdict(5), THRESHOLD)
-    assert confidence_in(verdict(5), THRESHOLD, mutation_score=0.0) < plain
-    assert confidence_in(verdict(5), THRESHOLD, agreement=0.0) < plain
-    assert confidence_in(verdict(5), THRESHOLD, mutation_score=1.0) > plain
+def failing_before(count: int) -> Verdict:
+    """The verdict on code on which the first of some checks failed."""
+    outcomes = verdict(20).outcomes
+    failed = tuple(replace(outcome, status="failed") for outcome in outcomes[:count])
+    return Verdict(candidate="b", outcomes=(*failed, *outcomes[count:]), evidence="nonce")
+
+
+def test_more_failing_tests_pin_a_repair_better() -> None:
+    found = [confidence_in(verdict(20), THRESHOLD, before=failing_before(n), rivals=12) for n in (1, 2, 4, 8)]
+    assert found == sorted(set(found))
+
+
+def test_unguarded_lines_and_rivals_lower_it() -> None:
+    known = failing_before(1)
+    by_score = [confidence_in(verdict(20), THRESHOLD, before=known, mutation_score=s / 4) for s in range(5)]
+    assert by_score == sorted(set(by_score))
+    by_rivals = [confidence_in(verdict(20), THRESHOLD, before=known, rivals=n) for n in (12, 3, 1, 0)]
+    assert by_rivals == sorted(set(by_rivals))
+
+
+def test_a_repair_that_one_test_pins_and_many_rival_is_worth_less_than_a_well_pinned_one() -> None:
+    """The order that the constants by judgement did not have: the wrong one had the highest value."""
+    loose = confidence_in(verdict(3), THRESHOLD, before=failing_before(1), mutation_score=1.0, rivals=11)
+    tight = confidence_in(verdict(9), THRESHOLD, before=failing_before(6), mutation_score=0.9, rivals=0)
+    assert loose < 0.7 < 0.85 < tight
 
 
 def test_a_warning_adds_doubt() -> None:

@@ -31,9 +31,8 @@ def cheapest(prices):
     return max(prices)
 '''
 FIXED = CODE.replace("result > 100", "result >= 100").replace("max(prices)", "min(prices)")
-NOISY = FIXED.replace('"""Add up prices."""', '"""Add up all the prices."""').replace(
-    "    result = 0\n", "    # start from nothing\n    result = 0\n"
-)
+NOISY = FIXED.replace('"""Prices."""', '"""Prices, which start from nothing."""')
+"""With an edit that stands apart from the others, and that no test needs."""
 TESTS = """\
 from shop.prices import cheapest, total
 

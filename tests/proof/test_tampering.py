@@ -102,9 +102,18 @@ def mutants_of_ones_own(said: Plain) -> None:
 
 def worth(said: Plain, least_score: float | None) -> float:
     """The confidence that belongs to what is said of the tests, with a score of the mutants."""
-    passed = tuple(CheckOutcome(check_id=key, status="passed", evidence="nonce") for key in said["after"])
-    verdict = Verdict(candidate="", outcomes=passed, evidence="nonce")
-    return confidence_in(verdict, Settings().loop.trust_threshold, mutation_score=least_score)
+    verdicts = [
+        Verdict(
+            candidate="",
+            outcomes=tuple(
+                CheckOutcome(check_id=key, status=status, evidence="nonce") for key, status in ids.items()
+            ),
+            evidence="nonce",
+        )
+        for ids in (said["before"], said["after"])
+    ]
+    threshold = Settings().loop.trust_threshold
+    return confidence_in(verdicts[1], threshold, before=verdicts[0], mutation_score=least_score)
 
 
 def only_the_first(said: Plain) -> None:
@@ -197,7 +206,7 @@ TAMPERINGS: dict[str, tuple[str, Tampering]] = {
     "more confidence": ("confidence", lambda s: s.update(confidence=0.99)),
     "agreement that nobody measured": (
         "confidence",
-        lambda s: (s["claims"].update(agreement=1.0), s.update(confidence=1 - 0.75 * (1 - s["confidence"]))),
+        lambda s: (s["claims"].update(agreement=1.0), s.update(confidence=0.2 + 0.8 * s["confidence"])),
     ),
     "mutants of one's own": ("mutation", mutants_of_ones_own),
     "a beginning that looks best": ("confidence", only_the_first),

@@ -17,6 +17,9 @@ def proof_lines(folder: RunFolder) -> Iterator[str]:
     if data is None:
         return
     yield f"proved: {_measured(data)}"
+    if data.get("left_out"):
+        parts = ", ".join(data["left_out"])
+        yield f"left out, for no test needs it: {parts}; the whole: suture show {folder.id} --full-diff"
     yield from (f"lint: {finding}" for finding in data["lint"])
     if data["lint_absent"]:
         yield f"lint: not asked, {data['lint_absent']}"

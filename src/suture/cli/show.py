@@ -22,6 +22,10 @@ def show(
     ] = "last",
     as_list: Annotated[bool, typer.Option("--list", help="List all runs, oldest first.")] = False,
     as_diff: Annotated[bool, typer.Option("--diff", help="Print the run's diff alone.")] = False,
+    as_full_diff: Annotated[
+        bool,
+        typer.Option("--full-diff", help="Print the change as it was written, before parts were left out."),
+    ] = False,
     as_faults: Annotated[
         bool, typer.Option("--faults", help="Print the lines that may be at fault, the likeliest first.")
     ] = False,
@@ -50,8 +54,9 @@ def show(
             note("no runs yet; start one with `suture run --example`")
         return
     found = find_run(home, run)
-    if as_diff:
-        diff = found.path / "result.diff"
+    if as_diff or as_full_diff:
+        full = found.path / "full.diff"  # only where there is more of it than the result has
+        diff = full if as_full_diff and full.is_file() else found.path / "result.diff"
         if not diff.is_file():
             raise UsageError(f"run {found.id} has no diff", remedy=f"see what it did: suture show {found.id}")
         answer(diff.read_text("utf-8", "surrogateescape"), diff=True)

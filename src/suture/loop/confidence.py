@@ -1,18 +1,26 @@
-"""How far the evidence speaks for a candidate, as one number: a heuristic, and a pure function.
+"""How likely a candidate that passes is right, as one number: a small model fitted to graded claims.
 
-It starts from the doubt that is left when all that is known is that some test passes; each kind of evidence
-lowers or raises that doubt. The constants are set by judgement, not measured (see docs/proof.md).
+A logistic model with four features, each of which can only speak for a candidate. Its constants were fitted
+to repairs of the search whose truth is known, by `benchmarks/confidence.py`; docs/results.md says how many,
+and how far the numbers held on claims that had no part in it. What no claim there could show (who wrote a
+check, what a kind of evidence cannot rule out, what a warning means) is set by judgement.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-from suture.records import Evidence, Provenance, Verdict
+from suture.records import CheckOutcome, Evidence, Provenance, Verdict
 
-__all__ = ["confidence_in", "confidence_when_warned"]
+__all__ = ["LEAST_DOUBT", "Grounds", "confidence_in", "confidence_when_warned", "features_of"]
 
-PRIOR_DOUBT = 0.6
+CONSTANTS = (0.57, 1.45, 0.0, 0.71, 0.71)
+"""For nothing known, and for one of each feature, in the order of `features_of`; on the scale of log odds."""
+USUAL_SCORE = 0.9
+"""Of mutants, where nobody ran any or there are none: about the mean of the claims that were fitted to."""
+USUAL_RIVALS = 1
+"""Where no search compared any."""
 WEIGHTS: dict[Provenance, float] = {
     "user": 1.0,
     "visible": 0.8,
@@ -28,22 +36,55 @@ WARNED = 1.5
 """How much more doubt there is about a change that may game the tests."""
 COMMAND_WEIGHT = 3.0
 """A command that is judged by its exit status: more than one test, but nobody knows how many."""
+NEW = 0.5
+"""What a check counts for code that is new: it never failed, so that it pins less."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grounds:
+    """What speaks for a candidate that passes every check that decides.
+
+    Attributes:
+        fixed: The checks that failed before and pass now, by their weight: they pin what was wrong.
+        kept: The others, by their weight.
+        mutation_score: The share of small changes of its changed lines that the tests notice; those that were
+            not run count as not noticed. `None` where there are none, or nobody looked.
+        rivals: Other repairs that pass and are not known to answer alike; `None` where nobody looked.
+    """
+
+    fixed: float
+    kept: float = 0.0
+    mutation_score: float | None = None
+    rivals: int | None = None
+
+
+def features_of(grounds: Grounds) -> tuple[float, ...]:
+    """The features of the model, of which more is never worse.
+
+    Args:
+        grounds: What speaks for a candidate.
+    """
+    score = USUAL_SCORE if grounds.mutation_score is None else grounds.mutation_score
+    rivals = USUAL_RIVALS if grounds.rivals is None else grounds.rivals
+    return math.log2(1 + grounds.fixed), math.log2(1 + grounds.kept), score, -math.log2(1 + rivals)
 
 
 def confidence_in(
     verdict: Verdict | None,
     threshold: float,
     *,
+    before: Verdict | None = None,
     mutation_score: float | None = None,
-    agreement: float | None = None,
+    rivals: int | None = None,
 ) -> float:
     """The confidence in a candidate, in [0, 1].
 
     Args:
         verdict: Its verdict, where there is one.
         threshold: A check with less trust counts nothing.
-        mutation_score: The share of small changes of its changed lines that the tests notice.
-        agreement: The share of the other plausible candidates that behave like it.
+        before: The verdict on the code before the change, where there was code.
+        mutation_score: As in `Grounds`.
+        rivals: As in `Grounds`.
 
     Returns:
         0 where a deciding check fails, or none passed.
@@ -53,17 +94,21 @@ def confidence_in(
     deciding = [o for o in verdict.outcomes if o.trust >= threshold and o.status != "skipped"]
     if not all(outcome.passed for outcome in deciding):
         return 0.0
-    weight = sum(
-        COMMAND_WEIGHT if o.evidence == "exit_status" else o.trust * WEIGHTS[o.provenance] for o in deciding
-    )
-    if weight == 0:
+    passed_before = before.passed if before is not None else frozenset()
+    fixed = sum(_weight(outcome) for outcome in deciding if outcome.check_id not in passed_before)
+    fixed *= NEW if before is None else 1.0
+    kept = sum(_weight(outcome) for outcome in deciding if outcome.check_id in passed_before)
+    if fixed + kept == 0:
         return 0.0
-    doubt = PRIOR_DOUBT * (0.5 + 0.5 * math.exp(-weight / 4))
-    if mutation_score is not None:
-        doubt *= 1.3 - 0.8 * mutation_score
-    if agreement is not None:
-        doubt *= 1.25 - 0.5 * agreement
-    return round(1 - min(1.0, max(doubt, LEAST_DOUBT[verdict.evidence])), 4)
+    grounds = Grounds(fixed=fixed, kept=kept, mutation_score=mutation_score, rivals=rivals)
+    odds = sum(a * b for a, b in zip(CONSTANTS, (1.0, *features_of(grounds)), strict=True))
+    return round(min(1 / (1 + math.exp(-odds)), 1 - LEAST_DOUBT[verdict.evidence]), 4)
+
+
+def _weight(outcome: CheckOutcome) -> float:
+    return (
+        COMMAND_WEIGHT if outcome.evidence == "exit_status" else outcome.trust * WEIGHTS[outcome.provenance]
+    )
 
 
 def confidence_when_warned(confidence: float) -> float:

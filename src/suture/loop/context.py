@@ -122,6 +122,11 @@ class RunContext:
         proposed = (e.data for e in self.ledger.events if e.kind == "candidate.proposed")
         return next((d.get("agreement") for d in proposed if d["candidate"] == candidate), None)
 
+    def rivals_of(self, candidate: str) -> int | None:
+        """How many other repairs pass and are not known to answer as one does, where anybody looked."""
+        proposed = (e.data for e in self.ledger.events if e.kind == "candidate.proposed")
+        return next((d.get("rivals") for d in proposed if d["candidate"] == candidate), None)
+
     def keep(self, record: Candidate | Verdict) -> str:
         """Store a record; answers its blob's hash."""
         return self.folder.put_json(to_plain(record))

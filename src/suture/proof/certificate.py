@@ -131,16 +131,18 @@ class Minimality:
     """What delta debugging made of the change.
 
     Attributes:
-        edits_found: Edits of the candidate as it was found.
+        edits_found: Edits, counted in lines, of the candidate as it was found.
         edits: Edits that are left.
         runs: Verdicts that it took.
-        is_minimal: Whether no edit that is left can be spared alone; false where the limit came first.
+        is_minimal: Whether nothing that may be left out can be spared; false where the limit came first.
+        left_out: Parts that were left out, though somebody wrote them: files, and functions in them.
     """
 
     edits_found: int = 0
     edits: int = 0
     runs: int = 0
     is_minimal: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +197,7 @@ class Certificate:
         newly_failing: Checks that passed before and do not pass after; a certificate with any is false.
         coverage: Which changed statements the tests run.
         mutation: How well the tests guard them.
-        confidence: In [0, 1], by the heuristic of `loop/confidence.py` over all of the above.
+        confidence: In [0, 1], by the model of `loop/confidence.py` over all of the above.
         claims: What running does not prove.
         seal: The content hash of everything else; it shows accidents, while forgery is shown by replaying.
     """

@@ -1,32 +1,26 @@
-"""The smallest part of a change that still passes: delta debugging over its edits.
+"""The smallest part of a change that still passes: delta debugging over its parts, or over its lines.
 
 Source: Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002 (`ddmin`). The oracle
-is the trusted suite. First over the stretches that differ, then over the lines in those that are left.
+is the trusted suite. What the tests let go may still be right: what a person or a model wrote together is not
+cut, and what changes an answer is not left out, though no test asks for it.
 """
 
 from __future__ import annotations
 
-import difflib
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from suture.checks.parsing import parsed
+from suture.proof.parts import Edit, Part, blocks_of, lines_of, parts_of
 from suture.workspace import text_of
 
-__all__ = ["Minimised", "minimise"]
+__all__ = ["Minimised", "Oracle", "minimise", "minimise_lines"]
 
 Oracle = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Whether files (path -> text, over the project's own) pass everything that decides."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)  # two equal lines may be put in at one place
-class Edit:
-    """Lines `start` to `end` (from 0) of a file give way to others; a file that is new is one edit."""
-
-    path: str
-    start: int
-    end: int
-    lines: tuple[str, ...]
+MOST_TRIED = 2_000
+"""Parts that are looked at: most of those that do not parse cost no run, but take time too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +32,8 @@ class Minimised:
         edits_found: Edits, counted in lines, of the change as it was.
         edits: Those that are left.
         runs: Calls of the oracle.
-        is_minimal: Whether no edit that is left can be spared alone.
+        is_minimal: Whether nothing of what may be left out can be spared alone.
+        left_out: Names of the parts that were left out.
     """
 
     files: Mapping[str, str]
@@ -46,12 +41,46 @@ class Minimised:
     edits: int
     runs: int
     is_minimal: bool
+    left_out: tuple[str, ...] = ()
 
 
 async def minimise(
+    before: Mapping[str, bytes],
+    files: Mapping[str, str],
+    oracle: Oracle,
+    *,
+    max_runs: int,
+    same: Oracle | None = None,
+) -> Minimised:
+    """Leave out parts of a change that the tests do not need, and that change no answer.
+
+    Args:
+        before: The project, path -> content.
+        files: The change, path -> text; it passes.
+        oracle: Judges a smaller one.
+        max_runs: The most calls of the oracle; what is smallest by then is the answer.
+        same: Whether a smaller one answers as the whole does; without it only the tests are asked.
+    """
+    search = _Search(before=before, files=files, oracle=oracle, runs_left=max_runs)
+    parts = parts_of(before, files)
+    kept, is_minimal = await search.ddmin(parts)
+    if same is not None and len(kept) < len(parts):
+        kept = await _unchanged(parts, kept, search, same)
+    left_out = tuple(part.name for part in parts if part not in kept)
+    return Minimised(
+        files=search.files_with(kept) if left_out else dict(files),
+        edits_found=_count(parts),
+        edits=_count(kept),
+        runs=max_runs - search.runs_left,
+        is_minimal=is_minimal,
+        left_out=left_out,
+    )
+
+
+async def minimise_lines(
     before: Mapping[str, bytes], files: Mapping[str, str], oracle: Oracle, *, max_runs: int
 ) -> Minimised:
-    """Make a change smaller while it passes.
+    """Make a change smaller line by line: one that a search put together, and nobody wrote as a whole.
 
     Args:
         before: The project, path -> content.
@@ -60,32 +89,44 @@ async def minimise(
         max_runs: The most calls of the oracle; what is smallest by then is the answer.
     """
     search = _Search(before=before, files=files, oracle=oracle, runs_left=max_runs)
-    blocks = [edit for path in sorted(files) for edit in _blocks(path, before.get(path), files[path])]
-    found = [line for block in blocks for line in _by_line(block)]
-    kept, _ = await search.ddmin(blocks)
-    lines = [line for block in kept for line in _by_line(block)]
+    blocks = [edit for path in sorted(files) for edit in blocks_of(path, before.get(path), files[path])]
+    kept, _ = await search.ddmin([_alone(block) for block in blocks])
+    lines = [_alone(line) for part in kept for block in part.edits for line in _by_line(block)]
     is_minimal = True
     if len(lines) > 1:
         lines, is_minimal = await search.ddmin(lines)
     return Minimised(
-        files=search.files_with(lines) if found else dict(files),
-        edits_found=len(found),
+        files=search.files_with(lines) if blocks else dict(files),
+        edits_found=sum(len(_by_line(block)) for block in blocks),
         edits=len(lines),
         runs=max_runs - search.runs_left,
         is_minimal=is_minimal,
     )
 
 
-def _blocks(path: str, before: bytes | None, text: str) -> list[Edit]:
-    if before is None:
-        return [Edit(path=path, start=0, end=0, lines=tuple(_lines(text)))]
-    old, new = _lines(text_of(before)), _lines(text)
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    return [
-        Edit(path=path, start=i, end=j, lines=tuple(new[k:m]))
-        for tag, i, j, k, m in matcher.get_opcodes()
-        if tag != "equal"
+async def _unchanged(parts: list[Part], kept: list[Part], search: _Search, same: Oracle) -> list[Part]:
+    """What is left once each part that changes an answer is back."""
+    if await same(search.files_with(kept)):
+        return kept
+    back = [
+        part
+        for part in parts
+        if part not in kept
+        and not await same(search.files_with([other for other in parts if other is not part]))
     ]
+    more = [part for part in parts if part in kept or part in back]
+    if len(more) == len(parts) or not back:
+        return parts
+    files = search.files_with(more)
+    return more if await search.passes(more) and await same(files) else parts
+
+
+def _alone(edit: Edit) -> Part:
+    return Part(name="", edits=(edit,))
+
+
+def _count(parts: Iterable[Part]) -> int:
+    return sum(len(_by_line(edit)) for part in parts for edit in part.edits)
 
 
 def _by_line(block: Edit) -> list[Edit]:
@@ -102,12 +143,6 @@ def _by_line(block: Edit) -> list[Edit]:
     return edits + [Edit(path=block.path, start=block.end, end=block.end, lines=(line,)) for line in rest]
 
 
-def _lines(text: str) -> list[str]:
-    lines = [f"{line}\n" for line in text.split("\n")]
-    last = lines.pop()[:-1]
-    return [*lines, last] if last else lines
-
-
 @dataclass(kw_only=True)
 class _Search:
     before: Mapping[str, bytes]
@@ -116,35 +151,41 @@ class _Search:
     runs_left: int
     seen: dict[tuple[tuple[str, str], ...], bool] = field(default_factory=dict)
 
-    async def ddmin(self, edits: list[Edit]) -> tuple[list[Edit], bool]:
-        """The edits that are left, and whether none of them can be spared alone."""
+    async def ddmin(self, parts: list[Part]) -> tuple[list[Part], bool]:
+        """The parts that are left, and whether none of them can be spared alone."""
         count = 2
-        while len(edits) > 1:
-            chunks = _chunks(edits, count)
-            rests = [[edit for edit in edits if edit not in chunk] for chunk in chunks] if count > 2 else []
+        while len(parts) > 1:
+            chunks = _chunks(parts, count)
+            rests = [_without(parts, chunk) for chunk in chunks] if count > 2 else []
             smaller = await self._first_passing([*chunks, *rests])
             if smaller is not None:
                 count = max(2, count - 1) if smaller in rests else 2
-                edits = smaller
-            elif self.runs_left <= 0:
-                return edits, False
-            elif count >= len(edits):
-                return edits, True
+                parts = smaller
+            elif self._is_over:
+                return parts, False
+            elif count >= len(parts):
+                return parts, True
             else:
-                count = min(len(edits), 2 * count)
-        return edits, True
+                count = min(len(parts), 2 * count)
+        return parts, True
 
-    async def _first_passing(self, parts: Iterable[list[Edit]]) -> list[Edit] | None:
-        for part in parts:
-            if await self._passes(part):
-                return part
+    @property
+    def _is_over(self) -> bool:
+        return self.runs_left <= 0 or len(self.seen) >= MOST_TRIED
+
+    async def _first_passing(self, some: Iterable[list[Part]]) -> list[Part] | None:
+        for parts in some:
+            if await self.passes(parts):
+                return parts
         return None
 
-    async def _passes(self, edits: Sequence[Edit]) -> bool:
-        files = self.files_with(edits)
+    async def passes(self, parts: Sequence[Part]) -> bool:
+        """Whether some parts of the change pass; each is judged once."""
+        await asyncio.sleep(0)  # of those that do not parse there may be many in a row
+        files = self.files_with(parts)
         key = tuple(files.items())
         if key not in self.seen:
-            if self.runs_left <= 0:
+            if self._is_over:
                 return False
             plausible = all(self._is_plausible(path, text) for path, text in files.items())
             self.runs_left -= plausible
@@ -155,23 +196,33 @@ class _Search:
         """Half of a change rarely parses; that costs no run."""
         return not path.endswith(".py") or parsed(self.files[path]) is None or parsed(text) is not None
 
-    def files_with(self, edits: Sequence[Edit]) -> dict[str, str]:
-        """The files that these edits alone change."""
+    def files_with(self, parts: Iterable[Part]) -> dict[str, str]:
+        """The files that these parts alone change."""
+        by_path: dict[str, list[Edit]] = {}
+        for part in parts:
+            for edit in part.edits:
+                by_path.setdefault(edit.path, []).append(edit)
         files: dict[str, str] = {}
-        for path in sorted({edit.path for edit in edits}):
-            lines = _lines(text_of(self.before.get(path, b"")))
-            for edit in reversed([edit for edit in edits if edit.path == path]):
+        for path, edits in sorted(by_path.items()):
+            lines = lines_of(text_of(self.before.get(path, b"")))
+            # Of two that begin at one place, the one that comes first in the change is put in last.
+            for edit in reversed(sorted(edits, key=lambda edit: (edit.start, edit.end))):
                 lines[edit.start : edit.end] = edit.lines
             files[path] = "".join(lines)
         return files
 
 
-def _chunks(edits: list[Edit], count: int) -> list[list[Edit]]:
-    size, more = divmod(len(edits), count)
-    chunks: list[list[Edit]] = []
+def _without(parts: Sequence[Part], chunk: Sequence[Part]) -> list[Part]:
+    gone = set(map(id, chunk))
+    return [part for part in parts if id(part) not in gone]
+
+
+def _chunks(parts: list[Part], count: int) -> list[list[Part]]:
+    size, more = divmod(len(parts), count)
+    chunks: list[list[Part]] = []
     at = 0
     for number in range(count):
         end = at + size + (number < more)
-        chunks.append(edits[at:end])
+        chunks.append(parts[at:end])
         at = end
     return [chunk for chunk in chunks if chunk]

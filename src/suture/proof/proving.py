@@ -20,6 +20,7 @@ from suture.loop.judging import judge
 from suture.loop.progress import tally
 from suture.loop.proving import Proven
 from suture.loop.suspicion import suspicious_signs
+from suture.proof.behaving import Behaviour
 from suture.proof.certificate import (
     FORMAT,
     Certificate,
@@ -35,16 +36,18 @@ from suture.proof.certificate import (
 )
 from suture.proof.covering import measure_coverage, touched
 from suture.proof.linting import lint_changes
-from suture.proof.minimal import minimise
+from suture.proof.minimal import Minimised, Oracle, minimise, minimise_lines
 from suture.proof.mutating import measure_mutation
 from suture.proof.noticing import impatient, notices
 from suture.records import Candidate, Verdict, content_hash
 from suture.workspace import overlay, text_of, unified_diff
 
-__all__ = ["CERTIFICATE", "certified_task", "new_failures", "prove", "statuses"]
+__all__ = ["CERTIFICATE", "FULL_DIFF", "certified_task", "new_failures", "prove", "statuses"]
 
 CERTIFICATE = "certificate.json"
 """The certificate's name in the run folder."""
+FULL_DIFF = "full.diff"
+"""The change as it was written, where a part of it was left out."""
 NO_TIME = "there was no time for it"
 WRITERS = ("coder", "escalate", "subtask_coder")
 """Roles that write the code of a candidate."""
@@ -74,7 +77,7 @@ async def prove(
     """
     suite = await context.load_suite()
     clock = _Clock(context)
-    minimal = Minimality()
+    minimal, found = Minimality(), candidate
     if before is not None and clock.left_s() > 0:
         candidate, verdict, minimal = await _smaller(context, clock, candidate, verdict, before)
     base = context.task.files
@@ -93,9 +96,9 @@ async def prove(
     )
     mutation = await clock.within(guard, Mutation(unmeasured=NO_TIME))
     threshold = context.settings.loop.trust_threshold
-    proved = confidence_in(verdict, threshold, mutation_score=mutation.least_score)
-    agreement = context.agreement_on(candidate.hash)
-    confidence = confidence_in(verdict, threshold, mutation_score=mutation.least_score, agreement=agreement)
+    score, rivals = mutation.least_score, context.rivals_of(found.hash)
+    proved = confidence_in(verdict, threshold, before=before, mutation_score=score)
+    confidence = confidence_in(verdict, threshold, before=before, mutation_score=score, rivals=rivals)
     least = min(proved, confidence)
     warnings = suspicious_signs(candidate, context)
     left = confidence_when_warned(least) if warnings else least
@@ -201,12 +204,13 @@ async def _smaller(
         cut = cut or judged is None
         return judged is not None and passes(judged)
 
-    found = await minimise(base, changed, oracle, max_runs=context.settings.proof.minimising_runs)
+    found = await _minimised(context, candidate, changed, oracle, suite, clock)
     minimal = Minimality(
         edits_found=found.edits_found,
         edits=found.edits,
         runs=found.runs,
         is_minimal=found.is_minimal and not cut,
+        left_out=found.left_out,
     )
     if overlay(base, found.files) == laid:
         return candidate, verdict, minimal
@@ -216,8 +220,31 @@ async def _smaller(
         again = await clock.within(lambda: judge(smaller, context, confirm=False), None)
     except BudgetExceeded:
         again = None
-    # A test that is not always the same may have let too small a change through.
-    return (smaller, again, minimal) if again and passes(again) else (candidate, verdict, Minimality())
+    if not again or not passes(again):
+        return candidate, verdict, Minimality()  # a test that is not always the same let too much go
+    if found.left_out:
+        context.folder.write_text(FULL_DIFF, unified_diff(base, laid))
+    return smaller, again, minimal
+
+
+async def _minimised(
+    context: RunContext,
+    candidate: Candidate,
+    changed: Mapping[str, str],
+    oracle: Oracle,
+    suite: Suite,
+    clock: _Clock,
+) -> Minimised:
+    """What a search put together, line by line; what somebody wrote, only in parts that stand alone."""
+    most = context.settings.proof.minimising_runs
+    if candidate.origin == "mutation":
+        return await minimise_lines(context.task.files, changed, oracle, max_runs=most)
+    behaviour = Behaviour(suite=suite, files=changed, seed=context.settings.repair.seed)
+
+    async def same(files: Mapping[str, str]) -> bool:
+        return await clock.within(lambda: behaviour.same(files), False)
+
+    return await minimise(context.task.files, changed, oracle, max_runs=most, same=same)
 
 
 def _claims(context: RunContext, candidate: Candidate, minimal: Minimality, lint: Lint) -> Claims:
@@ -267,6 +294,7 @@ def _write(context: RunContext, certificate: Certificate) -> None:
             "edits": minimal.edits,
             "edits_found": minimal.edits_found,
             "is_minimal": minimal.is_minimal,
+            "left_out": list(minimal.left_out[:MOST_TOLD]),
             "statements": sum(map(len, certificate.coverage.changed.values())),
             "covered": sum(map(len, certificate.coverage.covered.values())),
             "coverage_unmeasured": certificate.coverage.unmeasured,

@@ -92,7 +92,7 @@ async def verify_certificate(
         yield Finding(name="after", ok=True, detail=f"{detail}; evidence: {verdict.evidence}")
         yield await _coverage(certificate, suite, after)
         yield await _mutation(certificate, suite, candidate, after, verdict)
-        yield _confidence(certificate, verdict, settings)
+        yield _confidence(certificate, before, verdict, settings)
     except _Refuted as refuted:
         yield Finding(name=refuted.name, ok=False, detail=refuted.detail)
     except UsageError as fault:
@@ -283,14 +283,19 @@ async def _mutation(
     return Finding(name="mutation", ok=True, detail=detail)
 
 
-def _confidence(certificate: Certificate, verdict: Verdict, settings: Settings) -> Finding:
-    found = confidence_in(
-        verdict, settings.loop.trust_threshold, mutation_score=certificate.mutation.least_score
-    )
+def _confidence(
+    certificate: Certificate, before: Verdict | None, verdict: Verdict, settings: Settings
+) -> Finding:
+    score, threshold = certificate.mutation.least_score, settings.loop.trust_threshold
+    found = confidence_in(verdict, threshold, before=before, mutation_score=score)
     _require(certificate.confidence == found, "confidence", f"the evidence is worth {found:.2f}")
     _require(
         found >= settings.loop.abstain_below,
         "confidence",
         f"{found:.2f} is too little: no result is called healed for it (loop.abstain_below)",
     )
-    return Finding(name="confidence", ok=True, detail=f"{found:.2f}, by the heuristic, from all of the above")
+    return Finding(
+        name="confidence",
+        ok=True,
+        detail=f"{found:.2f}, by the model of docs/proof.md, from all of the above",
+    )

@@ -303,7 +303,7 @@ class Result:
         verdict: Its verdict.
         diff: Unified diff from the task's files to the candidate's; empty where nothing changed.
         evidence: The kind of evidence of the verdict, where there is one.
-        confidence: In [0, 1]; what the evidence is worth, by a heuristic (see docs/proof.md).
+        confidence: In [0, 1]; what the evidence is worth, by a fitted model (see docs/proof.md).
         warnings: Signs that the change games the tests; they lower the confidence and decide nothing.
         degraded: Roles that failed when they were asked, so that the run went on without them.
         spend: What it cost.

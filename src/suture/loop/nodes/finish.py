@@ -62,10 +62,7 @@ def write_result(
     """Write the result down, whatever ended the run: the best candidate so far is never lost."""
     candidate, verdict = (proven.candidate, proven.verdict) if proven else _best(state, context)
     settings = context.settings.loop
-    agreement = context.agreement_on(candidate.hash) if candidate else None
-    confidence = (
-        proven.confidence if proven else confidence_in(verdict, settings.trust_threshold, agreement=agreement)
-    )
+    confidence = proven.confidence if proven else _confidence(candidate, verdict, state, context)
     warnings = suspicious_signs(candidate, context) if candidate else ()
     if warnings:
         confidence = confidence_when_warned(confidence)
@@ -103,6 +100,18 @@ def write_result(
         },
     )
     return result
+
+
+def _confidence(
+    candidate: Candidate | None, verdict: Verdict | None, state: LoopState, context: RunContext
+) -> float:
+    """The confidence in what nobody proved."""
+    return confidence_in(
+        verdict,
+        context.settings.loop.trust_threshold,
+        before=context.base_verdict(state),
+        rivals=context.rivals_of(candidate.hash) if candidate else None,
+    )
 
 
 def _best(state: LoopState, context: RunContext) -> tuple[Candidate | None, Verdict | None]:

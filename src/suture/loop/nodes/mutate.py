@@ -127,7 +127,7 @@ async def _judged(
 
     for first in range(0, min(MOST_JUDGED, len(repairs)), AT_ONCE):
         group = repairs[first : min(first + AT_ONCE, MOST_JUDGED)]
-        proposals = [_propose(repair, _agreement(repair, repairs, difference), context) for repair in group]
+        proposals = [_propose(repair, repairs, difference, context) for repair in group]
         found = await all_ended(one(proposal) for proposal in proposals)
         entries += found
         if len(found) < len(proposals):
@@ -144,7 +144,9 @@ def _agreement(repair: Repair, repairs: tuple[Repair, ...], difference: Differen
     return round(len(repair.alike) / others, 4) if others and compared else None
 
 
-def _propose(repair: Repair, agreement: float | None, context: RunContext) -> Proposal:
+def _propose(
+    repair: Repair, repairs: tuple[Repair, ...], difference: Difference | None, context: RunContext
+) -> Proposal:
     candidate = Candidate(
         files={repair.proposal.path: repair.text},
         origin="mutation",
@@ -160,7 +162,8 @@ def _propose(repair: Repair, agreement: float | None, context: RunContext) -> Pr
             "parent": None,
             "label": candidate.label,
             "warnings": list(repair.warnings),
-            "agreement": agreement,
+            "agreement": _agreement(repair, repairs, difference),
+            "rivals": sum(1 + len(other.alike) for other in repairs) - 1 - len(repair.alike),
             "shown": [],
             "files": [repair.proposal.path],
         },

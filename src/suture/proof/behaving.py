@@ -1,0 +1,145 @@
+"""Whether a part of a change answers as the whole of it does, on inputs that no test has."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from suture.checks import Suite
+from suture.checks.distinguishing import compare_candidates
+from suture.checks.inputs import Arguments, edges_of, inputs_near, read_arguments
+from suture.checks.parsing import parsed
+from suture.checks.test_command import TestCommand
+from suture.languages import pytest_equivalent
+from suture.records import Candidate
+from suture.repair import Edit, Proposal
+from suture.repair.trials import Call, compare, locate
+from suture.workspace import overlay, text_of
+
+__all__ = ["Behaviour"]
+
+INPUTS, EDGES = 60, 18
+MOST_FUNCTIONS = 8
+LOCATE_S, COMPARE_S = 20.0, 15.0
+LATE = "!late"
+CASES = (str.lower, str.upper, str.title)
+
+Asked = tuple[str, str, str]
+
+
+@dataclass(kw_only=True)
+class Behaviour:
+    """What a change answers, to be compared with what less of it answers.
+
+    Attributes:
+        suite: The suite that it passes.
+        files: The change, path -> text.
+        seed: Of the inputs.
+        compared: Calls that were compared so far.
+    """
+
+    suite: Suite
+    files: Mapping[str, str]
+    seed: int = 0
+    compared: int = 0
+    _seen: tuple[Call, ...] | None = field(default=None, init=False)
+
+    async def same(self, part: Mapping[str, str]) -> bool:
+        """Whether no generated input tells a part of the change from the whole.
+
+        Where nothing can be asked, such as of methods, or where no test calls a function, nothing is told
+        apart.
+
+        Args:
+            part: Path -> text, over the project's own.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        command = self._command()
+        if command is not None:
+            return await self._same_by_trial(command, part)
+        candidates = [Candidate(files=files, origin="repair") for files in (self.files, part)]
+        found = await compare_candidates(candidates, self.suite, seed=self.seed)
+        self.compared += found.calls
+        return len(found.clusters) < 2
+
+    def _command(self) -> TestCommand | None:
+        """The whole change under the project's tests, where they can be run by pytest."""
+        own = self.suite.command
+        if own is None:
+            return None
+        argv = (
+            self.suite.task.test_command if own.is_pytest else pytest_equivalent(self.suite.task.test_command)
+        )
+        if argv is None:
+            return None
+        files = overlay(self.suite.task.files, self.files)
+        task = replace(self.suite.task, test_command=argv, files=files)
+        return TestCommand(task, self.suite.sandbox, self.suite.settings, own.interpreter)
+
+    async def _same_by_trial(self, command: TestCommand, part: Mapping[str, str]) -> bool:
+        texts = {path: text for path, text in self.files.items() if path.endswith(".py")}
+        less = overlay(self.suite.task.files, part)
+        proposals = [
+            _instead(path, text, text_of(less[path]))
+            for path, text in texts.items()
+            if path in less and text_of(less[path]) != text
+        ]
+        changed = {proposal.path for proposal in proposals}
+        calls = [call for call in await self._calls(command, texts) if call[0] in changed]
+        if not calls:
+            return True
+        path = proposals[0].path
+        whole = _instead(path, texts[path], texts[path])
+        # Twice, so that what differs from one time to the next is told from what the change makes different.
+        asked = [whole, whole, *proposals]
+        answers = await compare(command, asked, calls, texts, COMPARE_S)
+        once, again = answers.get(0, []), answers.get(1, [])
+        for number, proposal in enumerate(proposals, start=2):
+            told = zip(calls, once, again, answers.get(number, []), strict=False)
+            steady = [(one, two) for call, one, same, two in told if call[0] == proposal.path and one == same]
+            pairs = [(one, two) for one, two in steady if one != LATE]
+            self.compared += len(pairs)
+            if any(one != two for one, two in pairs):
+                return False
+        return True
+
+    async def _calls(self, command: TestCommand, texts: Mapping[str, str]) -> list[Asked]:
+        """Calls of functions that the tests call, with arguments near the tests'."""
+        if self._seen is None:
+            self._seen = (await locate(command, sorted(texts), (), LOCATE_S)).calls
+        by_function: dict[tuple[str, str], list[str]] = {}
+        for call in self._seen:
+            if call.function in _functions(texts.get(call.path, "")):
+                by_function.setdefault((call.path, call.function), []).append(call.arguments)
+        draw = random.Random(self.seed)
+        made: list[Asked] = []
+        for (path, name), given in sorted(by_function.items())[:MOST_FUNCTIONS]:
+            seeds = read_arguments(list(dict.fromkeys(given)))
+            new = [*inputs_near(seeds, INPUTS, draw), *edges_of(seeds, EDGES), *_in_other_cases(seeds)]
+            made += [(path, name, repr(arguments)) for arguments in new]
+        return made
+
+
+def _in_other_cases(seeds: Sequence[Arguments]) -> list[Arguments]:
+    """The tests' own arguments with one text in small or capital letters: what tests seldom vary."""
+    found: dict[str, Arguments] = {}
+    for seed in seeds:
+        for place, value in enumerate(seed):
+            for case in CASES if isinstance(value, str) else ():
+                made = (*seed[:place], case(value), *seed[place + 1 :])
+                found.setdefault(repr(made), made)
+    known = {repr(seed) for seed in seeds}
+    return [made for text, made in found.items() if text not in known][:EDGES]
+
+
+def _functions(text: str) -> frozenset[str]:
+    tree = parsed(text)
+    return frozenset(getattr(node, "name", "") for node in tree.body) if tree is not None else frozenset()
+
+
+def _instead(path: str, old: str, new: str) -> Proposal:
+    edit = Edit(start=0, end=len(old.encode("utf-8", "surrogatepass")), text=new)
+    return Proposal(path=path, edits=(edit,), label="", score=1.0, operators=())
