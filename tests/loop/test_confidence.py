@@ -74,18 +74,16 @@ def test_who_wrote_the_check_counts() -> None:
 
 @given(
     fixed=st.floats(0, 200),
-    kept=st.floats(0, 200),
     score=SCORES,
     rivals=st.none() | st.integers(0, 50),
 )
 def test_each_feature_can_only_speak_for_a_candidate(
-    fixed: float, kept: float, score: float | None, rivals: int | None
+    fixed: float, score: float | None, rivals: int | None
 ) -> None:
     assert all(constant >= 0 for constant in CONSTANTS[1:])
-    grounds = Grounds(fixed=fixed, kept=kept, mutation_score=score, rivals=rivals)
+    grounds = Grounds(fixed=fixed, mutation_score=score, rivals=rivals)
     better = [
         replace(grounds, fixed=fixed + 1),
-        replace(grounds, kept=kept + 1),
         replace(grounds, mutation_score=1.0),
         replace(grounds, rivals=0),
     ]

@@ -1,6 +1,6 @@
 """How likely a candidate that passes is right, as one number: a small model fitted to graded claims.
 
-A logistic model with four features, each of which can only speak for a candidate. Its constants were fitted
+A logistic model with three features, each of which can only speak for a candidate. Its constants were fitted
 to repairs of the search whose truth is known, by `benchmarks/confidence.py`; docs/results.md says how many,
 and how far the numbers held on claims that had no part in it. What no claim there could show (who wrote a
 check, what a kind of evidence cannot rule out, what a warning means) is set by judgement.
@@ -15,7 +15,7 @@ from suture.records import CheckOutcome, Evidence, Provenance, Verdict
 
 __all__ = ["LEAST_DOUBT", "Grounds", "confidence_in", "confidence_when_warned", "features_of"]
 
-CONSTANTS = (0.57, 1.45, 0.0, 0.71, 0.71)
+CONSTANTS = (-0.42, 1.22, 1.2, 0.6)
 """For nothing known, and for one of each feature, in the order of `features_of`; on the scale of log odds."""
 USUAL_SCORE = 0.9
 """Of mutants, where nobody ran any or there are none: about the mean of the claims that were fitted to."""
@@ -45,15 +45,14 @@ class Grounds:
     """What speaks for a candidate that passes every check that decides.
 
     Attributes:
-        fixed: The checks that failed before and pass now, by their weight: they pin what was wrong.
-        kept: The others, by their weight.
+        fixed: The checks that failed before and pass now, by their weight: they pin what was wrong. Those that
+            passed before say little of a change: a large suite passes on most wrong ones.
         mutation_score: The share of small changes of its changed lines that the tests notice; those that were
             not run count as not noticed. `None` where there are none, or nobody looked.
-        rivals: Other repairs that pass and are not known to answer alike; `None` where nobody looked.
+        rivals: Other repairs that pass and answer otherwise; `None` where they were not compared.
     """
 
     fixed: float
-    kept: float = 0.0
     mutation_score: float | None = None
     rivals: int | None = None
 
@@ -66,7 +65,7 @@ def features_of(grounds: Grounds) -> tuple[float, ...]:
     """
     score = USUAL_SCORE if grounds.mutation_score is None else grounds.mutation_score
     rivals = USUAL_RIVALS if grounds.rivals is None else grounds.rivals
-    return math.log2(1 + grounds.fixed), math.log2(1 + grounds.kept), score, -math.log2(1 + rivals)
+    return math.log2(1 + grounds.fixed), score, -math.log2(1 + rivals)
 
 
 def confidence_in(
@@ -94,13 +93,12 @@ def confidence_in(
     deciding = [o for o in verdict.outcomes if o.trust >= threshold and o.status != "skipped"]
     if not all(outcome.passed for outcome in deciding):
         return 0.0
+    if not any(map(_weight, deciding)):
+        return 0.0
     passed_before = before.passed if before is not None else frozenset()
     fixed = sum(_weight(outcome) for outcome in deciding if outcome.check_id not in passed_before)
     fixed *= NEW if before is None else 1.0
-    kept = sum(_weight(outcome) for outcome in deciding if outcome.check_id in passed_before)
-    if fixed + kept == 0:
-        return 0.0
-    grounds = Grounds(fixed=fixed, kept=kept, mutation_score=mutation_score, rivals=rivals)
+    grounds = Grounds(fixed=fixed, mutation_score=mutation_score, rivals=rivals)
     odds = sum(a * b for a, b in zip(CONSTANTS, (1.0, *features_of(grounds)), strict=True))
     return round(min(1 / (1 + math.exp(-odds)), 1 - LEAST_DOUBT[verdict.evidence]), 4)
 

@@ -123,7 +123,7 @@ class RunContext:
         return next((d.get("agreement") for d in proposed if d["candidate"] == candidate), None)
 
     def rivals_of(self, candidate: str) -> int | None:
-        """How many other repairs pass and are not known to answer as one does, where anybody looked."""
+        """How many other repairs pass and answer otherwise than a candidate, where that was compared."""
         proposed = (e.data for e in self.ledger.events if e.kind == "candidate.proposed")
         return next((d.get("rivals") for d in proposed if d["candidate"] == candidate), None)
 

@@ -137,11 +137,18 @@ async def _judged(
     return entries
 
 
-def _agreement(repair: Repair, repairs: tuple[Repair, ...], difference: Difference | None) -> float | None:
-    """The share of the other plausible repairs that behave like one; `None` where that was not compared."""
+def _compared(
+    repair: Repair, repairs: tuple[Repair, ...], difference: Difference | None
+) -> tuple[float | None, int | None]:
+    """The share of the other plausible repairs that behave like one, and how many behave otherwise.
+
+    `None` where that was not compared; there is no share where there are no others.
+    """
+    if difference is None and len(repairs) > 1:
+        return None, None
     others = sum(1 + len(other.alike) for other in repairs) - 1
-    compared = difference is not None or len(repairs) == 1
-    return round(len(repair.alike) / others, 4) if others and compared else None
+    alike = len(repair.alike)
+    return round(alike / others, 4) if others else None, others - alike
 
 
 def _propose(
@@ -153,6 +160,7 @@ def _propose(
         label=f"mutation, {repair.proposal.label}",
     )
     blob = context.keep(candidate)
+    agreement, rivals = _compared(repair, repairs, difference)
     context.ledger.append(
         "candidate.proposed",
         {
@@ -162,8 +170,8 @@ def _propose(
             "parent": None,
             "label": candidate.label,
             "warnings": list(repair.warnings),
-            "agreement": _agreement(repair, repairs, difference),
-            "rivals": sum(1 + len(other.alike) for other in repairs) - 1 - len(repair.alike),
+            "agreement": agreement,
+            "rivals": rivals,
             "shown": [],
             "files": [repair.proposal.path],
         },

@@ -1,0 +1,208 @@
+"""What Suture's confidence is worth: repairs that it claims, each with its evidence and whether it is right.
+
+    SUTURE_DATA=... nice -n 15 python benchmarks/confidence.py gather --rows FILE [--set NAME ...] [--most N]
+    python benchmarks/confidence.py fit --rows FILE
+
+Wanted: `SUTURE_DATA` with `quixbugs`, `debugbench` and `refactory`. Programs are healed without a model, on
+the tests that their set shows, within a few seconds each; a claim is right where the tests that no run saw
+pass (of QuixBugs: where it answers as the reference does). Programs with odd numbers are for fitting, the
+others for reporting. A row holds numbers only, nothing of a program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any
+
+from confidence_fit import tell_fit
+from data_files import read_data
+from ending import exit_code_of
+from healing import COMMAND, TEST_WALL_S, Graded, Program
+from public_bugs import MODULE, grade, project_of
+from quixbugs import programs as quixbugs_programs
+
+from suture.api import heal
+from suture.checks.parsing import parsed
+from suture.errors import PrerequisiteError, SandboxError, UsageError
+from suture.ledger import read_ledger
+from suture.records import Result
+from suture.sandbox import Sandbox, open_sandbox
+from suture.settings import (
+    BudgetSettings,
+    PathSettings,
+    ProofSettings,
+    RepairSettings,
+    SandboxSettings,
+    Settings,
+)
+
+SEARCH_S, PROOF_S, RUN_S = 8.0, 25.0, 60.0
+"""The most for the search, the proof, and the run with both."""
+SEED = 20261
+SETS = ("quixbugs", "debugbench", "refactory")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picked:
+    """A program of a set, and for what it is: `fit` or `report`."""
+
+    set: str
+    part: str
+    program: Program
+
+
+def picked(name: str) -> list[Picked]:
+    """The programs of a set in a fixed random order: those with odd numbers to fit, the others to report."""
+    if name == "quixbugs":
+        made = list(enumerate(quixbugs_programs()))
+    else:
+        records = [(n, record) for n, record in enumerate(read_data(f"{name}/tasks")) if _fails(record)]
+        made = [(n, _program(record)) for n, record in records]
+    found = [Picked(set=name, part="fit" if n % 2 else "report", program=program) for n, program in made]
+    random.Random(SEED).shuffle(found)
+    return found
+
+
+def _program(record: Mapping[str, Any]) -> Program:
+    return Program(name=record["id"], files=project_of(record), grade=partial(_grade, record))
+
+
+def _fails(record: Mapping[str, Any]) -> bool:
+    """Whether there is something to heal: it parses, and a test that is shown fails, as the record says."""
+    meta = record["meta"]
+    first = meta.get("buggy_detail", "").removeprefix("AssertionError ")
+    if (
+        record["set"] == "refactory"
+        and meta["buggy_verdict"] == "fail"
+        and first not in record["visible_tests"]
+    ):
+        return False
+    return meta.get("buggy_visible_verdict", "") != "pass" and parsed(record["buggy"]) is not None
+
+
+async def _grade(
+    record: Mapping[str, Any], files: Mapping[str, str], folder: Path, settings: Settings, sandbox: Sandbox
+) -> Graded:
+    """Run the tests that no run saw, the reference first: where that fails, they say nothing."""
+    reference = await grade(record, {MODULE: record["reference"]}, folder, settings, sandbox)
+    if not reference.correct:
+        return Graded(correct=False, compared=0, agreed=0)
+    return await grade(record, files, folder, settings, sandbox)
+
+
+async def _row(one: Picked, sandbox: Sandbox) -> dict[str, Any]:
+    """Heal a program, and note what its confidence could be made of, and whether it is right."""
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
+        for path, text in one.program.files.items():
+            (Path(folder) / path).write_text(text, "utf-8")
+        settings = Settings(
+            paths=PathSettings(home=Path(home) / "state", cache=Path(home) / "no-models"),
+            sandbox=SandboxSettings(test_wall_s=TEST_WALL_S),
+            budget=BudgetSettings(seconds=RUN_S),
+            repair=RepairSettings(seconds=SEARCH_S),
+            proof=ProofSettings(seconds=PROOF_S),
+        )
+        result, outcome = await _healed(Path(folder), settings, sandbox)
+        row: dict[str, Any] = {"set": one.set, "part": one.part, "program": one.program.name}
+        row["outcome"] = outcome
+        candidate = result.candidate if result is not None else None
+        if result is None or candidate is None or result.outcome != "healed":
+            return row
+        graded = await one.program.grade(candidate.files, Path(folder), settings, sandbox)
+        run = next((settings.paths.home / "runs").glob("*"))
+        return {**row, "right": graded.correct, "compared": graded.compared, **_evidence(result, run)}
+
+
+async def _healed(folder: Path, settings: Settings, sandbox: Sandbox) -> tuple[Result | None, str]:
+    try:
+        result = await heal(folder, test=COMMAND, settings=settings, sandbox=sandbox)
+    except UsageError as fault:
+        return None, f"refused: {fault.message}"
+    except PrerequisiteError as fault:
+        if isinstance(fault, SandboxError):
+            raise
+        return None, "needs a model"
+    return result, result.outcome
+
+
+def _evidence(result: Result, run: Path) -> dict[str, Any]:
+    """The numbers of a run that speak for its result or against it."""
+    events = read_ledger(run / "ledger.jsonl").events
+    told = {event.kind: event.data for event in events}
+    search, certificate = told["search.finished"], told.get("certificate.written", {})
+    label = result.candidate.label if result.candidate is not None else ""
+    labels = [repair["label"] for repair in search["repairs"]]
+    return {
+        "fixed": certificate.get("fixed", 0),
+        "passed": len(result.verdict.passed) if result.verdict else 0,
+        "plausible": search["plausible"],
+        "behaviours": len(search["repairs"]),
+        "scores": [repair["score"] for repair in search["repairs"]],
+        "alike": [len(repair["alike"]) for repair in search["repairs"]],
+        "operators": [repair["operators"] for repair in search["repairs"]],
+        "chosen": next((number for number, one in enumerate(labels) if one in label), -1),
+        "differs": search["difference"] is not None,
+        "ended": search["ended"],
+        "warnings": len(result.warnings),
+        "mutants": certificate.get("mutants", 0),
+        "killed": certificate.get("killed", 0),
+        "mutation_unmeasured": certificate.get("mutation_unmeasured", "no certificate"),
+        "statements": certificate.get("statements", 0),
+        "covered": certificate.get("covered", 0),
+        "evidence": result.evidence,
+        "confidence": result.confidence,
+    }
+
+
+async def gather(sets: Sequence[str], most: int, rows: Path) -> None:
+    """One program after another; what has its row is not run again."""
+    known = {row["program"] for row in read_rows(rows)}
+    sandbox = open_sandbox(Settings().sandbox)
+    try:
+        turns = zip_longest(
+            *(picked(name)[:most] for name in sets)
+        )  # whenever it is ended, each has its share
+        for one in filter(None, chain.from_iterable(turns)):
+            if one.program.name in known:
+                continue
+            row = await _row(one, sandbox)
+            with rows.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(row) + "\n")
+            print(one.program.name, row["outcome"], row.get("right", ""), file=sys.stderr, flush=True)
+    finally:
+        await sandbox.close()
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+def main() -> None:
+    """Gather, or fit what was gathered."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["gather", "fit"])
+    parser.add_argument("--rows", type=Path, required=True, metavar="FILE", help="rows as JSON lines")
+    parser.add_argument("--set", action="append", choices=SETS, help="may be repeated; all where left out")
+    parser.add_argument("--most", type=int, default=60, metavar="N", help="programs of each set; 60")
+    wanted = parser.parse_args()
+    if wanted.what == "gather":
+        asyncio.run(gather(wanted.set or SETS, wanted.most, wanted.rows))
+    else:
+        tell_fit(read_rows(wanted.rows))
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code_of(main))
