@@ -1,8 +1,8 @@
 """How the constants of `suture/loop/confidence.py` are fitted to graded claims, and what they are worth.
 
 A logistic model with few features, each with the sign that it must have, and pulled towards a small effect
-(ridge): there are few wrong claims, and without this one of them would decide a constant. Half of the claims are
-fitted to; the figures are those of the other half.
+(ridge): there are few wrong claims, and without this one of them would decide a constant. Half of the claims
+are fitted to; the figures are told for both halves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from suture.proof.mutating import DRAWN, NONE_THERE
 __all__ = ["grounds_of", "tell_fit"]
 
 USUAL = 0.5
-"""Where constants are pulled to: each feature speaks for a claim a little, as long as no claim says otherwise."""
+"""Where constants are pulled to: each feature speaks for a claim a little, until claims say otherwise."""
 RIDGE = 1.0
 """How hard: the weight of half the square of the distance, beside the log loss of all claims."""
 STEPS, RATE = 20_000, 0.05

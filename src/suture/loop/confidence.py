@@ -45,8 +45,8 @@ class Grounds:
     """What speaks for a candidate that passes every check that decides.
 
     Attributes:
-        fixed: The checks that failed before and pass now, by their weight: they pin what was wrong. Those that
-            passed before say little of a change: a large suite passes on most wrong ones.
+        fixed: The checks that failed before and pass now, by their weight: they pin what was wrong. Those
+            that passed before say little of a change: a large suite passes on most wrong ones.
         mutation_score: The share of small changes of its changed lines that the tests notice; those that were
             not run count as not noticed. `None` where there are none, or nobody looked.
         rivals: Other repairs that pass and answer otherwise; `None` where they were not compared.
