@@ -29,7 +29,8 @@ from suture.checks.test_command import TestCommand
 from suture.evals import Problem, load_problems
 from suture.loop.tasks import heal_task
 from suture.repair import Edit, Proposal
-from suture.repair.trials import compare, locate
+from suture.repair.comparing import compare
+from suture.repair.locating import locate
 from suture.sandbox import Sandbox, discover_interpreter
 from suture.settings import Settings
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from suture.checks import prepare_suite
 from suture.loop.tasks import heal_task
 from suture.repair import Edit, Proposal
+from suture.repair.comparing import compare
 from suture.repair.inside.suture_told import told_of
-from suture.repair.trials import compare
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings
 

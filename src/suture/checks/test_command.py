@@ -6,7 +6,8 @@ import asyncio
 import json
 import secrets
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import PurePosixPath
@@ -22,7 +23,7 @@ from suture.checks.unittest_counts import NO_TESTS, kept_from_running
 from suture.errors import UsageError
 from suture.languages import Interpreter, is_pytest_command, program_environment, resolve_command
 from suture.records import CheckOutcome, CheckStatus, Counterexample, Task
-from suture.sandbox import BOX, RunRequest, RunResult, Sandbox, interpreter_mounts
+from suture.sandbox import BOX, Channel, RunRequest, RunResult, Sandbox, interpreter_mounts
 from suture.settings import SandboxSettings
 
 __all__ = ["PLUGIN", "CommandRun", "TestCommand"]
@@ -149,19 +150,17 @@ class TestCommand:
         task = replace(self._task, files=files)
         return TestCommand(task, self._sandbox, self._settings, self.interpreter)
 
-    async def run_with(
-        self, plugin: str, own: Mapping[str, bytes], *, wall_s: float, collect: Sequence[str]
-    ) -> RunResult:
-        """Run pytest on the task's own files with another plugin of ours; no verdict is made of it.
+    def open_with(
+        self, plugin: str, own: Mapping[str, bytes], *, wall_s: float
+    ) -> AbstractAsyncContextManager[Channel]:
+        """Start pytest on the task's own files with another plugin of ours, to talk with it.
+
+        No verdict is made of what it says.
 
         Args:
-            plugin: The plugin's module.
+            plugin: The plugin's module. Pytest's own stdin and stdout are the line to it.
             own: Files in our own folder beside the project: name -> content, the plugin among them.
-            wall_s: The most seconds.
-            collect: Names of files of that folder to bring back; in the result they are `PRIVATE/name`.
-
-        Raises:
-            SandboxError: The wall failed.
+            wall_s: The most seconds that it lives.
         """
         environment = self._environment()
         paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
@@ -177,8 +176,7 @@ class TestCommand:
             },
             wall_s=wall_s,
         )
-        wanted = tuple(f"{PRIVATE}/{name}" for name in collect)
-        return await self._sandbox.run(replace(request, collect=wanted))
+        return self._sandbox.open(replace(request, collect=()))
 
     async def _base_report(self) -> PytestReport:
         """What the tests say on the task's own files: run once, and only where a verdict turns on it."""

@@ -144,6 +144,7 @@ def _history_searched(data: Mapping[str, Any]) -> str:
 def _search_ended(data: Mapping[str, Any]) -> str:
     found = f"{data['plausible']} with which all tests pass" if data["plausible"] else "none that suffices"
     told = f"search: {data['tried']} changes tried in {data['seconds']:.1f} s, {found} ({data['ended']})"
+    told += _trials(data.get("trials") or {})
     apart = data.get("difference")
     if apart:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart["answers"].items())
@@ -151,6 +152,19 @@ def _search_ended(data: Mapping[str, Any]) -> str:
     for broken in data.get("broken", ())[:1]:
         told += f"; {broken['operator']!r} broke on {broken['path']}:{broken['line']} and was left out there"
         told += f" (a fault of suture's own: {broken['fault']})"
+    return told
+
+
+def _trials(data: Mapping[str, Any]) -> str:
+    """Where the search could not see what the user's own run shows."""
+    told = "".join(f"; {note}" for note in (data.get("partly"), *data.get("notes", ())) if note)
+    if data.get("disagreements"):
+        some = [
+            f"{d['test']} ({d['run']} in your run, {d['trial']} in a trial)" for d in data["differing"][:3]
+        ]
+        more = ", ..." if data["disagreements"] > len(some) else ""
+        told += f"; {data['disagreements']} test(s) end otherwise in a trial and are left to the verdict: "
+        told += ", ".join(some) + more
     return told
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from suture.checks import Suite
 from suture.checks.test_command import TestCommand
 from suture.errors import UsageError
 from suture.languages import pytest_equivalent
 from suture.loop.context import RunContext
-from suture.records import Verdict
+from suture.records import CheckOutcome, Verdict
 
 __all__ = ["Guide", "guide_of"]
 
@@ -21,10 +22,12 @@ class Guide:
     Attributes:
         command: A collected pytest command.
         failing: Ids of its tests that fail on the code as it is.
+        outcomes: How each of its tests ended there.
     """
 
     command: TestCommand
     failing: frozenset[str]
+    outcomes: Mapping[str, str] = field(default_factory=dict)
 
 
 async def guide_of(suite: Suite, base: Verdict | None, context: RunContext) -> Guide | None:
@@ -44,7 +47,7 @@ async def guide_of(suite: Suite, base: Verdict | None, context: RunContext) -> G
     if suite.command is None or context.interpreter is None:
         return None
     if suite.command.is_pytest:
-        return Guide(command=suite.command, failing=base.failed if base is not None else frozenset())
+        return _guide(suite.command, base.outcomes if base is not None else ())
     argv = pytest_equivalent(context.task.test_command)
     if argv is None:
         return None
@@ -55,6 +58,9 @@ async def guide_of(suite: Suite, base: Verdict | None, context: RunContext) -> G
     except UsageError as fault:
         context.ledger.append("search.skipped", {"command": list(argv), "message": str(fault)})
         return None
-    outcomes = (await command.run(task.files)).outcomes
+    return _guide(command, (await command.run(task.files)).outcomes)
+
+
+def _guide(command: TestCommand, outcomes: Sequence[CheckOutcome]) -> Guide:
     failing = frozenset(o.check_id for o in outcomes if not o.passed and o.status != "skipped")
-    return Guide(command=command, failing=failing)
+    return Guide(command=command, failing=failing, outcomes={o.check_id: o.status for o in outcomes})

@@ -145,9 +145,10 @@ def tally(verdict: Verdict, base: Verdict | None, threshold: float) -> tuple[int
 
 def failure_signature(verdict: Verdict, threshold: float) -> str:
     """A hash of which deciding checks failed and how; prose and line numbers are left out."""
+    failed = verdict.failed  # it is made anew each time that it is asked for
     failures = [
         (o.check_id, o.status, o.counterexample.exception.split(":")[0] if o.counterexample else "")
         for o in verdict.outcomes
-        if o.check_id in verdict.failed and o.trust >= threshold
+        if o.check_id in failed and o.trust >= threshold
     ]
     return content_hash(sorted(failures))

@@ -12,9 +12,10 @@ from itertools import pairwise
 from suture.checks.inputs import inputs_near, read_arguments
 from suture.checks.parsing import parsed
 from suture.checks.test_command import TestCommand
+from suture.repair.comparing import compare
 from suture.repair.edits import mutated
 from suture.repair.search import Findings
-from suture.repair.trials import Proposal, compare
+from suture.repair.trials import Proposal
 from suture.repair.view import FUNCTIONS, is_docstring
 from suture.repair.warnings import literals_of, warnings_about
 
@@ -72,7 +73,12 @@ class Difference:
 
 
 async def rank_repairs(
-    findings: Findings, command: TestCommand, tests: Sequence[str], *, seed: int = 0
+    findings: Findings,
+    command: TestCommand,
+    tests: Sequence[str],
+    *,
+    seed: int = 0,
+    seconds: float = COMPARE_S,
 ) -> tuple[tuple[Repair, ...], Difference | None]:
     """Plausible repairs, the likeliest first, one for each behaviour; and what tells the first two apart.
 
@@ -81,6 +87,7 @@ async def rank_repairs(
         command: The command that it was found with.
         tests: Sources of the tests.
         seed: Of the inputs that are tried.
+        seconds: Wall-clock seconds that running them may take; never more than a few.
 
     Raises:
         SandboxError: The wall failed.
@@ -93,7 +100,7 @@ async def rank_repairs(
     made = [*calls, *(call for call, _ in examples)]
     answers: dict[int, list[str]] = {}
     if made and len(proposals) > 1:
-        answers = await compare(command, proposals, made, findings.texts, COMPARE_S)
+        answers = await compare(command, proposals, made, findings.texts, min(seconds, COMPARE_S))
     behaviour = [tuple(answers.get(number, ())) for number in range(len(proposals))]
     literals = literals_of(tests)
     repairs = []

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
 from suture.records import from_plain
 
-__all__ = ["Answered", "Collected", "Screened", "Seen", "entries_of"]
+__all__ = ["Answered", "Attempted", "Collected", "Seen", "entries_of", "lines_of"]
 
+BITS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
+MOST_PACKED = 250_000
+"""Hexadecimal digits: a file has no more lines than a million."""
 MOST_NUMBER = 1e6
 """Neither a line nor a count nor seconds can be more."""
 
@@ -24,7 +28,9 @@ class Collected:
     collected: tuple[str, ...]
     errors: int
     seconds: float
-    lines: Mapping[str, tuple[int, ...]]
+    wall_s: float
+    lines: Mapping[str, str]
+    frames: tuple[tuple[Any, ...], ...]
     calls: tuple[tuple[Any, ...], ...]
 
 
@@ -35,22 +41,19 @@ class Seen:
     test: str
     outcome: Literal["passed", "failed", "skipped", "timeout"]
     seconds: float
-    lines: Mapping[str, tuple[int, ...]]
+    wall_s: float
+    lines: Mapping[str, str]
     frames: tuple[tuple[Any, ...], ...]
     calls: tuple[tuple[Any, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Screened:
-    """What one candidate showed."""
+class Attempted:
+    """What one candidate showed: a letter for each test, and whether it came to its end."""
 
-    mutant: int
-    passing: int
-    failing: int
-    broken: int
-    plausible: bool
+    words: str
+    ended: bool
     unsupported: bool
-    late: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,14 +64,14 @@ class Answered:
     answers: tuple[str, ...]
 
 
-def entries_of(content: bytes, *kinds: type[ToldT]) -> Iterator[ToldT]:
+def entries_of(content: bytes | None, *kinds: type[ToldT]) -> Iterator[ToldT]:
     """The entries of a file, a JSON object a line, each as the first kind that it fits.
 
     Args:
-        content: The file; the code under test may have written to it.
+        content: What was said; the code under test may have had its hand in it.
         kinds: Records that an entry may be.
     """
-    for line in content.splitlines():
+    for line in (content or b"").splitlines():
         try:
             plain = json.loads(line)
         except (ValueError, RecursionError):
@@ -77,6 +80,16 @@ def entries_of(content: bytes, *kinds: type[ToldT]) -> Iterator[ToldT]:
             told = next((found for kind in kinds if (found := _read(kind, plain)) is not None), None)
             if told is not None:
                 yield told
+
+
+@lru_cache(maxsize=4096)
+def lines_of(packed: str) -> frozenset[int]:
+    """Line numbers that were sent as the bits of a number; none where it is no such thing."""
+    try:
+        found = bytes.fromhex(packed[:MOST_PACKED])
+    except ValueError:
+        return frozenset()
+    return frozenset(8 * place + bit for place, byte in enumerate(found) if byte for bit in BITS[byte])
 
 
 def _read(kind: type[ToldT], plain: dict[str, Any]) -> ToldT | None:

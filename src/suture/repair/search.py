@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from suture.checks.test_command import TestCommand
+from suture.records import content_hash
+from suture.repair.bench import Bench, all_of
 from suture.repair.edits import mutated
 from suture.repair.faults import Fault, line_scores, rank_faults
+from suture.repair.locating import look
 from suture.repair.mutants import OperatorFault
 from suture.repair.orders import first_order, second_order
 from suture.repair.reverts import Hunk, changed_lines, narrowed, reverts
-from suture.repair.trials import LEAST_S, Proposal, Spectrum, Trial, locate, screen
+from suture.repair.trials import Proposal, Spectrum, Trial
 from suture.repair.warnings import DEAD, literals_of, warnings_about
+from suture.repair.worker import Worker
 
 __all__ = ["Findings", "SearchLimits", "search"]
 
 AT_ONCE = 2
-MOST_BATCH = 600
-LEAST_BATCH_S = 2.0
-"""Seconds of a batch; later ones may take half of the time so far. After each the search may end."""
+"""Processes that try candidates."""
 LOCATE_SHARE = 0.34
 """Of the seconds, the most that localisation may take."""
 MAKING_SHARE = 0.2
@@ -33,12 +35,16 @@ MAKING_SHARE = 0.2
 LINGER = 0.5
 """After the first plausible repair the search goes on for this part of the time that it took, to compare."""
 LEAST_LINGER_S = 1.5
+SPARE_S = 60.0
+"""Seconds that the processes outlive the search's: to end is the search's own part."""
 PATIENT_S = 8.0
 """CPU seconds of a test, for a candidate that did well until it was late."""
 MOST_PATIENT = 6
 """Such candidates."""
 PATIENT_SHARE = 0.3
 """Of the seconds: when they are over, such candidates are tried again, even if others wait."""
+RECOMMENDED_SHARE = 0.5
+"""Of the seconds, after which a repair that something is suspicious about ends the search too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +79,9 @@ class Findings:
         first_s: Seconds until the first plausible one about which nothing is suspicious.
         ended: Why it ended.
         broken: Operators of ours that broke on a file: path, and what happened.
+        located_s: Seconds until localisation was done.
+        made_s: Seconds until single changes were made.
+        notes: What the user should know of how it was tried.
     """
 
     texts: Mapping[str, str]
@@ -85,6 +94,9 @@ class Findings:
     first_s: float | None = None
     ended: str = ""
     broken: list[tuple[str, OperatorFault]] = field(default_factory=list)
+    located_s: float = 0.0
+    made_s: float = 0.0
+    notes: tuple[str, ...] = ()
 
 
 async def search(
@@ -94,6 +106,7 @@ async def search(
     limits: SearchLimits,
     tests: Iterable[str] = (),
     hunks: Sequence[Hunk] = (),
+    baseline: Mapping[str, str] | None = None,
 ) -> Findings:
     """Search for changes with which all tests pass.
 
@@ -104,11 +117,16 @@ async def search(
         limits: What it may use.
         tests: Sources of the tests: a repair that names their literals does not end the search.
         hunks: What changed when the tests began to fail: it is taken back first, and suspected most.
+        baseline: Test -> its status in the user's run of the unchanged code: what trials are held against.
 
     Raises:
         SandboxError: The wall failed.
     """
-    return await Search(command, texts, limits, literals_of(tests), hunks).run(frozenset(failing))
+    began = Search(command, texts, limits, literals_of(tests), hunks)
+    try:
+        return await began.run(frozenset(failing), baseline)
+    finally:
+        await began.close()
 
 
 class Search:
@@ -124,105 +142,127 @@ class Search:
     ) -> None:
         self._hunks = hunks
         self._literals = literals
-        self._command = command
         self._limits = limits
         self._began_s = time.monotonic()
         self._slow: list[tuple[Proposal, Trial]] = []
-        self._again: list[Proposal] = []
         self._was_patient = False
-        self._texts: Mapping[str, str] = texts
+        self._warned_s: float | None = None
+        self._seen: set[str] = set()
+        self._workers = [
+            Worker(command, texts, list(texts), limits.seconds + SPARE_S) for _ in range(AT_ONCE)
+        ]
         self.found = Findings(texts=texts)
 
-    async def run(self, failing: frozenset[str]) -> Findings:
+    async def close(self) -> None:
+        """End its processes."""
+        await asyncio.gather(*(worker.close() for worker in self._workers))
+
+    async def run(self, failing: frozenset[str], baseline: Mapping[str, str] | None = None) -> Findings:
         """Locate, then try single changes, then pairs, then what was late, while there is time."""
         found, limits = self.found, self._limits
-        found.spectrum = await locate(
-            self._command, list(found.texts), failing, limits.seconds * LOCATE_SHARE
+        await asyncio.gather(*(worker.start() for worker in self._workers))
+        found.spectrum = await look(
+            self._workers, found.texts, failing, baseline, limits.seconds * LOCATE_SHARE
         )
-        if found.spectrum.failing or found.spectrum.errors:
-            found.faults = rank_faults(found.spectrum, found.texts)
-            scores = line_scores(found.faults, found.spectrum, found.texts)
-            scores = narrowed(scores, changed_lines(self._hunks, found.texts))
-            self._texts = {path: text for path, text in found.texts.items() if path in scores}
-            singles = await first_order(
-                scores,
-                found.texts,
-                found.spectrum.imported,
-                seed=limits.seed,
-                most=limits.candidates,
-                seconds=limits.seconds * MAKING_SHARE,
-                on_fault=lambda path, fault: found.broken.append((path, fault)),
-            )
-            singles = [*reverts(self._hunks, found.texts), *singles]
-            await self._try(singles)
-            if not found.plausible:
-                await self._try(second_order(found.partial, singles, most=self._left()))
-            found.ended = self._reason() or "everything was tried"
+        found.located_s = self._now_s()
+        if not found.spectrum.guiding:
+            found.ended = unguided(found.spectrum)
         else:
-            found.ended = "no test fails here"
-        found.seconds = time.monotonic() - self._began_s
+            await self._search()
+            found.ended = self._reason() or "everything was tried"
+        found.seconds = self._now_s()
         return found
+
+    async def _search(self) -> None:
+        found, limits = self.found, self._limits
+        found.faults = rank_faults(found.spectrum, found.texts)
+        scores = line_scores(found.faults, found.spectrum, found.texts)
+        scores = narrowed(scores, changed_lines(self._hunks, found.texts))
+        singles = await first_order(
+            scores,
+            found.texts,
+            found.spectrum.imported,
+            seed=limits.seed,
+            most=limits.candidates,
+            seconds=limits.seconds * MAKING_SHARE,
+            on_fault=lambda path, fault: found.broken.append((path, fault)),
+        )
+        singles = [*reverts(self._hunks, found.texts), *singles]
+        if found.spectrum.errors:  # nothing that the failing tests need is there to be given new code
+            singles = [replace(proposal, swap=False) for proposal in singles]
+        found.made_s = self._now_s()
+        benches = [Bench(worker, found.spectrum, found.texts) for worker in self._workers]
+        await asyncio.gather(*(bench.prepare() for bench in benches))
+        await self._try(singles, benches)
+        if not found.plausible:
+            await self._try(second_order(found.partial, singles, most=self._left()), benches)
+        found.notes = tuple(dict.fromkeys(note for bench in benches for note in bench.notes))
+
+    def _now_s(self) -> float:
+        return time.monotonic() - self._began_s
 
     def _left(self) -> int:
         return max(0, self._limits.candidates - self.found.tried)
 
     def _reason(self) -> str:
         """Why the search has to end, where it has to."""
-        now_s = time.monotonic() - self._began_s
+        now_s = self._now_s()
         if len(self.found.plausible) >= self._limits.patches:
             return f"{len(self.found.plausible)} plausible repairs are enough"
         if self.found.first_s is not None and now_s > self.found.first_s + max(
             LEAST_LINGER_S, LINGER * self.found.first_s
         ):
             return "the likeliest changes were tried"
+        if self._warned_s is not None and now_s > max(
+            2 * self._warned_s + LEAST_LINGER_S, RECOMMENDED_SHARE * self._limits.seconds
+        ):
+            return "the likeliest changes were tried"
         if now_s >= self._limits.seconds:
             return f"{self._limits.seconds:g} s are over"
         return "" if self._left() else f"{self._limits.candidates} candidates were tried"
 
-    async def _try(self, proposals: list[Proposal]) -> None:
-        waiting = proposals
-        while waiting and not self._reason():
-            batch = waiting[: min(MOST_BATCH, self._left())]
-            limit_s = max(LEAST_BATCH_S, (time.monotonic() - self._began_s) / 2)
-            tried = await self._try_batch(batch, limit_s)
-            if not tried:
-                return  # not one came to its end: there is no sense in going on
-            untried = [p for n, p in enumerate(batch) if n not in tried]
-            waiting = [*self._again, *untried, *waiting[len(batch) :]]
-            self._again = []
-            if time.monotonic() - self._began_s > PATIENT_SHARE * self._limits.seconds:
-                await self._try_slow()
-        await self._try_slow()
-
-    async def _try_slow(self) -> None:
-        """Candidates that passed what they came to, once more and with patience."""
-        if self._slow and not (self._was_patient or self.found.plausible or self._reason()):
-            self._was_patient = True
-            self._slow.sort(key=lambda pair: (-pair[1].passing, -pair[0].score))
-            slow = [proposal for proposal, _ in self._slow[:MOST_PATIENT]]
-            left_s = self._limits.seconds - (time.monotonic() - self._began_s)
-            await self._try_batch(slow, left_s / 2, PATIENT_S)
-
-    async def _try_batch(
-        self, batch: list[Proposal], limit_s: float, least_s: float = LEAST_S
-    ) -> frozenset[int]:
-        """Every second one in each of two processes, so that both see likely ones first; answers which."""
-        limit_s = min(limit_s, self._limits.seconds - (time.monotonic() - self._began_s))
-        spectrum, texts = self.found.spectrum, self._texts
-        shares = [batch[number::AT_ONCE] for number in range(AT_ONCE)]
-        answers = await asyncio.gather(
-            *(screen(self._command, s, spectrum, texts, limit_s, least_s=least_s) for s in shares if s)
-        )
-        tried = set()
-        for first, answer in enumerate(answers):
-            for number, trial in answer.items():
-                tried.add(first + number * AT_ONCE)
-                self._note(batch[first + number * AT_ONCE], trial)
+    async def _try(self, proposals: list[Proposal], benches: Sequence[Bench]) -> None:
+        """Each process takes the likeliest that is left, until there is a reason to end."""
+        waiting = iter(proposals)
+        await all_of(self._take(waiting, bench) for bench in benches)
         self.found.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
         self.found.partial.sort(key=lambda pair: (-pair[1].passing, pair[1].failing, -pair[0].score))
-        return frozenset(tried)
+        await self._try_slow(benches[0])
 
-    def _note(self, proposal: Proposal, trial: Trial) -> None:
+    async def _take(self, waiting: Iterator[Proposal], bench: Bench) -> None:
+        while bench.usable and not self._reason():
+            if self._now_s() > PATIENT_SHARE * self._limits.seconds:
+                await self._try_slow(bench)
+            proposal = next(waiting, None)
+            if proposal is None:
+                return
+            if not self._is_new(proposal):
+                continue
+            self._note(proposal, await bench.trial(proposal, self._limits.seconds - self._now_s()))
+
+    def _is_new(self, proposal: Proposal) -> bool:
+        """Two operators may make the same text."""
+        text = mutated(self.found.texts[proposal.path], proposal.edits)
+        key = content_hash([proposal.path, text])
+        fresh = key not in self._seen
+        self._seen.add(key)
+        return fresh
+
+    async def _try_slow(self, bench: Bench) -> None:
+        """Candidates that passed what they came to, once more and with patience."""
+        if not self._slow or self._was_patient or self.found.plausible or self._reason():
+            return
+        self._was_patient = True
+        self._slow.sort(key=lambda pair: (-pair[1].passing, -pair[0].score))
+        end_s = (self._now_s() + self._limits.seconds) / 2
+        for proposal, _ in self._slow[:MOST_PATIENT]:
+            if self._reason() or self._now_s() > end_s or not bench.usable:
+                return
+            self._note(proposal, await bench.trial(proposal, end_s - self._now_s(), PATIENT_S))
+
+    def _note(self, proposal: Proposal, trial: Trial | None) -> None:
+        if trial is None:
+            return
         self.found.tried += 1
         if trial.plausible:
             warnings = self._warnings(proposal)
@@ -230,16 +270,29 @@ class Search:
                 return
             self.found.plausible.append(proposal)
             if self.found.first_s is None and not warnings:
-                self.found.first_s = time.monotonic() - self._began_s
+                self.found.first_s = self._now_s()
+            if self._warned_s is None:
+                self._warned_s = self._now_s()
         elif trial.broken:
             return
         elif trial.late and trial.passing and not trial.failing:
             self._slow.append((proposal, trial))
-        elif trial.unsupported and proposal.swap:
-            self._again.append(replace(proposal, swap=False))
         elif trial.passing and trial.failing:
             self.found.partial.append((proposal, trial))
 
     def _warnings(self, proposal: Proposal) -> tuple[str, ...]:
         text = self.found.texts[proposal.path]
         return warnings_about(text, mutated(text, proposal.edits), self._literals)
+
+
+def unguided(spectrum: Spectrum) -> str:
+    """Why nothing can be searched for, where no failing test fails in a trial of its own."""
+    red = [one for one in spectrum.disagreements if one.run not in ("passed", "skipped")]
+    if not red:
+        return "no test fails here"
+    shown = ", ".join(one.test for one in red[:3]) + (", ..." if len(red) > 3 else "")
+    if all(one.alone for one in red):
+        return (
+            f"{len(red)} failing test(s) pass where they run alone, so nothing can be tried on them: {shown}"
+        )
+    return f"our trial disagrees with your run: {len(red)} test(s) fail there and pass here: {shown}"

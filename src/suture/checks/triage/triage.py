@@ -87,7 +87,8 @@ async def triage(suite: Suite, base: Verdict) -> Triage:
     Raises:
         SandboxError: The wall failed.
     """
-    failing = [o for o in base.outcomes if o.check_id in base.failed]
+    failed = base.failed
+    failing = [o for o in base.outcomes if o.check_id in failed]
     if suite.command is None or not failing:
         return Triage(others=tuple(o.check_id for o in failing))
     files = suite.task.files

@@ -59,7 +59,8 @@ class Row:
 
 def is_viable(verdict: Verdict) -> bool:
     """Whether a candidate fails none of the given checks; also where there are none."""
-    return not any(o.check_id in verdict.failed for o in verdict.outcomes if o.provenance in GIVEN)
+    failed = verdict.failed
+    return not any(o.check_id in failed for o in verdict.outcomes if o.provenance in GIVEN)
 
 
 async def run_matrix(

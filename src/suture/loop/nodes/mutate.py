@@ -21,7 +21,7 @@ from suture.records import Candidate, Verdict, to_plain
 from suture.repair import Difference, Findings, Repair, SearchLimits, rank_repairs, recover, search
 from suture.workspace import text_of
 
-__all__ = ["mutate"]
+__all__ = ["editable_texts", "mutate", "search_limits"]
 
 AT_ONCE = 2
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
@@ -31,6 +31,12 @@ MOST_TOLD = 40
 """Suspicious lines that the ledger names."""
 SHARE = 0.5
 """Of the run's seconds that are left, the most that a search may take."""
+VERDICTS = 4
+"""Runs of the test command that a found repair needs: two of its verdict, each beside another's."""
+LEAST_KEPT_S = 5.0
+MOST_KEPT = 0.8
+"""Of the run's seconds that are left, the most that is kept from the search."""
+LEAST_RANKING_S = 2.0
 
 
 async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
@@ -38,10 +44,11 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     context, loop = runtime.context, state["state"]
     suite = await context.load_suite()
     texts = editable_texts(suite)
-    guide = await guide_of(suite, context.base_verdict(loop), context) if texts else None
+    base = context.base_verdict(loop)
+    guide = await guide_of(suite, base, context) if texts else None
     if guide is None:
         return {"searched": True}
-    limits = _limits(context)
+    limits = search_limits(context, base)
     context.ledger.append(
         "search.started",
         {
@@ -55,11 +62,15 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     async with context.budget.time_limit():
         tests = [text_of(suite.task.files[path]) for path in guide.command.test_files]
         hunks = await suspect_hunks(guide, texts, context)
-        found = await search(guide.command, texts, guide.failing, limits, tests, hunks)
-        unread = "" if found.plausible else unreadable_in(context.base_verdict(loop), texts)
+        found = await search(
+            guide.command, texts, guide.failing, limits, tests, hunks, baseline=guide.outcomes
+        )
+        unread = "" if found.plausible else unreadable_in(base, texts)
         if unread:  # no operator can read it: what was tried up to here are changes taken back
             found = await recover(guide.command, suite.task.files, texts, unread, limits, tests)
-        repairs, difference = await rank_repairs(found, guide.command, tests, seed=limits.seed)
+        repairs, difference = await rank_repairs(
+            found, guide.command, tests, seed=limits.seed, seconds=_ranking_s(limits, found)
+        )
         apart = {} if repairs else await _divergences(found, loop, context)
     context.ledger.append("search.finished", {**_told(found, repairs, difference), "divergences": apart})
     chosen = chosen_repairs(repairs, difference, context)
@@ -80,10 +91,20 @@ def unreadable_in(base: Verdict | None, texts: Mapping[str, str]) -> str:
     return next((path for path in named if path in texts), "")
 
 
-def _limits(context: RunContext) -> SearchLimits:
+def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:
+    """What a search may use. What it finds has still to be judged, twice, and proved: that time is kept."""
     knobs, left_s = context.settings.repair, context.budget.remaining_s()
-    seconds = knobs.seconds if left_s is None else min(knobs.seconds, SHARE * left_s)
+    seconds = knobs.seconds
+    if left_s is not None:
+        verdict_s = base.wall_s if base is not None else 0.0
+        kept_s = min(VERDICTS * verdict_s + LEAST_KEPT_S, MOST_KEPT * left_s)
+        seconds = min(seconds, SHARE * left_s, left_s - kept_s)
     return SearchLimits(candidates=knobs.candidates, seconds=seconds, seed=knobs.seed)
+
+
+def _ranking_s(limits: SearchLimits, found: Findings) -> float:
+    """Ranking is of the search: it has what that left, and at least what a few calls take."""
+    return max(LEAST_RANKING_S, limits.seconds - found.seconds)
 
 
 def _told(found: Findings, repairs: tuple[Repair, ...], difference: Difference | None) -> dict[str, Any]:
@@ -101,9 +122,24 @@ def _told(found: Findings, repairs: tuple[Repair, ...], difference: Difference |
             {"path": p.path, "label": p.label, "passing": trial.passing, "failing": trial.failing}
             for p, trial in found.partial[:5]
         ],
+        "trials": _trials_told(found),
         "difference": to_plain(difference) if difference is not None else None,
         "faults": [to_plain(fault) for fault in found.faults[:MOST_TOLD]],
         "broken": [{"path": path, **to_plain(fault)} for path, fault in found.broken[:MOST_TOLD]],
+    }
+
+
+def _trials_told(found: Findings) -> dict[str, Any]:
+    """How far trials of the unchanged code agree with the run, and where the time went."""
+    spectrum = found.spectrum
+    return {
+        "compared": spectrum.compared,
+        "disagreements": len(spectrum.disagreements),
+        "differing": [to_plain(one) for one in spectrum.disagreements[:MOST_TOLD]],
+        "partly": spectrum.partly,
+        "notes": list(found.notes),
+        "located_s": round(found.located_s, 3),
+        "made_s": round(found.made_s, 3),
     }
 
 

@@ -1,245 +1,252 @@
-"""A pytest plugin that runs the tests many times: once with eyes open, then on each candidate."""
+"""A pytest plugin that serves trials: it keeps a process with nothing imported, and one that has collected.
+
+The first makes a fork for each candidate that changes what an import does; in the second, functions receive
+their new code in place. Both go through pytest's own hooks, of the project's plugins too.
+"""
 
 from __future__ import annotations
 
-import gc
 import os
 import resource
+import socket
 import sys
 import time
-from functools import partial
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from suture.repair.inside.suture_swap import Swapper
-    from suture.repair.inside.suture_trial import (
-        Report,
-        Tracer,
-        call_all,
-        in_fork,
-        limit_cpu,
-        load_job,
-        mutate_file,
-        quiet_of,
-        restore_file,
-        try_candidate,
-        verdict_line,
-    )
+    from suture.repair.inside.suture_calls import call_all
+    from suture.repair.inside.suture_collected import Collected, Limits, run_on
+    from suture.repair.inside.suture_items import Items, Outcomes
+    from suture.repair.inside.suture_trace import Tracer
+    from suture.repair.inside.suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
 else:  # behind the wall these files stand alone
-    from suture_swap import Swapper
-    from suture_trial import (
-        Report,
-        Tracer,
-        call_all,
-        in_fork,
-        limit_cpu,
-        load_job,
-        mutate_file,
-        quiet_of,
-        restore_file,
-        try_candidate,
-        verdict_line,
-    )
+    from suture_calls import call_all
+    from suture_collected import Collected, Limits, run_on
+    from suture_items import Items, Outcomes
+    from suture_trace import Tracer
+    from suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
+
+UNWANTED = {
+    **{"numprocesses": 0, "dist": "no", "tx": [], "distload": False},  # xdist
+    **{"maxfail": 0, "tbstyle": "no", "showlocals": False, "verbose": 0, "xmlpath": None},
+    **{"benchmark_disable": True, "instafail": False},
+}
+"""Options of pytest and of common plugins that only report, distribute, or end a run early."""
+COVERAGE = {"cov_source": None, "no_cov": True}
 
 
 class Trials:
-    """What is asked for in the job."""
+    """Serves what is asked over a line."""
 
-    def __init__(self) -> None:
-        self.job = load_job()
-        self.report = Report()
-        self.tracer = Tracer(self.job["files"])
-        self.frames: list[tuple[str, int]] = []
-        self.errors = 0
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        job = line.read() or {}
+        self._files = Files(job["texts"])
+        self._tracer = Tracer(job["files"])
+        self._limits = Limits()
+        self._outcomes = Outcomes()
+        self._forks = Forks(line)
+        self._collected: Line | None = None
+        self._task: dict[str, Any] = {"op": "none"}
         self._write: Any = None
-        if self.job["mode"] == "locate":
-            self.tracer.start()
+        self._errors: list[str] = []
+        self._frames: list[tuple[str, int]] = []
+        self._began_s = 0.0
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection(self, session: Any) -> None:
-        """Candidates that change what an import does are tried before anything is imported."""
-        if self.job["mode"] == "compare":
-            self._compare()
-            os._exit(0)
-        if self.job["mode"] != "screen":
-            return
-        for number, mutant in enumerate(self.job["mutants"]):
-            if mutant["swap"] or self._is_late():
+    def serve(self) -> None:
+        """Answer until the end; returns in a fork that is to go on as pytest does."""
+        while True:
+            command = self._line.read()
+            if command is None:
+                os._exit(0)
+            if command["op"] == "collect":
+                if self._start_collected(command):
+                    return
                 continue
-            result = self._forked_collection(mutant)
-            if result is None:
-                return  # this is the child: go on and collect
-            self.report.write(verdict_line(number, *result))
-        if not any(mutant["swap"] for mutant in self.job["mutants"]):
-            os._exit(0)
+            if command["op"] == "limits":
+                self._limits.by_test = command["limits"]
+            if command.get("anew"):
+                if self._try_anew(command):
+                    return
+                continue
+            self._pass_on(command)
 
-    def _forked_collection(self, mutant: dict[str, Any]) -> tuple[bytes, bool] | None:
-        """Try a candidate from its collection on; `None` in the child, which goes on as pytest does."""
+    def _start_collected(self, command: dict[str, Any]) -> bool:
+        ours, theirs = socket.socketpair()
+        if os.fork():
+            theirs.close()
+            self._collected = Line(ours.fileno(), ours.detach())
+            self._wait()
+            return False
+        os.setsid()
+        ours.close()
+        handle = theirs.detach()
+        self._task = {**command, "asked": Line(handle, handle)}
+        return True
+
+    def _pass_on(self, command: dict[str, Any]) -> None:
+        if self._collected is None:
+            self._line.write({"lost": True})
+            return
+        with suppress(OSError):
+            self._collected.write(command)
+        self._wait()
+
+    def _wait(self) -> None:
+        """Until the process that has collected has answered; it is forgotten where it died."""
+        assert self._collected is not None
+        try:
+            said = self._collected.read()
+        except OSError:
+            said = None
+        if said is None:
+            self._collected = None
+            self._line.write({"lost": True})
+
+    def _try_anew(self, command: dict[str, Any]) -> bool:
+        """Try a candidate from its import on; true in the fork, which goes on as pytest does."""
         became_child: list[Any] = []
 
         def act(write: Any) -> None:
             became_child.append(write)
             raise Child
 
+        path = command.get("path")
+        if path is not None:
+            self._files.change(path, self._files.changed(command), command["number"])
+        end_s = time.monotonic() + command["seconds"]
         try:
-            mutate_file(self.job["texts"], mutant)
-            # Its own forks watch the tests; here nothing may be said until they are done.
-            answer = in_fork(act, 60 + 10 * quiet_of(self.job), through=Child)
+            words, ended = self._forks.run(act, command["quiet_s"], end_s=end_s, through=Child)
         except Child:
             self._write = became_child[0]
-            limit_cpu(max(2.0, 10 * self.job["collect_s"]))  # for the collection; forks set their own
-            for name, module in list(sys.modules.items()):
-                if self.tracer.path_of(getattr(module, "__file__", None) or "") is not None:
-                    del sys.modules[name]
-            return None
-        restore_file(self.job["texts"], mutant["path"])
-        return answer
+            self._task = command
+            limit_cpu(command["import_s"])
+            return True
+        if path is not None:
+            self._files.restore(path)
+        if command["op"] == "call":
+            answers = [line.decode("ascii") for line in words.split(b"\n") if line]
+            self._line.write({"mutant": command["number"], "answers": answers})
+        else:
+            self._line.write({"words": words.decode("ascii"), "ended": ended, "unsupported": False})
+        return False
+
+    def prepare(self, early_config: Any) -> None:
+        """In a fork that goes on: nothing is imported yet, and nobody reads what it prints."""
+        nobody = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nobody, 2)
+        os.close(nobody)
+        known = early_config.known_args_namespace
+        for name, value in COVERAGE.items():
+            if hasattr(known, name):
+                setattr(known, name, value)
+        sys.pycache_prefix = os.path.join(HERE, "compiled")  # of this process alone, and for it only
+        if self._task["op"] == "collect":
+            self._began_s = time.monotonic()
+            sys.dont_write_bytecode = False
+            if self._task["trace"]:
+                self._tracer.start()
+        early_config.pluginmanager.register(self, "suture-trials")
+        early_config.pluginmanager.register(self._outcomes, "suture-outcomes")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_cmdline_main(self, config: Any) -> None:
+        """No reports, no other processes; every test is run here."""
+        for name, value in UNWANTED.items():
+            if hasattr(config.option, name):
+                setattr(config.option, name, value)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: Any) -> None:
+        """A candidate's own tests come from few files, and its calls need none."""
+        if self._task["op"] == "call":
+            call_all(self._task["calls"], self._task["call_s"], self._write)
+            os._exit(0)
+        if self._task.get("places"):
+            session.config.args = self._task["places"]
+
+    def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
+        """Where the import of a file went wrong."""
+        if not self._frames and call.excinfo is not None and report.when == "collect":
+            self._tracer.stop()
+            fault = call.excinfo.value
+            while fault is not None and not self._frames:
+                self._frames = self._tracer.frames_of(fault)
+                fault = fault.__cause__ or fault.__context__
 
     def pytest_collectreport(self, report: Any) -> None:
         """Count what cannot be collected."""
-        self.errors += report.failed
+        if report.failed:
+            self._errors.append(report.nodeid)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: Any) -> None:
         """In place of pytest's own loop."""
-        items = {item.nodeid: item for item in session.items}
-        if self.job["mode"] == "locate":
-            self._locate(items)
-        elif self._write is not None:
-            self._try_here(items)
+        self._tracer.stop()
+        sys.pycache_prefix, sys.dont_write_bytecode = None, True
+        _silence(session.config)
+        items = Items(session, ROOT)
+        if self._task["op"] == "collect":
+            self._serve_collected(items)
         else:
-            self._screen(items)
+            self._run_anew(items)
         os._exit(0)
 
-    def _run(self, item: Any) -> bool | None:
-        """Whether a test passes; `None` where it is skipped. No report is made of it: that takes longer."""
-        passes: bool | None = True
-        try:
-            item.ihook.pytest_runtest_setup(item=item)
-            item.ihook.pytest_runtest_call(item=item)
-        except pytest.skip.Exception:
-            passes = None
-        except BaseException as fault:
-            passes = False
-            self._note_frames(fault)
-        for told in getattr(item, "_excinfo", None) or ():  # where unittest's tests leave their exceptions
-            passes = None if told.errisinstance(pytest.skip.Exception) else False
-            self._note_frames(told.value)
-        try:
-            item.ihook.pytest_runtest_teardown(item=item, nextitem=None)
-        except BaseException:
-            passes = False
-        return passes
-
-    def _note_frames(self, fault: BaseException) -> None:
-        """Where an exception went through the project's code."""
-        if self.job["mode"] == "locate":
-            self.tracer.stop()
-            trace = fault.__traceback__
-            while trace is not None:
-                path = self.tracer.path_of(trace.tb_frame.f_code.co_filename)
-                if path is not None:
-                    self.frames.append((path, trace.tb_lineno))
-                trace = trace.tb_next
-
-    def _try_here(self, items: dict[str, Any]) -> None:
-        """Try the candidate that this process has collected."""
-        words, ended = b"f", True
-        if not self.errors:
-            if not self.job["failing"]:  # the project could not be collected before
-                self.job["failing"] = self.job["all"] = list(items)
-            words, ended = try_candidate(self.job, lambda write: True, partial(self._run_named, items))
-        self._write(words if ended else words + b"L")
-
-    def _run_named(self, items: dict[str, Any], test: str) -> bool | None:
-        return self._run(items[test]) if test in items else False
-
-    def _screen(self, items: dict[str, Any]) -> None:
-        texts = self.job["texts"]
-        swapper = Swapper(texts)
-        gc.collect()
-        gc.freeze()
-
-        def prepare(path: str, text: str, write: Any) -> bool:
-            try:
-                swapped = swapper.swap(path, text)
-            except (SyntaxError, ValueError):
-                return False
-            if not swapped:
-                write(b"u")
-            return swapped
-
-        for number, mutant in enumerate(self.job["mutants"]):
-            if not mutant["swap"]:
-                continue
-            if self._is_late():
-                return
-            text = mutate_file(texts, mutant)
-            ready = partial(prepare, mutant["path"], text)
-            result = try_candidate(self.job, ready, partial(self._run_named, items))
-            self.report.write(verdict_line(number, *result))
-            restore_file(texts, mutant["path"])
-
-    def _compare(self) -> None:
-        """What each candidate answers to the same calls."""
-        for number, mutant in enumerate(self.job["mutants"]):
-            if self._is_late():
-                return
-            mutate_file(self.job["texts"], mutant)
-            words, _ = in_fork(partial(call_all, self.job), quiet_of(self.job))
-            restore_file(self.job["texts"], mutant["path"])
-            answers = [line.decode("ascii") for line in words.split(b"\n") if line]
-            self.report.write({"mutant": number, "answers": answers})
-
-    def _is_late(self) -> bool:
-        deadline: float = self.job["deadline"]
-        return time.monotonic() > deadline
-
-    def _locate(self, items: dict[str, Any]) -> None:
-        self.tracer.stop()
-        own = self.tracer.take()
+    def _serve_collected(self, items: Items) -> None:
         used = resource.getrusage(resource.RUSAGE_SELF)
-        self.report.write({"collected": list(items), "errors": self.errors, "seconds": used.ru_utime, **own})
-        gc.collect()
-        gc.freeze()
-        wanted = self.job["failing"]
-        ordered = [items[t] for t in wanted if t in items] + [i for t, i in items.items() if t not in wanted]
-        for item in ordered:
-            if self._is_late():
-                return
-            in_fork(partial(self._look, item), 4 * self.job["trace_s"] + 5)
+        told = {"collected": items.ids, "errors": len(self._errors), "seconds": used.ru_utime + used.ru_stime}
+        frames = {"frames": self._frames, "wall_s": time.monotonic() - self._began_s}
+        self._line.write({**told, **frames, **self._tracer.take()})
+        asked = self._task["asked"]
+        asked.write({})
+        forks = Forks(self._line, asked)
+        parts = (items, self._outcomes, self._files, self._limits, self._tracer, forks)
+        Collected(*parts).serve(asked, self._line)
 
-    def _look(self, item: Any, _: Any) -> None:
-        def tell(outcome: str) -> None:
-            used = resource.getrusage(resource.RUSAGE_SELF)
-            told = {"test": item.nodeid, "outcome": outcome, "seconds": used.ru_utime - before.ru_utime}
-            self.report.write({**told, "frames": self.frames, **self.tracer.take()})
-
-        def late(signal: int, frame: Any) -> None:
-            self.tracer.stop()
-            while frame is not None:
-                path = self.tracer.path_of(frame.f_code.co_filename)
-                if path is not None:
-                    self.frames.insert(0, (path, frame.f_lineno))
-                frame = frame.f_back
-            tell("timeout")
-            os._exit(0)
-
-        before = resource.getrusage(resource.RUSAGE_SELF)
-        limit_cpu(self.job["trace_s"], late)
-        self.tracer.start()
-        fine = self._run(item)
-        self.tracer.stop()
-        tell("skipped" if fine is None else "passed" if fine else "failed")
+    def _run_anew(self, items: Items) -> None:
+        tests = self._task["tests"]
+        chosen = items.sorted(self._limits.by_test) if tests is None else items.named(tests)
+        missing = [name for name in tests or () if not items.named([name])]
+        for _ in missing:
+            self._write(b"f")
+        if not missing and chosen:
+            run_on(chosen, self._outcomes, self._limits, self._task, self._write)
 
 
 class Child(BaseException):
     """Leaves the fork's own frames: what follows is pytest's."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: Any) -> None:
-    """Begin before any file of the project is imported."""
-    early_config.pluginmanager.register(Trials(), "suture-trials")
+def _silence(config: Any) -> None:
+    """The terminal's reporter writes for nobody."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    writer: Any = getattr(reporter, "_tw", None)
+    if hasattr(writer, "_file"):
+        writer._file = open(os.devnull, "w")  # noqa: SIM115 (it lives as long as the process)
+
+
+def _take_line() -> Line:
+    """The host's line, which was stdin and stdout; whoever reads or prints from now on meets nobody."""
+    take, give = os.dup(0), os.dup(1)
+    nobody = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nobody, 0)
+    os.dup2(nobody, 1)
+    os.close(nobody)
+    return Line(take, give)
+
+
+# At import: pytest points stdin and stdout elsewhere before it asks plugins, and no test file is loaded yet.
+LINE = _take_line()
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: Any) -> Iterator[None]:
+    """Begin before any file of the project is imported, and before any plugin looks at its options."""
+    trials = Trials(LINE)
+    trials.serve()
+    trials.prepare(early_config)
+    yield

@@ -1,0 +1,212 @@
+"""Candidates on one process: failing tests first, then those that run what changed, then all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Any
+
+from suture.repair.locating import limits_of
+from suture.repair.reading import Attempted
+from suture.repair.trials import Proposal, Spectrum, Trial
+from suture.repair.worker import Attempt, Worker
+
+__all__ = ["Bench", "all_of"]
+
+FAILED_AT_MOST = 4
+"""Failing tests after which a candidate is tried no further, where they are quick."""
+QUICK_S = 0.02
+"""CPU seconds of a test that is."""
+SLACK_S = 4.0
+"""Wall-clock seconds without a word, beyond a test's own, after which a trial is killed."""
+MOST_COVERING = 300
+WHOLE_S = 12.0
+"""Wall-clock seconds of all tests, above which only those that run what changed are: the verdict runs all."""
+MOST_STARTS = 3
+
+
+class Bench:
+    """Tries candidates one after another.
+
+    Args:
+        worker: A process that has collected the tests.
+        spectrum: What they do on the code as it is.
+        texts: Path -> text of the files that candidates change.
+    """
+
+    def __init__(self, worker: Worker, spectrum: Spectrum, texts: Mapping[str, str]) -> None:
+        self._worker, self._spectrum, self._texts = worker, spectrum, texts
+        self._limits = limits_of(spectrum)
+        self._runs = {test.id: test for test in spectrum.tests}
+        self._guiding = list(spectrum.guiding)
+        self._whole = spectrum.suite_s <= WHOLE_S
+        self._number = 0
+        self._starts = 0
+        self._anew_agrees: bool | None = None
+        self.notes: list[str] = []
+        took = [self._runs[test].seconds for test in self._guiding if test in self._runs]
+        self._longest_quiet_s = self._quiet_s(self._limits)
+        self._fails = FAILED_AT_MOST if max(took, default=0.0) <= QUICK_S else 1
+
+    @property
+    def usable(self) -> bool:
+        """Whether candidates can be tried here."""
+        return self._worker.alive
+
+    async def prepare(self) -> None:
+        """Say what each test may take."""
+        await self._worker.set_limits(self._limits)
+
+    async def trial(self, proposal: Proposal, seconds: float, patience: float = 0.0) -> Trial | None:
+        """Try a candidate; `None` where it could not be tried at all.
+
+        Args:
+            proposal: The candidate.
+            seconds: Wall-clock seconds for it, at most.
+            patience: CPU seconds that each test may take beyond its limit.
+        """
+        anew = not proposal.swap
+        if anew and not await self._is_right_anew():
+            return None
+        first = await self._run(proposal, self._guiding, anew, self._fails, seconds, patience)
+        if first is not None and first.unsupported and not anew:
+            anew = True
+            if not await self._is_right_anew():
+                return None
+            first = await self._run(proposal, self._guiding, anew, self._fails, seconds, patience)
+        if first is None:
+            return None
+        passing, failing = first.words.count("P"), first.words.count("f")
+        if failing or not first.ended or not passing:
+            return _trial(first, passing, failing)
+        rest = await self._rest(proposal, anew, seconds, patience)
+        if rest is None:
+            return None
+        late = not rest.ended
+        return Trial(
+            passing=passing,
+            failing=0,
+            broken=int("f" in rest.words),
+            plausible=rest.ended and "f" not in rest.words,
+            unsupported=False,
+            late=late,
+            whole=self._whole,
+        )
+
+    async def _rest(
+        self, proposal: Proposal, anew: bool, seconds: float, patience: float
+    ) -> Attempted | None:
+        """The tests beyond the failing ones: those that run the changed lines, then all in their order."""
+        covering = self._covering(proposal)
+        told: Attempted | None = Attempted(words="", ended=True, unsupported=False)
+        if covering and not (self._whole and self._spectrum.suite_s < 1.0):
+            told = await self._run(proposal, covering, anew, 1, seconds, patience)
+            if told is None or not told.ended or "f" in told.words:
+                return told
+        if self._whole:
+            told = await self._run(proposal, None, anew, 1, seconds, patience)
+        return told
+
+    def _covering(self, proposal: Proposal) -> list[str]:
+        """Tests that run what a candidate changes, the failing ones that were not run before among them."""
+        text = self._texts[proposal.path].encode("utf-8", "surrogatepass")
+        lines = {
+            line
+            for edit in proposal.edits
+            for line in range(text.count(b"\n", 0, edit.start) + 1, text.count(b"\n", 0, edit.end) + 2)
+        }
+        near = lines | {line + step for line in lines for step in (-1, 1)}  # what is added stands beside them
+        chosen = [
+            test
+            for test in self._spectrum.collected
+            if test in self._limits
+            and (run := self._runs.get(test)) is not None
+            and (not near.isdisjoint(run.lines.get(proposal.path, ())) or (run.failed and not run.lines))
+        ]
+        if len(chosen) > MOST_COVERING:
+            chosen = chosen[:: len(chosen) // MOST_COVERING + 1]
+        return chosen
+
+    async def _is_right_anew(self) -> bool:
+        """Whether the tests that fail do so too where the unchanged project is imported anew."""
+        if self._anew_agrees is None:
+            told = await self._run(None, self._guiding, True, len(self._guiding), 60.0, 0.0)
+            self._anew_agrees = told is not None and "P" not in told.words
+            if not self._anew_agrees:
+                self.notes.append(
+                    "changes of what an import does were not tried: tests that fail pass in a trial of those"
+                )
+        return self._anew_agrees
+
+    async def _run(
+        self,
+        proposal: Proposal | None,
+        tests: list[str] | None,
+        anew: bool,
+        fails: int,
+        seconds: float,
+        patience: float,
+    ) -> Attempted | None:
+        self._number += 1
+        wall_s = [self._runs[test].wall_s for test in tests or self._limits if test in self._runs]
+        longest_s = max(
+            (self._limits[test][1] for test in tests or self._limits if test in self._limits), default=1.0
+        )
+        import_s = 4 * self._spectrum.collect_s + 2
+        quiet_s = SLACK_S + 3 * max(wall_s, default=0.0) + 2 * (longest_s + patience)
+        told = await self._worker.attempt(
+            Attempt(
+                proposal=proposal,
+                number=self._number,
+                tests=tests,
+                anew=anew,
+                fails=fails,
+                patience=patience,
+                quiet_s=quiet_s + (3 * import_s if anew else 0.0),
+                seconds=max(0.1, seconds),
+                import_s=import_s,
+            )
+        )
+        if told is None and not anew:
+            await self._start_again()
+        return told
+
+    def _quiet_s(self, tests: Iterable[str]) -> float:
+        """Wall-clock seconds that one of some tests may be silent for."""
+        wall_s = max((self._runs[test].wall_s for test in tests if test in self._runs), default=0.0)
+        cpu_s = max((self._limits[test][1] for test in tests if test in self._limits), default=1.0)
+        return SLACK_S + 3 * wall_s + 2 * cpu_s
+
+    async def _start_again(self) -> None:
+        """A candidate may take the process that has collected the tests with it."""
+        self._starts += 1
+        if self._starts > MOST_STARTS:
+            await self._worker.close()
+            return
+        if not self._worker.alive:
+            await self._worker.start()
+        await self._worker.collect(trace=False, seconds=60.0)
+        await self.prepare()
+
+
+def _trial(told: Attempted, passing: int, failing: int) -> Trial:
+    return Trial(
+        passing=passing,
+        failing=failing,
+        broken=0,
+        plausible=False,
+        unsupported=told.unsupported,
+        late=not told.ended,
+        whole=False,
+    )
+
+
+async def all_of(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Wait for several, which all have ended when this ends; the first fault is raised."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,67 @@
+"""What candidates answer to the same calls, behind the wall."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+
+from suture.checks.test_command import TestCommand
+from suture.repair.trials import Proposal
+from suture.repair.worker import Worker
+
+__all__ = ["compare"]
+
+CALL_S = 0.15
+
+
+async def compare(
+    command: TestCommand,
+    proposals: Sequence[Proposal],
+    calls: Sequence[tuple[str, str, str]],
+    texts: Mapping[str, str],
+    seconds: float,
+    *,
+    call_s: float = CALL_S,
+) -> dict[int, list[str]]:
+    """What candidates answer to calls.
+
+    Args:
+        command: A pytest command.
+        proposals: The candidates.
+        calls: File, function at its top level, and arguments as the source of a tuple.
+        texts: Path -> text of the files that candidates change.
+        seconds: Wall-clock seconds for all of them.
+        call_s: CPU seconds of one call.
+
+    Returns:
+        Position in `proposals` -> one text for each call, as far as they were made. It begins with `!` where
+        an exception came, or no answer in time.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    end_s = time.monotonic() + seconds
+    worker = Worker(command, texts, (), seconds + 10)
+    answered: dict[int, list[str]] = {}
+    try:
+        await worker.start()
+        for number, proposal in enumerate(proposals):
+            left_s = end_s - time.monotonic()
+            if left_s <= 0 or not worker.alive:
+                break
+            told = await worker.call(proposal, number, calls, call_s, left_s)
+            answers = [_text(answer) for answer in told.answers[: len(calls)]] if told is not None else []
+            if told is not None and None not in answers:
+                answered[number] = [text for text in answers if text is not None]
+    finally:
+        await worker.close()
+    return answered
+
+
+def _text(answer: str) -> str | None:
+    try:
+        text = json.loads(answer)
+    except (ValueError, RecursionError):
+        return None
+    return text if isinstance(text, str) else None

@@ -1,0 +1,206 @@
+"""The process that has collected the tests: it runs them in forks, on the code as it is and on candidates."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from suture.repair.inside.suture_items import Items, Outcomes
+    from suture.repair.inside.suture_swap import Swapper
+    from suture.repair.inside.suture_trace import Tracer
+    from suture.repair.inside.suture_trial import Files, Forks, Line, limit_cpu
+else:  # behind the wall these files stand alone
+    from suture_items import Items, Outcomes
+    from suture_swap import Swapper
+    from suture_trace import Tracer
+    from suture_trial import Files, Forks, Line, limit_cpu
+
+LETTERS = {"passed": b"P", "failed": b"f", "skipped": b"s"}
+ENDLESS_S = 3600.0
+Write = Callable[[bytes], None]
+
+
+class Limits:
+    """What tests may take.
+
+    Attributes:
+        by_test: Id -> CPU seconds where the test before it is of the same file, and where it is not: then it
+            also makes what the tests of its file share.
+    """
+
+    def __init__(self) -> None:
+        self.by_test: dict[str, list[float]] = {}
+
+    def of(self, test: str, before: str, patience: float) -> float:
+        """CPU seconds of one test."""
+        near, far = self.by_test.get(test, (ENDLESS_S, ENDLESS_S))
+        shared = before.partition("::")[0] == test.partition("::")[0]
+        return (near if shared else far) + patience
+
+
+class Collected:
+    """Runs the collected tests in forks.
+
+    Args:
+        items: They.
+        outcomes: Listens to pytest.
+        files: What candidates change.
+        limits: What tests may take.
+        forks: Makes the children.
+    """
+
+    def __init__(
+        self, items: Items, outcomes: Outcomes, files: Files, limits: Limits, tracer: Tracer, forks: Forks
+    ) -> None:
+        self._items, self._outcomes, self._files, self._forks = items, outcomes, files, forks
+        self._limits, self._tracer = limits, tracer
+        self._swapper = Swapper(files.texts)  # before the freeze: it hides what lives
+        self._known: dict[Any, dict[str, Any]] = {}
+
+    def serve(self, asked: Line, answers: Line) -> None:
+        """Do what is asked for, until nobody asks."""
+        gc.collect()
+        gc.freeze()
+        while True:
+            command = asked.read()
+            if command is None:
+                return
+            if command["op"] == "walk":
+                self._walk(command, answers)
+            elif command["op"] == "limits":
+                self._limits.by_test = command["limits"]
+                answers.write({})
+            else:
+                answers.write(self._try(command))
+            asked.write({})  # what waits there passes the next one on
+
+    def _walk(self, command: dict[str, Any], answers: Line) -> None:
+        """Each test once on the code as it is; after one that ends the process, go on in a new one."""
+        end_s = time.monotonic() + command["seconds"]
+        named = command["tests"]
+        waiting = self._items.in_order if named is None else self._items.named(named)
+        wanted = set(command["slow"])
+        while waiting and time.monotonic() < end_s:
+            seen = [0]
+            rest = [b""]
+
+            def heard(part: bytes, seen: list[int] = seen, rest: list[bytes] = rest) -> None:
+                whole, newline, rest[0] = (rest[0] + part).rpartition(b"\n")
+                if newline:
+                    seen[0] += whole.count(b"\n") + 1
+                    answers.write_raw(whole)
+
+            walk = partial(self._walk_on, waiting, wanted, command)
+            _, ended = self._forks.run(walk, command["quiet_s"], end_s=end_s, heard=heard)
+            if ended and seen[0] >= len(waiting):
+                break
+            if not ended and seen[0] < len(waiting) and time.monotonic() < end_s:
+                lost = {"test": waiting[seen[0]][0], "outcome": "timeout", "seconds": 0.0}
+                answers.write({**lost, "wall_s": 0.0, "frames": [], "lines": {}, "calls": []})
+                seen[0] += 1
+            waiting = waiting[seen[0] :]
+        answers.write({"done": True, "left": len(waiting) if time.monotonic() >= end_s else 0})
+
+    def _walk_on(self, waiting: list[Any], slow: set[str], command: dict[str, Any], write: Write) -> None:
+        frames: list[tuple[str, int]] = []
+        tracer, traced = self._tracer, command["trace"]
+
+        def tell(test: str, outcome: str) -> None:
+            used_s = _cpu_s() - before_s
+            told = {
+                "test": test,
+                "outcome": outcome,
+                "seconds": used_s,
+                "wall_s": time.monotonic() - began_s,
+                "frames": frames,
+            }
+            write(json.dumps({**told, **tracer.take()}).encode("ascii") + b"\n")
+
+        def note(fault: BaseException) -> None:
+            tracer.stop()
+            frames.extend(tracer.frames_of(fault))
+
+        def late(signal: int, frame: Any) -> None:
+            tracer.stop()
+            frames[:0] = tracer.stack_of(frame)
+            tell(test, "timeout")
+            os._exit(3)
+
+        self._outcomes.faults = note
+        for number, (test, item) in enumerate(waiting):
+            following = waiting[number + 1][1] if number + 1 < len(waiting) else None
+            del frames[:]
+            before_s, began_s = _cpu_s(), time.monotonic()
+            limit_cpu(command["hang_s"] if test in slow else command["limit_s"], late)
+            if traced:
+                tracer.start(sparing=test not in slow)
+            outcome = self._outcomes.run(item, following)
+            tracer.stop()
+            tell(test, outcome)
+
+    def _try(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Run tests on a candidate; equal code is run once."""
+        pairs: list[Any] = []
+        key: Any = None
+        changed = ""
+        path = command.get("path")
+        if path is not None:
+            changed = self._files.changed(command)
+            try:
+                key, pairs = self._swapper.plan(path, changed, command["edits"])
+            except (SyntaxError, ValueError, RecursionError):
+                return {"words": "", "ended": True, "unsupported": True}
+            if key is None:
+                return {"words": "f", "ended": True, "unsupported": False}
+            key = (key, json.dumps(command["tests"]), command["patience"])
+            if key in self._known:
+                return self._known[key]
+        told = self._tried(command, path, changed, pairs)
+        if key is not None:
+            self._known[key] = told
+        return told
+
+    def _tried(self, command: dict[str, Any], path: Any, changed: str, pairs: list[Any]) -> dict[str, Any]:
+        tests = command["tests"]
+        items = self._items
+        chosen = items.sorted(self._limits.by_test) if tests is None else items.named(tests)
+
+        def act(write: Write) -> None:
+            for function, code in pairs:
+                function.__code__ = code
+            run_on(chosen, self._outcomes, self._limits, command, write)
+
+        if path is not None:
+            self._files.change(path, changed, command["number"])
+        words, ended = self._forks.run(act, command["quiet_s"], end_s=time.monotonic() + command["seconds"])
+        if path is not None:
+            self._files.restore(path)
+        return {"words": words.decode("ascii"), "ended": ended, "unsupported": False}
+
+
+def run_on(
+    chosen: list[Any], outcomes: Outcomes, limits: Limits, command: dict[str, Any], write: Write
+) -> None:
+    """Run tests, and write a letter for each; leave off after as many failures as the command says."""
+    failed, before = 0, ""
+    for number, (test, item) in enumerate(chosen):
+        limit_cpu(limits.of(test, before, command["patience"]))
+        following = chosen[number + 1][1] if number + 1 < len(chosen) else None
+        outcome = outcomes.run(item, following)
+        write(LETTERS[outcome])
+        before = test
+        failed += outcome == "failed"
+        if failed >= command["fails"]:
+            return
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime

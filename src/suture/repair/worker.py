@@ -1,0 +1,184 @@
+"""One pytest process behind the wall that is asked, over a line, to run tests on candidates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from suture.checks.test_command import TestCommand
+from suture.repair.reading import Answered, Attempted, Collected, Seen, entries_of
+from suture.repair.trials import Proposal
+from suture.sandbox import Channel
+
+__all__ = ["Attempt", "Worker"]
+
+PLUGIN = "suture_pytest"
+PARTS = (
+    *("suture_pytest", "suture_calls", "suture_collected", "suture_items"),
+    *("suture_swap", "suture_told", "suture_trace", "suture_trial"),
+)
+LOST = b'{"lost"'
+"""What is answered where the process that had collected the tests is gone."""
+START_S = 30.0
+"""Wall-clock seconds for a process to answer beyond what it was given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """A candidate, or the unchanged code, and the tests to run on it.
+
+    Attributes:
+        proposal: The candidate; `None` for the code as it is.
+        number: Of this attempt; no two of a process have the same.
+        tests: Their ids; `None` for all that have a limit, in their own order.
+        anew: Whether the project is imported anew for it.
+        fails: Failing tests after which it is left.
+        patience: CPU seconds that each test may take beyond its limit.
+        quiet_s: Wall-clock seconds without a word after which it is killed.
+        seconds: Wall-clock seconds that it may take.
+    """
+
+    proposal: Proposal | None
+    number: int
+    tests: Sequence[str] | None
+    anew: bool = False
+    fails: int = 1
+    patience: float = 0.0
+    quiet_s: float = 8.0
+    seconds: float = 60.0
+    import_s: float = 30.0
+
+
+class Worker:
+    """A conversation with one process.
+
+    Args:
+        command: A pytest command.
+        texts: Path -> text of the files that candidates change.
+        files: Files whose lines are noted.
+        wall_s: Wall-clock seconds that it lives at most.
+    """
+
+    def __init__(
+        self, command: TestCommand, texts: Mapping[str, str], files: Sequence[str], wall_s: float
+    ) -> None:
+        self._command = command
+        self._job = {"texts": dict(texts), "files": list(files)}
+        self._wall_s = wall_s
+        self._stack = AsyncExitStack()
+        self._channel: Channel | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it answers, as far as is known."""
+        return self._channel is not None
+
+    async def start(self) -> None:
+        """Start it; nothing of the project is imported by that.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        folder = resources.files("suture.repair.inside")
+        own = {f"{name}.py": folder.joinpath(f"{name}.py").read_bytes() for name in PARTS}
+        opened = self._command.open_with(PLUGIN, own, wall_s=self._wall_s)
+        self._channel = await self._stack.enter_async_context(opened)
+        await self._send(self._job)
+
+    async def close(self) -> None:
+        """End it, whatever it does."""
+        self._channel = None
+        await self._stack.aclose()
+
+    async def collect(self, *, trace: bool, seconds: float) -> Collected | None:
+        """Collect the tests, in a process of its own; `None` where that died, or did not get to its end.
+
+        Args:
+            trace: Whether the lines that run meanwhile are noted.
+            seconds: Wall-clock seconds for it.
+        """
+        await self._send({"op": "collect", "trace": trace})
+        return next(entries_of(await self._receive(seconds), Collected), None)
+
+    async def set_limits(self, limits: Mapping[str, tuple[float, float]]) -> None:
+        """Say what each test may take: CPU seconds behind another of its file, and as the first of it."""
+        await self._send({"op": "limits", "limits": {test: list(own) for test, own in limits.items()}})
+        await self._receive(START_S)
+
+    async def walk(
+        self,
+        tests: Sequence[str] | None,
+        *,
+        trace: bool,
+        slow: Sequence[str],
+        hang_s: float,
+        limit_s: float,
+        seconds: float,
+    ) -> AsyncIterator[Seen]:
+        """Run tests on the code as it is, each once, as long as there is time.
+
+        Args:
+            tests: Their ids; all in their order where it is `None`.
+            trace: Whether their lines are noted.
+            slow: Those that fail, and may never end; they are traced line for line.
+            hang_s: CPU seconds for each of these.
+            limit_s: CPU seconds for each other test.
+            seconds: Wall-clock seconds for all.
+        """
+        quiet_s = max(8.0, 4 * hang_s, min(seconds, limit_s))
+        given = {"tests": tests, "trace": trace, "slow": list(slow), "hang_s": hang_s}
+        await self._send({**given, "op": "walk", "limit_s": limit_s, "seconds": seconds, "quiet_s": quiet_s})
+        while (frame := await self._receive(seconds + START_S)) is not None:
+            if frame.startswith((b'{"done"', LOST)):
+                return
+            for entry in entries_of(frame, Seen):
+                yield entry
+
+    async def attempt(self, attempt: Attempt) -> Attempted | None:
+        """Run tests on a candidate; `None` where a process died of it."""
+        asked: dict[str, Any] = {
+            **_changed(attempt.proposal),
+            **{"op": "try", "number": attempt.number, "anew": attempt.anew, "fails": attempt.fails},
+            **{"tests": list(attempt.tests) if attempt.tests is not None else None},
+            **{"patience": attempt.patience, "quiet_s": attempt.quiet_s, "seconds": attempt.seconds},
+            "import_s": attempt.import_s,
+        }
+        if attempt.anew and attempt.tests is not None:
+            asked["places"] = list(dict.fromkeys(test.partition("::")[0] for test in attempt.tests))
+        await self._send(asked)
+        return next(entries_of(await self._receive(attempt.seconds + START_S), Attempted), None)
+
+    async def call(
+        self, proposal: Proposal, number: int, calls: Sequence[Sequence[str]], call_s: float, seconds: float
+    ) -> Answered | None:
+        """What a candidate answers to calls; `None` where the process died of it."""
+        await self._send(
+            {
+                **_changed(proposal),
+                **{"op": "call", "anew": True, "number": number, "calls": [list(call) for call in calls]},
+                **{"call_s": call_s, "quiet_s": 4 + 4 * call_s, "seconds": seconds, "import_s": seconds},
+            }
+        )
+        return next(entries_of(await self._receive(seconds + START_S), Answered), None)
+
+    async def _send(self, value: Mapping[str, Any]) -> None:
+        if self._channel is not None:
+            await self._channel.send(json.dumps(value).encode("ascii"))
+
+    async def _receive(self, seconds: float) -> bytes | None:
+        if self._channel is None:
+            return None
+        frame = await self._channel.receive(seconds)
+        if frame is None:
+            await self.close()
+        return frame
+
+
+def _changed(proposal: Proposal | None) -> dict[str, Any]:
+    if proposal is None:
+        return {}
+    return {"path": proposal.path, "edits": [[e.start, e.end, e.text] for e in proposal.edits]}

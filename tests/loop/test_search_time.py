@@ -1,0 +1,49 @@
+"""What is made of many outcomes is made once, and a search leaves time for the verdict on what it finds."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from suture.loop.context import RunContext
+from suture.loop.nodes.mutate import search_limits
+from suture.loop.progress import failure_signature
+from suture.records import CheckOutcome, Verdict
+from suture.settings import RepairSettings
+
+
+class Counting(Verdict):
+    """A verdict that counts how often its failures are looked for."""
+
+    looks = 0
+
+    @property
+    def failed(self) -> frozenset[str]:
+        """As ever."""
+        type(self).looks += 1
+        return super().failed
+
+
+def test_failures_are_looked_for_once_however_many_outcomes_there_are() -> None:
+    outcomes = tuple(CheckOutcome(check_id=f"t{n}", status="failed") for n in range(50))
+    verdict = Counting(candidate="c", outcomes=outcomes, evidence="nonce")
+    plain = Verdict(candidate="c", outcomes=outcomes, evidence="nonce")
+    assert failure_signature(verdict, 0.5) == failure_signature(plain, 0.5)
+    assert Counting.looks == 1
+
+
+def context_with(left_s: float | None) -> RunContext:
+    budget = SimpleNamespace(remaining_s=lambda: left_s)
+    settings = SimpleNamespace(repair=RepairSettings(seconds=60))
+    return cast(RunContext, cast(Any, SimpleNamespace(budget=budget, settings=settings)))
+
+
+@pytest.mark.parametrize(
+    ("left_s", "verdict_s", "wanted_s"),
+    [(None, 9.0, 60.0), (900.0, 1.0, 60.0), (100.0, 1.0, 50.0), (100.0, 15.0, 35.0), (100.0, 90.0, 20.0)],
+)
+def test_the_time_of_the_verdict_is_kept(left_s: float | None, verdict_s: float, wanted_s: float) -> None:
+    base = Verdict(candidate="c", outcomes=(), evidence="nonce", wall_s=verdict_s)
+    assert search_limits(context_with(left_s), base).seconds == pytest.approx(wanted_s)
