@@ -78,7 +78,8 @@ HABITS: dict[str, dict[str, str]] = {
         "other.py": 'def same(a):\n    """Itself.\n\n    >>> same(1)\n    1\n    """\n    return a\n',
     },
     "warnings": {
-        "pytest.ini": "[pytest]\nfilterwarnings =\n    error\n    ignore:old\n",
+        "pytest.ini": "[pytest]\nasyncio_default_fixture_loop_scope = function\n"
+        "filterwarnings =\n    error\n    ignore:old\n",
         "test_shop.py": "import warnings\n\n\ndef test_add():\n    warnings.warn('old')\n"
         "    assert add(2, 3) == 5\n"
         "\n\ndef test_told():\n    with pytest.raises(DeprecationWarning):\n"

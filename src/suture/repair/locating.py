@@ -103,7 +103,8 @@ async def look(
     )
     told = first or second
     if told is None:
-        return Spectrum(errors=1, known=frozenset(failing), imported=_importing(texts))
+        shown = tuple(sorted(failing))[:MOST_GUIDING]
+        return Spectrum(errors=1, known=frozenset(failing), imported=_importing(texts), guiding=shown)
     sight = _Sight()
     ids = list(dict.fromkeys(told.collected))
     wanted = _wanted(failing, ids)
@@ -298,7 +299,8 @@ def limits_of(spectrum: Spectrum) -> dict[str, tuple[float, float]]:
         path = test.id.partition("::")[0]
         if test.outcome != "timeout":
             shared[path] = max(shared.get(path, 0.0), test.seconds)
-    first_s = max((seen[test].seconds for test in spectrum.collected[:1] if test in seen), default=0.0)
+    first = [seen[test] for test in spectrum.collected[:1] if test in seen]
+    first_s = max((test.seconds for test in first if test.outcome != "timeout"), default=0.0)
     longest = max(shared.values(), default=0.0)
     limits: dict[str, tuple[float, float]] = {}
     for name in spectrum.collected:
