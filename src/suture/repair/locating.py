@@ -34,6 +34,8 @@ LEAST_S = 0.1
 """CPU seconds of one test of a candidate, at least: pytest itself takes a few hundredths."""
 SLOWER = 3.0
 """How much longer a candidate may take than the code as it is."""
+TRACED_SLOWER = 20.0
+"""How much longer a failing test may take while its lines are noted; what it showed by then counts."""
 UNMEASURED_S = 2.0
 FAILED = {
     "failed": "failed",
@@ -142,8 +144,8 @@ async def _near(
     shown = failing[:MOST_TRACED_FAILING]
     await _walk(worker, sight.alone, shown, shown, hang_s, left_s / 3)
     traced = [test for test in shown if test in sight.alone] or shown
-    longest = max((seen.seconds for seen in sight.alone.values()), default=0.0)
-    trace_s = max(hang_s, 20 * longest)
+    took = [seen.seconds for seen in sight.alone.values() if seen.outcome != "timeout"]
+    trace_s = max(hang_s, min(TRACED_SLOWER * max(took, default=0.0), left_s / 4))
     await _walk(worker, sight.traced, traced, traced, trace_s, left_s / 3, trace=True)
     others = _by_nearness(failing, ids)
     near_s = min(NEAR_SHARE * left_s, end_s - time.monotonic())
