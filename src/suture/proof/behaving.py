@@ -14,7 +14,9 @@ from suture.checks.test_command import TestCommand
 from suture.languages import pytest_equivalent
 from suture.records import Candidate
 from suture.repair import Edit, Proposal
-from suture.repair.trials import Call, compare, locate
+from suture.repair.comparing import compare
+from suture.repair.locating import locate
+from suture.repair.trials import Call
 from suture.workspace import overlay, text_of
 
 __all__ = ["Behaviour"]
