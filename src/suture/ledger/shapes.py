@@ -37,6 +37,8 @@ FIELDS: Mapping[str, Mapping[str, Any]] = {
     "move.failed": {"kind": str, "message": str},
     "role.degraded": {"role": str, "kind": str, "message": str},
     "reply.cut": {"call": str, "again_with_tokens": int},
+    # Of a hand-over the branch is git's, and no place in the run.
+    **{kind: {"branch": str} for kind in ("commit.started", "commit.made", "tree.undone")},
     "review.asked": {"key": str, "stage": str},
     "review.answered": {"key": str, "choice": str, "hint": str, "blob": str},
 }
