@@ -1,16 +1,23 @@
-"""Reading a file that a stranger may have laid there: no link is followed and no pipe waited for."""
+"""Reading what a stranger may have laid there: nothing is waited for, and no parser is kept busy."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
+import tomllib
 from pathlib import Path
+from typing import Any
 
-__all__ = ["read_plain"]
+__all__ = ["parse_toml", "read_plain"]
 
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG)
 """There is nothing, or a link, a socket or a device without anything behind it."""
+DEEP_KEY = re.compile(
+    r"""(?:(?:(?<![\w-])[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*\.[ \t]*){32}""", re.ASCII
+)
+"""A key of more parts than any of ours: `tomllib` takes time with the square of their number."""
 
 
 def read_plain(path: Path, most_bytes: int, *, follow: bool = False) -> bytes | None:
@@ -26,7 +33,7 @@ def read_plain(path: Path, most_bytes: int, *, follow: bool = False) -> bytes | 
     """
     try:
         # O_NONBLOCK: opening a pipe must not wait for its other end.
-        how = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+        how = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
         handle = os.open(path, how)
     except OSError as fault:
         if fault.errno in NO_FILE:
@@ -37,3 +44,18 @@ def read_plain(path: Path, most_bytes: int, *, follow: bool = False) -> bytes | 
         return None
     with os.fdopen(handle, "rb") as file:
         return file.read(most_bytes + 1)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text.
+
+    Raises:
+        ValueError: It is no TOML, or would keep the parser busy: a key of very many parts, a number of very
+            many digits, very deep lists.
+    """
+    if DEEP_KEY.search(text):
+        raise ValueError("a key has more than 32 parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as fault:
+        raise ValueError("its lists or tables lie too deep in one another") from fault

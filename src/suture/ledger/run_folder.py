@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import tempfile
 import time
@@ -13,9 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from suture.errors import StorageError, UsageError
+from suture.plain_files import read_plain
 
 __all__ = ["RunFolder", "find_run", "list_runs", "new_run"]
 
+DIGEST = re.compile(r"[0-9a-f]{64}")
+MOST_BLOB_BYTES = 2**30
+"""Somebody else's run may hold a file of any length; a task with all its files has less."""
 PRIVATE = 0o700
 """A run holds the user's code, the prompts and the replies."""
 
@@ -63,12 +68,16 @@ class RunFolder:
         Raises:
             StorageError: They are not there, or are not what was stored.
         """
+        if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
+            raise StorageError(f"run {self.id!r} names a blob {digest!r:.80}, which is no hash")
         try:
-            content = (self.path / "blobs" / digest).read_bytes()
+            content = read_plain(self.path / "blobs" / digest, MOST_BLOB_BYTES)
         except OSError as fault:
             raise StorageError(
                 f"blob {digest!r} of run {self.id!r} cannot be read: {fault.strerror}"
             ) from fault
+        if content is None:
+            raise StorageError(f"blob {digest!r} of run {self.id!r} cannot be read: it is no regular file")
         if hashlib.sha256(content).hexdigest() != digest:
             raise StorageError(f"blob {digest!r} of run {self.id!r} was changed on disk")
         return content

@@ -13,6 +13,7 @@ from suture.loop.commands import files_named_in, literal_glob, words_of
 from suture.loop.entry_point import entry_point_of
 from suture.loop.intake import chosen_command
 from suture.loop.subject import module_under_test
+from suture.plain_files import read_plain
 from suture.records import Check, Task
 from suture.workspace import (
     DEFAULT_PROTECTED,
@@ -23,6 +24,9 @@ from suture.workspace import (
 )
 
 __all__ = ["example_task", "heal_task", "write_task"]
+
+MOST_TEST_BYTES = 4 * 2**20
+"""Of the file of tests that `suture run` is given, and of its `conftest.py`."""
 
 
 def write_task(
@@ -152,10 +156,28 @@ def example_task() -> Task:
 
 
 def _read_test(test: Path) -> str:
+    content = _bounded(test)
+    if content is None:
+        raise UsageError(f"the test file {str(test)!r} cannot be read: there is no regular file")
     try:
-        return test.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
+        return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as fault:
         raise UsageError(f"the test file {str(test)!r} cannot be read: {fault}") from fault
+
+
+def _bounded(path: Path) -> bytes | None:
+    """A file of tests, or what configures them; `None` where there is no regular file.
+
+    Raises:
+        UsageError: It cannot be read, or is longer than any such file.
+    """
+    try:
+        content = read_plain(path, MOST_TEST_BYTES, follow=True)
+    except OSError as fault:
+        raise UsageError(f"{str(path)!r} cannot be read: {fault}") from fault
+    if content is not None and len(content) > MOST_TEST_BYTES:
+        raise UsageError(f"{str(path)!r} holds more than {MOST_TEST_BYTES // 2**20} MiB")
+    return content
 
 
 def _is_pytest_source(source: str) -> bool:
@@ -171,8 +193,8 @@ def _path_inside(test: Path) -> str:
 
 
 def _with_conftest(test: Path, path: str) -> dict[str, bytes]:
-    files = {path: test.read_bytes()}
-    conftest = test.parent / "conftest.py"
-    if conftest.is_file():
-        files[str(Path(path).parent / "conftest.py")] = conftest.read_bytes()
+    files = {path: _bounded(test) or b""}
+    conftest = _bounded(test.parent / "conftest.py")
+    if conftest is not None:
+        files[str(Path(path).parent / "conftest.py")] = conftest
     return files

@@ -92,6 +92,8 @@ class AliasReading:
 
     values: Mapping[str, tuple[str, object]]
     notes: tuple[str, ...] = ()
+    model_from: tuple[str, ...] = ()
+    """All variables that had a part in the model's name."""
 
 
 def is_alias(name: str) -> bool:
@@ -118,11 +120,12 @@ def read_aliases(variables: Mapping[str, str], *, decided: Mapping[str, str], mo
     present = {alias.name: variables[alias.name] for alias in VARIABLES if alias.name in variables}
     values: dict[str, tuple[str, object]] = {}
     notes: list[str] = []
+    model_from: tuple[str, ...] = ()
     if "model.name" not in decided:
         named = _named_model(present)
         if named is not None:
-            values["model.name"] = named
-            model = str(named[1])
+            values["model.name"] = named[0], named[1]
+            model, model_from = named[1], named[2:]
     for name, value in present.items():
         alias = _BY_NAME[name]
         if not alias.setting:
@@ -137,7 +140,7 @@ def read_aliases(variables: Mapping[str, str], *, decided: Mapping[str, str], mo
             values[alias.setting] = (name, _quantization(value))
         elif alias.setting != "model.name":
             values[alias.setting] = (name, value)
-    return AliasReading(values=values, notes=tuple(notes))
+    return AliasReading(values=values, notes=tuple(notes), model_from=model_from)
 
 
 def _attempts(retries: str) -> int:
@@ -158,19 +161,22 @@ def _quantization(wanted: str) -> str:
     return known[wanted.strip().lower()]
 
 
-def _named_model(present: Mapping[str, str]) -> tuple[str, str] | None:
-    """The variable that decides the model, and the model, where one of them is set."""
+def _named_model(present: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The variable that decides the model, the model, and all that had a part in it; where one is set."""
     name_variable = next(
         (n for n in ("LLM_MODEL", "OLLAMA_GENERATOR_MODEL", "OLLAMA_MODEL") if n in present), None
     )
     provider = present.get("LLM_PROVIDER", "auto").strip().lower()
     if provider in ("auto", "ollama"):
         if name_variable is not None:
-            return name_variable, _with_scheme("ollama", present[name_variable])
-        return ("LLM_PROVIDER", f"ollama:{DEFAULT_OLLAMA_MODEL}") if provider == "ollama" else None
+            both = (name_variable, "LLM_PROVIDER") if "LLM_PROVIDER" in present else (name_variable,)
+            return name_variable, _with_scheme("ollama", present[name_variable]), *both
+        named = ("LLM_PROVIDER", f"ollama:{DEFAULT_OLLAMA_MODEL}", "LLM_PROVIDER")
+        return named if provider == "ollama" else None
     name_it = "HF_MODEL" if provider == "huggingface" else "LLM_MODEL"
-    name = present.get("LLM_MODEL") or present.get(name_it)
-    return "LLM_PROVIDER", model_of(provider, name, said=f"LLM_PROVIDER={provider}", name_it=name_it)
+    taken = "LLM_MODEL" if present.get("LLM_MODEL") else name_it
+    model = model_of(provider, present.get(taken), said=f"LLM_PROVIDER={provider}", name_it=name_it)
+    return "LLM_PROVIDER", model, "LLM_PROVIDER", *((taken,) if taken in present else ())
 
 
 def model_of(provider: str, name: str | None, *, said: str, name_it: str) -> str:

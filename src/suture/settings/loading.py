@@ -242,7 +242,10 @@ def _alias_layer(variables: Variables, strong: Layer, weak: Layer) -> tuple[Laye
     )
     layer: Layer = {}
     for key, (variable, value) in reading.values.items():
-        source = variables.ancestors[variable]
+        taken = reading.model_from if key == "model.name" else (variable,)
+        sources = [variables.ancestors[name] for name in dict.fromkeys((variable, *taken))]
+        # A name put together of the user's variable and the project's is the project's.
+        source = next((one for one in sources if one.from_project), sources[0])
         layer[key] = Given(
             value=value, origin=source.origin, folder=source.folder, from_project=source.from_project
         )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from suture.errors import UsageError
-from suture.plain_files import read_plain
+from suture.plain_files import parse_toml, read_plain
 from suture.settings.aliases import is_alias
 from suture.settings.dotenv import parse_dotenv
 from suture.settings.schema import Settings, setting_fields
@@ -107,8 +106,8 @@ def file_layer(path: Path, *, from_project: bool) -> Layer:
     """
     text = settings_text(path)
     try:
-        tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as fault:
+        tables = parse_toml(text)
+    except ValueError as fault:
         raise UsageError(f"{str(path)!r} is not TOML: {fault}") from fault
     layer: Layer = {}
     for group, table in tables.items():

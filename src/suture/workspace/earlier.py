@@ -56,13 +56,12 @@ def _commits(repository: Repository, since: str | None) -> list[tuple[str, str]]
     if since is not None:
         oldest = _resolved(repository, since)
         span = [f"{oldest}..HEAD"]
-    # A line `commit HASH` stands before each subject. Not `log`: what it runs is up to the configuration.
-    said = os.fsdecode(repository.git("rev-list", "--first-parent", "--format=%s", *span, "--"))
+    # A line `commit HASH` stands before each of ours, which repeats the hash because git leaves out a line
+    # that is empty. Not `log`: what it runs is up to the configuration.
+    said = os.fsdecode(repository.git("rev-list", "--first-parent", "--format=%H %s", *span, "--"))
     lines = said.removesuffix("\n").split("\n") if said else []
-    found = [
-        (head.removeprefix("commit "), subject)
-        for head, subject in zip(lines[::2], lines[1::2], strict=False)
-    ]
+    told = (line.partition(" ") for line in lines if not line.startswith("commit "))
+    found = [(commit, subject) for commit, _, subject in told]
     if since is not None:
         found = [*found[: MOST_COMMITS - 1], (oldest, "")]
     return found
@@ -70,7 +69,7 @@ def _commits(repository: Repository, since: str | None) -> list[tuple[str, str]]
 
 def _resolved(repository: Repository, since: str) -> str:
     said = b""
-    if since and not since.startswith("-"):
+    if since.isprintable() and since and not since.startswith("-"):
         said = repository.git("rev-parse", "--verify", "--quiet", f"{since}^{{commit}}", ok=(0, 1, 128))
     commit = said.decode("ascii", "replace").strip()
     if not commit:

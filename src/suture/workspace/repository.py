@@ -147,13 +147,20 @@ class Repository:
         }
 
     def read_blobs(self, blobs: Sequence[str]) -> list[bytes]:
-        """The contents of some files, by their hashes."""
+        """The contents of some files, by their hashes.
+
+        Raises:
+            StorageError: The repository lacks one: it was cloned in part, or is damaged.
+        """
         answer = self.git("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in blobs).encode())
         contents: list[bytes] = []
         at = 0
         for _ in blobs:
-            end = answer.index(b"\n", at)
-            size = int(answer[at:end].split()[2])
+            end = answer.find(b"\n", at)
+            name, *told = answer[at:end].split() or [b""]
+            if end < 0 or len(told) != 2:  # `NAME missing`
+                raise StorageError(f"the repository lacks its object {os.fsdecode(name)!r}")
+            size = int(told[1])
             contents.append(answer[end + 1 : end + 1 + size])
             at = end + 1 + size + 1
         return contents

@@ -10,13 +10,13 @@ import base64
 import hashlib
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from suture.sandbox.shown.places import read_little
+from suture.plain_files import parse_toml
+from suture.sandbox.shown.places import read_little, where
 
 __all__ = ["environments_of", "lacking", "required_packages"]
 
@@ -38,7 +38,9 @@ def environments_of(root: Path, environ: Mapping[str, str]) -> Iterator[tuple[Pa
     """
     for pattern in BESIDE:
         for path in islice(sorted(root.glob(pattern)), MOST_OF_ONE):
-            if _is_environment(path) and not path.is_symlink():
+            # Also a folder above it may be a link out of the project, such as `envs`.
+            inside = not path.is_symlink() and where(path).is_relative_to(where(root))
+            if inside and _is_environment(path):
                 yield path, f"the project's {path.relative_to(root).as_posix()}"
     home = environ.get("HOME")
     if home and Path(home).is_absolute():
@@ -81,8 +83,8 @@ def _some(folder: Path, pattern: str) -> Iterator[Path]:
 def required_packages(root: Path) -> frozenset[str]:
     """Packages that a project's papers ask for whatever the machine is, its test groups among them."""
     try:
-        told: dict[str, Any] = tomllib.loads(read_little(root / "pyproject.toml"))
-    except (ValueError, RecursionError):
+        told: dict[str, Any] = parse_toml(read_little(root / "pyproject.toml"))
+    except ValueError:
         told = {}
     lines: list[object] = []
     project = _table(told, "project")
