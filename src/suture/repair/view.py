@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import Any, TypeVar
 
 from suture.checks.parsing import parsed
 from suture.repair.edits import Edit
@@ -15,6 +16,7 @@ __all__ = ["FUNCTIONS", "Function", "View", "is_docstring", "open_view"]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+T = TypeVar("T")
 ATOMS = (
     *(ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set),
     *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr),
@@ -46,6 +48,14 @@ class View:
                 self._parents[child] = node
         self._names: dict[ast.AST, Names] = {}
         self.mined: dict[ast.AST, list[tuple[ast.expr, str]]] = {}
+        self._remembered: dict[str, Any] = {}
+
+    def remembered(self, what: str, find: Callable[[View], T]) -> T:
+        """What an operator found out about the whole source, found once."""
+        if what not in self._remembered:
+            self._remembered[what] = find(self)
+        found: T = self._remembered[what]
+        return found
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that holds this one."""

@@ -9,13 +9,15 @@ from suture.repair.operators import (
     names,
     statements,
     templates,
+    undefined,
+    usage,
 )
 from suture.repair.operators.change import Change, Operator
 
 __all__ = ["OPERATORS", "Change", "Operator"]
 
+FIRST = (undefined, comparisons, arithmetic, names, calls)
+LATER = (statements, insertions, exceptions, usage, templates)
 OPERATORS: tuple[Operator, ...] = tuple(
-    operator
-    for family in (comparisons, arithmetic, names, calls, statements, insertions, exceptions, templates)
-    for operator in family.OPERATORS
+    operator for family in (*FIRST, *LATER) for operator in family.OPERATORS
 )

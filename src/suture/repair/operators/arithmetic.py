@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from suture.repair.edits import Edit
 from suture.repair.names_in_scope import kind_of
@@ -24,7 +25,13 @@ OPERANDS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)
 
 def _others(sign: str) -> tuple[str, ...]:
     near = [other for family in FAMILIES if sign in family for other in family]
-    return tuple(dict.fromkeys(other for other in (*near, "-", "&", "//") if other != sign))[:5]
+    every = (*near, "-", "&", "//", *(s for s in SIGNS.values() if s != "@"))
+    return tuple(dict.fromkeys(other for other in every if other != sign))
+
+
+def _weight(number: int) -> float:
+    """Of a sign by its place: the first few are far likelier."""
+    return 1.0 - 0.15 * number if number < 5 else 0.25
 
 
 def _sign(node: ast.AST, view: View) -> Iterator[Change]:
@@ -33,7 +40,7 @@ def _sign(node: ast.AST, view: View) -> Iterator[Change]:
         start, end = operator_sign(view, node.target, node.value, (f"{sign}=",))
         for number, other in enumerate(_others(sign) if end else ()):
             edit = Edit(start=start, end=end, text=f"{other}=")
-            yield Change(edits=(edit,), note=f"{sign}= becomes {other}=", weight=1.0 - 0.15 * number)
+            yield Change(edits=(edit,), note=f"{sign}= becomes {other}=", weight=_weight(number))
         if end:
             plain = Edit(start=start, end=end, text="=")
             yield Change(edits=(plain,), note=f"{sign}= becomes =", weight=0.5)
@@ -44,7 +51,7 @@ def _sign(node: ast.AST, view: View) -> Iterator[Change]:
     for number, other in enumerate(_others(sign) if end else ()):
         edit = Edit(start=start, end=end, text=other)
         note = f"{sign} becomes {other} in {view.text(node)}"
-        yield Change(edits=(edit,), note=note, weight=1.0 - 0.15 * number)
+        yield Change(edits=(edit,), note=note, weight=_weight(number))
 
 
 def _operand(node: ast.AST, view: View) -> Iterator[Change]:
@@ -58,8 +65,10 @@ def _operand(node: ast.AST, view: View) -> Iterator[Change]:
 
 
 def _negative(node: ast.AST, view: View) -> Iterator[Change]:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Invert)):
+    if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         yield instead(view, node, view.text(node.operand))
+        for sign in ("-", "not ", "~"):
+            yield instead(view, node, f"{sign}{_tight(view, node.operand)}", 0.5 if sign != "-" else 1.0)
     elif isinstance(node, ast.Return) and node.value is not None and _may_be_number(node.value, view):
         yield instead(view, node.value, f"-{_tight(view, node.value)}", 0.6)
 
@@ -106,17 +115,38 @@ def _constant(node: ast.AST, view: View) -> Iterator[Change]:
         for number, other in enumerate(dict.fromkeys(v for v in near if v != value)):
             yield instead(view, node, str(other), 1.0 - 0.1 * number)
     elif isinstance(value, float):
-        for other_float in dict.fromkeys((-value, 0.0, 1.0, 2 * value, value / 2, value * 10, value / 10)):
+        near_floats = (-value, 0.0, 1.0, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10)
+        for other_float in dict.fromkeys(near_floats):
             if other_float != value:
                 yield instead(view, node, repr(other_float), 0.6)
     elif isinstance(value, str) and not isinstance(view.parent(node), (ast.Expr, ast.JoinedStr)):
         for text in _other_texts(value):
             yield instead(view, node, repr(text), 0.5)
+        for text in _texts_like(value, view):
+            yield instead(view, node, repr(text), 0.8)
+        yield instead(view, node, "None", 0.6 if not value else 0.2)
 
 
 def _other_texts(value: str) -> Iterator[str]:
     near = ("", " ", value.strip(), value.lower(), value.upper(), f"{value} ", f" {value}", f"{value}\n")
-    yield from dict.fromkeys(text for text in near if text != value)
+    cases = (value.capitalize(), value.title(), value.swapcase())
+    cut = (value[1:], value[:-1], value[1:-1], value[2:-2])
+    yield from dict.fromkeys(text for text in (*near, *cases, *cut) if text != value)
+
+
+def _texts_like(value: str, view: View) -> list[str]:
+    """Texts of the file that differ from one by a little: its case, a letter, what stands around it."""
+    texts = view.remembered("texts", _texts)
+    found = [text for text in texts if text != value and text.casefold() == value.casefold()]
+    if len(value) > 2:
+        found += [t for t in texts if t != value and len(t) > 2 and (t in value or value in t)]
+        found += get_close_matches(value, [t for t in texts if t != value], 3, 0.75)
+    return list(dict.fromkeys(found))[:6]
+
+
+def _texts(view: View) -> list[str]:
+    nodes = (node for node in ast.walk(view.tree) if isinstance(node, ast.Constant))
+    return list(dict.fromkeys(n.value for n in nodes if isinstance(n.value, str) and len(n.value) < 60))[:400]
 
 
 def _missing_term(node: ast.AST, view: View) -> Iterator[Change]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from suture.repair.edits import Edit
 from suture.repair.names_in_scope import Kind, kind_of
-from suture.repair.operators.change import Change, Operator, instead
+from suture.repair.operators.change import Change, Operator, instead, short
 from suture.repair.view import View
 
 __all__ = ["OPERATORS"]
@@ -116,8 +116,18 @@ def _accumulated(node: ast.AST, view: View) -> Iterator[Change]:
     if kind in ("number", "unknown"):
         for name in ("max", "min"):
             yield instead(view, node.value, f"{name}({target}, {value})", 1.0)
-    yield instead(view, node.value, f"{target} + ({value})", 0.8)
     start, end = view.span(node)
+    sign = view.raw.find(b"=", view.span(node.targets[0])[1])
+    for other, weight in (("+=", 0.8), ("-=", 0.45), ("*=", 0.3)):
+        edit = Edit(start=sign, end=sign + 1, text=other)
+        yield Change(edits=(edit,), note=f"= becomes {other} in {short(view.text(node))}", weight=weight)
+    if isinstance(node.value, ast.UnaryOp) and isinstance(node.value.op, (ast.UAdd, ast.USub)):
+        mark = "+" if isinstance(node.value.op, ast.UAdd) else "-"  # `x =+ 1`
+        text = f"{target} {mark}= {view.text(node.value.operand)}"
+        yield Change(edits=(Edit(start=start, end=end, text=text),), note=text, weight=1.0)
+    if isinstance(node.value, (ast.Name, ast.Attribute, ast.Subscript)):
+        edit = Edit(start=start, end=end, text=f"{value} = {target}")
+        yield Change(edits=(edit,), note=f"{value} = {target}, the other way round", weight=0.4)
     for method in ("update", "append", "extend", "add"):
         likely = isinstance(node.targets[0], ast.Subscript) and kind != "number"
         edit = Edit(start=start, end=end, text=f"{target}.{method}({value})")
@@ -174,6 +184,8 @@ def _may_wait(node: ast.AST, view: View) -> bool:
 
 def _returned(node: ast.AST, view: View) -> Iterator[Change]:
     """A value that is computed and not returned, and one that is returned too early."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare):
+        yield from _meant_as_assignment(node.value, view)
     if isinstance(node, ast.Expr) and isinstance(node.value, (ast.Call, ast.BinOp, ast.Name, ast.Compare)):
         start, _ = view.span(node)
         yield Change(
@@ -190,6 +202,13 @@ def _returned(node: ast.AST, view: View) -> Iterator[Change]:
         start, _ = view.span(node)
         edit = Edit(start=start, end=view.span(node.value)[0], text="")
         yield Change(edits=(edit,), note=f"{view.text(node)} returns nothing yet", weight=0.3)
+
+
+def _meant_as_assignment(node: ast.Compare, view: View) -> Iterator[Change]:
+    """`x == 1` as a statement."""
+    if len(node.ops) == 1 and isinstance(node.left, (ast.Name, ast.Attribute, ast.Subscript)):
+        edit = Edit(start=view.span(node.left)[1], end=view.span(node.comparators[0])[0], text=" = ")
+        yield Change(edits=(edit,), note=f"{short(view.text(node))} is an assignment", weight=1.0)
 
 
 def _is_method(node: ast.expr) -> bool:

@@ -35,6 +35,8 @@ def _comparison(node: ast.AST, view: View) -> Iterator[Change]:
         if not end:
             continue
         others = (*LIKELY[sign], *(s for s in ORDERED if sign in ORDERED and s not in (*LIKELY[sign], sign)))
+        if isinstance(right, ast.Constant) and right.value is None:
+            others = tuple(dict.fromkeys((*(s for s in ("is", "is not") if s != sign), *others)))
         for number, other in enumerate(others):
             weight = 1.0 if number < 2 else 0.5
             yield Change(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 
 from suture.repair.edits import Edit
 from suture.repair.operators.change import Change, Operator, instead
+from suture.repair.operators.undefined import known_names
 from suture.repair.view import FUNCTIONS, View, is_docstring
 
 __all__ = ["OPERATORS"]
@@ -17,6 +19,11 @@ ALIKE = (
     ("FileNotFoundError", "OSError", "PermissionError"),
     ("RuntimeError", "NotImplementedError", "RecursionError", "StopIteration"),
     ("ValueError", "KeyError", "IndexError", "TypeError", "Exception"),
+)
+
+COMMON = (
+    *("KeyError", "IndexError", "TypeError", "AttributeError", "OSError", "RuntimeError", "ImportError"),
+    *("NotImplementedError", "StopIteration", "ZeroDivisionError", "AssertionError", "UnicodeDecodeError"),
 )
 
 
@@ -33,15 +40,28 @@ def _class(node: ast.AST, view: View) -> Iterator[Change]:
         return
     if not isinstance(named, ast.Name):
         return
-    own = [c.name for c in ast.walk(view.tree) if isinstance(c, ast.ClassDef) and _is_exception(c)]
+    known = named.id in view.functions or hasattr(builtins, named.id) or named.id in known_names(view)
+    own, used = view.remembered("exceptions", _exceptions)
     near = [other for group in ALIKE if named.id in group for other in group]
-    for other in dict.fromkeys((*own, *near, "ValueError", "Exception")):
+    for other in dict.fromkeys((*own, *near, *used, "ValueError", "Exception", *COMMON)):
         if other != named.id:
-            yield instead(view, named, other, 1.0 if other in (*own, *near) else 0.5)
+            likely = other in (*own, *near) or not known
+            yield instead(view, named, other, 1.0 if likely else 0.5 if other not in COMMON else 0.3)
     if isinstance(node, ast.ExceptHandler):
         for other in dict.fromkeys(near):
             if other != named.id:
                 yield instead(view, named, f"({named.id}, {other})", 0.7)
+
+
+def _exceptions(view: View) -> tuple[list[str], list[str]]:
+    """Exception classes that the file defines, and those that it names."""
+    own = [c.name for c in ast.walk(view.tree) if isinstance(c, ast.ClassDef) and _is_exception(c)]
+    used = [n.id for n in ast.walk(view.tree) if isinstance(n, ast.Name) and _names_exception(n.id)]
+    return own, list(dict.fromkeys(used))
+
+
+def _names_exception(name: str) -> bool:
+    return name.endswith(("Error", "Exception")) or name in ("StopIteration", "KeyboardInterrupt")
 
 
 def _is_exception(node: ast.ClassDef) -> bool:

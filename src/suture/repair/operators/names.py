@@ -66,12 +66,19 @@ def _attribute_for_name(node: ast.AST, view: View) -> Iterator[Change]:
 
 
 def _attributes_of(name: str, view: View) -> list[str]:
-    used = [
-        n.attr
-        for n in ast.walk(view.tree)
-        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
-    ]
-    return [attribute for attribute in dict.fromkeys(used) if attribute in view.attributes]
+    return view.remembered("attributes by name", _attributes_by_name).get(name, [])
+
+
+def _attributes_by_name(view: View) -> dict[str, list[str]]:
+    """Name -> attributes that the file reads of it, but for those that it only calls."""
+    found: dict[str, dict[str, None]] = {}
+    for node in ast.walk(view.tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if attribute in view.attributes:
+                found.setdefault(name, {})[attribute] = None
+            case _:
+                pass
+    return {name: list(attributes) for name, attributes in found.items()}
 
 
 def _attribute(node: ast.AST, view: View) -> Iterator[Change]:
@@ -137,7 +144,7 @@ def _key(node: ast.AST, view: View) -> Iterator[Change]:
     key = node.slice
     if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
         return
-    for other in _keys(view):
+    for other in view.remembered("keys", _keys):
         if other != key.value:
             yield instead(view, key, repr(other), 0.8)
 

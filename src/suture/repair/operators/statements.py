@@ -109,6 +109,10 @@ def _loops(node: ast.AST, view: View) -> Iterator[Change]:
             if other != view.text(node):
                 edit = Edit(start=start, end=end, text=other)
                 yield Change(edits=(edit,), note=f"{view.text(node)} becomes {other}", weight=1.0)
+    elif isinstance(node, ast.Return) and node.value is None and _in_loop(node, view):
+        for other in ("break", "continue"):
+            edit = Edit(start=start, end=end, text=other)
+            yield Change(edits=(edit,), note=f"return becomes {other}", weight=1.0)
     elif isinstance(node, (ast.If, ast.While)) and not node.orelse and view.raw[start : start + 2] != b"el":
         old, new = ("if", "while") if isinstance(node, ast.If) else ("while", "if")
         if view.raw[start:end].startswith(old.encode()):

@@ -28,6 +28,9 @@ STARTS = (
 )
 INNER = ("in", "not", "and", "or", "is", "if", "else", "for", "lambda", "as", "None", "True", "False")
 CONDITIONS = ("if", "elif", "while", "assert", "return", "and", "or", "not")
+BRANCHES = ("if", "elif", "while")
+LONE_EQUALS = r"^(\s*(?:if|elif|while)\b[^=]*?[^=!<>:])=(?!=)"
+MOST_LINES = 40
 DEFINERS = "function|func|fn|fun|define|sub|public|private|static|void|method"
 DECLARERS = "var|let|const|int|float|double|string|str|bool|boolean|auto|char|long|val|set|my"
 # Habits of other languages, as (what stands there, what is meant, how likely).
@@ -123,13 +126,23 @@ def foreign(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
     for number in near(lines, stop.line - 1):
         line = lines[number]
         for pattern, meant, weight in FOREIGN:
-            everywhere = re.sub(pattern, meant, line)
-            if everywhere != line:
-                yield one(lines, number, everywhere, f"{everywhere.strip()[:60]}", weight)
+            text = re.sub(pattern, meant, line)
+            if text != line:
+                yield one(lines, number, text, f"{text.strip()[:60]}", weight)
+                yield from _everywhere(lines, pattern, meant, weight)
         code = code_of(line)
         if len(code.split()) > 2 and not code.endswith((":", ")", "]")):
             text = f"{indent_of(line)}# {line.strip()}"
             yield one(lines, number, text, "is a comment", 0.12)
+
+
+def _everywhere(lines: list[str], pattern: str, meant: str, weight: float) -> Iterator[Rewrite]:
+    """The same on every line: a habit shows more than once."""
+    changed = {number: re.sub(pattern, meant, line) for number, line in enumerate(lines)}
+    changed = {number: text for number, text in changed.items() if text != lines[number]}
+    if 1 < len(changed) <= MOST_LINES:
+        note = f"{len(changed)} lines as in {next(iter(changed.values())).strip()[:40]}"
+        yield Rewrite(lines=changed, note=note, weight=0.9 * weight)
 
 
 def keywords(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
@@ -196,6 +209,9 @@ def assignments(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
         signs = [token for token in tokens if token.text == "="]
         if not signs:
             continue
+        if tokens[0].text in BRANCHES:
+            for meant, share in (("==", 0.9), ("!=", 0.3), ("<=", 0.2), (">=", 0.2)):
+                yield from _everywhere(lines, LONE_EQUALS, rf"\1{meant}", share)
         condition = tokens[0].text in CONDITIONS
         many = "".join("==" if any(t.start == at for t in signs) else c for at, c in enumerate(line))
         yield one(lines, number, many, "= becomes ==", 0.9 if condition else 0.5)
