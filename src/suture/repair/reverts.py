@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from suture.repair.edits import Edit
 from suture.repair.trials import Proposal
+from suture.workspace.matching import changed_stretches
 
 __all__ = ["Hunk", "changed_lines", "hunks_between", "narrowed", "reverts"]
 
-LONGEST_LINES = 20_000
-"""Of a file; a diff is quadratic where much differs."""
 MOST_HUNKS = 40
 AROUND = 2
 """Lines beside a hunk that must still be there, so that it is taken back at the right place."""
@@ -59,17 +57,14 @@ def hunks_between(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[
 
 
 def _hunks(path: str, before: list[str], after: list[str]) -> Iterator[Hunk]:
-    if max(len(before), len(after)) > LONGEST_LINES:
-        return
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after).get_opcodes():
-        if tag != "equal":
-            yield Hunk(
-                path=path,
-                before=tuple(before[i1:i2]),
-                after=tuple(after[j1:j2]),
-                above=tuple(after[max(0, j1 - AROUND) : j1]),
-                below=tuple(after[j2 : j2 + AROUND]),
-            )
+    for start, end, other, stop in changed_stretches(before, after):
+        yield Hunk(
+            path=path,
+            before=tuple(before[start:end]),
+            after=tuple(after[other:stop]),
+            above=tuple(after[max(0, other - AROUND) : other]),
+            below=tuple(after[stop : stop + AROUND]),
+        )
 
 
 def reverts(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> tuple[Proposal, ...]:
