@@ -72,7 +72,6 @@ ROWS = (
     Row(
         number=54,
         attempt="be shown what the links of a project's own environment lead to",
-        slow="it builds an environment for each kind of link",
         attack=shown_by_a_planted_environment,
         twin=allowed("print(os.path.exists('/usr/bin'))", says="True"),
     ),

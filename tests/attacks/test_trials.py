@@ -22,7 +22,7 @@ from requirements import Require
 from suture.errors import PrerequisiteError
 from suture.sandbox import Capabilities, Channel, RunRequest, RunResult, Sandbox
 
-MOST_SLOW = 14
+MOST_SLOW = 13
 
 
 class Obliging:

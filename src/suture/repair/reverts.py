@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from suture.repair.edits import Edit
 from suture.repair.trials import Proposal
-from suture.workspace.matching import changed_stretches
+from suture.workspace import changed_stretches
 
 __all__ = ["Hunk", "changed_lines", "hunks_between", "narrowed", "reverts"]
 
