@@ -73,24 +73,36 @@ class Cache:
         known = folder / package.sha256
         if not known.exists():
             self._require_online(f"{package.name} {package.version}")
-            python = self.environment("backends") / "bin" / "python"
             with tempfile.TemporaryDirectory(dir=folder) as fresh:
-                wanted = Path(fresh) / "wanted.txt"
-                wanted.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n")
-                # pip builds a package's metadata before it lets go of the archive: with build isolation it
-                # would fetch a build system for each of them.
-                options = ["--no-binary", ":all:", "--no-deps", "--no-build-isolation", "--require-hashes"]
-                command = [str(python), "-m", "pip", "download", "--quiet", *options]
-                command += ["--dest", f"{fresh}/got", "-r", str(wanted)]
-                _run(command, FETCH_S, f"{package.name} {package.version}")
-                (got,) = (Path(fresh) / "got").iterdir()
-                got.rename(known)
+                wanted = f"{package.name}=={package.version} --hash=sha256:{package.sha256}"
+                self.download(wanted, Path(fresh)).rename(known)
         if hashlib.sha256(known.read_bytes()).hexdigest() != package.sha256:
             known.unlink()
             raise PrerequisiteError(
                 f"the archive of {package.name} was not what it should be", remedy="run this again"
             )
         return known
+
+    def download(self, wanted: str, folder: Path) -> Path:
+        """Fetch one source distribution into a folder.
+
+        Args:
+            wanted: The line of a requirements file; with a hash where that is known.
+            folder: An empty one.
+
+        Raises:
+            PrerequisiteError: It cannot be had.
+        """
+        python = self.environment("backends") / "bin" / "python"
+        listed = folder / "wanted.txt"
+        listed.write_text(wanted + "\n", "utf-8")
+        # pip builds a package's metadata before it lets go of the archive: with build isolation it
+        # would fetch a build system for each of them.
+        options = ["--no-binary", ":all:", "--no-deps", "--no-build-isolation"]
+        command = [str(python), "-m", "pip", "download", "--quiet", *options]
+        _run([*command, "--dest", f"{folder}/got", "-r", str(listed)], FETCH_S, wanted.partition(" ")[0])
+        (got,) = (folder / "got").iterdir()
+        return got
 
     def _require_online(self, what: str) -> None:
         if self.offline:

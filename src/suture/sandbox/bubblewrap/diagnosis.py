@@ -87,6 +87,12 @@ CONTAINER_REMEDY = (
 )
 
 
+UNREADABLE_REMEDY = (
+    "bwrap is there, but not its libraries for whom it runs as: for root, the sandbox is an ordinary user's. "
+    "Put Suture's environment where every user can read it, or open the folders above it (`chmod o+x /root`)"
+)
+
+
 def bubblewrap_findings(paths: Iterable[str]) -> list[Finding]:
     """Which bubblewraps there are, and whether each is new enough.
 
@@ -159,6 +165,8 @@ def unavailable(
 
 def _remedy_for(lines: Iterable[str]) -> str:
     told = "; ".join(lines)
+    if "shared libraries" in told:
+        return UNREADABLE_REMEDY
     if any("No such file" in line and not line.startswith("bwrap:") for line in lines):
         return INSTALL
     if "No such file" in told:
