@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from suture.loop.clues import clues_of, suspects_in
-from suture.loop.excerpts import MAX_WHOLE_CHARS, excerpt
+from suture.loop.excerpts import MAX_WHOLE_CHARS, NEIGHBOURHOOD, excerpt
 from suture.records import Event, to_plain
 from suture.repair import Fault
 from suture.roles import Hint, Suspect
@@ -58,9 +58,24 @@ def test_of_a_long_file_the_function_under_suspicion_is_shown_with_its_class_and
 def test_a_file_is_shown_whole_where_it_is_short_or_nothing_is_suspicious() -> None:
     assert excerpt(HEAD + METHOD, [WRONG]) is None
     assert excerpt(TEXT, []) is None
-    assert excerpt(TEXT, [5]) is None
     assert excerpt("def f(:\n" * 2000, [1]) is None
 
 
-def test_a_function_that_is_as_long_as_the_file_is_no_excerpt() -> None:
-    assert excerpt(TEXT, [TEXT.count("\n") - 5]) is None
+def test_of_a_long_function_the_lines_around_the_suspicious_one_are_shown_with_its_head() -> None:
+    part = excerpt(TEXT, [TEXT.count("\n") - 5])
+    assert part is not None
+    assert len(part) < 1000
+    assert "def unused():\n" in part
+    assert NEIGHBOURHOOD < part.count("    x = 1\n") <= 2 * NEIGHBOURHOOD + 1
+
+
+def test_outside_of_functions_the_lines_around_are_shown() -> None:
+    line = (FILLER + HEAD).split("\n").index("    limit = 3") + 1
+    part = excerpt(FILLER + HEAD, [line])
+    assert part is not None
+    assert "class Cart(dict):\n    limit = 3\n" in part
+    assert len(part) < 1000
+
+
+def test_a_line_that_the_file_does_not_have_shows_the_whole() -> None:
+    assert excerpt(TEXT, [TEXT.count("\n") + 100]) is None

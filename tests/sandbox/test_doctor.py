@@ -66,7 +66,9 @@ def test_an_option_that_an_old_one_does_not_know(tmp_path: Path) -> None:
 
 
 def test_a_bubblewrap_whose_libraries_are_closed_is_not_to_be_installed_again(tmp_path: Path) -> None:
-    words = "/mnt/0: error while loading shared libraries: libcap.so.2: cannot open: No such file or directory"
+    words = (
+        "/mnt/0: error while loading shared libraries: libcap.so.2: cannot open: No such file or directory"
+    )
 
     fault = unavailable({"/root/venv/bin/bwrap": words}, tmp_path, "linux")
 

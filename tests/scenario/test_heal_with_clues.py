@@ -104,3 +104,32 @@ async def test_a_reply_may_make_a_file_but_not_a_protected_one(tmp_path: Path, s
     assert result.candidate is not None
     assert dict(result.candidate.files) == {"shop/rates.py": "RATE = 2\n"}
     assert "+++ b/shop/rates.py" in result.diff
+
+
+CART = (
+    '"""A cart."""\n\n\n' + FILLER + "\n\nclass Cart:\n    def __init__(self):\n        self.prices = []\n\n"
+    "    def add(self, price):\n        self.prices.append(price)\n\n"
+    "    def mean(self):\n        return sum(self.price) / len(self.prices)\n"
+)
+METHOD = (
+    "### cart.py\n```python\n    def mean(self):\n        return sum(self.prices) / len(self.prices)\n```\n"
+)
+
+
+async def test_without_a_search_the_line_that_raised_says_which_function_to_show(
+    tmp_path: Path, settings: Settings
+) -> None:
+    (tmp_path / "cart.py").write_text(CART)
+    body = "    cart = Cart()\n    cart.add(2)\n    assert cart.mean() == 2\n"
+    test = "from cart import Cart\n\n\ndef test_mean():\n" + body
+    (tmp_path / "test_cart.py").write_text(test)
+    model = ScriptedModel([METHOD])
+    without = settings.model_copy(update={"repair": RepairSettings(enabled=False)})
+    result = await heal(tmp_path, test=TEST, settings=without, model=model)
+    assert result.outcome == "healed", result.reason
+    assert result.candidate is not None
+    assert result.candidate.files["cart.py"] == CART.replace("self.price)", "self.prices)")
+    prompt = model.calls[0].messages[-1].content
+    assert "return sum(self.price)" in prompt
+    assert "unused_" not in prompt
+    assert "def add" not in prompt

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from suture.checks import Suite, refused_files
 from suture.loop.aids import aids_of
 from suture.loop.clues import Clues, clues_of, suspects_in
 from suture.loop.context import RunContext
-from suture.loop.excerpts import excerpt
+from suture.loop.excerpts import MAX_WHOLE_CHARS, excerpt
 from suture.loop.focus import suspect_files
 from suture.loop.hints import with_advice, with_hints
 from suture.loop.siblings import siblings_of
@@ -111,7 +111,10 @@ def _localised(brief: RepairBrief, candidate: Candidate, context: RunContext, su
     shown = suspect_files(files, brief.facts, closed, [fault.path for fault in clues.faults])
     # The lines of the clues are those of the user's code; a file that the candidate changes has others.
     as_was = {path: text for path, text in shown.items() if path not in candidate.files}
-    suspects, excerpts = suspects_in(as_was, clues), _excerpts(as_was, clues)
+    suspects = suspects_in(as_was, clues)
+    lines = {path: _suspicious_lines(path, clues if path in as_was else None, brief.facts) for path in shown}
+    shown = _without_innocent(shown, lines)
+    excerpts = _excerpts(shown, lines)
     code = {
         path: text_of(files[path]) for path in files if path.endswith(".py") and not _is_test(path, suite)
     }
@@ -131,11 +134,22 @@ def _is_test(path: str, suite: Suite) -> bool:
     return path in suite.test_files or is_protected(path, DEFAULT_PROTECTED)
 
 
-def _excerpts(files: Mapping[str, str], clues: Clues) -> dict[str, str]:
-    parts = {
-        path: excerpt(text, [fault.line for fault in clues.faults if fault.path == path])
-        for path, text in files.items()
-    }
+def _suspicious_lines(path: str, clues: Clues | None, facts: Sequence[Counterexample]) -> list[int]:
+    """Lines of a file, the most suspicious first: those of the search, then those that raised in a test."""
+    located = [fault.line for fault in clues.faults if fault.path == path] if clues else []
+    raised = [fact.line for fact in facts if fact.file == path and fact.line is not None]
+    return list(dict.fromkeys([*located, *raised]))
+
+
+def _without_innocent(shown: Mapping[str, str], lines: Mapping[str, Sequence[int]]) -> dict[str, str]:
+    """Without the files that nothing points at, where together they are long: a small model reads slowly."""
+    if not any(lines.values()) or sum(map(len, shown.values())) <= MAX_WHOLE_CHARS:
+        return dict(shown)
+    return {path: text for path, text in shown.items() if lines[path]}
+
+
+def _excerpts(files: Mapping[str, str], lines: Mapping[str, Sequence[int]]) -> dict[str, str]:
+    parts = {path: excerpt(text, lines[path]) for path, text in files.items()}
     return {path: part for path, part in parts.items() if part is not None}
 
 

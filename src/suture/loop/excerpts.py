@@ -12,6 +12,10 @@ __all__ = ["MAX_WHOLE_CHARS", "excerpt"]
 MAX_WHOLE_CHARS = 6000
 """About 1,800 tokens: a file with more is shown in part, where it is known which part matters."""
 MAX_EXCERPT_CHARS = 4000
+MAX_FUNCTION_CHARS = 3000
+"""Of a longer function only the neighbourhood of the suspicious line is shown."""
+NEIGHBOURHOOD = 15
+"""Lines before and after."""
 
 
 def excerpt(text: str, suspicious: Sequence[int]) -> str | None:
@@ -22,22 +26,37 @@ def excerpt(text: str, suspicious: Sequence[int]) -> str | None:
         suspicious: Lines (from 1), the most suspicious first.
 
     Returns:
-        `None` where the file is short enough, or no function holds such a line: then it is shown whole.
+        `None` where the file is short enough, or nothing in it is under suspicion: then it is shown whole.
     """
     tree = parsed(text) if len(text) > MAX_WHOLE_CHARS else None
     if tree is None:
         return None
     lines = lines_of(text)
-    kept = {n for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) for n in _lines(node)}
-    found = False
+    kept: set[int] = set()
     for line in suspicious:
-        part = set(_function_around(tree.body, line))
-        if part and (not found or _size(kept | part, lines) <= MAX_EXCERPT_CHARS):
+        part = _part_around(tree, line, lines)
+        if part and (not kept or _size(kept | part, lines) <= MAX_EXCERPT_CHARS):
             kept |= part
-            found = True
-    if not found or _size(kept, lines) > MAX_WHOLE_CHARS:
+    if not kept:
         return None
-    return "".join(_shown(sorted(kept), lines))
+    imports = {n for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) for n in _lines(node)}
+    return "".join(_shown(sorted(kept | imports), lines))
+
+
+def _part_around(tree: ast.Module, line: int, lines: Sequence[str]) -> set[int]:
+    """The function that holds a line, and of a long one, or outside of any, the line's neighbourhood."""
+    function = set(_function_around(tree.body, line))
+    if function and _size(function, lines) <= MAX_FUNCTION_CHARS:
+        return function
+    near = set(range(max(1, line - NEIGHBOURHOOD), min(line + NEIGHBOURHOOD, len(lines)) + 1))
+    return near | set(_headers_around(tree.body, line)) if line in near else set()
+
+
+def _headers_around(body: Iterable[ast.stmt], line: int) -> Iterator[int]:
+    for node in body:
+        if isinstance(node, Definition) and line in _lines(node):
+            yield from range(first_line(node), first_line(node.body[0]))
+            yield from _headers_around(node.body, line)
 
 
 def _function_around(body: Iterable[ast.stmt], line: int) -> Iterator[int]:
