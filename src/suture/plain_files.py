@@ -10,7 +10,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-__all__ = ["parse_toml", "read_plain"]
+from suture.errors import UsageError
+
+__all__ = ["parse_toml", "read_plain", "read_text_file"]
 
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG)
 """There is nothing, or a link, a socket or a device without anything behind it."""
@@ -44,6 +46,31 @@ def read_plain(path: Path, most_bytes: int, *, follow: bool = False) -> bytes | 
         return None
     with os.fdopen(handle, "rb") as file:
         return file.read(most_bytes + 1)
+
+
+def read_text_file(path: Path, most_bytes: int, what: str, *, remedy: str = "") -> str:
+    """The text of a file that somebody has named.
+
+    Args:
+        path: The file; a link is followed.
+        most_bytes: A longer one is refused.
+        what: What it should be, for the error, such as `the recipe`.
+        remedy: What its reader can do.
+
+    Raises:
+        UsageError: There is no such file, or it cannot be read, is too long or is no UTF-8 text.
+    """
+    try:
+        content = read_plain(path, most_bytes, follow=True)
+        if content is None:
+            why = "it is no regular file" if os.path.lexists(path) else "there is no such file"
+        elif len(content) > most_bytes:
+            why = f"it is longer than {most_bytes // 2**10:,} KiB"
+        else:
+            return content.decode("utf-8-sig")
+    except (OSError, ValueError) as fault:  # a name may hold a NUL; a text may be no UTF-8
+        why = os.strerror(fault.errno or 0) if isinstance(fault, OSError) else str(fault)
+    raise UsageError(f"{what} {str(path)!r} cannot be read: {why}", remedy=remedy)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

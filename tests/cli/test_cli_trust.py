@@ -64,6 +64,79 @@ def test_trust_is_shown_given_listed_and_taken_back(suture: Suture, project: Pat
     assert suture("trust", "--list").stdout.strip() == "no project is trusted"
 
 
+RECIPE = "summary = 'ours'\nmax_rounds = 1\n"
+REPLIES = "- one\n"
+NAMED = {
+    "loop.recipe": ("[loop]\nrecipe = 'way.toml'\n", "way.toml", RECIPE),
+    "a recipe with a comma": ("[loop]\nrecipe = 'a,way.toml'\n", "a,way.toml", RECIPE),
+    "model.name": ("[model]\nname = 'scripted:sub/said.yaml'\n", "sub/said.yaml", REPLIES),
+    "model.fallbacks": ("[model]\nfallbacks = ['ollama:x', 'scripted:said.yaml']\n", "said.yaml", REPLIES),
+    "models.critic": ("[models]\ncritic = 'scripted:said.yaml'\n", "said.yaml", REPLIES),
+    "weights": ("[model]\nname = 'huggingface:weights'\n", "weights/config.json", "{}"),
+    "paths.prompts": ("[paths]\nprompts = 'own'\n", "own/coder.yaml", "system: x\n"),
+    "LLM_MODEL": ("LLM_MODEL=scripted:said.yaml\nLLM_PROVIDER=openai\n", "said.yaml", REPLIES),
+}
+
+
+WAYS = [(name, "changed") for name in NAMED] + [
+    ("loop.recipe", how) for how in ("removed", "a link", "later")
+]
+
+
+@pytest.mark.parametrize(("name", "change"), WAYS)
+def test_a_file_that_trusted_settings_name_is_part_of_what_is_trusted(
+    suture: Suture, tmp_path: Path, name: str, change: str
+) -> None:
+    said, file, content = NAMED[name]
+    project, elsewhere = tmp_path / "named", tmp_path / "elsewhere"
+    project.mkdir()
+    (project / (".env" if "=o" in said else "suture.toml")).write_text(said)
+    target = project / file
+    target.parent.mkdir(exist_ok=True)
+    if change != "later":
+        target.write_text(content)
+    elsewhere.mkdir()
+    given = suture("trust", str(project), "--yes", cwd=elsewhere)
+    assert given.returncode == 0, given.stderr
+    assert suture("trust", "--list").stdout.split()[1:] == ["trusted"]
+    if change in ("removed", "a link"):
+        target.unlink()
+    if change == "a link":
+        (tmp_path / "other").write_text(f"{content}# and more\n")
+        target.symlink_to(tmp_path / "other")
+    elif change != "removed":
+        target.write_text(f"{content}# and more\n")
+    assert "changed since" in suture("trust", "--list").stdout
+    (project / "a.py").write_text("def f():\n    return 1\n")
+    refused = suture("heal", str(project), cwd=elsewhere)
+    assert (refused.returncode, "takes your trust" in refused.stderr) == (2, True)
+
+
+def test_what_a_projects_settings_name_lies_in_the_project(
+    suture: Suture, sandbox: None, tmp_path: Path, project: Path
+) -> None:
+    (project / ".env").unlink()
+    (project / "suture.toml").write_text(
+        "[loop]\nrecipe = 'way.toml'\n[model]\nname = 'scripted:said.yaml'\n"
+    )
+    (project / "way.toml").write_text("max_rounds = 1\n")
+    (project / "said.yaml").write_text("- no code\n")
+    (tmp_path / "way.toml").write_text("this is the current folder's\n")
+    (tmp_path / "said.yaml").write_text("{}")
+    assert suture("trust", str(project), "--yes", cwd=tmp_path).returncode == 0
+    done = suture("heal", str(project), "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["outcome"] == "not_healed", done.stderr
+
+
+def test_more_than_can_be_looked_at_is_not_trusted(suture: Suture, project: Path) -> None:
+    (project / "suture.toml").write_text("[model]\nname = 'huggingface:weights'\n")
+    (project / "weights").mkdir()
+    with (project / "weights" / "model.safetensors").open("wb") as file:
+        file.truncate(2**33)
+    refused = suture("trust", str(project), "--yes")
+    assert (refused.returncode, "too much to be trusted" in refused.stderr) == (2, True)
+
+
 def test_options_that_exclude_each_other_and_nothing_to_trust(suture: Suture, tmp_path: Path) -> None:
     assert suture("trust", "--list", "--revoke").returncode == 2
     (tmp_path / "calm").mkdir()

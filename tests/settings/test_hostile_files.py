@@ -10,7 +10,10 @@ import pytest
 from suture.errors import StorageError, UsageError
 from suture.ledger import RunFolder
 from suture.loop.tasks import write_task
-from suture.settings import load_settings
+from suture.settings import Settings, digest_of_project, load_settings
+from suture.settings.named_files import is_path, kind_of
+from suture.settings.schema import THE_USERS_ALONE, setting_fields
+from trusting import load_trusted
 
 
 @pytest.mark.parametrize("text", [".".join(["a"] * 30_000) + "=1", "loop.samples=" + "9" * 5000])
@@ -42,3 +45,68 @@ def test_a_pipe_is_no_file_of_tests(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "conftest.py")
     (tmp_path / "test_y.py").write_text("from y import f\n\ndef test_y():\n    assert f()\n")
     assert "conftest.py" not in " ".join(write_task("def f(): ...", test=tmp_path / "test_y.py").files)
+
+
+def test_every_setting_that_can_name_a_file_is_known_to_do_so(tmp_path: Path) -> None:
+    """A setting that says of itself that it names a file, or a model, which a script may be."""
+    for key, field in setting_fields().items():
+        says = (field.description or "").lower()
+        if "`provider:model`" in says or "models to ask" in says or "toml file" in says:
+            assert is_path(field) or kind_of(field), key
+        if (is_path(field) or kind_of(field)) and key not in THE_USERS_ALONE:
+            group, _, name = key.partition(".")
+            said = "own.toml" if key == "loop.recipe" else "scripted:own.toml"
+            (tmp_path / "suture.toml").write_text(
+                f"{group}.{name} = '{'own.toml' if is_path(field) else said}'"
+            )
+            before = digest_of_project(tmp_path)
+            (tmp_path / "own.toml").write_text("changed")
+            assert digest_of_project(tmp_path) != before, key
+            (tmp_path / "own.toml").unlink()
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a device", "a pipe in it", "a link to a folder"])
+def test_what_is_named_and_no_file_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+    said = "model.name = 'huggingface:own'" if kind == "a link to a folder" else "paths.prompts = 'own'"
+    (tmp_path / "suture.toml").write_text(said)
+    own = tmp_path / "own"
+    if kind == "a pipe":
+        os.mkfifo(own)
+    elif kind == "a device":
+        own.symlink_to("/dev/zero")
+    else:
+        own.mkdir()
+        (own / "inner").symlink_to("/proc/self") if "link" in kind else os.mkfifo(own / "coder.yaml")
+    if kind == "a link to a folder":
+        with pytest.raises(UsageError, match="link to a folder"):
+            digest_of_project(tmp_path)
+    else:
+        assert digest_of_project(tmp_path) == digest_of_project(tmp_path)
+
+
+def test_a_yes_or_no_is_one_where_the_setting_is(tmp_path: Path) -> None:
+    def read(text: str) -> Settings:
+        (tmp_path / "suture.toml").write_text(text)
+        return load_settings(tmp_path, environ={"HOME": str(tmp_path)}).settings
+
+    assert not read("repair.enabled = false").repair.enabled
+    assert read("repair.enabled = true").repair.enabled
+    with pytest.raises(UsageError, match=r"loop\.samples .* not True"):
+        read("loop.samples = true")
+
+
+@pytest.mark.parametrize("place", ["project", "user"])
+def test_a_file_names_files_beside_itself(tmp_path: Path, place: str) -> None:
+    folder = tmp_path / ".config" / "suture" if place == "user" else tmp_path
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "said.yaml").write_text("- x")
+    (folder / "suture.toml").write_text(
+        "loop.recipe = 'way.toml'\n[model]\nname = 'scripted:said.yaml'\n"
+        "fallbacks = ['scripted:example', 'a:b']\n"
+    )
+    loaded = load_settings(tmp_path, environ={"HOME": str(tmp_path)}, looks=True)
+    if place == "project":
+        loaded = load_trusted(tmp_path, None, {"HOME": str(tmp_path)})
+    assert loaded.settings.loop.recipe == str(folder / "way.toml")
+    assert loaded.settings.model.name == f"scripted:{folder / 'said.yaml'}"
+    assert loaded.settings.model.fallbacks == ("scripted:example", "a:b")

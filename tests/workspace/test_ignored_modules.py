@@ -71,6 +71,25 @@ def test_a_module_that_only_another_ignored_one_imports_is_copied_too(tmp_path: 
         ("pkg/secrets_of_mine.py", "x = 1\n"),
         ("pkg/conf.py", "DB_PASSWORD = 'hunter2'\n"),
         ("pkg/conf.py", '    api_key = "k-123"\n'),
+        ("secrets/prod.py", "x = 1\n"),
+        ("pkg/my_token.py", "x = 1\n"),
+        ("pkg/conf.py", "BOT_TOKEN = '123456:ABC-DEF1234ghIkl-zyx57W2v1u123ew11'\n"),
+        ("pkg/conf.py", "PASSWORD: str = 'hunter2'\n"),
+        ("pkg/conf.py", "password: 'Final[str]' = 'hunter2'\n"),
+        ("pkg/conf.py", "DB = {'user': 'x', 'password': 'hunter2'}\n"),
+        ("pkg/conf.py", "DB = dict(host='x', passwd = ('hunter2'))\n"),
+        ("pkg/conf.py", "import os\nos.environ['API_KEY'] = 'k'\n"),
+        ("pkg/conf.py", "import os\nos.environ.setdefault('DB_PASSWORD', \"hunter2\")\n"),
+        ("pkg/conf.py", "SECRET_KEY = b'hunter2'\n"),
+        ("pkg/conf.py", "password = (\n    'hunter2'\n)\n"),
+        ("pkg/conf.py", "import base64\nSECRET = base64.b64decode(b'aHVudGVyMg==')\n"),
+        ("pkg/conf.py", "class C:\n    def f(self, password='hunter2'): ...\n"),
+        ("pkg/conf.py", "if (password := 'hunter2'): pass\n"),
+        ("pkg/conf.py", "password = '''hunter2'''\n"),
+        ("pkg/conf.py", "URL = 'postgres://me:hunter2@db.test/x'\n"),
+        ("pkg/conf.py", "X = 'ghp_0123456789abcdefghijABCDEFGHIJ0123'\n"),
+        ("pkg/conf.py", "ENCRYPTION_KEY = 'Zm9vYmFyYmF6MTIzNDU2'\n"),
+        ("pkg/conf.py", "\ufeffpassword='hunter2'\n"),
         ("pkg/conf.py", "KEY = '''-----BEGIN RSA PRIVATE KEY-----\nMIIE\n'''\n"),
     ],
 )
@@ -85,6 +104,42 @@ def test_what_may_be_ignored_for_its_secrets_stays_out_and_is_told(
     assert path not in snapshot.files
     assert dict(snapshot.left_out) == {path: "it is in .gitignore, and may hold secrets"}
     assert f"{path} (in .gitignore)" in snapshot.skipped
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("pkg/version.py", "version = '1.2.3'\n__key__ = version_tuple = (1, 2, 'g0123456789abcdef')\n"),
+        ("pkg/parsetab.py", "tokens = ('NUMBER', 'PLUS')\n_lr = {'TOKEN':([0,1,],[2,3,])}\n"),
+        ("pkg/tokenizer.py", "def tokenize(text, token='word'):\n    return text.split(token)\n"),
+        ("pkg/messages_pb2.py", "D = b'\\n\\x08password\\x12\\x05token'\nkey = 'field'\n"),
+        ("pkg/conf.py", "import os\npassword = os.environ.get('DB_PASSWORD')\napi_key = ''\n"),
+        ("pkg/api.py", "def login(user: str, password: str, token: str = '') -> None: ...\n"),
+    ],
+)
+def test_what_a_build_writes_is_no_secret(tmp_path: Path, path: str, text: str) -> None:
+    name = Path(path).stem
+    lay(
+        tmp_path, {".gitignore": f"{name}.py\n", "pkg/__init__.py": f"from pkg.{name} import *\n", path: text}
+    )
+    assert take_snapshot(tmp_path).built == (path,)
+
+
+@pytest.mark.parametrize(
+    "text", ["passw" * 900_000, "key = ('" * 600_000, "a" * 5_000_000, "token:(" * 700_000]
+)
+def test_a_text_written_to_keep_the_search_busy_does_not(tmp_path: Path, text: str) -> None:
+    lay(
+        tmp_path,
+        {".gitignore": "slow.py\n", "pkg/__init__.py": "from pkg import slow\n", "pkg/slow.py": text},
+    )
+    assert "a.py" in take_snapshot(lay(tmp_path, {"a.py": ""})).files  # the test's own limit is the measure
+
+
+def test_what_the_user_lets_in_by_name_is_taken(tmp_path: Path) -> None:
+    lay(tmp_path, {".gitignore": "conf.py\n", "a.py": "import conf\n", "conf.py": "PASSWORD = 'x'\n"})
+    assert take_snapshot(tmp_path).built == ()
+    assert take_snapshot(tmp_path, secrets=("conf.py",)).built == ("conf.py",)
 
 
 def test_builds_environments_and_links_are_no_modules_of_the_project(tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from suture.api.apart import apart
 from suture.api.carrying_out import carry_out, models_for, replies_from
 from suture.ledger.follow import Listener
 from suture.loop import Opening
@@ -81,15 +83,9 @@ async def heal(
     """
     handover = choose_handover(apply=apply, commit=commit, branch=branch, patch=patch)
     settings = settings or load_settings(Path(path)).settings
-    task, snapshot = heal_task(
-        Path(path),
-        test=test,
-        protect=protect,
-        only=only,
-        since=since,
-        secrets=settings.sandbox.secrets,
-        python=settings.sandbox.python,
-    )
+    making = partial(heal_task, Path(path), test=test, protect=protect, only=only, since=since)
+    sandboxed = settings.sandbox
+    task, snapshot = await apart(partial(making, secrets=sandboxed.secrets, python=sandboxed.python))
     require_possible(handover, snapshot.root)
     source = replies_from(replies, settings)
     later = settings.repair.enabled and load_recipe(settings.loop, settings.model.temperature).mutate

@@ -104,16 +104,20 @@ the like go on without it and say so.
     suture trust --list
     suture trust --revoke PROJECT
 
-Trust is kept under `paths.home`, for that folder and the content of those files: where one of them changes,
-you are asked anew. Of `.env` only the variables that are settings here count. With `project.untrusted =
-"ignore"` in your own file, as a variable or a flag, runs too go on without what is not trusted. Refusing is
-the default because a run under other settings than the project's is not what its people mean, and nobody
-would notice.
+Trust is kept under `paths.home`, for that folder and the content of those files and of what they name: a
+recipe, a script of replies, a folder of prompts or of weights. Where one of them changes, you are asked anew.
+What they name may be 1,000 files and 16 MiB; a relative name is one beside the file that says it. Of `.env`
+only the variables that are settings here count. With `project.untrusted = "ignore"` in your own file, as a
+variable or a flag, runs too go on without what is not trusted. Refusing is the default because a run under
+other settings than the project's is not what its people mean, and nobody would notice.
+
+A file of settings may hold 64 KiB, and a key in it 32 parts; a recipe 64 KiB, a prompt 256 KB, prices 1 MiB,
+a script of replies 16 MiB. Only regular files are read, so that nothing waits for a pipe or a device.
 
 What your own file, your environment or a flag sets needs no trust. No project, trusted or not, decides on
 `sandbox.backend`, `sandbox.minimum_level`, `sandbox.container_host`, `sandbox.runtime`, `sandbox.image`,
-`sandbox.secrets`, `model.prices`, `paths.home`, `paths.cache` and `project.untrusted`, nor where a key of
-yours is sent.
+`sandbox.python`, `sandbox.secrets`, `model.prices`, `paths.home`, `paths.cache` and `project.untrusted`, nor
+where a key of yours is sent.
 """
 
 

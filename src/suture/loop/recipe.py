@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import tomllib
+import os
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from importlib.resources import files
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from suture.errors import UsageError
 from suture.loop.recipe_schema import Helpers, Recipe, recipe_fields
+from suture.plain_files import parse_toml, read_text_file
 from suture.settings import LoopSettings, ModelSettings
 
 __all__ = [
@@ -27,6 +28,9 @@ __all__ = [
     "recipe_fields",
     "recipe_text",
 ]
+
+MOST_BYTES = 64 * 2**10
+"""Of the file of a recipe."""
 
 
 def list_recipes() -> tuple[str, ...]:
@@ -51,8 +55,8 @@ def load_recipe(settings: LoopSettings, temperature: float, text: str = "") -> R
     where = settings.recipe
     text = text or recipe_text(where)
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as fault:
+        raw = parse_toml(text)
+    except ValueError as fault:
         raise UsageError(f"{where}: it is no TOML: {fault}") from fault
     general = {
         "name": Path(settings.recipe).stem,
@@ -76,10 +80,7 @@ def recipe_text(name: str) -> str:
         UsageError: There is no such recipe, or the file cannot be read.
     """
     if is_own_file(name):
-        try:
-            return Path(name).expanduser().read_text("utf-8")
-        except (OSError, UnicodeDecodeError, RuntimeError) as fault:
-            raise UsageError(f"the recipe {name!r} cannot be read: {fault}") from fault
+        return read_text_file(Path(os.path.expanduser(name)), MOST_BYTES, "the recipe")  # noqa: PTH111 - raises
     known = list_recipes()
     if name not in known:
         near = get_close_matches(name, known, n=1)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from suture.errors import UsageError
+from suture.plain_files import parse_toml, read_text_file
 from suture.settings.schema import Settings
 
 __all__ = ["FREE", "Price", "Prices", "parse_prices", "read_prices"]
 
 FREE = ("local", "ollama", "huggingface", "scripted")
 """Providers that run on machines of the user's own, so that tokens cost nothing."""
+MOST_BYTES = 2**20
+"""Of a file of prices."""
 _SNAPSHOT = re.compile(r"-(latest|\d{4}-\d{2}-\d{2}|\d{8})$")
 """The end of a name that pins a version of a model; it costs what the model costs."""
 
@@ -93,22 +95,14 @@ def read_prices(settings: Settings) -> Prices:
     own: Mapping[str, Price] = {}
     path = settings.model.prices
     if path is not None:
-        own = parse_prices(_read(path), str(path))
+        text = read_text_file(path, MOST_BYTES, "the prices", remedy="see model.prices")
+        own = parse_prices(text, str(path))
     scheme = settings.model.name.partition(":")[0]
     return Prices(
         parse_prices(shipped, "prices.toml"),
         elsewhere=scheme if settings.model.base_url is not None and scheme not in FREE else "",
         own=own,
     )
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        raise UsageError(
-            f"the prices {str(path)!r} cannot be read: {fault}", remedy="see model.prices"
-        ) from fault
 
 
 def parse_prices(text: str, place: str) -> dict[str, Price]:
@@ -122,8 +116,8 @@ def parse_prices(text: str, place: str) -> dict[str, Price]:
         UsageError: It is no such file.
     """
     try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as fault:
+        tables = parse_toml(text)
+    except ValueError as fault:
         raise UsageError(f"the prices {place!r} are not TOML: {fault}") from fault
     return {name: _price(name, entry, place) for name, entry in tables.items()}
 
@@ -135,7 +129,7 @@ def _price(name: str, entry: Any, place: str) -> Price:
         not isinstance(entry, dict)
         or not {"input", "output", "checked"} <= entry.keys() <= known
         or not isinstance(entry["checked"], date)
-        or any(isinstance(n, int | float) and n < 0 for n in numbers)
+        or any(isinstance(n, int | float) and not 0 <= n < math.inf for n in numbers)
         or not all(isinstance(entry[key], int | float) for key in ("input", "output"))
     )
     if wrong:

@@ -14,6 +14,7 @@ from suture import errors
 from suture.errors import ModelError, UsageError
 from suture.models.seam import Finish, Message, Reply, Sampling
 from suture.models.tokens import count_upper_bound, text_upper_bound
+from suture.plain_files import read_text_file
 
 __all__ = ["ScriptRanDry", "ScriptedCall", "ScriptedModel", "open_script"]
 
@@ -30,6 +31,8 @@ RAISABLE: Mapping[str, type[errors.SutureError]] = {
 }
 """What a script may raise, by name."""
 
+MOST_BYTES = 16 * 2**20
+"""Of a script."""
 BYTES_PER_TOKEN = 4
 """A usual size of a token in English and code; scripted replies count themselves with it."""
 
@@ -131,20 +134,18 @@ def open_script(name: str) -> ScriptedModel:
 
 def _read_entries(name: str) -> Any:
     packaged = resources.files("suture.models") / "scripts" / f"{name}.yaml"
-    try:
-        text = (packaged if packaged.is_file() else Path(name)).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        raise UsageError(f"the script {name!r} cannot be read: {fault}") from fault
+    ours = "/" not in name and packaged.is_file()
+    text = packaged.read_text("utf-8") if ours else read_text_file(Path(name), MOST_BYTES, "the script")
     if name.endswith(".json"):
         try:
             return json.loads(text)
-        except ValueError as fault:
+        except (ValueError, RecursionError) as fault:
             raise UsageError(f"the script {name!r} is not JSON: {fault}") from fault
     import yaml
 
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError as fault:
+    except (yaml.YAMLError, ValueError, RecursionError) as fault:  # ValueError: a date that is none
         raise UsageError(f"the script {name!r} is not YAML: {fault}") from fault
 
 

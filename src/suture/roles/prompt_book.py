@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from suture.errors import UsageError
+from suture.plain_files import read_text_file
 from suture.roles.prompt_files import Prompt, parse_prompt
 from suture.settings import PROMPTS_FOLDER
 
@@ -89,15 +90,8 @@ def read_prompt(path: Path, name: str) -> Prompt:
 def _read_yaml(path: Path) -> Any:
     import yaml
 
-    if not path.is_file():
-        raise UsageError(f"{path}: it is no file")
+    content = read_text_file(path, MAX_BYTES, "the prompt")
     try:
-        content = path.read_bytes()
-    except OSError as fault:
-        raise UsageError(f"{path}: it cannot be read: {fault.strerror}") from fault
-    if len(content) > MAX_BYTES:
-        raise UsageError(f"{path}: it is larger than {MAX_BYTES} bytes, which is no prompt")
-    try:
-        return yaml.safe_load(content.decode("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as fault:
+        return yaml.safe_load(content)
+    except (yaml.YAMLError, ValueError, RecursionError) as fault:
         raise UsageError(f"{path}: it is no YAML: {' '.join(str(fault).split())}") from fault

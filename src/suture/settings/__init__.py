@@ -5,14 +5,8 @@ but pydantic. It must not act on a setting: others do.
 """
 
 from suture.settings.arguments import flags_from_arguments, successor_of
-from suture.settings.loading import (
-    Loaded,
-    SettingDescription,
-    describe_settings,
-    load_settings,
-    project_wishes,
-    render_settings,
-)
+from suture.settings.loading import Loaded, load_settings, project_wishes
+from suture.settings.rendering import SettingDescription, describe_settings, render_settings
 from suture.settings.schema import (
     BudgetSettings,
     KeySettings,

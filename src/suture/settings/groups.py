@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Group"]
+__all__ = ["Group", "NamesAFile"]
+
+
+@dataclass(frozen=True)
+class NamesAFile:
+    """The mark of a setting that is a text, and may name a file.
+
+    Attributes:
+        kind: By which rule: a `recipe` that ends in `.toml`, or a `model` such as `scripted:FILE`.
+    """
+
+    kind: Literal["recipe", "model"]
 
 
 class Group(BaseModel):

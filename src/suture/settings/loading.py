@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr, ValidationError
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
 from suture.errors import UsageError
 from suture.settings.aliases import read_aliases, scheme_of
+from suture.settings.named_files import absolute_names, is_path, kind_of
+from suture.settings.rendering import shown
 from suture.settings.schema import THE_USERS_ALONE, Settings, setting_fields
 from suture.settings.sources import (
     Given,
@@ -27,20 +29,14 @@ from suture.settings.trust import PROMPTS_FOLDER, Wish, is_harmless, is_trusted,
 
 __all__ = [
     "Loaded",
-    "SettingDescription",
-    "describe_settings",
     "load_settings",
     "project_wishes",
-    "render_settings",
 ]
 
 KEYLESS = frozenset({"huggingface", "local", "none", "scripted"})
 """Providers that are never sent a key."""
-PATHS = ("model.prices", "paths.home", "paths.cache")
 HEADERS = ("_custom_headers", "_org_id", "_project_id")
 """Ends of variables whose values the providers' own libraries send along."""
-MASK = "********"
-_PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]*@")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,16 +52,6 @@ class Loaded:
     settings: Settings
     origins: Mapping[str, str]
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class SettingDescription:
-    """One setting for the docs: its dotted key, its variable, its default and what it does."""
-
-    key: str
-    variable: str
-    default: str
-    text: str
 
 
 def load_settings(
@@ -178,7 +164,7 @@ def _wishes(read: _Read) -> tuple[Wish, ...]:
     for key, one in read.given.items():
         before, after = _value(read.base, key), _value(with_project, key)
         if one.from_project and key not in THE_USERS_ALONE and not is_harmless(key, before, after):
-            found.append(Wish(key=key, before=_shown(before), after=_shown(after), origin=one.origin))
+            found.append(Wish(key=key, before=shown(before), after=shown(after), origin=one.origin))
     prompts = sorted(prompt_files(read.folder)) if read.base.paths.prompts is None else []
     if prompts:
         key = PROMPTS_FOLDER.as_posix()
@@ -254,19 +240,29 @@ def _alias_layer(variables: Variables, strong: Layer, weak: Layer) -> tuple[Laye
 
 def _validated(given: Layer, environ: Mapping[str, str]) -> Settings:
     groups: dict[str, dict[str, Any]] = {}
+    fields = setting_fields()
     for key, entry in given.items():
-        group, _, field = key.partition(".")
-        groups.setdefault(group, {})[field] = _absolute(entry, environ) if key in PATHS else entry.value
-        if isinstance(entry.value, bool):  # pydantic would read it as 0 or 1; no setting is a yes or no
+        group, _, name = key.partition(".")
+        field = fields[key]
+        groups.setdefault(group, {})[name] = _in_place(entry, field, environ)
+        if isinstance(entry.value, bool) and field.annotation is not bool:  # pydantic would read it as 0 or 1
             raise UsageError(f"{key} from {entry.origin}: a number or a text is wanted, not {entry.value!r}")
     try:
         return Settings.model_validate(groups)
     except ValidationError as fault:
         error = fault.errors()[0]
         key = ".".join(str(part) for part in error["loc"][:2])
-        shown = "" if key.startswith("keys.") else f" {error['input']!r}"
+        said = "" if key.startswith("keys.") else f" {error['input']!r}"
         # Not chained: the foreign error repeats the value, which may be a key.
-        raise UsageError(f"{key} from {given[key].origin}:{shown} is wrong: {error['msg']}") from None
+        raise UsageError(f"{key} from {given[key].origin}:{said} is wrong: {error['msg']}") from None
+
+
+def _in_place(entry: Given, field: FieldInfo, environ: Mapping[str, str]) -> object:
+    """A value, with the files that it names where they are meant to be."""
+    if is_path(field):
+        return _absolute(entry, environ)
+    kind = kind_of(field)
+    return entry.value if kind is None else absolute_names(entry, field, kind)
 
 
 def _absolute(entry: Given, environ: Mapping[str, str]) -> object:
@@ -303,36 +299,6 @@ def _refuse_leaking_a_key(settings: Settings, given: Layer, environ: Mapping[str
         return
     whose = f"your key ({key.origin})" if key is not None else f"your key for {scheme!r}"
     raise UsageError(
-        f"the project's own files ({address.origin}) would send {whose} to {_shown(address.value)!r}",
+        f"the project's own files ({address.origin}) would send {whose} to {shown(address.value)!r}",
         remedy="if you trust that address, set SUTURE_MODEL_BASE_URL in your environment",
     )
-
-
-def render_settings(loaded: Loaded) -> list[tuple[str, str, str]]:
-    """Each setting as key, value and origin, in the order of the schema; keys are masked."""
-    plain = {name: dict(group) for name, group in loaded.settings}
-    rows: list[tuple[str, str, str]] = []
-    for key in setting_fields():
-        group, _, field = key.partition(".")
-        rows.append((key, _shown(plain[group][field]), loaded.origins[key]))
-    return rows
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "unset"
-    if isinstance(value, SecretStr):
-        return MASK
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value)) or "none"
-    return _PASSWORD_IN_ADDRESS.sub(f"{MASK}@", str(value))
-
-
-def describe_settings() -> list[SettingDescription]:
-    """Every setting with the docstring under it, for the docs."""
-    return [
-        SettingDescription(
-            key=key, variable=variable_of(key), default=_shown(field.default), text=field.description or ""
-        )
-        for key, field in setting_fields().items()
-    ]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from suture.settings.groups import Group
+from suture.settings.groups import Group, NamesAFile
 
 __all__ = ["ModelSettings", "Names", "RoleSettings"]
 
@@ -18,14 +18,17 @@ def _split_names(value: object) -> object:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
+ModelName = Annotated[str, NamesAFile("model")]
+ModelNameOrNone = Annotated[str | None, NamesAFile("model")]
+ModelNames = Annotated[Names, NamesAFile("model")]
 
 
 class ModelSettings(Group):
     """Which model answers, and how."""
 
-    name: str = "auto"
+    name: ModelName = "auto"
     """`provider:model`, such as `local:qwen2.5-coder-1.5b`; `auto` takes what is here, `none` asks nobody."""
-    fallbacks: Names = ()
+    fallbacks: ModelNames = ()
     """Models to ask, in this order, when the one before has failed; each step down is told."""
     temperature: float = Field(default=0.8, ge=0, le=2)
     """Sampling temperature of every sample after the first, which is greedy."""
@@ -61,55 +64,55 @@ class RoleSettings(Group):
     Before that, the optimiser and the escalation take what the coder has, the reviewer what the critic has.
     """
 
-    coder: str | None = None
+    coder: ModelNameOrNone = None
     """`provider:model` that writes and repairs code."""
     coder_temperature: float | None = Field(default=None, ge=0, le=2)
     """Its sampling temperature, where it is not greedy."""
     coder_max_tokens: int | None = Field(default=None, ge=16)
     """The most tokens of one of its replies."""
-    planner: str | None = None
+    planner: ModelNameOrNone = None
     """`provider:model` that cuts a task into parts."""
     planner_temperature: float | None = Field(default=None, ge=0, le=2)
     """Its sampling temperature, where it is not greedy."""
     planner_max_tokens: int | None = Field(default=None, ge=16)
     """The most tokens of one of its replies."""
-    tester: str | None = None
+    tester: ModelNameOrNone = None
     """`provider:model` that writes tests, for the spec, the property and the adversarial tester."""
     tester_temperature: float | None = Field(default=None, ge=0, le=2)
     """Its sampling temperature, where it is not greedy."""
     tester_max_tokens: int | None = Field(default=None, ge=16)
     """The most tokens of one of its replies."""
-    critic: str | None = None
+    critic: ModelNameOrNone = None
     """`provider:model` that criticises a candidate."""
     critic_temperature: float | None = Field(default=None, ge=0, le=2)
     """Its sampling temperature, where it is not greedy."""
     critic_max_tokens: int | None = Field(default=None, ge=16)
     """The most tokens of one of its replies."""
-    reviewer: str | None = None
+    reviewer: ModelNameOrNone = None
     """`provider:model` that reviews code that passes; the critic's where unset."""
     reviewer_temperature: float | None = Field(default=None, ge=0, le=2)
     """Its sampling temperature, where it is not greedy."""
     reviewer_max_tokens: int | None = Field(default=None, ge=16)
     """The most tokens of one of its replies."""
-    debugger: str | None = None
+    debugger: ModelNameOrNone = None
     """`provider:model` that looks for the cause of a failure."""
     debugger_temperature: float | None = Field(default=None, ge=0, le=2)
     """Its sampling temperature, where it is not greedy."""
     debugger_max_tokens: int | None = Field(default=None, ge=16)
     """The most tokens of one of its replies."""
-    summariser: str | None = None
+    summariser: ModelNameOrNone = None
     """`provider:model` that draws lessons from what was tried."""
     summariser_temperature: float | None = Field(default=None, ge=0, le=2)
     """Its sampling temperature, where it is not greedy."""
     summariser_max_tokens: int | None = Field(default=None, ge=16)
     """The most tokens of one of its replies."""
-    optimiser: str | None = None
+    optimiser: ModelNameOrNone = None
     """`provider:model` that makes code that passes simpler; the coder's where unset."""
     optimiser_temperature: float | None = Field(default=None, ge=0, le=2)
     """Its sampling temperature, where it is not greedy."""
     optimiser_max_tokens: int | None = Field(default=None, ge=16)
     """The most tokens of one of its replies."""
-    escalate: str | None = None
+    escalate: ModelNameOrNone = None
     """`provider:model` that is stronger, and takes over from the coder on a hard case; nobody where unset."""
     escalate_temperature: float | None = Field(default=None, ge=0, le=2)
     """Its sampling temperature, where it is not greedy."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
 
-from suture.settings.groups import Group
+from suture.settings.groups import Group, NamesAFile
 from suture.settings.model_schema import ModelSettings, Names, RoleSettings
 
 __all__ = [
@@ -122,7 +122,7 @@ class RepairSettings(Group):
 class LoopSettings(Group):
     """How the loop goes about it."""
 
-    recipe: str = "adaptive"
+    recipe: Annotated[str, NamesAFile("recipe")] = "adaptive"
     """How to go about it: a name that `suture recipes list` shows, or a TOML file of your own."""
     samples: int = Field(default=4, ge=1, le=64)
     """Fresh samples asked for at once after the greedy one failed."""

@@ -7,6 +7,7 @@ the project once, as editors and direnv do. Trust is for one folder and one cont
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -18,7 +19,8 @@ from typing import Any, Literal
 
 from suture.errors import StorageError, UsageError
 from suture.plain_files import read_plain
-from suture.settings.sources import read_variables, settings_text
+from suture.settings.named_files import content_of, files_named
+from suture.settings.sources import file_layer, read_variables, settings_text
 
 __all__ = [
     "HARMLESS",
@@ -122,17 +124,25 @@ def prompt_files(project: Path) -> dict[str, bytes]:
 def digest_of_project(project: Path) -> str:
     """The content of all files with which a project has a say, as one hash.
 
-    Of `.env` only the variables that are ours count: other programs' may change.
+    Of `.env` only the variables that are ours count: other programs' may change. What these files name is
+    part of it: a recipe, prompts, a script of replies.
 
     Raises:
         UsageError: One of them cannot be read.
     """
-    variables = read_variables({}, project)
+    folder = project.absolute()
+    variables = read_variables({}, folder)
+    layers = variables.own
+    with contextlib.suppress(UsageError):  # its text is part of the hash; what is wrong in it, loading says
+        layers = (file_layer(folder / "suture.toml", from_project=True), *layers)
     ours = {given.origin: str(given.value) for layer in variables.own for given in layer.values()}
     ours |= {given.origin: str(given.value) for given in variables.ancestors.values()}
     content = {
         "suture.toml": settings_text(project / "suture.toml"),
         "variables": {origin.rpartition(" ")[2]: value for origin, value in ours.items()},
+        "named": {
+            str(path): content_of(path, ending) for path, ending in files_named(layers, variables.ancestors)
+        },
         "prompts": {name: hashlib.sha256(text).hexdigest() for name, text in prompt_files(project).items()},
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

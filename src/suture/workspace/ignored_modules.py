@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from suture.plain_files import read_plain
+from suture.workspace.globs import Globs
+from suture.workspace.secret_texts import holds_a_secret, is_private_name
 
 __all__ = ["IgnoredModules", "imported_names", "looks_private", "module_name"]
 
@@ -28,13 +30,7 @@ BY_NAME = re.compile(
     r"(?:import_module|__import__|importorskip)\([ \t\n]{0,80}[fr]?[\"'](?P<name>[.\w]{1,200})"
 )
 WORD = re.compile(r"[^\W\d]\w*")
-PRIVATE_NAME = re.compile(r"secret|passw|credential|token|(?:^|_)local(?:_|$)|api_?key|(?:^|_)private(?:_|$)")
 PRIVATE_KEY = b"PRIVATE KEY-----"
-PRIVATE_TEXT = re.compile(
-    rb"^[ \t]*\w{0,60}(?:secret|passw|credential|api_?key|auth_?token|access_?key)\w{0,60}"
-    rb"[ \t]*=[ \t]*[\"'][^\"'\n]",
-    re.IGNORECASE | re.MULTILINE,
-)
 MOST_ENTRIES = 2000
 """Names that are looked at in one ignored folder: it may as well hold data."""
 
@@ -45,9 +41,16 @@ def module_name(file: str) -> str:
     return match["name"] if match else ""
 
 
-def looks_private(name: str, content: bytes) -> bool:
-    """Whether a module that git ignores may be ignored for what only its user may know."""
-    return bool(PRIVATE_NAME.search(name.lower()) or PRIVATE_TEXT.search(content)) or PRIVATE_KEY in content
+def looks_private(path: str, content: bytes) -> bool:
+    """Whether a module that git ignores may be ignored for what only its user may know.
+
+    Args:
+        path: Relative to the project: a folder may tell by its name too.
+        content: What it holds; of a compiled one only whole keys are looked for.
+    """
+    if any(is_private_name(part) for part in path.rpartition(".")[0].split("/")):
+        return True
+    return holds_a_secret(content) if path.endswith(".py") else PRIVATE_KEY in content
 
 
 def imported_names(text: str) -> frozenset[str]:
@@ -67,12 +70,14 @@ class IgnoredModules:
 
     Attributes:
         top: The project's folder.
+        allowed: Files that the user lets in although they look like secrets.
         known: Their files -> the names that an import must tell to get there.
         taken: Those that belong to the project after all, by their path in it.
         left_out: The others, by their path -> why.
     """
 
     top: Path
+    allowed: Globs
     known: dict[Path, tuple[str, ...]] = field(default_factory=dict)
     taken: dict[str, bytes] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -114,6 +119,7 @@ class IgnoredModules:
 
     def _read(self, path: Path, room_bytes: int, room_files: int) -> bytes | None:
         """One of them; nothing where it stays out."""
+        name = self._name(path)
         try:
             content = read_plain(path, max(room_bytes, 0))
         except OSError as fault:
@@ -123,12 +129,12 @@ class IgnoredModules:
                 why = "it is not a regular file"
             elif len(content) > room_bytes or not room_files:
                 why = "it is in .gitignore, and too large"
-            elif looks_private(module_name(path.name), content):
+            elif looks_private(name, content) and not self.allowed.covers(name):
                 why = "it is in .gitignore, and may hold secrets"
             else:
-                self.taken[self._name(path)] = content
+                self.taken[name] = content
                 return content
-        self.left_out[self._name(path)] = why
+        self.left_out[name] = why
         return None
 
     def _name(self, path: Path) -> str:

@@ -108,7 +108,7 @@ class _Reader:
     size_bytes: int = 0
 
     def __post_init__(self) -> None:
-        self.modules = IgnoredModules(top=self.top)
+        self.modules = IgnoredModules(top=self.top, allowed=self.allowed)
 
     def read_folder(self) -> None:
         for path in self._walk(self.top, IgnoreRules(self.top)):

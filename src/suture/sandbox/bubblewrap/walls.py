@@ -10,7 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from suture.languages import Interpreter
-from suture.sandbox.bubblewrap.command_line import wall_arguments, zygote_wall_arguments
+from suture.sandbox.bubblewrap.command_line import (
+    folder_with_libraries,
+    wall_arguments,
+    zygote_wall_arguments,
+)
 from suture.sandbox.bubblewrap.staging import StageKeeper
 from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
 from suture.sandbox.runs.memory import MemoryGroup, MemoryGroups
@@ -162,7 +166,9 @@ class WallBuilder:
     async def _prepare(
         self, path: str, mounts: Sequence[Mount], code: bytes, held: ExitStack, unless_started: ExitStack
     ) -> Launch:
-        stage = await self._stages.stage((path, str(ETC), *(mount.source for mount in mounts)))
+        whole = folder_with_libraries(path)
+        stage = await self._stages.stage((whole, str(ETC), *(mount.source for mount in mounts)))
+        program = stage.reach(whole) + path[len(whole) :]
         filter_fd = memory_file(code)
         held.callback(os.close, filter_fd)
         try:
@@ -173,7 +179,7 @@ class WallBuilder:
             unless_started.callback(group.drop)
         return Launch(
             # First of all into the control group, while the launcher may still do that.
-            prefix=(*(group.entrance if group else ()), *stage.prefix, stage.reach(path)),
+            prefix=(*(group.entrance if group else ()), *stage.prefix, program),
             mounts=tuple(Mount(source=stage.reach(mount.source), target=mount.target) for mount in mounts),
             etc=stage.reach(str(ETC)),
             filter_fd=filter_fd,

@@ -1,0 +1,61 @@
+"""Settings as people read them: one row each, without what is secret."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from suture.settings.schema import setting_fields
+from suture.settings.sources import variable_of
+
+if TYPE_CHECKING:
+    from suture.settings.loading import Loaded
+
+__all__ = ["SettingDescription", "describe_settings", "render_settings", "shown"]
+
+MASK = "********"
+_PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]*@")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingDescription:
+    """One setting for the docs: its dotted key, its variable, its default and what it does."""
+
+    key: str
+    variable: str
+    default: str
+    text: str
+
+
+def render_settings(loaded: Loaded) -> list[tuple[str, str, str]]:
+    """Each setting as key, value and origin, in the order of the schema; keys are masked."""
+    plain = {name: dict(group) for name, group in loaded.settings}
+    rows: list[tuple[str, str, str]] = []
+    for key in setting_fields():
+        group, _, field = key.partition(".")
+        rows.append((key, shown(plain[group][field]), loaded.origins[key]))
+    return rows
+
+
+def shown(value: object) -> str:
+    """One value; keys, and passwords in addresses, are masked."""
+    if value is None:
+        return "unset"
+    if isinstance(value, SecretStr):
+        return MASK
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return _PASSWORD_IN_ADDRESS.sub(f"{MASK}@", str(value))
+
+
+def describe_settings() -> list[SettingDescription]:
+    """Every setting with the docstring under it, for the docs."""
+    return [
+        SettingDescription(
+            key=key, variable=variable_of(key), default=shown(field.default), text=field.description or ""
+        )
+        for key, field in setting_fields().items()
+    ]
