@@ -10,7 +10,7 @@ from suture.checks import Suite
 from suture.checks.programs import PRIVATE, program_limits, without_private
 from suture.languages import Interpreter, program_environment, resolve_command
 from suture.proof.certificate import Coverage
-from suture.proof.statements import touched_statements
+from suture.proof.statements import NO_STATEMENT, touched_statements
 from suture.sandbox import BOX, RunRequest, interpreter_mounts
 from suture.workspace import text_of
 
@@ -20,7 +20,6 @@ LARGEST_BYTES = 512 << 10
 """A larger file is data more than code; to read it would keep everything else waiting."""
 NOTES = f"{PRIVATE}/lines"
 NO_COMMAND = "checks of functions run apart from the code, where no line can be watched"
-NO_STATEMENT = "no statement of a Python file was changed, or only of one that is too large"
 NOT_LOADED = "the test command starts no Python, or one that loads nothing beside it (such as with -I)"
 
 

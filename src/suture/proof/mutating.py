@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from suture.proof.certificate import MutantRun, Mutation
+from suture.proof.statements import NO_STATEMENT
 from suture.records import content_hash
 from suture.repair import Mutant, mutants, mutated
 from suture.workspace import apply_diff, text_of, unified_diff
@@ -30,7 +31,6 @@ MOST_MUTANTS = 4_000
 """The most of both that mutants are drawn from; of a long change there are hundreds of thousands."""
 GIVE_WAY = 16
 """Mutants that are made in one go, a few milliseconds, before others get their turn."""
-NO_STATEMENT = "no statement of a Python file was changed, or only of one that is too large"
 NONE_THERE = "there is no small change of what was changed"
 SWITCHED_OFF = "switched off (proof.mutants = 0)"
 NO_TIME = "there was no time for it"

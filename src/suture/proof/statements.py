@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from suture.checks.parsing import parsed
 from suture.workspace import changed_stretches
 
-__all__ = ["changed_lines", "touched_statements"]
+__all__ = ["NO_STATEMENT", "changed_lines", "touched_statements"]
+
+NO_STATEMENT = "no statement of a Python file was changed, or only of one that is too large"
 
 
 def changed_lines(before: str, after: str) -> frozenset[int]:
@@ -28,6 +30,8 @@ def changed_lines(before: str, after: str) -> frozenset[int]:
 def touched_statements(before: str, after: str) -> tuple[range, ...]:
     """The statements of a Python file that a change touched, each as its lines; docstrings are none.
 
+    Of a statement with a body that is its head; an `except` and a `case` count as statements of their own.
+
     Args:
         before: The file's text; empty for a new file.
         after: Its text later; what is no Python has no statements.
@@ -41,12 +45,21 @@ def touched_statements(before: str, after: str) -> tuple[range, ...]:
 
 def _heads(tree: ast.Module) -> Iterator[range]:
     for node in ast.walk(tree):
-        if not isinstance(node, ast.stmt):
-            continue
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            continue
-        inner = [child.lineno for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
-        inner += [case.pattern.lineno for case in getattr(node, "cases", ())]
-        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-        last = min([(node.end_lineno or node.lineno) + 1, *inner])
-        yield range(first, max(last, node.lineno + 1))
+        if isinstance(node, ast.match_case):
+            yield range(node.pattern.lineno, max(_first_line(node.body[0]), node.pattern.lineno + 1))
+        elif isinstance(node, ast.ExceptHandler):
+            yield range(node.lineno, max(_first_line(node.body[0]), node.lineno + 1))
+        elif isinstance(node, ast.stmt) and not _is_docstring(node):
+            inner = [child.lineno for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+            inner += [case.pattern.lineno for case in getattr(node, "cases", ())]
+            last = min([(node.end_lineno or node.lineno) + 1, *inner])
+            yield range(_first_line(node), max(last, node.lineno + 1))
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
