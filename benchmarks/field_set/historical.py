@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 import sys
@@ -34,6 +35,8 @@ CHANGELOGS = (
 HEADING = re.compile(r"[\W_]*(version|release|v)?[\W_]*", re.IGNORECASE)
 NUMBER = re.compile(r"\d+(?:\.\d+)+(?:\.post\d+)?")
 FIXED = re.compile(r"\b(fix(e[sd])?|bug|regression|correct(ly|s|ed)?)\b", re.IGNORECASE)
+LEAST_WORDS = 4
+"""A line with fewer is a heading, such as `Bug fixes:`."""
 MOST_TOLD_CHARS = 160
 
 
@@ -63,9 +66,13 @@ def _fixes(tree: Path, package: Package) -> Iterator[tuple[str, str]]:
     sections = _sections(tree)
     versions = [version for version, _ in sections]
     for (version, text), older in zip(sections[:MOST_RELEASES], versions[1:], strict=False):
-        told = next((line.strip(" -*•\t") for line in text if FIXED.search(line)), "")
+        told = next((line.strip(" -*•\t") for line in text if _tells_of_a_fix(line)), "")
         if told and older != package.version:
             yield older, f"{version}: {told}"[:MOST_TOLD_CHARS]
+
+
+def _tells_of_a_fix(line: str) -> bool:
+    return FIXED.search(line) is not None and len(line.split()) >= LEAST_WORDS
 
 
 def _sections(tree: Path) -> list[tuple[str, list[str]]]:
@@ -106,8 +113,17 @@ def _differing(package: Package, cache: Cache, older: Package) -> Iterator[tuple
     for path in code_files(package, new):
         if (old / path).is_file():
             text = (old / path).read_text("utf-8")
-            if text != (new / path).read_text("utf-8"):
+            if _without_strings(text) != _without_strings((new / path).read_text("utf-8")):
                 yield path, text
+
+
+def _without_strings(text: str) -> str:
+    """The code alone: a version's number or a docstring is no bug, and neither is a comment."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
 
 
 def _killed(package: Package, cache: Cache, older: Package, path: str, fix: str, number: int) -> Bug | None:
