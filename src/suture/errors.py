@@ -12,7 +12,8 @@
     │   ├── ModelUnreachable            start the server, or correct its address
     │   ├── ModelNotThere               correct its address or its name
     │   ├── ReplyLost                   it may have been paid for all the same
-    │   │   └── ModelTimeout                try again, or raise the limit
+    │   │   ├── ModelTimeout                try again, or raise the limit
+    │   │   └── ForeignReply                (also a ModelNotThere) correct its address
     │   ├── ContextTooLong              shrink the prompt
     │   └── MalformedReply              a spent attempt; never a success
     │       └── EditDoesNotApply            told to the model with its next brief
@@ -33,6 +34,7 @@ __all__ = [
     "Cancelled",
     "ContextTooLong",
     "EditDoesNotApply",
+    "ForeignReply",
     "MalformedReply",
     "ModelAuthError",
     "ModelError",
@@ -132,6 +134,10 @@ class ReplyLost(ModelError):
 
 class ModelTimeout(ReplyLost):
     """No reply in time."""
+
+
+class ForeignReply(ModelNotThere, ReplyLost):
+    """Something answered, and not as the protocol has it: another kind of JSON, an error, no JSON at all."""
 
 
 class ContextTooLong(ModelError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,6 +12,7 @@ from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from pydantic import SecretStr
 
 from models.openai_stub import OpenAIStub
+from models.raw_server import RawServer
 from suture.errors import PrerequisiteError, UsageError
 from suture.models import Model, Models, Role, choose_model, detect_models, list_models, open_models
 from suture.models.stamps import write_stamp
@@ -99,6 +102,28 @@ def test_a_role_that_no_run_uses_needs_no_key_and_no_price() -> None:
     assert models.unpriced == ()
     models.require_prices()
     assert open_models(roles(coder="openai:new")).unpriced == ("openai:new",)
+
+
+@pytest.mark.parametrize("part", ["head", "body", "nothing"])
+def test_who_lets_an_answer_drip_is_not_waited_for(tmp_path: Path, part: str) -> None:
+    pytest.importorskip("langchain_ollama", reason="the extra `ollama` is not installed")
+    gone = threading.Event()
+
+    def drip(peer: socket.socket) -> None:
+        peer.sendall(b"HTTP/1.1 200 OK\r\n" + (b"\r\n" if part == "body" else b""))
+        try:
+            while not server.closing.wait(0.05):
+                peer.sendall(b" " if part == "body" else b"X: y\r\n" if part == "head" else b"")
+                if part == "nothing" and not peer.recv(1):
+                    break
+        except OSError:
+            pass
+        gone.set()
+
+    with RawServer(drip) as server:
+        *_, ollama = detect_models(here(tmp_path, base_url=server.address))
+        assert ollama.detail.startswith("nobody answers")
+        assert gone.wait(60)  # the connection is let go of, while the server would go on for ever
 
 
 def test_one_model_answers_every_role_unless_a_role_has_its_own() -> None:

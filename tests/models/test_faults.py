@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from models.openai_stub import Answer, OpenAIStub, chat_completion
 from suture.errors import (
     ContextTooLong,
-    MalformedReply,
+    ForeignReply,
     ModelAuthError,
     ModelError,
     ModelNotThere,
@@ -78,10 +78,10 @@ async def test_a_provider_that_does_not_count_is_counted_for(stub: OpenAIStub) -
         (Answer(status=429, body=error_body("slow down")), ModelRateLimited),
         (Answer(status=500, body=error_body("oops")), ModelError),
         (Answer(status=400, body=error_body("request exceeds the available context size")), ContextTooLong),
-        (Answer(body=b"not json"), MalformedReply),
+        (Answer(body=b"not json"), ForeignReply),
         (Answer(body=b"<html>not json"), ModelNotThere),
-        (Answer(body={**chat_completion(""), "choices": []}), MalformedReply),
-        (Answer(body={**chat_completion(""), "choices": None}), MalformedReply),
+        (Answer(body={**chat_completion(""), "choices": []}), ForeignReply),
+        (Answer(body={**chat_completion(""), "choices": None}), ForeignReply),
         (Answer(body=chat_completion("hello"), cut=True), ReplyLost),
     ],
     ids=lambda value: getattr(value, "__name__", None),

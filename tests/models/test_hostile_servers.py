@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from models.openai_stub import Answer, OpenAIStub, chat_completion
 from models.raw_server import RawServer, head
 from models.wire_formats import FORMATS, WireFormat
-from suture.errors import MalformedReply, ModelError, ModelNotThere, ModelTimeout, ModelUnreachable, ReplyLost
+from suture.errors import ForeignReply, ModelError, ModelNotThere, ModelTimeout, ModelUnreachable, ReplyLost
 from suture.models import Message, Model, Reply, Sampling, open_model
 from suture.models.guarded_http import ERROR_BYTES, FRAME_BYTES, reply_bytes
 from suture.models.tokens import count_upper_bound, text_lower_bound
@@ -103,7 +103,7 @@ async def test_an_encoding_that_is_not_known_is_refused(wire: WireFormat, encodi
     answer = head(content_encoding=encoding, **JSON) + gzip.compress(gzip.compress(body_of(wire)))
     with (
         RawServer(lambda peer: peer.sendall(answer)) as server,
-        pytest.raises((MalformedReply, ReplyLost)),
+        pytest.raises((ForeignReply, ReplyLost)),
     ):
         await ask(wire, server.address)
 
@@ -263,7 +263,7 @@ async def test_a_count_that_cannot_be_true_is_replaced_by_our_bound(
     stub.answer(Answer(body=body))
     try:
         reply = await ask(FORMATS[0], stub.address)
-    except MalformedReply:
+    except ForeignReply:
         return  # the SDK itself refuses it; the whole reservation is booked then
     assert reply.counted == "bound"
     assert reply.prompt_tokens == count_upper_bound(PROMPT)
@@ -319,6 +319,62 @@ async def test_log_probabilities_that_are_none_are_left_out(stub: OpenAIStub, lo
     stub.answer(Answer(body=body))
     try:
         reply = await ask(FORMATS[0], stub.address)
-    except MalformedReply:
+    except ForeignReply:
         return
     assert (reply.text, reply.logprobs, reply.tokens) == ("hello", (), ())
+
+
+ANOTHER_KIND = {
+    "another object": b'{"hello": 1}',
+    "an error": b'{"error": {"message": "no model is \\u001b[31mloaded", "code": 503}}',
+    "an error in words": b'{"error": "no model is loaded"}',
+    "a list": b"[]",
+    "a number": b"5",
+    "null": b"null",
+    "nothing": b"",
+    "words": b"ok",
+    "events": b'data: {"choices": []}\n\ndata: [DONE]\n\n',
+    "choices of another kind": b'{"choices": [5], "content": [5], "message": 5}',
+    "no choices": b'{"choices": [], "content": {}, "message": []}',
+    "deep": b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+}
+
+
+@pytest.mark.parametrize("kind", ANOTHER_KIND)
+async def test_a_good_answer_of_another_kind_is_named_and_not_asked_for_again(
+    wire: WireFormat, kind: str
+) -> None:
+    answer = head(**JSON) + ANOTHER_KIND[kind]
+    with RawServer(lambda peer: peer.sendall(answer)) as server, pytest.raises(ForeignReply) as caught:
+        await ask(wire, server.address, retries=3)
+    assert isinstance(caught.value, ModelNotThere)
+    assert server.address in caught.value.message
+    assert "model.base_url" in caught.value.remedy
+    assert caught.value.message.isprintable()
+    assert len(server.requests) == 1
+
+
+async def test_a_stream_without_end_that_nobody_asked_for_is_not_read(wire: WireFormat) -> None:
+    talk = Endless(head(content_type="text/event-stream"), b"data: {}\n\n")
+    with RawServer(talk) as server, pytest.raises(ForeignReply, match="stream of events"):
+        await ask(wire, server.address)
+    assert len(server.requests) == 1
+
+
+async def test_what_speaks_no_http_is_told_so(wire: WireFormat) -> None:
+    def talk(peer: socket.socket) -> None:
+        peer.sendall(b"220 mail.test ESMTP\r\n\r\n")
+
+    with RawServer(talk) as server, pytest.raises(ForeignReply, match="no reply"):
+        await ask(wire, server.address)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", '{"choices": [{"mess', '{"message": {"content": "a"}, "done": false}\n{"mes']
+)
+async def test_an_answer_that_is_cut_is_lost_and_of_no_other_kind(wire: WireFormat, text: str) -> None:
+    good = body_of(wire)[:-3] if not text else text.encode()
+    with RawServer(lambda peer: peer.sendall(head(**JSON) + good)) as server, pytest.raises(ReplyLost):
+        await ask(wire, server.address)
+    assert len(server.requests) == 1

@@ -12,7 +12,7 @@ from models.openai_stub import Answer, OpenAIStub
 from models.wire_formats import FORMATS, WireFormat
 from suture.errors import (
     ContextTooLong,
-    MalformedReply,
+    ForeignReply,
     ModelAuthError,
     ModelError,
     ModelNotThere,
@@ -170,19 +170,19 @@ async def test_a_server_that_hangs_up_may_have_worked_and_is_not_asked_again(
     assert len(stub.requests) == 1
 
 
-async def test_a_body_that_is_no_json_is_malformed(wire: WireFormat, stub: OpenAIStub) -> None:
+async def test_a_body_that_is_no_json_is_foreign(wire: WireFormat, stub: OpenAIStub) -> None:
     stub.answer(Answer(body=b"not json\n"))
-    with pytest.raises(MalformedReply):
+    with pytest.raises(ForeignReply):
         await ask(wire, stub)
     assert len(stub.requests) == 1
 
 
-async def test_a_reply_without_content_is_malformed_or_empty_and_never_more(
+async def test_a_reply_without_content_is_foreign_or_empty_and_never_more(
     wire: WireFormat, stub: OpenAIStub
 ) -> None:
     stub.answer(Answer(body=wire.empty))
-    if wire.empty_is_malformed:
-        with pytest.raises(MalformedReply):
+    if wire.empty_is_foreign:
+        with pytest.raises(ForeignReply):
             await ask(wire, stub)
     else:
         assert (await ask(wire, stub)).text == ""

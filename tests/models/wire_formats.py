@@ -36,7 +36,7 @@ class WireFormat:
     error: Callable[[str], dict[str, Any]]
     tool_call: dict[str, Any] | bytes
     empty: dict[str, Any] | bytes
-    empty_is_malformed: bool
+    empty_is_foreign: bool
     ended: tuple[str, str]
     prompt_of: Callable[[dict[str, Any]], tuple[Any, Any]]
     sends_key: bool = True
@@ -92,7 +92,7 @@ def _openai(name: str) -> WireFormat:
         error=_openai_error,
         tool_call=_openai_call(),
         empty={**chat_completion(""), "choices": []},
-        empty_is_malformed=True,
+        empty_is_foreign=True,
         ended=("stop", "length"),
         prompt_of=lambda sent: (sent["messages"], sent["max_tokens"]),
     )
@@ -111,7 +111,7 @@ FORMATS = (
             {"type": "tool_use", "id": "c", "name": "look", "input": {}}, ended="tool_use"
         ),
         empty=_anthropic_reply(ended="end_turn"),
-        empty_is_malformed=False,
+        empty_is_foreign=False,
         ended=("end_turn", "max_tokens"),
         prompt_of=lambda sent: (sent["messages"], sent["max_tokens"]),
     ),
@@ -123,7 +123,7 @@ FORMATS = (
         error=lambda message: {"error": message},
         tool_call=_ollama_lines({"tool_calls": [{"function": {"name": "look", "arguments": {}}}]}, "stop"),
         empty=_ollama_lines({}, "stop"),
-        empty_is_malformed=False,
+        empty_is_foreign=False,
         ended=("stop", "length"),
         prompt_of=lambda sent: (
             [{"role": m["role"], "content": m["content"]} for m in sent["messages"]],

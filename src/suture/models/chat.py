@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from suture.errors import ModelRateLimited, ReplyLost
+from suture.models.answer_shapes import WireFault
 from suture.models.connections import Connection
 from suture.models.endpoints import Endpoint, EndpointLimits
 from suture.models.faults import FAULTS, Asked, as_model_error, classify
-from suture.models.guarded_http import WireFault, reply_bytes, room_for
+from suture.models.guarded_http import reply_bytes, room_for
 from suture.models.retries import retried
 from suture.models.seam import Finish, Message, Reply, Sampling
 from suture.models.structured.constraint import constrained, text_of

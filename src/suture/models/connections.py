@@ -52,7 +52,9 @@ def connect_openai(model: str, *, key: str, base_url: str | None, timeout_s: flo
     from openai import DefaultAsyncHttpxClient
     from pydantic import SecretStr
 
-    client = DefaultAsyncHttpxClient(timeout=timeout_s, trust_env=not is_loopback(base_url), **guard())
+    client = DefaultAsyncHttpxClient(
+        timeout=timeout_s, trust_env=not is_loopback(base_url), **guard("OpenAI")
+    )
     chat = ChatOpenAI(
         model=model,
         api_key=SecretStr(key),
@@ -76,7 +78,9 @@ def connect_anthropic(model: str, *, key: str, base_url: str | None, timeout_s: 
     chat = ChatAnthropic(
         model_name=model, api_key=SecretStr(key), timeout=timeout_s, max_retries=0, stop=None, **address
     )
-    client = DefaultAsyncHttpxClient(timeout=timeout_s, trust_env=not is_loopback(base_url), **guard())
+    client = DefaultAsyncHttpxClient(
+        timeout=timeout_s, trust_env=not is_loopback(base_url), **guard("Anthropic")
+    )
     # LangChain's own client is shared by the whole process, and fails in the second event loop. This is the
     # place where its cached property keeps it, and there is no argument for it.
     chat.__dict__["_async_client"] = AsyncAnthropic(
@@ -101,7 +105,7 @@ def connect_ollama(model: str, *, base_url: str, timeout_s: float, context_token
         base_url=base_url,
         num_ctx=context_tokens,
         client_kwargs={"timeout": timeout_s, "trust_env": not is_loopback(base_url)},
-        async_client_kwargs=guard(),
+        async_client_kwargs=guard("Ollama"),
     )
 
     async def close() -> None:

@@ -9,12 +9,13 @@ A key in the environment is no wish to send code away, nor to spend: such a prov
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
-import time
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from suture.models.addresses import without_credentials
 from suture.models.cache import list_models
@@ -22,6 +23,9 @@ from suture.models.catalogue import CATALOGUE
 from suture.models.connections import is_loopback
 from suture.models.providers import PROVIDERS
 from suture.settings.schema import Settings
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["AUTO", "Detected", "choose_model", "detect_models", "with_chosen_model"]
 
@@ -103,25 +107,39 @@ def _ollama(settings: Settings) -> Detected:
 
 
 def _ollama_models(address: str) -> list[str] | None:
-    """The models of an Ollama server, newest first as it lists them; `None` where there is no such server."""
+    """The models of an Ollama server, newest first as it lists them; `None` where there is no such server.
+
+    Asked in a thread, because whoever listens there may let its head drip as long as it likes.
+    """
     import httpx
 
-    until_s = time.monotonic() + OLLAMA_PATIENCE_S
+    listed: list[list[str] | None] = []
+    proxied = not is_loopback(address)
+    with (
+        contextlib.suppress(ValueError),
+        httpx.Client(timeout=OLLAMA_PATIENCE_S, trust_env=proxied) as client,
+    ):
+        asking = threading.Thread(target=lambda: listed.append(_listing(client, address)), daemon=True)
+        asking.start()
+        asking.join(OLLAMA_PATIENCE_S)  # what is not here by then ends with the client
+    return listed[0] if listed else None
+
+
+def _listing(client: httpx.Client, address: str) -> list[str] | None:
+    import httpx
+
+    url, plain = f"{address.rstrip('/')}/api/tags", {"accept-encoding": "identity"}
     listing = b""
     try:
-        with httpx.stream(
-            "GET",
-            f"{address.rstrip('/')}/api/tags",
-            headers={"accept-encoding": "identity"},
-            timeout=OLLAMA_PATIENCE_S,
-            trust_env=not is_loopback(address),
-        ) as answer:
+        with client.stream("GET", url, headers=plain) as answer:
             answer.raise_for_status()
             for piece in answer.iter_raw():  # as it comes: what is packed is no listing
                 listing += piece
-                if len(listing) > LISTING_BYTES or time.monotonic() > until_s:
+                if len(listing) > LISTING_BYTES:
                     return None
         listed: Any = json.loads(listing)
         return [str(model["name"]) for model in listed["models"]]
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, RecursionError):
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    except RuntimeError:  # the client was closed meanwhile
         return None

@@ -12,7 +12,7 @@ from typing import Literal
 
 from suture.errors import (
     ContextTooLong,
-    MalformedReply,
+    ForeignReply,
     ModelAuthError,
     ModelError,
     ModelNotThere,
@@ -22,7 +22,7 @@ from suture.errors import (
     ReplyLost,
 )
 from suture.models.addresses import without_credentials
-from suture.models.guarded_http import WireFault
+from suture.models.answer_shapes import WireFault
 from suture.models.retry_after import retry_after_s, told_wait
 from suture.models.unreached import Unreached, why_unreached
 
@@ -45,6 +45,7 @@ FaultKind = Literal[
     "page",
     "flood",
     "encoded",
+    "foreign",
     "dropped",
     "timeout",
     "lost",
@@ -130,20 +131,25 @@ FAULTS: Mapping[FaultKind, Fault] = {
         "and SSL_CERT_FILE where the server has a certificate of your own",
     ),
     "flood": Fault(
-        error=ReplyLost,
+        error=ForeignReply,
         counts=True,
         sentence="sends more than a reply of that length can be",
         remedy=IS_IT_ONE,
     ),
     "encoded": Fault(
-        error=MalformedReply, sentence="answered with something unreadable, in an encoding of its own"
+        error=ForeignReply,
+        sentence="answered with something unreadable, in an encoding of its own",
+        remedy=IS_IT_ONE,
+    ),
+    "foreign": Fault(
+        error=ForeignReply, sentence="answered with something that is no reply", remedy=IS_IT_ONE
     ),
     "dropped": Fault(error=ReplyLost, counts=True, sentence="hung up before it answered"),
     "timeout": Fault(
         error=ModelTimeout, counts=True, sentence="did not answer in time", remedy="raise model.timeout_s"
     ),
     "lost": Fault(error=ReplyLost, counts=True, sentence="broke off in the middle of its reply"),
-    "unreadable": Fault(error=MalformedReply, sentence="answered with something unreadable"),
+    "unreadable": Fault(error=ForeignReply, sentence="answered with something unreadable", remedy=IS_IT_ONE),
     "other": Fault(error=ReplyLost, sentence="failed in a way that is not known"),
 }
 """From the kind of a provider's error to what it becomes, whether it is tried again, and a plain sentence."""
@@ -224,6 +230,8 @@ def as_model_error(fault: Exception, asked: Asked) -> ModelError:
     status = getattr(fault, "status_code", None)
     code = f" (HTTP {status})" if isinstance(status, int) and status > 0 else ""
     said = " ".join(asked.masked(_detail(fault, asked)).split())[:MAX_QUOTED_CHARS] or type(fault).__name__
+    if issubclass(row.error, ModelNotThere) and asked.address:
+        said = f"{asked.address}: {said}"
     wait_s = retry_after_s(fault)
     wait = f"; it asks to wait {told_wait(wait_s)}" if wait_s and kind in ("rate", "quota", "busy") else ""
     message = f"{asked.name!r} {row.sentence}{code}: {said}{wait}"
@@ -265,6 +273,8 @@ def classify(fault: Exception) -> FaultKind:
         return "timeout"
     if "RemoteProtocolError" in kinds and "without sending a response" in _said(fault):
         return "dropped"
+    if "RemoteProtocolError" in kinds and "closed" not in _said(fault):
+        return "foreign"  # what came is no HTTP
     if kinds & {"OSError", "APIConnectionError", "TransportError"}:
         return "lost"
     if isinstance(fault, UNREADABLE):

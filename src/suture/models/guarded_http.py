@@ -11,12 +11,13 @@ import contextlib
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
+from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any, Literal
+from typing import Any
 
-__all__ = ["WireFault", "WireFaultKind", "guard", "reply_bytes", "room_for"]
+from suture.models.answer_shapes import QUOTED_CHARS, Protocol, WireFault, checked
 
-WireFaultKind = Literal["redirect", "page", "flood", "encoded"]
+__all__ = ["guard", "reply_bytes", "room_for"]
 
 FRAME_BYTES = 256 * 1024
 """For what stands around a reply: ids, usage, the headers of a stream, the signature of a thought."""
@@ -27,7 +28,6 @@ MOST_BYTES = 64 * 1024 * 1024
 """Of any reply, however long a one was asked for."""
 ERROR_BYTES = 64 * 1024
 """Of the body of an error, which is only quoted; what follows is not read."""
-QUOTED_CHARS = 200
 AUTODETECT = 32 + zlib.MAX_WBITS
 """For zlib: the gzip and the zlib format, told apart by their headers."""
 BLANKS = b"\xef\xbb\xbf \t\r\n"
@@ -36,19 +36,6 @@ PLAIN = ("", "identity")
 PACKED = ("gzip", "x-gzip", "deflate")
 
 _room: ContextVar[int] = ContextVar("_room", default=FRAME_BYTES)
-
-
-class WireFault(Exception):
-    """An answer that the guard refuses.
-
-    Args:
-        kind: What is wrong with it; a row of the table of faults.
-        detail: What was seen, for people.
-    """
-
-    def __init__(self, kind: WireFaultKind, detail: str) -> None:
-        super().__init__(detail)
-        self.kind = kind
 
 
 def reply_bytes(tokens: int, replies: int = 1) -> int:
@@ -66,14 +53,18 @@ def room_for(size_bytes: int) -> Iterator[None]:
         _room.reset(token)
 
 
-def guard() -> dict[str, Any]:
-    """Arguments for an async client of httpx, or of its successor httpx2, that put the guard in place."""
+def guard(protocol: Protocol) -> dict[str, Any]:
+    """Arguments for an async client of httpx, or of its successor httpx2, that put the guard in place.
+
+    Args:
+        protocol: What the answers must look like.
+    """
     return {
         # A redirected POST is a second paid call, and it carries prompt, code and key to where nobody sent
         # them.
         "follow_redirects": False,
         "cookies": CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        "event_hooks": {"request": [_ask_plainly], "response": [_watch]},
+        "event_hooks": {"request": [_ask_plainly], "response": [partial(_watch, protocol)]},
     }
 
 
@@ -81,11 +72,11 @@ async def _ask_plainly(request: Any) -> None:
     request.headers["accept-encoding"] = "identity"  # a reply is small; a compressed one has no honest size
 
 
-async def _watch(response: Any) -> None:
+async def _watch(protocol: Protocol, response: Any) -> None:
     """Refuse what is no answer, and count the rest while it comes in.
 
     Raises:
-        WireFault: It is a redirect, or is encoded in a way that is not known.
+        WireFault: It is a redirect, a stream that nobody asked for, or encoded in a way that is not known.
     """
     if 300 <= response.status_code < 400:
         raise WireFault("redirect", _target(response))
@@ -98,7 +89,9 @@ async def _watch(response: Any) -> None:
     if response.status_code >= 400:
         pieces = _bounded(response.stream, ERROR_BYTES, unpack, cut=True)
     else:
-        pieces = _no_page(_bounded(response.stream, _room.get(), unpack, cut=False))
+        if response.headers.get("content-type", "").strip().lower().startswith("text/event-stream"):
+            raise WireFault("foreign", "a stream of events, which nobody asked for")
+        pieces = checked(protocol, _no_page(_bounded(response.stream, _room.get(), unpack, cut=False)))
     response.stream = _as_stream(response.stream, pieces)
 
 
