@@ -13,7 +13,7 @@ import pytest
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import discover_interpreter, own_interpreter
-from suture.sandbox.shown.environments import lacking, required_packages
+from suture.sandbox.shown.environments import environments_of, lacking, required_packages
 from suture.settings import load_settings
 
 PYPROJECT = """[project]
@@ -62,6 +62,21 @@ def test_one_beside_the_project_is_found(tmp_path: Path, name: str) -> None:
     taken = discover_interpreter(project, {"PATH": str(tmp_path)})
     assert (taken.prefix, taken.origin) == (str(found), f"the project's {name}")
     assert taken.project == str(project)  # less of it is shown, as its files may have chosen it
+
+
+@pytest.mark.parametrize("link", ["envs", "envs/py311", ".tox", ".tox/py311", "venv"])
+def test_a_folder_of_environments_that_is_a_link_leads_nowhere(tmp_path: Path, link: str) -> None:
+    project = project_at(tmp_path / "p")
+    place = make(tmp_path / "elsewhere" / "py311", "attrs", "pytest")
+    (project / link).parent.mkdir(exist_ok=True)
+    (project / link).symlink_to(place if "/" in link or link == "venv" else place.parent)
+    assert not list(environments_of(project, {}))
+    assert Path(discover_interpreter(project, {"PATH": str(tmp_path)}).prefix) != place
+    (project / link).unlink()
+    found = make(
+        project / ("venv" if link == "venv" else f"{link.partition('/')[0]}/py311"), "attrs", "pytest"
+    )
+    assert discover_interpreter(project, {"PATH": str(tmp_path)}).prefix == str(found)
 
 
 @pytest.mark.parametrize(

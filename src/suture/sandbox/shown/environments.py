@@ -23,6 +23,7 @@ __all__ = ["environments_of", "lacking", "required_packages"]
 BESIDE = ("venv", "env", ".env", ".conda", ".hatch/*", "envs/*", ".tox/*", ".nox/*")
 """As people and tools call them; tox and nox make one for each of their sessions."""
 MOST_OF_ONE = 24
+MOST_LISTED = 2000
 NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]{0,200}[A-Za-z0-9])?")
 CONDA_NAME = re.compile(r"^name:[ \t]*[\"']?([\w.-]{1,200})", re.MULTILINE)
 TEST_GROUPS = re.compile(r"tests?|testing|dev|develop(?:ment)?|ci", re.IGNORECASE)
@@ -37,10 +38,10 @@ def environments_of(root: Path, environ: Mapping[str, str]) -> Iterator[tuple[Pa
         environ: The user's environment variables.
     """
     for pattern in BESIDE:
-        for path in islice(sorted(root.glob(pattern)), MOST_OF_ONE):
-            # Also a folder above it may be a link out of the project, such as `envs`.
-            inside = not path.is_symlink() and where(path).is_relative_to(where(root))
-            if inside and _is_environment(path):
+        # Also the folder above it may be a link out of the project, such as `envs`: it is not even listed.
+        inside = where((root / pattern).parent).is_relative_to(where(root))
+        for path in _some(root, pattern) if inside else ():
+            if not path.is_symlink() and _is_environment(path):
                 yield path, f"the project's {path.relative_to(root).as_posix()}"
     home = environ.get("HOME")
     if home and Path(home).is_absolute():
@@ -77,7 +78,7 @@ def _central(root: Path, home: Path, environ: Mapping[str, str]) -> Iterator[tup
 
 def _some(folder: Path, pattern: str) -> Iterator[Path]:
     if folder.is_absolute():
-        yield from islice(sorted(folder.glob(pattern)), MOST_OF_ONE)
+        yield from sorted(islice(folder.glob(pattern), MOST_LISTED))[:MOST_OF_ONE]
 
 
 def required_packages(root: Path) -> frozenset[str]:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from suture.errors import PrerequisiteError
+from suture.plain_files import read_plain
 
 __all__ = [
     "SYSTEM_FOLDERS",
@@ -159,14 +160,10 @@ def read_little(path: Path) -> str:
     A project may put a pipe there, or a link to a device that never ends.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        content = read_plain(path, MOST_BYTES, follow=True)
     except OSError:
         return ""
-    try:
-        facts = os.fstat(handle)
-        if not stat.S_ISREG(facts.st_mode) or facts.st_size > MOST_BYTES:
-            return ""
-        text = os.read(handle, MOST_BYTES).decode("utf-8", "replace")
-        return "" if "\0" in text else text  # no path has one, and the system would not take it
-    finally:
-        os.close(handle)
+    if content is None or len(content) > MOST_BYTES:
+        return ""
+    text = content.decode("utf-8", "replace")
+    return "" if "\0" in text else text  # no path has one, and the system would not take it
