@@ -28,7 +28,7 @@ RANK = {room: rank for rank, room in enumerate(room for line in LINES for room i
 FRONT_DOORS = LINES[-1]
 ROOT = "__init__"
 """The package itself: it hands out the api's names, and its version to anyone."""
-ROOT_MAY_KNOW = ("api", "errors", "records")
+ROOT_MAY_KNOW = ("api", "errors", "ledger", "records")
 
 EXEC = ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
 STARTS_PROCESSES = (

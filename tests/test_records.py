@@ -18,7 +18,6 @@ from suture.records import (
     Critique,
     Diagnosis,
     Earlier,
-    Event,
     Lesson,
     Move,
     Plan,
@@ -71,7 +70,6 @@ EXAMPLES: tuple[Any, ...] = (
     Move(kind="stop", outcome="stuck", reason="r"),
     Move(kind="repair", parent="p", strategy="guard", temperature=0.7, index=3),
     Spend(attempts=1, tokens=3, prompt_tokens=1, completion_tokens=2, model_calls=1, seconds=0.25),
-    Event(seq=0, time_s=12.5, kind="run.started", data={"a": [1, None, {"b": True}]}),
     Result(run_id="r", outcome="healed", reason="ok", candidate=CANDIDATE, verdict=VERDICT, evidence="split"),
     Result(run_id="r", outcome="infra_error", reason="dead"),
 )

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
         solve,
         stream,
     )
-    from suture.records import Check, Event, Result, Task
+    from suture.ledger import Event
+    from suture.records import Check, Result, Task
 
 __all__ = [
     "Check",
@@ -42,5 +43,6 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module 'suture' has no attribute {name!r}")
-    room = "suture.records" if name in ("Check", "Event", "Result", "Task") else "suture.api"
+    rooms = {"Event": "suture.ledger", **dict.fromkeys(("Check", "Result", "Task"), "suture.records")}
+    room = rooms.get(name, "suture.api")
     return getattr(import_module(room), name)

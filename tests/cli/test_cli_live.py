@@ -13,13 +13,19 @@ from rich.console import Console
 
 from cli.terminals import Terminal
 from suture.cli.live import LiveView
-from suture.records import Event
+from suture.ledger import Event
 
 STORY: tuple[tuple[str, dict[str, Any]], ...] = (
     ("run.started", {"kind": "write"}),
     ("decided", {"round": 0, "best": None, "moves": [{"kind": "sample"}]}),
-    ("candidate.checked", {"candidate": "a" * 64, "label": "sample 1, greedy", "passed": 1, "failed": 2}),
-    ("candidate.checked", {"candidate": "b" * 64, "label": "sample\x1b[2J 2", "passed": 3, "failed": 0}),
+    (
+        "candidate.checked",
+        {"candidate": "a" * 64, "label": "sample 1, greedy", "passed": 1, "failed": 2, "verdict": "v"},
+    ),
+    (
+        "candidate.checked",
+        {"candidate": "b" * 64, "label": "sample\x1b[2J 2", "passed": 3, "failed": 0, "verdict": "v"},
+    ),
     ("lessons.drawn", {"lessons": [{"text": "an empty list is a case too"}]}),
     ("decided", {"round": 1, "best": "b" * 64, "moves": [{"kind": "repair"}]}),
     ("candidate.checked", {"candidate": 7}),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from suture.ledger import Ledger, RunFolder, new_run
+from suture.ledger import Ledger, RawPayload, RunFolder, new_run
 from suture.records import Candidate, CheckOutcome, Counterexample, Task, Verdict, to_plain
 from suture.testing import FakeClock
 
@@ -38,63 +38,82 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
     )
     with Ledger(run.ledger_path, clock) as ledger:
         ledger.append(
-            "run.started",
-            {
-                "kind": "heal",
-                "statement": task.statement,
-                "model": "scripted:x",
-                "recipe": "adaptive",
-                "task": run.put_json(to_plain(task)),
-            },
+            RawPayload(
+                kind="run.started",
+                data={
+                    "kind": "heal",
+                    "statement": task.statement,
+                    "model": "scripted:x",
+                    "recipe": "adaptive",
+                    "task": run.put_json(to_plain(task)),
+                },
+            )
         )
-        ledger.append("task.prepared", {"checks": 1, "test_command": ["python", "-m", "pytest"]})
-        ledger.append("candidate.checked", checked(run, failing, "the code as it is"))
-        ledger.append("decided", {"moves": [{"kind": "repair", "reason": "repair from facts"}]})
+        ledger.append(
+            RawPayload(kind="task.prepared", data={"checks": 1, "test_command": ["python", "-m", "pytest"]})
+        )
+        ledger.append(RawPayload(kind="candidate.checked", data=checked(run, failing, "the code as it is")))
+        ledger.append(
+            RawPayload(kind="decided", data={"moves": [{"kind": "repair", "reason": "repair from facts"}]})
+        )
         held = ledger.append(
-            "budget.reserved",
-            {
-                "what": "repair 0",
-                "attempts": 1,
-                "tokens": 500,
-                "money": 0.1,
-                "role": "coder",
-                "move": "repair",
-            },
+            RawPayload(
+                kind="budget.reserved",
+                data={
+                    "what": "repair 0",
+                    "attempts": 1,
+                    "tokens": 500,
+                    "money": 0.1,
+                    "role": "coder",
+                    "move": "repair",
+                },
+            )
         )
         clock.advance(2)
         ledger.append(
-            "model.called",
-            {
-                "prompt_tokens": 100,
-                "completion_tokens": 20,
-                "seconds": 2.0,
-                "finish": "stop",
-                "replayed": False,
-            },
+            RawPayload(
+                kind="model.called",
+                data={
+                    "prompt_tokens": 100,
+                    "completion_tokens": 20,
+                    "seconds": 2.0,
+                    "finish": "stop",
+                    "replayed": False,
+                },
+            )
         )
         ledger.append(
-            "budget.settled",
-            {
-                "reservation": held.seq,
-                "attempts": 1,
-                "prompt_tokens": 100,
-                "completion_tokens": 20,
-                "model_calls": 1,
-                "money": 0.0125,
-            },
+            RawPayload(
+                kind="budget.settled",
+                data={
+                    "reservation": held.seq,
+                    "attempts": 1,
+                    "prompt_tokens": 100,
+                    "completion_tokens": 20,
+                    "model_calls": 1,
+                    "money": 0.0125,
+                },
+            )
         )
         ledger.append(
-            "candidate.proposed",
-            {
-                "candidate": candidate.hash,
-                "blob": run.put_json(to_plain(candidate)),
-                "label": candidate.label,
-                "files": ["calc.py"],
-            },
+            RawPayload(
+                kind="candidate.proposed",
+                data={
+                    "candidate": candidate.hash,
+                    "blob": run.put_json(to_plain(candidate)),
+                    "origin": candidate.origin,
+                    "label": candidate.label,
+                    "files": ["calc.py"],
+                },
+            )
         )
-        ledger.append("candidate.checked", checked(run, passing, candidate.label))
+        ledger.append(RawPayload(kind="candidate.checked", data=checked(run, passing, candidate.label)))
         if finish:
-            ledger.append("run.finished", {"outcome": "healed", "reason": "every trusted check passes"})
+            ledger.append(
+                RawPayload(
+                    kind="run.finished", data={"outcome": "healed", "reason": "every trusted check passes"}
+                )
+            )
     return run
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from suture.evals.running.steps import code_of, steps_of, totals_of
-from suture.ledger import RunFolder
-from suture.records import Candidate, CheckOutcome, Counterexample, Event, Verdict, to_plain
+from suture.ledger import Event, RunFolder
+from suture.records import Candidate, CheckOutcome, Counterexample, Verdict, to_plain
 
 
 class Story:
@@ -83,12 +83,12 @@ def test_replies_that_brought_nothing_count_for_those_after_them(story: Story) -
     story.tell("run.started")
     story.call(100, branch=0, step=0)
     story.tell("move.failed", kind="MalformedReply", message="no code", branch=0, step=0)
-    story.tell("decided", round=1, best=None)
+    story.tell("decided", round=1, best=None, moves=[{"kind": "sample"}])
     story.call(50, branch=0, step=1)
     story.propose("a", branch=0, step=1)
     story.judge("a", 1, 0)
     story.call(30, branch=0, step=1, role="critic")
-    story.tell("run.finished", best="a")
+    story.tell("run.finished", outcome="healed", best="a")
     assert led(story) == [("a", 150)]
     assert totals_of(story.events)["generated"] == 180
 
@@ -96,16 +96,16 @@ def test_replies_that_brought_nothing_count_for_those_after_them(story: Story) -
 def test_only_a_better_one_takes_the_lead_and_a_regression_loses(story: Story) -> None:
     story.tell("run.started")
     story.judge("base", 2, 1, exception="mod.OddError: no")
-    story.tell("decided", round=0, best="base")
+    story.tell("decided", round=0, best="base", moves=[{"kind": "sample"}])
     story.call(10, branch=0, step=0)
     story.propose("breaks", step=0)
     story.judge("breaks", 3, 0)
     story.tell("candidate.regressed", candidate="breaks", checks=["p1"])
-    story.tell("decided", round=1, best="base")
+    story.tell("decided", round=1, best="base", moves=[{"kind": "sample"}])
     story.call(10, branch=0, step=1)
     story.propose("equal", step=1)
     story.judge("equal", 2, 1)
-    story.tell("decided", round=2, best="base")
+    story.tell("decided", round=2, best="base", moves=[{"kind": "sample"}])
     steps = steps_of(story.folder, story.events)
     assert [(s.candidate, s.leads, s.claimed) for s in steps] == [
         ("base", True, False),
@@ -128,7 +128,7 @@ def test_the_runs_own_choice_has_the_last_word(story: Story) -> None:
         story.propose(f"c{branch}", branch=branch)
         story.judge(f"c{branch}", 2, 0)
     story.call(40, role="critic")
-    story.tell("run.finished", best="c1")
+    story.tell("run.finished", outcome="healed", best="c1")
     assert led(story) == [("c0", 100), ("c1", 240)]
 
 
@@ -138,7 +138,7 @@ def test_a_best_that_was_never_judged_alone_changes_nothing(story: Story) -> Non
     story.call(100, branch=0)
     story.propose("c")
     story.judge("c", 1, 0)
-    story.tell("run.finished", best="smaller")
+    story.tell("run.finished", outcome="healed", best="smaller")
     assert led(story) == [("c", 100)]
 
 

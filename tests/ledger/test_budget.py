@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suture.errors import BudgetExceeded
-from suture.ledger import Budget, Ledger, Limits, Reservation, read_ledger, spend_by, spend_of
+from suture.ledger import Budget, Ledger, Limits, RawPayload, Reservation, read_ledger, spend_by, spend_of
 from suture.records import Spend
 from suture.testing import FakeClock
 
@@ -24,7 +24,7 @@ def clock() -> FakeClock:
 @pytest.fixture
 def ledger(tmp_path: Path, clock: FakeClock) -> Iterator[Ledger]:
     with Ledger(tmp_path / "l", clock) as ledger:
-        ledger.append("run.started")
+        ledger.append(RawPayload(kind="run.started"))
         yield ledger
 
 
@@ -66,9 +66,9 @@ def test_calls_of_unknown_price_are_counted(ledger: Ledger, clock: FakeClock) ->
 
 
 def test_a_ledger_from_before_there_was_money_is_read(ledger: Ledger) -> None:
-    ledger.append("budget.reserved", {"what": "sample 0", "attempts": 1, "tokens": 80})
+    ledger.append(RawPayload(kind="budget.reserved", data={"what": "sample 0", "attempts": 1, "tokens": 80}))
     old = {"reservation": 1, "attempts": 1, "prompt_tokens": 5, "completion_tokens": 5, "model_calls": 1}
-    ledger.append("budget.settled", old)
+    ledger.append(RawPayload(kind="budget.settled", data=old))
     spend = spend_of(ledger.events)
     assert (spend.tokens, spend.money) == (10, 0)
     assert spend_by(ledger.events, "role") == {}
@@ -132,9 +132,9 @@ def test_time_is_up_at_the_limit(ledger: Ledger, clock: FakeClock) -> None:
 
 def test_a_run_that_was_parked_has_not_used_the_time_between(ledger: Ledger, clock: FakeClock) -> None:
     clock.advance(10)
-    ledger.append("run.waiting")
+    ledger.append(RawPayload(kind="run.waiting"))
     clock.advance(86_400)
-    ledger.append("run.resumed")
+    ledger.append(RawPayload(kind="run.resumed"))
     clock.advance(5)
     assert spend_of(ledger.events, now_s=clock.now()).seconds == 15
     assert spend_of(ledger.events).seconds == 10
@@ -142,8 +142,8 @@ def test_a_run_that_was_parked_has_not_used_the_time_between(ledger: Ledger, clo
 
 def test_a_clock_that_was_set_back_gives_no_time_back(ledger: Ledger, clock: FakeClock) -> None:
     clock.advance(-500)
-    ledger.append("run.waiting")
-    ledger.append("run.resumed")
+    ledger.append(RawPayload(kind="run.waiting"))
+    ledger.append(RawPayload(kind="run.resumed"))
     clock.advance(7)
     assert spend_of(ledger.events, now_s=clock.now()).seconds == 7
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from suture.ledger import Ledger, RunFolder, branch_of_round, compare_runs, steady_text
+from suture.ledger import Ledger, RawPayload, RunFolder, branch_of_round, compare_runs, steady_text
 from suture.testing import FakeClock
 
 Write = Callable[[RunFolder, Ledger], None]
@@ -34,7 +34,7 @@ def runs(tmp_path: Path) -> Callable[[Write, Write], tuple[RunFolder, RunFolder]
 def events(*pairs: tuple[str, Mapping[str, Any]]) -> Write:
     def write(folder: RunFolder, ledger: Ledger) -> None:
         for kind, data in pairs:
-            ledger.append(kind, data)
+            ledger.append(RawPayload(kind=kind, data=data))
 
     return write
 
@@ -43,11 +43,11 @@ def branches(order: tuple[int, ...], told: Mapping[int, str]) -> Write:
     """A round whose branches write in this order, between two events of no branch."""
 
     def write(folder: RunFolder, ledger: Ledger) -> None:
-        ledger.append("decided", {"round": 0})
+        ledger.append(RawPayload(kind="decided", data={"round": 0}))
         for branch in order:
             with branch_of_round(0, branch):
-                ledger.append("candidate.proposed", {"candidate": told[branch]})
-        ledger.append("decided", {"round": 1})
+                ledger.append(RawPayload(kind="candidate.proposed", data={"candidate": told[branch]}))
+        ledger.append(RawPayload(kind="decided", data={"round": 1}))
 
     return write
 
@@ -105,7 +105,7 @@ def test_verdicts_are_compared_by_what_they_say(runs: Any) -> None:
         def write(folder: RunFolder, ledger: Ledger) -> None:
             outcomes = [{"check_id": "c", "status": "passed"}] * passed
             blob = folder.put_json({"outcomes": outcomes, "wall_s": wall_s})
-            ledger.append("candidate.checked", {"verdict": blob})
+            ledger.append(RawPayload(kind="candidate.checked", data={"verdict": blob}))
 
         return write
 
@@ -121,10 +121,10 @@ async def test_a_branch_stamps_its_own_events_alone(tmp_path: Path) -> None:
         async def branch(number: int) -> None:
             with branch_of_round(4, number):
                 await asyncio.sleep(0)
-                ledger.append("k", {"of": number})
+                ledger.append(RawPayload(kind="k", data={"of": number}))
 
         await asyncio.gather(branch(0), branch(1))
-        ledger.append("after")
+        ledger.append(RawPayload(kind="after"))
         assert [event.data for event in ledger.events] == [
             {"step": 4, "branch": 0, "of": 0},
             {"step": 4, "branch": 1, "of": 1},

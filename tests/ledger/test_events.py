@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from suture.errors import StorageError, UsageError
-from suture.ledger import Ledger, follow_ledger, read_ledger
+from suture.ledger import Ledger, RawPayload, follow_ledger, read_ledger
 
 
 def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     with Ledger(path) as ledger:
-        first = ledger.append("run.started", {"task": "é \ud83d", "n": 1})
-        second = ledger.append("run.finished")
+        first = ledger.append(RawPayload(kind="run.started", data={"task": "é \ud83d", "n": 1}))
+        second = ledger.append(RawPayload(kind="run.finished"))
         assert ledger.events == (first, second)
     reading = read_ledger(path)
     assert reading.events == (first, second)
@@ -24,7 +24,7 @@ def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
 def test_an_event_is_what_is_on_disk_not_what_the_caller_changes_later(tmp_path: Path) -> None:
     data = {"pair": (1, 2), "list": [1]}
     with Ledger(tmp_path / "l") as ledger:
-        event = ledger.append("k", data)
+        event = ledger.append(RawPayload(kind="k", data=data))
         data["list"] = [1, 2]
         assert event.data == {"pair": [1, 2], "list": [1]}
         assert read_ledger(ledger.path).events == ledger.events
@@ -33,7 +33,7 @@ def test_an_event_is_what_is_on_disk_not_what_the_caller_changes_later(tmp_path:
 def test_reading_while_writing_sees_each_event_once_it_is_acknowledged(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l") as ledger:
         for count in range(1, 6):
-            ledger.append("k", {"n": count})
+            ledger.append(RawPayload(kind="k", data={"n": count}))
             assert [event.data["n"] for event in read_ledger(ledger.path).events] == list(range(1, count + 1))
 
 
@@ -42,19 +42,19 @@ def test_a_second_writer_is_refused_until_the_first_lets_go(tmp_path: Path) -> N
     with Ledger(path), pytest.raises(UsageError, match="another process is writing"):
         Ledger(path)
     with Ledger(path) as ledger:
-        ledger.append("k")
+        ledger.append(RawPayload(kind="k"))
 
 
 def test_a_torn_last_line_is_skipped_and_reported_and_the_next_event_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "l"
     with Ledger(path) as ledger:
-        ledger.append("k", {"n": 1})
+        ledger.append(RawPayload(kind="k", data={"n": 1}))
     with path.open("ab") as file:
         file.write(b'{"seq":1,"time_s":1.0,"ki')
     assert [event.seq for event in read_ledger(path).events] == [0]
     assert read_ledger(path).torn_lines == (2,)
     with Ledger(path) as ledger:
-        ledger.append("k", {"n": 2})
+        ledger.append(RawPayload(kind="k", data={"n": 2}))
         assert [event.data["n"] for event in ledger.events] == [1, 2]
     reading = read_ledger(path)
     assert [event.data["n"] for event in reading.events] == [1, 2]
@@ -66,7 +66,7 @@ def test_an_event_that_lacks_only_its_newline_counts_for_the_writer_and_every_re
     path.write_bytes(b'{"seq":0,"time_s":1.0,"kind":"a","data":{}}')
     assert read_ledger(path).torn_lines == (1,)
     with Ledger(path) as ledger:
-        ledger.append("b")
+        ledger.append(RawPayload(kind="b"))
         assert [(event.seq, event.kind) for event in ledger.events] == [(0, "a"), (1, "b")]
         assert read_ledger(path).events == ledger.events
 
@@ -80,7 +80,7 @@ def test_a_line_that_is_no_event_is_reported_wherever_it_stands(tmp_path: Path, 
     assert reading.torn_lines == (1,)
     assert [event.seq for event in reading.events] == [4]
     with Ledger(path) as ledger:
-        assert ledger.append("b").seq == 5  # never a number that was given before
+        assert ledger.append(RawPayload(kind="b")).seq == 5  # never a number that was given before
 
 
 def test_an_empty_ledger_has_no_events(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_a_ledger_that_is_not_there_or_cannot_be_made_is_a_storage_error(tmp_pat
 def test_a_value_that_is_no_json_leaves_the_ledger_as_it_was(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l") as ledger:
         with pytest.raises(TypeError):
-            ledger.append("k", {"x": object()})
-        ledger.append("k")
+            ledger.append(RawPayload(kind="k", data={"x": object()}))
+        ledger.append(RawPayload(kind="k"))
         assert [event.seq for event in read_ledger(ledger.path).events] == [0]
 
 
@@ -134,7 +134,7 @@ async def test_a_line_with_wrong_types_is_told_with_its_file_and_number(
 ) -> None:
     path = tmp_path / "ledger.jsonl"
     with Ledger(path) as ledger:
-        ledger.append("run.started", {"kind": "write"})
+        ledger.append(RawPayload(kind="run.started", data={"kind": "write"}))
     line = {"seq": 1, "time_s": 1.0, "kind": "budget.reserved", "data": {"attempts": 1, "tokens": 5}}
     with path.open("ab") as file:
         file.write(json.dumps({**line, **changed}).encode() + b"\n")

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from suture.ledger import Ledger, read_ledger
+from suture.ledger import Ledger, RawPayload, read_ledger
 
 WRITER = """
 import sys
 from pathlib import Path
-from suture.ledger import Ledger
+from suture.ledger import Ledger, RawPayload
 with Ledger(Path(sys.argv[1])) as ledger:
     while True:
-        event = ledger.append("k", {"text": "x" * int(sys.argv[2])})
+        event = ledger.append(RawPayload(kind="k", data={"text": "x" * int(sys.argv[2])}))
         print(event.seq, flush=True)
 """
 
@@ -28,19 +28,20 @@ FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from suture.errors import StorageError
-from suture.ledger import Ledger, RunFolder
+from suture.ledger import Ledger, RawPayload, RunFolder
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 folder = RunFolder(Path(sys.argv[1]))
 with Ledger(folder.ledger_path) as ledger:
-    ledger.append("before", {"text": "x" * 1000})
+    big = RawPayload(kind="big", data={"text": "x" * 1000})
+    ledger.append(RawPayload(kind="before", data=big.data))
     resource.setrlimit(resource.RLIMIT_FSIZE, (1500, resource.RLIM_INFINITY))
-    for act in (lambda: ledger.append("big", {"text": "x" * 1000}), lambda: folder.put_blob(b"x" * 2000)):
+    for act in (lambda: ledger.append(big), lambda: folder.put_blob(b"x" * 2000)):
         try:
             act()
         except StorageError as fault:
             print(fault)
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    ledger.append("after")
+    ledger.append(RawPayload(kind="after"))
 """
 
 
@@ -67,7 +68,7 @@ def test_kill_9_loses_no_acknowledged_event_and_tears_one_line_at_most(tmp_path:
         assert seqs == list(range(len(seqs)))
         assert last < len(seqs)
     with Ledger(path) as ledger:
-        assert ledger.append("k").seq == len(ledger.events) - 1
+        assert ledger.append(RawPayload(kind="k")).seq == len(ledger.events) - 1
 
 
 def test_a_full_disk_is_a_storage_error_and_leaves_no_half_line(tmp_path: Path) -> None:

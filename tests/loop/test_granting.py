@@ -10,7 +10,7 @@ import pytest
 
 from loop.test_asking import ANSWER, BOUND, PRICES, Setting, question
 from suture.errors import BudgetExceeded
-from suture.ledger import Budget, Ledger, Limits, branch_of_round, open_reservations
+from suture.ledger import Budget, Ledger, Limits, RawPayload, branch_of_round, open_reservations
 from suture.loop.asking import ask
 from suture.loop.consulting import degraded_helpers
 from suture.loop.context import RunContext
@@ -41,7 +41,7 @@ async def test_a_call_that_was_booked_before_a_kill_is_found_and_booked_no_more(
     with branch_of_round(0, 0):
         first = await ask(question(), context)
     before = context.budget.spend()
-    run.ledger.append("run.resumed")
+    run.ledger.append(RawPayload(kind="run.resumed"))
     with branch_of_round(0, 0):
         again = await ask(question(), context)
     assert (again.text, again.replayed, len(model.calls)) == (first.text, True, 1)
@@ -69,7 +69,7 @@ async def test_a_reply_that_was_received_but_not_booked_is_found_though_nothing_
         budget = Budget(ledger, LIMITS, FakeClock())
         for reservation in open_reservations(ledger.events):
             budget.write_off(reservation)
-        ledger.append("run.resumed")
+        ledger.append(RawPayload(kind="run.resumed"))
         assert budget.remaining_tokens() == 0
         context = replace(recording(run, model), ledger=ledger, budget=budget)
         with branch_of_round(0, 0):
@@ -83,7 +83,7 @@ async def test_what_was_refused_before_a_kill_is_refused_again(run: Setting) -> 
     for _ in range(2):
         with branch_of_round(0, 0), pytest.raises(BudgetExceeded, match="tokens"):
             await ask(question(), context)
-        run.ledger.append("run.resumed")
+        run.ledger.append(RawPayload(kind="run.resumed"))
         context.budget.limits = Limits()
 
 
@@ -116,7 +116,7 @@ async def test_the_same_act_twice_in_a_branch_is_two_attempts_before_a_kill_and_
             await ask(question(), context)
             await ask(question(), context)
         assert context.budget.spend().attempts == 2
-        run.ledger.append("run.resumed")
+        run.ledger.append(RawPayload(kind="run.resumed"))
 
 
 async def test_what_was_granted_is_known_though_the_last_process_did_not_come_to_it(run: Setting) -> None:
@@ -126,17 +126,17 @@ async def test_what_was_granted_is_known_though_the_last_process_did_not_come_to
         with branch_of_round(0, 0):
             for most in granted:
                 set_aside(act, context, precedent_of(act, context), most=most)
-        run.ledger.append("run.resumed")
+        run.ledger.append(RawPayload(kind="run.resumed"))
     with branch_of_round(0, 0):
         assert precedent_of(act, context).most == 40
-        run.ledger.append("budget.reserved", {**run.ledger.events[0].data})
+        run.ledger.append(RawPayload(kind="budget.reserved", data={**run.ledger.events[0].data}))
         assert precedent_of(act, context).most == 90
-        run.ledger.append("budget.reserved", {**run.ledger.events[0].data})
+        run.ledger.append(RawPayload(kind="budget.reserved", data={**run.ledger.events[0].data}))
         assert precedent_of(act, context).most is None
 
 
 async def test_a_helper_that_fails_again_because_a_kill_made_it_has_failed_once(run: Setting) -> None:
     context = recording(run, ScriptedModel([]))
     for act in ("critic 1", "critic 1", "critic 2"):
-        run.ledger.append("role.degraded", {"role": "critic", "act": act})
+        run.ledger.append(RawPayload(kind="role.degraded", data={"role": "critic", "act": act}))
     assert degraded_helpers(context) == ("critic", "critic")

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from suture.ledger import new_run
+from suture.ledger import Event, new_run
 from suture.loop.forking import Start
 from suture.loop.move_record import add_to_record, read_record, recorded_moves
 from suture.loop.opening import Opening, opened
@@ -15,9 +15,11 @@ from suture.loop.progress import Tried
 from suture.loop.state import first_state
 from suture.models import Models, RoleModel
 from suture.models.prices import Prices
-from suture.records import Event, Origin, Task
+from suture.records import Origin, Task
 from suture.settings import LoopSettings, Settings
 from suture.testing import ScriptedModel
+
+FORKS = {"run": "x", "at": 1, "state": "", "events": 0}
 
 
 def one(origin: Origin, *, solved: bool) -> Tried:
@@ -78,5 +80,5 @@ async def test_a_fork_is_told_what_its_origin_was_and_not_what_came_since(
 
 
 def test_a_fork_that_was_told_nothing_is_told_nothing_again() -> None:
-    began = Event(seq=0, time_s=0.0, kind="run.started", data={"forks": {"run": "x"}})
+    began = Event(seq=0, time_s=0.0, kind="run.started", data={"kind": "write", "forks": FORKS})
     assert recorded_moves([began]) == {}

@@ -12,9 +12,8 @@ import pytest
 from proof.conftest import CODE, FIXED, NOISY, TESTS, Healed
 from suture.api import undo
 from suture.errors import UsageError
-from suture.ledger import find_run
+from suture.ledger import Event, find_run
 from suture.proof import choose_handover
-from suture.records import Event
 from suture.settings import ProofSettings, Settings
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

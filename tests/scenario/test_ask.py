@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from suture.api import Choice, Difference, heal, replay, verify
-from suture.ledger import find_run, read_ledger
-from suture.records import Event
+from suture.ledger import Event, find_run, read_ledger
 from suture.settings import RepairSettings, Settings
 from suture.testing import ScriptedModel
 

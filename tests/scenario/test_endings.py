@@ -12,8 +12,8 @@ import pytest
 
 from suture.api import example_task, heal, resume, solve
 from suture.errors import Cancelled, ModelAuthError, SandboxBroken, UsageError
-from suture.ledger import find_run, read_ledger
-from suture.records import Check, Event, Result, from_plain
+from suture.ledger import Event, find_run, read_ledger
+from suture.records import Check, Result, from_plain
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.settings import BudgetSettings, SandboxSettings, Settings
 from suture.testing import ScriptedModel

@@ -11,9 +11,8 @@ import pytest
 from pydantic import SecretStr
 
 from suture.api import heal, replay, solve
-from suture.ledger import find_run, read_ledger, spend_by
+from suture.ledger import Event, find_run, read_ledger, spend_by
 from suture.proof import read_certificate
-from suture.records import Event
 from suture.settings import Settings
 from suture.settings.schema import BudgetSettings, KeySettings, ProofSettings, RepairSettings, RoleSettings
 from suture.testing import ScriptedModel

@@ -8,9 +8,9 @@ import pytest
 
 from suture.api import fork_from_iteration, replay, solve
 from suture.errors import UsageError
-from suture.ledger import find_run, last_step, read_ledger
+from suture.ledger import Event, find_run, last_step, read_ledger
 from suture.loop.move_record import read_record
-from suture.records import Event, Result
+from suture.records import Result
 from suture.settings import LoopSettings, Settings
 from suture.testing import ScriptedModel
 

@@ -8,16 +8,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from suture.api import ReviewAnswer, fork_from_iteration, resume, solve
-from suture.ledger import Ledger, find_run, read_ledger
+from suture.ledger import Event, Ledger, Payload, find_run, read_ledger
 from suture.models import Message, Reply, Sampling
-from suture.records import Event
 from suture.settings import BudgetSettings, LoopSettings, PathSettings, RepairSettings, Settings
 
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"
@@ -57,9 +55,9 @@ class DeadlyLedger:
     def arm(self) -> None:
         deadly = self
 
-        def append_all(ledger: Ledger, entries: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[Event, ...]:
-            written = deadly._write(ledger, entries)
-            deadly._left -= sum(kind == deadly._kind for kind, _ in entries)
+        def append_all(ledger: Ledger, payloads: Sequence[Payload]) -> tuple[Event, ...]:
+            written = deadly._write(ledger, payloads)
+            deadly._left -= sum(event.kind == deadly._kind for event in written)
             if deadly._left <= 0:
                 os.kill(os.getpid(), signal.SIGKILL)
             return written

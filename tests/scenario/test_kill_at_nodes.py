@@ -20,7 +20,7 @@ from suture.api import resume
 from suture.api.carrying_out import models_for
 from suture.errors import UsageError
 from suture.ledger import find_run
-from suture.loop import Opening, list_recipes, opened, run_task
+from suture.loop import About, Opening, list_recipes, opened, run_task
 from suture.loop.tasks import write_task
 from suture.models import Message, Reply, Sampling, open_replies
 from suture.proof import prove
@@ -107,7 +107,7 @@ async def let_through(settings: Settings, copies: Path, model: Remembering, wall
         async with opened(wanted) as (context, saver):
             context.prove = prove
             keep_copies(saver, settings.paths.home, copies)
-            return await run_task(context, saver, about={"project": str(copies)})
+            return await run_task(context, saver, about=About(project=str(copies)))
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -8,8 +8,8 @@ import pytest
 
 from suture.api import Review, ReviewAnswer, pending_review, replay, resume, solve
 from suture.errors import UsageError
-from suture.ledger import find_run, read_ledger, spend_of
-from suture.records import Event, Result
+from suture.ledger import Event, find_run, read_ledger, spend_of
+from suture.records import Result
 from suture.settings import LoopSettings, Settings
 from suture.settings.schema import Autonomy
 from suture.testing import ScriptedModel

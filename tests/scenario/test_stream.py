@@ -10,9 +10,9 @@ import pytest
 
 import suture
 from suture.errors import UsageError
-from suture.ledger import find_run, read_ledger
+from suture.ledger import Event, find_run, read_ledger
 from suture.models import Message, Reply, Sampling
-from suture.records import Event, Result
+from suture.records import Result
 from suture.settings import Settings
 from suture.testing import ScriptedModel
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from suture.records import Event
+from suture.ledger import Event
 from suture.tracing import spans_of
 
 
@@ -27,9 +27,9 @@ WHOLE = ledger(
     (101, "budget.reserved", {"attempts": 1, "tokens": 20}),
     (105, "model.called", call(3.5)),
     (105, "budget.settled", SETTLED),
-    (107, "candidate.checked", {"candidate": "c1", "passed": 1, "failed": 2, "seconds": 1.5}),
+    (107, "candidate.checked", {"candidate": "c1", "passed": 1, "failed": 2, "verdict": "v", "seconds": 1.5}),
     (108, "decided", decided(1, "mutate")),
-    (108, "search.started", {}),
+    (108, "search.started", {"files": [], "failing": 1, "candidates": 9, "seconds": 60.0, "seed": 0}),
     (110, "search.finished", {"tried": 5}),
     (111, "decided", decided(2, "stop")),
     (112, "run.finished", {"outcome": "not_healed", "confidence": 0.0, "result": "blob"}),

@@ -76,7 +76,7 @@ async def replay(
             source=open_replies(recorded.folder.path, may_be_empty=True),
             or_live=or_live,
             start=recorded_start(recorded.folder),
-            about={"replays": recorded.folder.id},
+            replays=recorded.folder.id,
             ask_user=recorded_asker(events),
             record=recorded_moves(events),
             on_review=recorded_reviewer(recorded.folder),

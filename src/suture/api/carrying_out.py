@@ -14,7 +14,7 @@ from suture.api.stopping import run_until_stopped
 from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
 from suture.ledger import find_run
 from suture.ledger.follow import Listener, listening
-from suture.loop import Opening, RunContext, fork_task, load_recipe, opened, resume_task, run_task
+from suture.loop import About, Opening, RunContext, fork_task, load_recipe, opened, resume_task, run_task
 from suture.models import Model, Models, ReplySource, open_models, open_replies
 from suture.models.deferred import open_or_defer
 from suture.models.providers import open_named
@@ -49,7 +49,7 @@ async def carry_out(wanted: Opening, handover: Handover = KEPT, *, on_event: Lis
     async with opened(wanted) as (context, checkpointer):
         context.prove = prove
         go = _how(wanted)
-        about = {"project": str(wanted.project), **wanted.about}
+        about = About(project=str(wanted.project), replays=wanted.replays, left_out=wanted.left_out)
         async with (
             _traced(context),
             listening(context.ledger.path, on_event, seen=len(context.ledger.events)),

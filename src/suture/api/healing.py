@@ -94,6 +94,5 @@ async def heal(
             refuse_without_model("only a model mends where the search is off")
         wanted = Opening(task=task, settings=settings, project=snapshot.root, models=models, sandbox=sandbox)
         wanted = replace(wanted, source=source, or_live=or_live, ask_user=ask, on_review=on_review)
-        if snapshot.secrets:
-            wanted = replace(wanted, about={"left_out": list(snapshot.secrets)})
+        wanted = replace(wanted, left_out=tuple(snapshot.secrets))
         return await carry_out(wanted, handover, on_event=on_event)

@@ -9,7 +9,8 @@ from pathlib import Path
 from suture.api.again import recorded_run
 from suture.checks import prepare_suite
 from suture.errors import UsageError
-from suture.ledger import RunFolder, read_ledger
+from suture.ledger import RunFolder, last_of, read_ledger
+from suture.ledger.kinds import RunFinished
 from suture.proof.quality import Measured, Subject, measure_quality
 from suture.records import Result, from_plain
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
@@ -61,5 +62,5 @@ async def quality(
 
 
 def _result_of(folder: RunFolder) -> Result | None:
-    finished = [event for event in read_ledger(folder.ledger_path).events if event.kind == "run.finished"]
-    return from_plain(Result, folder.get_json(finished[-1].data["result"])) if finished else None
+    finished = last_of(read_ledger(folder.ledger_path).events, RunFinished)
+    return from_plain(Result, folder.get_json(finished.result)) if finished else None

@@ -10,7 +10,8 @@ from typing import Any
 from suture.api.healing import heal
 from suture.api.solving import solve
 from suture.errors import UsageError
-from suture.records import Event, Result, Task
+from suture.ledger import Event
+from suture.records import Result, Task
 
 __all__ = ["stream"]
 

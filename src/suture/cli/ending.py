@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ from suture.cli.faults import EXIT_CODES
 from suture.cli.proof_lines import handover_lines, proof_lines
 from suture.cli.telling import EVIDENCE_WORDS, describe_spend, fact_lines
 from suture.cli.waiting import waiting_lines
-from suture.ledger import RunFolder, read_ledger
+from suture.ledger import RunFolder, first_of, last_of, read_ledger
+from suture.ledger.kinds import RunFinished, SearchFinished, TreeApplied, TreeUndone, UserAnswered
 from suture.records import Result, TaskKind, from_plain, to_plain
 from suture.settings import BudgetSettings
 
@@ -30,16 +31,16 @@ def what_to_print(result: Result, kind: TaskKind) -> str:
 def finished_result(folder: RunFolder) -> Result:
     """The result that a run wrote down before its hand-over failed."""
     events = read_ledger(folder.ledger_path).events
-    blob = next(event.data["result"] for event in reversed(events) if event.kind == "run.finished")
-    return from_plain(Result, folder.get_json(blob))
+    finished = last_of(events, RunFinished)
+    assert finished is not None  # the hand-over comes after it
+    return from_plain(Result, folder.get_json(finished.result))
 
 
-def what_was_applied(folder: RunFolder) -> Mapping[str, Any]:
-    """The data of the ledger's `tree.applied` event; empty where the user's tree is as it was."""
+def what_was_applied(folder: RunFolder) -> tuple[str, ...]:
+    """The files of the user's tree that the run has changed; none where the tree is as it was."""
     events = read_ledger(folder.ledger_path).events
-    if any(event.kind == "tree.undone" for event in events):
-        return {}
-    return next((event.data for event in events if event.kind == "tree.applied"), {})
+    applied = first_of(events, TreeApplied)
+    return () if applied is None or first_of(events, TreeUndone) is not None else applied.files
 
 
 def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder, project: Path) -> Iterator[str]:
@@ -77,13 +78,13 @@ def way_on(run: str) -> str:
     return f"go on with it: suture resume {run}; or from one of its steps: suture fork {run} --at N"
 
 
-def result_as_json(result: Result, folder: RunFolder, applied: Mapping[str, Any]) -> dict[str, Any]:
+def result_as_json(result: Result, folder: RunFolder, applied: Sequence[str]) -> dict[str, Any]:
     """A result for programs: the record itself, and what a caller would otherwise have to work out."""
     return {
         **to_plain(result),
         "exit_code": EXIT_CODES[result.outcome],
         "folder": str(folder.path),
-        "applied": list(applied.get("files", ())),
+        "applied": list(applied),
     }
 
 
@@ -115,11 +116,12 @@ def _verified(result: Result) -> Iterator[str]:
 
 def _doubt(result: Result, folder: RunFolder) -> Iterator[str]:
     """What another repair answers that passes too, where nobody was asked which is right."""
-    events = {event.kind: event.data for event in read_ledger(folder.ledger_path).events}
-    apart = events.get("search.finished", {}).get("difference")
-    if result.ok and apart and "user.answered" not in events:
-        answers = " or ".join(dict.fromkeys(apart["answers"].values()))
-        yield f"in doubt: other repairs pass too; {apart['call']} gives {answers} (--ask lets you say which)"
+    events = read_ledger(folder.ledger_path).events
+    searched = last_of(events, SearchFinished)
+    apart = searched.difference if searched else None
+    if result.ok and apart and first_of(events, UserAnswered) is None:
+        answers = " or ".join(dict.fromkeys(apart.answers.values()))
+        yield f"in doubt: other repairs pass too; {apart.call} gives {answers} (--ask lets you say which)"
 
 
 def _patch(project: Path, diff: Path) -> str:

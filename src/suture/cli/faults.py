@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import ParamSpec
+from typing import TYPE_CHECKING, ParamSpec
 
 import typer
 
 from suture.errors import Cancelled, SutureError
-from suture.records import Outcome
+
+if TYPE_CHECKING:
+    from suture.records import Outcome
 
 __all__ = ["EXIT_CODES", "reports_faults"]
 

@@ -2,91 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
+
+from suture.ledger import Payload
+from suture.ledger.kinds import (
+    AttemptsNearLimit,
+    CandidatesCompared,
+    Criticised,
+    DebuggerStepped,
+    Diagnosed,
+    LessonsDrawn,
+    MovesRemembered,
+    Optimised,
+    PartStepped,
+    Planned,
+    Reviewed,
+    RoleDegraded,
+    TestsAssessed,
+    TestsWritten,
+)
 
 __all__ = ["HELPER_TELLERS"]
 
 
-def _written(data: Mapping[str, Any]) -> str:
-    dropped = sum(data["dropped"].values())
+def _written(written: TestsWritten) -> str:
+    dropped = sum(written.dropped.values())
     left = f", {dropped} more of no use" if dropped else ""
-    return f"{_name(data['role'])}: {len(data['tests'])} tests{left}; nobody trusts them yet"
+    return f"{_name(written.role)}: {len(written.tests)} tests{left}; nobody trusts them yet"
 
 
-def _assessed(data: Mapping[str, Any]) -> str:
-    most = max((test["trust"] for test in data["tests"]), default=0.0)
-    removed = f", {len(data['removed'])} removed" if data["removed"] else ""
+def _assessed(assessed: TestsAssessed) -> str:
+    most = max((test.trust for test in assessed.tests), default=0.0)
+    removed = f", {len(assessed.removed)} removed" if assessed.removed else ""
     return (
-        f"generated tests: {len(data['tests'])} weighed by {data['heard']} candidates{removed}; "
+        f"generated tests: {len(assessed.tests)} weighed by {assessed.heard} candidates{removed}; "
         f"the most trusted one has {most:.2f}"
     )
 
 
-def _criticised(data: Mapping[str, Any]) -> str:
-    critique = data["critique"]
-    word = "approves" if critique["approved"] else "does not approve"
-    said = f": {'; '.join(critique['issues'])}" if critique["issues"] else ""
-    return f"critic {word} of {data['candidate'][:8]}{said}"
+def _criticised(criticised: Criticised) -> str:
+    critique = criticised.critique
+    word = "approves" if critique.approved else "does not approve"
+    said = f": {'; '.join(critique.issues)}" if critique.issues else ""
+    return f"critic {word} of {criticised.candidate[:8]}{said}"
 
 
-def _diagnosed(data: Mapping[str, Any]) -> str:
-    found = data["diagnosis"]
+def _diagnosed(diagnosed: Diagnosed) -> str:
+    found = diagnosed.diagnosis
     return (
-        f"debugger on {data['candidate'][:8]}: {found['root_cause']} "
-        f"({found['category']}, {found['strategy']}, confidence {found['confidence']:.2f})"
+        f"debugger on {diagnosed.candidate[:8]}: {found.root_cause} "
+        f"({found.category}, {found.strategy}, confidence {found.confidence:.2f})"
     )
 
 
-def _looked(data: Mapping[str, Any]) -> str:
-    step = data["did"]
-    return f"debugger: {step['tool'] or 'no action'} {' '.join(step['input'].split())[:80]}".rstrip()
+def _looked(looked: DebuggerStepped) -> str:
+    step = looked.did
+    return f"debugger: {step.tool or 'no action'} {' '.join(step.input.split())[:80]}".rstrip()
 
 
-def _worked(data: Mapping[str, Any]) -> str:
-    step = data["did"]
-    return f"part {data['goal'][:60]!r}: {step['tool'] or 'no action'} {step['input'][:60]}".rstrip()
+def _worked(worked: PartStepped) -> str:
+    step = worked.did
+    return f"part {worked.goal[:60]!r}: {step.tool or 'no action'} {step.input[:60]}".rstrip()
 
 
-def _lessons(data: Mapping[str, Any]) -> str:
-    return f"lessons: {'; '.join(data['lessons'])}"
+def _lessons(drawn: LessonsDrawn) -> str:
+    return f"lessons: {'; '.join(drawn.lessons)}"
 
 
-def _degraded(data: Mapping[str, Any]) -> str:
-    return f"{_name(data['role'])} failed, and the run goes on without: {data['message']}"
+def _degraded(degraded: RoleDegraded) -> str:
+    return f"{_name(degraded.role)} failed, and the run goes on without: {degraded.message}"
 
 
-def _planned(data: Mapping[str, Any]) -> str:
-    parts = [f"{number}. {part['goal']}" for number, part in enumerate(data["plan"]["subtasks"], 1)]
+def _planned(planned: Planned) -> str:
+    parts = [f"{number}. {part.goal}" for number, part in enumerate(planned.plan.subtasks, 1)]
     return f"plan: {' '.join(parts)}"
 
 
-def _compared(data: Mapping[str, Any]) -> str:
-    told = f"compared {len(data['candidates'])} candidates that pass: {data['reason']}"
-    for one in data["differ"][:1]:
-        answers = "; ".join(f"{answer} by {name[:8]}" for name, answer in one["answers"].items())
-        told += f"; {one['call']} gives {answers}"
+def _compared(compared: CandidatesCompared) -> str:
+    told = f"compared {len(compared.candidates)} candidates that pass: {compared.reason}"
+    for one in compared.differ[:1]:
+        answers = "; ".join(f"{answer} by {name[:8]}" for name, answer in one.answers.items())
+        told += f"; {one.call} gives {answers}"
     return told
 
 
-def _optimised(data: Mapping[str, Any]) -> str:
-    before, after = data["nodes"]
-    kept = "kept" if data["kept"] else "left, for it is no simpler or does not pass"
-    return f"rewritten {data['of'][:8]} as {data['candidate'][:8]}, {before} to {after} nodes: {kept}"
+def _optimised(optimised: Optimised) -> str:
+    before, after = optimised.nodes
+    kept = "kept" if optimised.kept else "left, for it is no simpler or does not pass"
+    names = f"{optimised.of[:8]} as {optimised.candidate[:8]}"
+    return f"rewritten {names}, {before} to {after} nodes: {kept}"
 
 
-def _reviewed(data: Mapping[str, Any]) -> str:
-    concerns = [f"{one['severity']} {one['kind']}: {one['problem']}" for one in data["review"]["concerns"]]
-    return f"reviewer on {data['candidate'][:8]}: {'; '.join(concerns) or 'nothing to say'}"
+def _reviewed(reviewed: Reviewed) -> str:
+    concerns = [f"{one.severity} {one.kind}: {one.problem}" for one in reviewed.review.concerns]
+    return f"reviewer on {reviewed.candidate[:8]}: {'; '.join(concerns) or 'nothing to say'}"
 
 
-def _near_limit(data: Mapping[str, Any]) -> str:
-    of = f" of {data['limit']}" if data["limit"] else ""
-    return f"warning: {data['used']}{of} attempts are used"
+def _near_limit(near: AttemptsNearLimit) -> str:
+    of = f" of {near.limit}" if near.limit else ""
+    return f"warning: {near.used}{of} attempts are used"
 
 
-def _remembered(data: Mapping[str, Any]) -> str:
-    told = [f"{kind} {solved} of {tried}" for kind, (solved, tried) in data["record"].items()]
+def _remembered(remembered: MovesRemembered) -> str:
+    told = [f"{kind} {solved} of {tried}" for kind, (solved, tried) in remembered.record.items()]
     return (
         f"earlier runs with this model solved by {', '.join(told)}"
         if told
@@ -98,20 +117,20 @@ def _name(role: str) -> str:
     return role.replace("_", " ")
 
 
-HELPER_TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "attempts.near_limit": _near_limit,
-    "candidates.compared": _compared,
-    "criticised": _criticised,
-    "debugger.stepped": _looked,
-    "diagnosed": _diagnosed,
-    "lessons.drawn": _lessons,
-    "moves.remembered": _remembered,
-    "optimised": _optimised,
-    "part.stepped": _worked,
-    "planned": _planned,
-    "reviewed": _reviewed,
-    "role.degraded": _degraded,
-    "tests.assessed": _assessed,
-    "tests.written": _written,
+HELPER_TELLERS: dict[type[Payload], Callable[[Any], str]] = {
+    AttemptsNearLimit: _near_limit,
+    CandidatesCompared: _compared,
+    Criticised: _criticised,
+    DebuggerStepped: _looked,
+    Diagnosed: _diagnosed,
+    LessonsDrawn: _lessons,
+    MovesRemembered: _remembered,
+    Optimised: _optimised,
+    PartStepped: _worked,
+    Planned: _planned,
+    Reviewed: _reviewed,
+    RoleDegraded: _degraded,
+    TestsAssessed: _assessed,
+    TestsWritten: _written,
 }
 """A line for each kind of event that a helper brings."""

@@ -46,18 +46,19 @@ def history(
 
 def _told(run: RunFolder) -> dict[str, Any]:
     from suture.cli.story import stands
-    from suture.ledger import read_ledger, spend_of
+    from suture.ledger import first_of, read_ledger, spend_of
+    from suture.ledger.kinds import RunStarted
 
     reading = read_ledger(run.ledger_path)
-    started = next((event.data for event in reading.events if event.kind == "run.started"), {})
+    started = first_of(reading.events, RunStarted)
     spend = spend_of(reading.events)
-    forks = started.get("forks") or {}
+    forks = started.forks if started else None
     return {
         "run": run.id,
-        "kind": started.get("kind", ""),
+        "kind": started.kind if started else "",
         "outcome": stands(run, reading),
-        "recipe": started.get("recipe", ""),
-        "model": started.get("model", ""),
+        "recipe": started.recipe if started else "",
+        "model": started.model if started else "",
         "spend": {
             "attempts": spend.attempts,
             "tokens": spend.tokens,
@@ -66,10 +67,10 @@ def _told(run: RunFolder) -> dict[str, Any]:
             "seconds": round(spend.seconds, 3),
         },
         "started_s": reading.events[0].time_s if reading.events else None,
-        "fork_of": forks.get("run"),
-        "fork_at": forks.get("at"),
-        "replay_of": started.get("replays"),
-        "task": str(started.get("statement", "")),
+        "fork_of": forks.run if forks else None,
+        "fork_at": forks.at if forks else None,
+        "replay_of": (started.replays or None) if started else None,
+        "task": started.statement if started else "",
     }
 
 

@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.spinner import Spinner
 from rich.text import Text
 
 from suture.cli.telling import describe_spend
 from suture.cli.terminal import printable
-from suture.ledger import spend_of
+from suture.ledger import CATALOGUE, Payload, RawPayload, spend_of
+from suture.ledger.kinds import (
+    BudgetReserved,
+    CandidateChecked,
+    CandidateProposed,
+    Decided,
+    LessonsDrawn,
+    ModelCalled,
+    ReviewAnswered,
+    ReviewAsked,
+    RunStarted,
+    SearchFinished,
+    SearchStarted,
+    TaskPrepared,
+    TriageFinished,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from suture.records import Event
+    from suture.ledger import Event
 
 __all__ = ["LiveView"]
 
-PHASES = {
-    "run.started": "preparing the checks",
-    "task.prepared": "checking the code as it is",
-    "triage.finished": "deciding",
-    "search.started": "searching for a repair without a model",
-    "search.finished": "judging what the search found",
-    "decided": "asking the model",
-    "budget.reserved": "asking the model",
-    "model.called": "reading the reply",
-    "candidate.proposed": "checking",
-    "candidate.checked": "checking",
-    "review.asked": "waiting for you",
-    "review.answered": "going on",
+PHASES: dict[type[Payload], str] = {
+    RunStarted: "preparing the checks",
+    TaskPrepared: "checking the code as it is",
+    TriageFinished: "deciding",
+    SearchStarted: "searching for a repair without a model",
+    SearchFinished: "judging what the search found",
+    Decided: "asking the model",
+    BudgetReserved: "asking the model",
+    ModelCalled: "reading the reply",
+    CandidateProposed: "checking",
+    CandidateChecked: "checking",
+    ReviewAsked: "waiting for you",
+    ReviewAnswered: "going on",
 }
 """What goes on after an event, until the next one."""
 CANDIDATES_SHOWN = 5
@@ -60,23 +74,20 @@ class LiveView:
         """Cells of each line that was drawn last."""
 
     def tell(self, event: Event) -> None:
-        """Take one event in; one with other fields than expected changes nothing."""
+        """Take one event in; one that this version cannot read changes nothing."""
         self._events.append(event)
-        self._phase = PHASES.get(event.kind, self._phase)
-        with contextlib.suppress(KeyError, TypeError, ValueError):  # of an older or a newer version
-            self._take(event.kind, event.data)
-
-    def _take(self, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "decided":
-            self._round, self._best = int(data["round"]), data["best"] or ""
-            if data["moves"][0]["kind"] == "stop":
-                self._phase = "proving the result" if data["moves"][0]["outcome"] == "healed" else "ending"
-        elif kind == "candidate.checked":
-            self._candidates.pop(data["candidate"], None)
-            passed, total = int(data["passed"]), int(data["passed"]) + int(data["failed"])
-            self._candidates[data["candidate"]] = (str(data["label"]), passed, total)
-        elif kind == "lessons.drawn":
-            self._lessons = tuple(map(_lesson, data["lessons"]))
+        self._phase = PHASES.get(CATALOGUE.get(event.kind, RawPayload), self._phase)
+        match event.payload:
+            case Decided() as decided:
+                self._round, self._best = decided.round, decided.best or ""
+                if decided.moves[0].kind == "stop":
+                    self._phase = "proving the result" if decided.moves[0].outcome == "healed" else "ending"
+            case CandidateChecked() as checked:
+                self._candidates.pop(checked.candidate, None)
+                told = (checked.label, checked.passed, checked.passed + checked.failed)
+                self._candidates[checked.candidate] = told
+            case LessonsDrawn(lessons=lessons):
+                self._lessons = lessons
 
     def spent(self, now_s: float | None = None) -> str:
         """What was used and of how much."""
@@ -105,8 +116,4 @@ class LiveView:
 
     @property
     def _running(self) -> bool:
-        return bool(self._events) and self._events[-1].kind != "review.asked"
-
-
-def _lesson(lesson: Any) -> str:
-    return str(lesson["text"] if isinstance(lesson, Mapping) else lesson)
+        return bool(self._events) and not isinstance(self._events[-1].payload, ReviewAsked)

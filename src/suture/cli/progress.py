@@ -16,7 +16,8 @@ from rich.segment import ControlType
 from suture.cli.live import LiveView
 from suture.cli.telling import tell
 from suture.cli.terminal import console, printable
-from suture.records import Event
+from suture.ledger import Event
+from suture.ledger.kinds import CandidateChecked, RunFinished, RunParked
 
 if TYPE_CHECKING:
     from suture.settings import BudgetSettings
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Progress"]
 
 REFRESHES_PER_SECOND = 8
-TOLD_AT_THE_END = ("run.finished", "run.parked")
 
 
 class Progress:
@@ -82,9 +82,10 @@ class Progress:
         self._events.append(event)
         self._view.tell(event)
         line = tell(event)
-        if line is not None and event.kind not in TOLD_AT_THE_END:
+        told_at_the_end = isinstance(event.payload, RunFinished | RunParked)
+        if line is not None and not told_at_the_end:
             self._console.print(printable(line))
-        if event.kind == "candidate.checked":
+        if isinstance(event.payload, CandidateChecked):
             self._console.print(f"  spent {self._view.spent(event.time_s)}", style="dim")
 
     def _resized(self, number: int, frame: FrameType | None) -> None:

@@ -2,107 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from suture.ledger import RunFolder, read_ledger
+from suture.ledger import Payload, RunFolder, first_of, last_of, read_ledger
+from suture.ledger.kinds import (
+    ApplyStarted,
+    CertificateWritten,
+    CommitChecked,
+    CommitMade,
+    CommitStarted,
+    PatchWritten,
+    TreeApplied,
+    TreeUndone,
+)
 
-__all__ = ["PROOF_TELLERS", "handover_lines", "proof_lines"]
+__all__ = ["PROOF_TELLERS", "handover_lines", "proof_lines", "undone_line"]
 
 
 def proof_lines(folder: RunFolder) -> Iterator[str]:
     """What the run's certificate says, and how to check it; nothing where there is none."""
     events = read_ledger(folder.ledger_path).events
-    data = next((event.data for event in reversed(events) if event.kind == "certificate.written"), None)
-    if data is None:
+    written = last_of(events, CertificateWritten)
+    if written is None:
         return
-    yield f"proved: {_measured(data)}"
-    if data.get("left_out"):
-        parts = ", ".join(data["left_out"])
+    yield f"proved: {_measured(written)}"
+    if written.left_out:
+        parts = ", ".join(written.left_out)
         yield f"left out, for no test needs it: {parts}; the whole: suture show {folder.id} --full-diff"
-    yield from (f"lint: {finding}" for finding in data["lint"])
-    if data["lint_absent"]:
-        yield f"lint: not asked, {data['lint_absent']}"
-    yield f"certificate: {data['file']} (suture verify {folder.id})"
+    yield from (f"lint: {finding}" for finding in written.lint)
+    if written.lint_absent:
+        yield f"lint: not asked, {written.lint_absent}"
+    yield f"certificate: {written.file} (suture verify {folder.id})"
 
 
 def handover_lines(folder: RunFolder) -> Iterator[str]:
     """What was done to the user's tree or repository, and how to take it back."""
     events = read_ledger(folder.ledger_path).events
-    if any(event.kind == "tree.undone" for event in events):
+    if first_of(events, TreeUndone) is not None:
         return
-    done = [event for event in events if event.kind in HANDED_OVER]
-    yield from (PROOF_TELLERS[event.kind](event.data) for event in done)
-    if any(event.kind != "patch.written" for event in done):
+    done = [e.payload for e in events if isinstance(e.payload, TreeApplied | CommitMade | PatchWritten)]
+    yield from (PROOF_TELLERS[type(payload)](payload) for payload in done)
+    if any(not isinstance(payload, PatchWritten) for payload in done):
         yield f"undo: suture undo {folder.id}"
 
 
-def _measured(data: Mapping[str, Any]) -> str:
+def _measured(written: CertificateWritten) -> str:
     parts = []
-    if data["edits_found"]:
-        least = "" if data["is_minimal"] else ", perhaps not the fewest"
-        parts.append(f"{data['edits']} of {data['edits_found']} edits are left{least}")
+    if written.edits_found:
+        least = "" if written.is_minimal else ", perhaps not the fewest"
+        parts.append(f"{written.edits} of {written.edits_found} edits are left{least}")
     parts.append(
-        f"coverage of the change not measured ({data['coverage_unmeasured']})"
-        if data["coverage_unmeasured"]
-        else f"the tests run {data['covered']} of {data['statements']} changed statements"
+        f"coverage of the change not measured ({written.coverage_unmeasured})"
+        if written.coverage_unmeasured
+        else f"the tests run {written.covered} of {written.statements} changed statements"
     )
+    drawn = written.mutants if written.drawn is None else written.drawn
     parts.append(
-        f"mutants not run ({data['mutation_unmeasured']})"
-        if data["mutation_unmeasured"] and not data["mutants"]
-        else f"they notice {data['killed']} of {data.get('drawn', data['mutants'])} mutants of these"
-        + (f" ({data['mutation_unmeasured']})" if data["mutation_unmeasured"] else "")
+        f"mutants not run ({written.mutation_unmeasured})"
+        if written.mutation_unmeasured and not written.mutants
+        else f"they notice {written.killed} of {drawn} mutants of these"
+        + (f" ({written.mutation_unmeasured})" if written.mutation_unmeasured else "")
     )
-    return f"{'; '.join(parts)}; confidence {data['confidence']:.2f}"
+    return f"{'; '.join(parts)}; confidence {written.confidence:.2f}"
 
 
-def _certified(data: Mapping[str, Any]) -> str:
-    return f"certificate: {data['fixed']} tests fixed; {_measured(data)}"
+def _certified(written: CertificateWritten) -> str:
+    return f"certificate: {written.fixed} tests fixed; {_measured(written)}"
 
 
-def _begun(data: Mapping[str, Any]) -> str:
-    return f"about to write: {', '.join(data['files'])} in {data['root']}; to take it back: {data['undo']}"
+def _begun(begun: ApplyStarted) -> str:
+    return f"about to write: {', '.join(begun.files)} in {begun.root}; to take it back: {begun.undo}"
 
 
-def _commit_begun(data: Mapping[str, Any]) -> str:
-    return f"about to commit in {data['root']}" + (f" on {data['branch']}" if data["branch"] else "")
+def _commit_begun(begun: CommitStarted) -> str:
+    return f"about to commit in {begun.root}" + (f" on {begun.branch}" if begun.branch else "")
 
 
-def _applied(data: Mapping[str, Any]) -> str:
-    return f"applied to: {', '.join(data['files'])} in {data['root']}"
+def _applied(applied: TreeApplied) -> str:
+    return f"applied to: {', '.join(applied.files)} in {applied.root}"
 
 
-def _committed(data: Mapping[str, Any]) -> str:
-    where = f"on the new branch {data['branch']}" if data["branch"] else "on what is checked out"
-    return f"committed: {data['commit'][:12]} {where} in {data['root']}"
+def _committed(made: CommitMade) -> str:
+    where = f"on the new branch {made.branch}" if made.branch else "on what is checked out"
+    return f"committed: {made.commit[:12]} {where} in {made.root}"
 
 
-def _patched(data: Mapping[str, Any]) -> str:
-    return f"patch: {data['file']}"
+def _patched(written: PatchWritten) -> str:
+    return f"patch: {written.file}"
 
 
-def _checked_commit(data: Mapping[str, Any]) -> str:
-    said = f"these do not pass: {', '.join(data['failing'])}" if data["failing"] else "its tests pass"
+def _checked_commit(checked: CommitChecked) -> str:
+    said = f"these do not pass: {', '.join(checked.failing)}" if checked.failing else "its tests pass"
     return f"checked what would be committed, without your uncommitted changes: {said}"
 
 
-def _undone(data: Mapping[str, Any]) -> str:
-    if data.get("why"):
-        return f"taken back: {data['why']}"
-    if data["branch"]:
-        return f"taken back: the branch {data['branch']} is deleted"
-    reverted = f", reverted by commit {data['commit'][:12]}" if data["commit"] else ""
-    return f"taken back: {', '.join(data['files'])} in {data['root']}{reverted}"
+def undone_line(undone: TreeUndone) -> str:
+    """What was taken back, in a line."""
+    if undone.why:
+        return f"taken back: {undone.why}"
+    if undone.branch:
+        return f"taken back: the branch {undone.branch} is deleted"
+    reverted = f", reverted by commit {undone.commit[:12]}" if undone.commit else ""
+    return f"taken back: {', '.join(undone.files)} in {undone.root}{reverted}"
 
 
-HANDED_OVER = ("tree.applied", "commit.made", "patch.written")
-PROOF_TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "certificate.written": _certified,
-    "apply.started": _begun,
-    "tree.applied": _applied,
-    "commit.checked": _checked_commit,
-    "commit.started": _commit_begun,
-    "commit.made": _committed,
-    "patch.written": _patched,
-    "tree.undone": _undone,
+PROOF_TELLERS: dict[type[Payload], Callable[[Any], str]] = {
+    CertificateWritten: _certified,
+    ApplyStarted: _begun,
+    TreeApplied: _applied,
+    CommitChecked: _checked_commit,
+    CommitStarted: _commit_begun,
+    CommitMade: _committed,
+    PatchWritten: _patched,
+    TreeUndone: undone_line,
 }

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from suture.cli.editor import edit_text
 from suture.cli.faults import reports_faults
 from suture.cli.options import Debug, Json, RunName, Set, load
-from suture.cli.telling import fact_lines
 from suture.cli.terminal import DIFF_STYLES, answer, answer_json, console, note, printable, stdin_is_terminal
 from suture.cli.waiting import waiting_lines
 from suture.errors import UsageError
@@ -107,6 +106,8 @@ def _edited(asked: Review, wanted: str) -> dict[str, str]:
 
 def _lines(asked: Review) -> Iterator[str]:
     """The question in words, without the diff."""
+    from suture.cli.telling import fact_lines
+
     yield f"run {asked.run_id} waits: may it {asked.asked}?"
     yield from (f"  {move.kind}{_how(move.strategy, move.kind)}: {move.reason}" for move in asked.moves)
     if asked.diagnosis:

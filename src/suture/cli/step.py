@@ -7,8 +7,19 @@ from typing import Any
 
 from suture.cli.telling import describe_spend, fact_lines, tell
 from suture.errors import UsageError
-from suture.ledger import RunFolder, decision_after, events_until, last_step, read_ledger, spend_of
-from suture.records import Candidate, Event, Verdict, from_plain
+from suture.ledger import (
+    Event,
+    RunFolder,
+    decision_after,
+    event_as_json,
+    events_until,
+    last_step,
+    read_ledger,
+    spend_of,
+    those_of,
+)
+from suture.ledger.kinds import CandidateChecked, CandidateProposed, Decided
+from suture.records import Candidate, Verdict, from_plain
 
 __all__ = ["step_as_json", "step_as_text"]
 
@@ -30,7 +41,7 @@ def step_as_json(run: RunFolder, step: int) -> dict[str, Any]:
         "facts": [vars(fact) for fact in verdict.counterexamples] if verdict else [],
         "spend": {name: getattr(spend, name) for name in ("attempts", "tokens", "model_calls", "money")}
         | {"seconds": round(spend.seconds, 3)},
-        "decided_next": dict(following.data) if following else None,
+        "decided_next": event_as_json(following)["data"] if following else None,
     }
 
 
@@ -73,24 +84,31 @@ def _at(run: RunFolder, step: int) -> tuple[Sequence[Event], str | None, Event |
         raise UsageError(f"run {run.id} has no step {step}", remedy=f"there are 0 to {last}")
     events, following = events_until(everything, step), decision_after(everything, step)
     if following is not None:
-        return events, following.data["best"], following
-    judged = [event.data for event in events if event.kind == "candidate.checked"]
-    best = max(judged, key=lambda data: (data["passed"], -data["failed"]), default=None)
-    return events, best["candidate"] if best else None, None
+        decided = following.payload
+        return events, decided.best if isinstance(decided, Decided) else None, following
+    judged = [checked for _, checked in those_of(events, CandidateChecked)]
+    best = max(judged, key=lambda checked: (checked.passed, -checked.failed), default=None)
+    return events, best.candidate if best else None, None
+
+
+def _checked(events: Sequence[Event], best: str | None) -> CandidateChecked | None:
+    """How the best candidate was first judged."""
+    judged = those_of(events, CandidateChecked)
+    return next((checked for _, checked in judged if checked.candidate == best), None)
 
 
 def _label(events: Sequence[Event], best: str | None) -> str:
-    found = (e.data for e in events if e.kind == "candidate.checked" and e.data["candidate"] == best)
-    return next((str(data["label"]) for data in found), "")
+    checked = _checked(events, best)
+    return checked.label if checked else ""
 
 
 def _verdict(run: RunFolder, events: Sequence[Event], best: str | None) -> Verdict | None:
-    found = (e.data for e in events if e.kind == "candidate.checked" and e.data["candidate"] == best)
-    return next((from_plain(Verdict, run.get_json(data["verdict"])) for data in found), None)
+    checked = _checked(events, best)
+    return from_plain(Verdict, run.get_json(checked.verdict)) if checked else None
 
 
 def _files(run: RunFolder, events: Sequence[Event], best: str | None) -> Iterator[tuple[str, str]]:
-    for event in events:
-        if event.kind == "candidate.proposed" and event.data["candidate"] == best:
-            yield from from_plain(Candidate, run.get_json(event.data["blob"])).files.items()
+    for _, proposed in those_of(events, CandidateProposed):
+        if proposed.candidate == best:
+            yield from from_plain(Candidate, run.get_json(proposed.blob)).files.items()
             return

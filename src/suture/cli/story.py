@@ -9,8 +9,19 @@ from typing import Any, Literal
 
 from suture.cli.telling import EVIDENCE_WORDS, describe_share, describe_spend, fact_lines, tell
 from suture.errors import StorageError
-from suture.ledger import PARKED, LedgerReading, RunFolder, last_end, read_ledger, spend_by, spend_of
-from suture.records import Candidate, Event, Task, Verdict, from_plain
+from suture.ledger import (
+    Event,
+    LedgerReading,
+    RunFolder,
+    event_as_json,
+    first_of,
+    last_end,
+    read_ledger,
+    spend_by,
+    spend_of,
+)
+from suture.ledger.kinds import CandidateChecked, CandidateProposed, RunFinished, RunParked, RunStarted
+from suture.records import Candidate, Task, Verdict, from_plain
 from suture.workspace import unified_diff
 
 __all__ = ["run_as_json", "run_as_text", "stands", "state_of", "summary_row"]
@@ -30,7 +41,7 @@ def state_of(run: RunFolder, reading: LedgerReading) -> str:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             return "running"
-    return "waiting" if reading.events and reading.events[-1].kind == PARKED else "stopped"
+    return "waiting" if reading.events and isinstance(reading.events[-1].payload, RunParked) else "stopped"
 
 
 def summary_row(run: RunFolder) -> tuple[str, str, str, str]:
@@ -39,7 +50,7 @@ def summary_row(run: RunFolder) -> tuple[str, str, str, str]:
         reading = read_ledger(run.ledger_path)
     except StorageError as fault:  # one run's damage hides no other run
         return run.id, "damaged", "", fault.message
-    statement = str(_data_of(reading, "run.started").get("statement", "")).strip()
+    statement = _statement(reading)
     tokens = spend_of(reading.events).tokens
     return run.id, stands(run, reading), f"{tokens:,} tokens", (statement.splitlines() or [""])[0][:60]
 
@@ -49,7 +60,7 @@ def stands(run: RunFolder, reading: LedgerReading) -> str:
     end = last_end(reading.events)
     if end is None:
         return state_of(run, reading)
-    return str(end.data.get("outcome", "error"))
+    return end.payload.outcome if isinstance(end.payload, RunFinished) else "error"
 
 
 def run_as_json(run: RunFolder) -> dict[str, Any]:
@@ -57,13 +68,13 @@ def run_as_json(run: RunFolder) -> dict[str, Any]:
     reading = read_ledger(run.ledger_path)
     spend = spend_of(reading.events)
     end = last_end(reading.events)
-    ended = end.data if end is not None and end.kind == "run.finished" else {}
+    ended = end.payload if end is not None and isinstance(end.payload, RunFinished) else None
     return {
         "run": run.id,
         "folder": str(run.path),
         "state": state_of(run, reading),
-        "outcome": ended.get("outcome"),
-        "reason": ended.get("reason"),
+        "outcome": ended.outcome if ended else None,
+        "reason": ended.reason if ended else None,
         "spend": {
             "attempts": spend.attempts,
             "tokens": spend.tokens,
@@ -74,9 +85,7 @@ def run_as_json(run: RunFolder) -> dict[str, Any]:
             **{f"by_{what}": _shares(reading, what) for what in SHARES},
         },
         "torn_lines": list(reading.torn_lines),
-        "events": [
-            {"seq": e.seq, "time_s": e.time_s, "kind": e.kind, "data": dict(e.data)} for e in reading.events
-        ],
+        "events": [event_as_json(event) for event in reading.events],
     }
 
 
@@ -92,7 +101,9 @@ def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
     if reading.torn_lines:
         lines = ", ".join(map(str, reading.torn_lines))
         yield f"note: ledger line {lines} was cut short by a crash, or is being written; it is left out"
-    yield from _statement(_data_of(reading, "run.started"))
+    if statement := _statement(reading):
+        yield "task:"
+        yield from (f"  {line}" for line in statement.splitlines())
     start_s = reading.events[0].time_s if reading.events else 0.0
     base = _base_files(run, reading)
     told: set[str] = set()
@@ -102,12 +113,13 @@ def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
             continue
         yield ""
         yield f"{_offset(event.time_s - start_s)}  {line}"
-        if event.kind == "candidate.proposed" and event.data.get("candidate") in told:
+        proposed = event.payload.candidate if isinstance(event.payload, CandidateProposed) else ""
+        if proposed in told:
             yield "         the same code as before"
             continue
         yield from (f"         {detail}" for detail in _details(run, event, base))
-        if event.kind == "candidate.proposed":
-            told.add(str(event.data.get("candidate")))
+        if proposed:
+            told.add(proposed)
     yield ""
     if state == "running":
         yield "the run still goes on"
@@ -130,15 +142,9 @@ def _shares(reading: LedgerReading, what: Literal["role", "move"]) -> dict[str, 
     }
 
 
-def _data_of(reading: LedgerReading, kind: str) -> Mapping[str, Any]:
-    return next((event.data for event in reading.events if event.kind == kind), {})
-
-
-def _statement(started: Mapping[str, Any]) -> Iterator[str]:
-    statement = str(started.get("statement", "")).strip()
-    if statement:
-        yield "task:"
-        yield from (f"  {line}" for line in statement.splitlines())
+def _statement(reading: LedgerReading) -> str:
+    started = first_of(reading.events, RunStarted)
+    return started.statement.strip() if started else ""
 
 
 def _offset(seconds: float) -> str:
@@ -148,11 +154,11 @@ def _offset(seconds: float) -> str:
 def _details(run: RunFolder, event: Event, base: Mapping[str, bytes]) -> list[str]:
     """What stands under an event's line: the code of a candidate, the facts of a verdict."""
     try:
-        if event.kind == "candidate.proposed":
-            candidate = from_plain(Candidate, run.get_json(event.data["blob"]))
-            return list(_code(candidate, base))
-        if event.kind == "candidate.checked":
-            return list(_facts(from_plain(Verdict, run.get_json(event.data["verdict"]))))
+        match event.payload:
+            case CandidateProposed(blob=blob):
+                return list(_code(from_plain(Candidate, run.get_json(blob)), base))
+            case CandidateChecked(verdict=blob):
+                return list(_facts(from_plain(Verdict, run.get_json(blob))))
     except (StorageError, ValueError, KeyError, TypeError) as fault:
         return [f"(not readable: {fault})"]
     return []
@@ -189,6 +195,7 @@ def _facts(verdict: Verdict) -> Iterator[str]:
 def _base_files(run: RunFolder, reading: LedgerReading) -> Mapping[str, bytes]:
     """The task's own files, where the run folder still has them."""
     try:
-        return from_plain(Task, run.get_json(_data_of(reading, "run.started")["task"])).files
+        started = first_of(reading.events, RunStarted)
+        return from_plain(Task, run.get_json(started.task)).files if started else {}
     except (StorageError, ValueError, KeyError, TypeError):
         return {}

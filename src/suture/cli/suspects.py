@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from suture.cli.terminal import answer, answer_json, printable, table
 from suture.errors import StorageError, UsageError
-from suture.ledger import RunFolder, read_ledger
+from suture.ledger import RunFolder, first_of, last_of, read_ledger
+from suture.ledger.kinds import RunStarted, SearchFinished
 from suture.records import Task, from_plain
 from suture.workspace import text_of
 
@@ -18,23 +19,22 @@ def show_suspects(run: RunFolder, *, as_json: bool) -> None:
         UsageError: The run did not look for any.
     """
     events = read_ledger(run.ledger_path).events
-    told = [event.data for event in events if event.kind == "search.finished"]
-    if not told:
+    searched = last_of(events, SearchFinished)
+    if searched is None:
         raise UsageError(
             f"run {run.id} has not located any fault",
             remedy="`suture heal` does where pytest tests fail and repair.enabled is on",
         )
-    faults = told[-1]["faults"]
     if as_json:
-        answer_json(faults)
+        answer_json([vars(fault) for fault in searched.faults])
         return
-    texts = _texts(run, events[0].data.get("task", ""))
+    started = first_of(events, RunStarted)
+    texts = _texts(run, started.task) if started else {}
     rows = []
-    for fault in faults:
-        lines = texts.get(fault["path"], "").splitlines()
-        text = lines[fault["line"] - 1].strip() if 0 < fault["line"] <= len(lines) else ""
-        place = f"{fault['path']}:{fault['line']}"
-        rows.append((f"{fault['score']:.2f}", place, fault["function"] or "-", text))
+    for fault in searched.faults:
+        lines = texts.get(fault.path, "").splitlines()
+        text = lines[fault.line - 1].strip() if 0 < fault.line <= len(lines) else ""
+        rows.append((f"{fault.score:.2f}", f"{fault.path}:{fault.line}", fault.function or "-", text))
     answer(printable(table(rows)) if rows else "no line of the project ran in a failing test")
 
 

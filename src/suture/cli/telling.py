@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from suture.cli.helper_lines import HELPER_TELLERS
 from suture.cli.proof_lines import PROOF_TELLERS
-from suture.records import Counterexample, Event, Evidence, Spend
+from suture.ledger import Event, Payload, event_in_short
+from suture.ledger.kinds import (
+    BudgetRefused,
+    BudgetReserved,
+    BudgetSettled,
+    CandidateChecked,
+    CandidateProposed,
+    CandidateRegressed,
+    CandidateUnconfirmed,
+    Decided,
+    HistorySearched,
+    ModelCalled,
+    ModelEscalated,
+    ModelSteppedDown,
+    MoveFailed,
+    ReplyCut,
+    ReviewAnswered,
+    ReviewAsked,
+    ReviewStage,
+    RunFinished,
+    RunParked,
+    RunRefused,
+    RunResumed,
+    RunStarted,
+    SearchFinished,
+    SearchStarted,
+    TaskPrepared,
+    TriageFinished,
+    Trials,
+    UserAnswered,
+)
+from suture.records import Counterexample, Evidence, Spend
 
 __all__ = ["EVIDENCE_WORDS", "describe_share", "describe_spend", "fact_lines", "tell"]
 
@@ -19,7 +49,7 @@ EVIDENCE_WORDS: dict[Evidence, str] = {
 }
 """What each kind of evidence is worth, in words (see docs/verdicts.md)."""
 
-WAITS_BEFORE = {
+WAITS_BEFORE: dict[ReviewStage, str] = {
     "search": "a search without a model",
     "samples": "fresh candidates",
     "repairs": "repairs",
@@ -32,18 +62,12 @@ SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), (
 def tell(event: Event) -> str | None:
     """One line about an event; `None` for mere bookkeeping.
 
-    An event of an unknown kind, or with other fields than expected (an older or newer ledger), is told by its
-    kind and its data.
+    An event that this version cannot read (an older or newer ledger) is told by its kind and its data.
     """
-    if event.kind.startswith("budget."):
+    if isinstance(event.payload, BudgetReserved | BudgetSettled | BudgetRefused):
         return None
-    teller = TELLERS.get(event.kind)
-    try:
-        if teller is not None:
-            return teller(event.data)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        pass  # told by its data, below
-    return f"{event.kind} {_compact(event.data)}".rstrip()
+    teller = TELLERS.get(type(event.payload))
+    return teller(event.payload) if teller else event_in_short(event)
 
 
 def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
@@ -85,26 +109,19 @@ def fact_lines(fact: Counterexample) -> list[str]:
     return [fact.check_id, *(f"  {name}: {value}" for name, value in pairs if value)]
 
 
-def _compact(data: Mapping[str, Any]) -> str:
-    text = json.dumps(dict(data), default=str) if data else ""
-    return text if len(text) <= 200 else f"{text[:200]}..."
-
-
-def _started(data: Mapping[str, Any]) -> str:
-    parts = [f"{name} {data[name]}" for name in ("model", "recipe") if data.get(name)]
-    parts += [f"{data['stronger']} for a hard case"] if data.get("stronger") else []
-    scripted = "; scripted, not a model" if str(data.get("model", "")).startswith("scripted:") else ""
-    unpriced = ", ".join(data.get("unpriced") or ())
+def _started(started: RunStarted) -> str:
+    parts = [f"{name} {value}" for name in ("model", "recipe") if (value := getattr(started, name))]
+    parts += [f"{started.stronger} for a hard case"] if started.stronger else []
+    scripted = "; scripted, not a model" if started.model.startswith("scripted:") else ""
+    unpriced = ", ".join(started.unpriced)
     note = f"; no price is known of {unpriced}, whose money is not counted" if unpriced else ""
     told = f" with {', '.join(parts)}" if parts else ""
-    forks = data.get("forks")
-    origin = f", from step {forks['at']} of {forks['run']}" if forks else ""
-    return f"started: {data.get('kind', 'run')}{told}{origin}{scripted}{note}{_left_out(data)}"
+    origin = f", from step {started.forks.at} of {started.forks.run}" if started.forks else ""
+    return f"started: {started.kind}{told}{origin}{scripted}{note}{_left_out(started.left_out)}"
 
 
-def _left_out(data: Mapping[str, Any]) -> str:
+def _left_out(names: Sequence[str]) -> str:
     """Files that no run sees: a test that needs one of them fails for want of it."""
-    names = [str(name) for name in data.get("left_out") or ()]
     if not names:
         return ""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
@@ -112,172 +129,165 @@ def _left_out(data: Mapping[str, Any]) -> str:
     return f"; left out, as they may hold secrets: {told} (sandbox.secrets lets files in)"
 
 
-def _prepared(data: Mapping[str, Any]) -> str:
-    command = " ".join(data.get("test_command") or ())
-    parts = [f"{data['checks']} checks of functions"] if data.get("checks") else []
-    origin = f" ({data['test_origin']})" if data.get("test_origin") else ""
+def _prepared(prepared: TaskPrepared) -> str:
+    command = " ".join(prepared.test_command)
+    parts = [f"{prepared.checks} checks of functions"] if prepared.checks else []
+    origin = f" ({prepared.test_origin})" if prepared.test_origin else ""
     parts += [f"the command {command!r}{origin}"] if command else []
-    python = f"; python is {data['python']}, {data['python_origin']}" if data.get("python") else ""
-    python += f"; {data['language']} is {data['toolchain']}" if data.get("toolchain") else ""
+    python = f"; python is {prepared.python}, {prepared.python_origin}" if prepared.python else ""
+    python += f"; {prepared.language} is {prepared.toolchain}" if prepared.toolchain else ""
     return "checks: " + (" and ".join(parts) or "none to trust, so nothing can be verified") + python
 
 
-def _triaged(data: Mapping[str, Any]) -> str:
-    apart = [f"{one['test']} ({one['cause']}: {one['why']})" for one in data["set_apart"]]
+def _triaged(triaged: TriageFinished) -> str:
+    apart = [f"{one.test} ({one.cause}: {one.why})" for one in triaged.set_apart]
     told = f"; not the code's: {'; '.join(apart)}" if apart else ""
-    return f"triage: {data['code_faults']} failing test(s) to mend{told}"
+    return f"triage: {triaged.code_faults} failing test(s) to mend{told}"
 
 
-def _search_began(data: Mapping[str, Any]) -> str:
+def _search_began(began: SearchStarted) -> str:
     return (
-        f"search without a model: {data['failing']} failing, {len(data['files'])} file(s), "
-        f"at most {data['candidates']} changes and {data['seconds']:.0f} s"
+        f"search without a model: {began.failing} failing, {len(began.files)} file(s), "
+        f"at most {began.candidates} changes and {began.seconds:.0f} s"
     )
 
 
-def _history_searched(data: Mapping[str, Any]) -> str:
-    if not data["good"]:
+def _history_searched(searched: HistorySearched) -> str:
+    if not searched.good:
         return "history: the tests fail on the oldest code too; no change broke them"
-    return f"history: the tests pass on the code of {data['good']}, and not since {data['broke']}"
+    return f"history: the tests pass on the code of {searched.good}, and not since {searched.broke}"
 
 
-def _search_ended(data: Mapping[str, Any]) -> str:
-    found = f"{data['plausible']} with which all tests pass" if data["plausible"] else "none that suffices"
-    told = f"search: {data['tried']} changes tried in {data['seconds']:.1f} s, {found} ({data['ended']})"
-    told += _trials(data.get("trials") or {})
-    apart = data.get("difference")
-    if apart:
-        answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart["answers"].items())
-        told += f"; {apart['call']} tells the likeliest apart: {answers}"
-    for broken in data.get("broken", ())[:1]:
-        told += f"; {broken['operator']!r} broke on {broken['path']}:{broken['line']} and was left out there"
-        told += f" (a fault of suture's own: {broken['fault']})"
+def _search_ended(ended: SearchFinished) -> str:
+    found = f"{ended.plausible} with which all tests pass" if ended.plausible else "none that suffices"
+    told = f"search: {ended.tried} changes tried in {ended.seconds:.1f} s, {found} ({ended.ended})"
+    told += _trials(ended.trials)
+    if apart := ended.difference:
+        answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart.answers.items())
+        told += f"; {apart.call} tells the likeliest apart: {answers}"
+    for broken in ended.broken[:1]:
+        told += f"; {broken.operator!r} broke on {broken.path}:{broken.line} and was left out there"
+        told += f" (a fault of suture's own: {broken.fault})"
     return told
 
 
-def _trials(data: Mapping[str, Any]) -> str:
+def _trials(trials: Trials) -> str:
     """Where the search could not see what the user's own run shows."""
-    told = "".join(f"; {note}" for note in (data.get("partly"), *data.get("notes", ())) if note)
-    if data.get("disagreements"):
-        some = [
-            f"{d['test']} ({d['run']} in your run, {d['trial']} in a trial)" for d in data["differing"][:3]
-        ]
-        more = ", ..." if data["disagreements"] > len(some) else ""
-        told += f"; {data['disagreements']} test(s) end otherwise in a trial and are left to the verdict: "
+    told = "".join(f"; {note}" for note in (trials.partly, *trials.notes) if note)
+    if trials.disagreements:
+        some = [f"{one.test} ({one.run} in your run, {one.trial} in a trial)" for one in trials.differing[:3]]
+        more = ", ..." if trials.disagreements > len(some) else ""
+        told += f"; {trials.disagreements} test(s) end otherwise in a trial and are left to the verdict: "
         told += ", ".join(some) + more
     return told
 
 
-def _user_answered(data: Mapping[str, Any]) -> str:
-    first, second = data["answers"]
-    return f"asked about {data['call']}: {first} or {second}? the user says {data['choice']}"
+def _user_answered(answered: UserAnswered) -> str:
+    return f"asked about {answered.call}: {' or '.join(answered.answers)}? the user says {answered.choice}"
 
 
-def _decided(data: Mapping[str, Any]) -> str:
-    moves = data["moves"]
-    first = moves[0]
-    if first["kind"] == "stop":
-        return f"decided: stop, {first['reason']}"
-    count = len(moves)
-    return f"decided: {count} {first['kind']}{'s' if count > 1 else ''}, {first['reason']}"
+def _decided(decided: Decided) -> str:
+    first, count = decided.moves[0], len(decided.moves)
+    if first.kind == "stop":
+        return f"decided: stop, {first.reason}"
+    return f"decided: {count} {first.kind}{'s' if count > 1 else ''}, {first.reason}"
 
 
-def _called(data: Mapping[str, Any]) -> str:
-    tokens = f"{data['prompt_tokens']} tokens in, {data['completion_tokens']} out"
-    if data.get("replayed"):
-        record = f"the record of {data['from_run']}" if data.get("from_run") else "the run's own record"
+def _called(called: ModelCalled) -> str:
+    tokens = f"{called.prompt_tokens} tokens in, {called.completion_tokens} out"
+    if called.replayed:
+        record = f"the record of {called.from_run}" if called.from_run else "the run's own record"
         return f"model: answered from {record}, {tokens}"
-    cut = ", cut short" if data.get("finish") == "length" else ""
-    money = f", ${data['money']:.4f}" if data.get("money") else ""
-    again = f", after {data['retries']} tries that failed" if data.get("retries") else ""
-    return f"{_asked(data)}: {tokens}, {data['seconds']:.1f} s{money}{again}{cut}"
+    cut = ", cut short" if called.finish == "length" else ""
+    money = f", ${called.money:.4f}" if called.money else ""
+    again = f", after {called.retries} tries that failed" if called.retries else ""
+    return f"{_asked(called.role)}: {tokens}, {called.seconds:.1f} s{money}{again}{cut}"
 
 
-def _asked(data: Mapping[str, Any]) -> str:
-    role = data.get("role", "coder")
+def _asked(role: str) -> str:
     return {"coder": "model", "escalate": "stronger model"}.get(role, f"model of the {role}")
 
 
-def _escalated(data: Mapping[str, Any]) -> str:
-    return f"{data['to']} takes over from {data['from']}: {data['reason']}"
+def _escalated(escalated: ModelEscalated) -> str:
+    return f"{escalated.to} takes over from {escalated.from_}: {escalated.reason}"
 
 
-def _cut(data: Mapping[str, Any]) -> str:
-    return f"the reply broke off in its code: asked again, with {data['again_with_tokens']} tokens"
+def _cut(cut: ReplyCut) -> str:
+    return f"the reply broke off in its code: asked again, with {cut.again_with_tokens} tokens"
 
 
-def _stepped_down(data: Mapping[str, Any]) -> str:
-    return f"{data['from']} failed, so {data['to']} is asked: {data['message']}"
+def _stepped_down(down: ModelSteppedDown) -> str:
+    return f"{down.from_} failed, so {down.to} is asked: {down.message}"
 
 
-def _failed_move(data: Mapping[str, Any]) -> str:
-    return f"no candidate: {data['message']}"
+def _failed_move(failed: MoveFailed) -> str:
+    return f"no candidate: {failed.message}"
 
 
-def _proposed(data: Mapping[str, Any]) -> str:
-    return f"candidate {data['candidate'][:8]}: {data['label']}, writes {', '.join(data['files'])}"
+def _proposed(proposed: CandidateProposed) -> str:
+    return f"candidate {proposed.candidate[:8]}: {proposed.label}, writes {', '.join(proposed.files)}"
 
 
-def _checked(data: Mapping[str, Any]) -> str:
-    total = data["passed"] + data["failed"]
+def _checked(checked: CandidateChecked) -> str:
+    total, name = checked.passed + checked.failed, f"{checked.candidate[:8]} ({checked.label})"
     if not total:
-        return f"not checked {data['candidate'][:8]} ({data['label']}): there is nothing to check it against"
-    return f"checked {data['candidate'][:8]} ({data['label']}): {data['passed']} of {total} checks passed"
+        return f"not checked {name}: there is nothing to check it against"
+    return f"checked {name}: {checked.passed} of {total} checks passed"
 
 
-def _regressed(data: Mapping[str, Any]) -> str:
-    return f"candidate {data['candidate'][:8]} breaks what worked: {', '.join(data['checks'])}"
+def _regressed(regressed: CandidateRegressed) -> str:
+    return f"candidate {regressed.candidate[:8]} breaks what worked: {', '.join(regressed.checks)}"
 
 
-def _unconfirmed(data: Mapping[str, Any]) -> str:
-    return f"candidate {data['candidate'][:8]} passed once, and not again: {', '.join(data['checks'])}"
+def _unconfirmed(lost: CandidateUnconfirmed) -> str:
+    return f"candidate {lost.candidate[:8]} passed once, and not again: {', '.join(lost.checks)}"
 
 
-def _asked_person(data: Mapping[str, Any]) -> str:
-    return f"a person is asked before {WAITS_BEFORE[data['stage']]}"
+def _asked_person(asked: ReviewAsked) -> str:
+    return f"a person is asked before {WAITS_BEFORE[asked.stage]}"
 
 
-def _person_answered(data: Mapping[str, Any]) -> str:
-    hint = f": {data['hint']}" if data["hint"] else ""
-    return f"the person says: {data['choice']}{hint}"
+def _person_answered(answered: ReviewAnswered) -> str:
+    hint = f": {answered.hint}" if answered.hint else ""
+    return f"the person says: {answered.choice}{hint}"
 
 
-def _finished(data: Mapping[str, Any]) -> str:
-    return f"{data['outcome']}: {data['reason']}"
+def _stands(end: RunFinished | RunParked) -> str:
+    return f"{end.outcome}: {end.reason}"
 
 
-def _resumed(data: Mapping[str, Any]) -> str:
-    return f"resumed at: {', '.join(data['at']) or 'the beginning'}"
+def _resumed(resumed: RunResumed) -> str:
+    return f"resumed at: {', '.join(resumed.at) or 'the beginning'}"
 
 
-def _refused(data: Mapping[str, Any]) -> str:
-    return f"ended by an error: {data['message']}"
+def _refused(refused: RunRefused) -> str:
+    return f"ended by an error: {refused.message}"
 
 
-TELLERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "run.started": _started,
-    "task.prepared": _prepared,
-    "triage.finished": _triaged,
-    "history.searched": _history_searched,
-    "search.started": _search_began,
-    "search.finished": _search_ended,
-    "user.answered": _user_answered,
-    "decided": _decided,
-    "model.called": _called,
-    "model.stepped_down": _stepped_down,
-    "model.escalated": _escalated,
-    "reply.cut": _cut,
-    "move.failed": _failed_move,
-    "candidate.proposed": _proposed,
-    "candidate.checked": _checked,
-    "candidate.regressed": _regressed,
-    "candidate.unconfirmed": _unconfirmed,
-    "review.asked": _asked_person,
-    "review.answered": _person_answered,
-    "run.parked": _finished,
-    "run.resumed": _resumed,
-    "run.finished": _finished,
-    "run.refused": _refused,
+TELLERS: dict[type[Payload], Callable[[Any], str]] = {
+    RunStarted: _started,
+    TaskPrepared: _prepared,
+    TriageFinished: _triaged,
+    HistorySearched: _history_searched,
+    SearchStarted: _search_began,
+    SearchFinished: _search_ended,
+    UserAnswered: _user_answered,
+    Decided: _decided,
+    ModelCalled: _called,
+    ModelSteppedDown: _stepped_down,
+    ModelEscalated: _escalated,
+    ReplyCut: _cut,
+    MoveFailed: _failed_move,
+    CandidateProposed: _proposed,
+    CandidateChecked: _checked,
+    CandidateRegressed: _regressed,
+    CandidateUnconfirmed: _unconfirmed,
+    ReviewAsked: _asked_person,
+    ReviewAnswered: _person_answered,
+    RunParked: _stands,
+    RunResumed: _resumed,
+    RunFinished: _stands,
+    RunRefused: _refused,
     **HELPER_TELLERS,
     **PROOF_TELLERS,
 }

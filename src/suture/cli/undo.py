@@ -9,7 +9,6 @@ import typer
 
 from suture.cli.faults import reports_faults
 from suture.cli.options import Debug, Json, Set, load
-from suture.cli.proof_lines import PROOF_TELLERS
 from suture.cli.terminal import answer, answer_json, printable
 
 __all__ = ["undo"]
@@ -38,4 +37,7 @@ def undo(
     if as_json:
         answer_json(done)
     else:
-        answer(printable(PROOF_TELLERS["tree.undone"](done)))
+        from suture.cli.proof_lines import undone_line
+        from suture.ledger.kinds import TreeUndone
+
+        answer(printable(undone_line(TreeUndone(**done))))

@@ -1,12 +1,14 @@
 """The run's record: append-only events, the budget as a fold over them, blobs by content hash.
 
 This room keeps no state elsewhere: what is not in the run folder did not happen. Front ends only read it.
+Each kind of event is a type of `ledger.kinds`; nobody else knows how it lies on disk.
 """
 
 from suture.ledger.budget import Budget, Limits, spend_by, spend_of
 from suture.ledger.clock import Clock, SystemClock
 from suture.ledger.comparing import Difference, compare_runs
 from suture.ledger.endings import last_end, without_earlier_ends
+from suture.ledger.event import Event, event_as_json, event_in_short, first_of, last_of, those_of
 from suture.ledger.events import (
     Ledger,
     LedgerReading,
@@ -16,20 +18,26 @@ from suture.ledger.events import (
     read_ledger,
 )
 from suture.ledger.follow import LAST_EVENTS, PARKED, follow_ledger
+from suture.ledger.payload import CATALOGUE, Payload, RawPayload
 from suture.ledger.reservations import Reservation, open_reservations
 from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run
 from suture.ledger.steady import steady_text
 from suture.ledger.steps import decision_after, events_until, last_step
+from suture.ledger.taking_over import taken_over
 
 __all__ = [
+    "CATALOGUE",
     "LAST_EVENTS",
     "PARKED",
     "Budget",
     "Clock",
     "Difference",
+    "Event",
     "Ledger",
     "LedgerReading",
     "Limits",
+    "Payload",
+    "RawPayload",
     "Reservation",
     "RunFolder",
     "SystemClock",
@@ -37,10 +45,14 @@ __all__ = [
     "compare_runs",
     "current_place",
     "decision_after",
+    "event_as_json",
+    "event_in_short",
     "events_until",
     "find_run",
+    "first_of",
     "follow_ledger",
     "last_end",
+    "last_of",
     "last_step",
     "list_runs",
     "new_run",
@@ -50,5 +62,7 @@ __all__ = [
     "spend_by",
     "spend_of",
     "steady_text",
+    "taken_over",
+    "those_of",
     "without_earlier_ends",
 ]

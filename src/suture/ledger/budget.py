@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from suture.errors import BudgetExceeded
 from suture.ledger.clock import Clock
+from suture.ledger.event import Event
 from suture.ledger.events import Ledger
+from suture.ledger.kinds import (
+    BudgetReserved,
+    BudgetSettled,
+    ReviewAnswered,
+    ReviewAsked,
+    RunParked,
+    RunResumed,
+    RunStarted,
+)
 from suture.ledger.reservations import Reservation, open_reservations
-from suture.records import Event, Spend
+from suture.records import Spend
 
 __all__ = ["Budget", "Limits", "spend_by", "spend_of"]
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-SESSION_STARTS = ("run.started", "run.resumed", "review.answered")
-SESSION_ENDS = ("review.asked", "run.parked")
+SESSION_STARTS = (RunStarted.event_kind, RunResumed.event_kind, ReviewAnswered.event_kind)
+SESSION_ENDS = (ReviewAsked.event_kind, RunParked.event_kind)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +51,22 @@ def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
         events: A ledger's events, in order.
         now_s: The time now, for a run that is alive; `None` for one that ended.
     """
-    held: dict[int, tuple[int, int, float]] = {}
+    held: dict[int, BudgetReserved] = {}
     attempts = prompt = completion = calls = unpriced = 0
     seconds = money = 0.0
     session_start: float | None = None
     last_s = 0.0
     for event in events:
-        data = event.data
+        match event.payload:
+            case BudgetReserved() as reserved:
+                held[event.seq] = reserved
+            case BudgetSettled() as settled if held.pop(settled.reservation, None):  # once
+                attempts += settled.attempts
+                prompt += settled.prompt_tokens
+                completion += settled.completion_tokens
+                calls += settled.model_calls
+                money += settled.money
+                unpriced += settled.unpriced_calls
         if event.kind in SESSION_STARTS:
             if session_start is not None:
                 seconds += max(0.0, last_s - session_start)
@@ -57,27 +74,16 @@ def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
         elif event.kind in SESSION_ENDS and session_start is not None:
             seconds += max(0.0, event.time_s - session_start)
             session_start = None
-        elif event.kind == "budget.reserved":
-            held[event.seq] = (data["attempts"], data["tokens"], data.get("money", 0.0))
-        elif event.kind == "budget.settled":
-            if held.pop(data["reservation"], None) is None:
-                continue  # settled before
-            attempts += data["attempts"]
-            prompt += data["prompt_tokens"]
-            completion += data["completion_tokens"]
-            calls += data["model_calls"]
-            money += data.get("money", 0.0)
-            unpriced += data.get("unpriced_calls", 0)
         last_s = event.time_s
     if session_start is not None:
         seconds += max(0.0, (last_s if now_s is None else now_s) - session_start)
     return Spend(
-        attempts=attempts + sum(a for a, _, _ in held.values()),
-        tokens=prompt + completion + sum(t for _, t, _ in held.values()),
+        attempts=attempts + sum(reserved.attempts for reserved in held.values()),
+        tokens=prompt + completion + sum(reserved.tokens for reserved in held.values()),
         prompt_tokens=prompt,
         completion_tokens=completion,
         model_calls=calls,
-        money=money + sum(m for _, _, m in held.values()),
+        money=money + sum(reserved.money for reserved in held.values()),
         unpriced_calls=unpriced,
         seconds=seconds,
     )
@@ -88,12 +94,12 @@ def spend_by(events: Iterable[Event], what: Literal["role", "move"]) -> dict[str
     groups: dict[str, list[Event]] = {}
     group_of: dict[int, list[Event]] = {}
     for event in events:
-        if event.kind == "budget.reserved" and event.data.get(what):
-            group = groups.setdefault(str(event.data[what]), [])
-            group_of[event.seq] = group
-            group.append(event)
-        elif event.kind == "budget.settled" and event.data["reservation"] in group_of:
-            group_of[event.data["reservation"]].append(event)
+        match event.payload:
+            case BudgetReserved() as reserved if name := getattr(reserved, what):
+                group_of[event.seq] = groups.setdefault(name, [])
+                group_of[event.seq].append(event)
+            case BudgetSettled() as settled if settled.reservation in group_of:
+                group_of[settled.reservation].append(event)
     return {name: spend_of(group) for name, group in groups.items()}
 
 
@@ -173,7 +179,8 @@ class Budget:
         role: str = "",
         move: str = "",
         granted: bool = False,
-        about: Mapping[str, Any] = NOTHING,
+        act: str = "",
+        most: int = 0,
     ) -> Reservation:
         """Set aside the most that an act can cost, before it starts.
 
@@ -186,7 +193,8 @@ class Budget:
             role: Who acts, where it is a role.
             move: The kind of move it belongs to, where it does.
             granted: Whether it is allowed already, so that no limit is asked.
-            about: What else the ledger is to say of it.
+            act: Tells it from whatever else the same branch of a round pays for.
+            most: Tokens that its reply may have.
 
         Raises:
             BudgetExceeded: The act could exceed a limit; nothing was reserved.
@@ -206,17 +214,18 @@ class Budget:
         ):
             if not granted and limit is not None and used + wanted > limit:
                 raise BudgetExceeded(kind, used, limit)
-        data = {
-            "what": what,
-            "attempts": attempts,
-            "tokens": tokens,
-            "completion_tokens": completion_tokens,
-            "money": money,
-            "role": role,
-            "move": move,
-            **about,
-        }
-        event = self._ledger.append("budget.reserved", data)
+        reserved = BudgetReserved(
+            what=what,
+            attempts=attempts,
+            tokens=tokens,
+            completion_tokens=completion_tokens,
+            money=money,
+            role=role,
+            move=move,
+            act=act,
+            most=most,
+        )
+        event = self._ledger.append(reserved)
         return Reservation(
             id=event.seq, attempts=attempts, tokens=tokens, completion_tokens=completion_tokens, money=money
         )
@@ -232,8 +241,8 @@ class Budget:
         unpriced_calls: int = 0,
     ) -> None:
         """Replace a reservation by what the act really cost; its attempts are spent."""
-        self._close(
-            reservation,
+        settled = BudgetSettled(
+            reservation=reservation.id,
             attempts=reservation.attempts,
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
@@ -241,28 +250,29 @@ class Budget:
             money=money,
             unpriced_calls=unpriced_calls,
         )
+        self._ledger.append(settled)
 
     def write_off(self, reservation: Reservation, *, attempts: int = 0, model_calls: int = 1) -> None:
         """Book the tokens and the money of a call without a usable answer: it may have cost all of them."""
-        self._close(
-            reservation,
+        settled = BudgetSettled(
+            reservation=reservation.id,
             attempts=attempts,
             prompt_tokens=reservation.tokens - reservation.completion_tokens,
             completion_tokens=reservation.completion_tokens,
             model_calls=model_calls,
             money=reservation.money,
         )
+        self._ledger.append(settled)
+
+    def release(self, reservation: Reservation) -> None:
+        """Give a reservation back: the act did not happen, through no fault of the candidate."""
+        nothing = BudgetSettled(
+            reservation=reservation.id, attempts=0, prompt_tokens=0, completion_tokens=0, model_calls=0
+        )
+        self._ledger.append(nothing)
 
     def _completion_tokens(self, spend: Spend) -> int:
         """Those that are spent, and those that are set aside."""
         return spend.completion_tokens + sum(
             reservation.completion_tokens for reservation in open_reservations(self._ledger.events)
         )
-
-    def release(self, reservation: Reservation) -> None:
-        """Give a reservation back: the act did not happen, through no fault of the candidate."""
-        self._close(reservation)
-
-    def _close(self, reservation: Reservation, **used: float) -> None:
-        nothing = dict.fromkeys(("attempts", "prompt_tokens", "completion_tokens", "model_calls"), 0)
-        self._ledger.append("budget.settled", {"reservation": reservation.id, **nothing, **used})

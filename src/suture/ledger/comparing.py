@@ -9,18 +9,26 @@ from itertools import zip_longest
 from typing import Any
 
 from suture.ledger.endings import without_earlier_ends
+from suture.ledger.event import Event
 from suture.ledger.events import read_ledger
+from suture.ledger.follow import LAST_EVENTS
+from suture.ledger.kinds import (
+    BudgetRefused,
+    CertificateWritten,
+    ReviewAsked,
+    RunParked,
+    RunResumed,
+    SearchFinished,
+)
+from suture.ledger.payload import every_field_of
 from suture.ledger.run_folder import RunFolder
 from suture.ledger.steady import steady_text
-from suture.records import Event
 
 __all__ = ["Difference", "compare_runs"]
 
-LAST = ("run.finished", "run.refused")
-"""What comes after these is no part of the run: a change that the user had applied."""
 BOOKKEEPING = (
-    *("run.resumed", "run.parked", "review.asked", "certificate.written", "search.finished"),
-    "budget.refused",
+    *(RunResumed.event_kind, RunParked.event_kind, ReviewAsked.event_kind, CertificateWritten.event_kind),
+    *(SearchFinished.event_kind, BudgetRefused.event_kind),
 )
 """How far a search or a proof got is a matter of time; what came of it are candidates, which are compared."""
 
@@ -86,14 +94,15 @@ Told = tuple[str, Mapping[str, Any]]
 
 def _told(run: RunFolder) -> Iterator[Told]:
     for event in _ordered(_part_of_the_run(read_ledger(run.ledger_path).events)):
-        yield event.kind, {key: _steady(key, value, run) for key, value in _kept(event.data)}
+        said = {**event.data, **every_field_of(event.payload)}  # what one ledger leaves out another may say
+        yield event.kind, {key: _steady(key, value, run) for key, value in _kept(said)}
 
 
 def _part_of_the_run(events: Iterable[Event]) -> Iterator[Event]:
     for event in without_earlier_ends(events):
         if event.kind not in BOOKKEEPING:
             yield event
-        if event.kind in LAST:
+        if event.kind in LAST_EVENTS:  # a change that the user had applied is no part of the run
             return
 
 
@@ -102,8 +111,8 @@ def _ordered(events: Iterable[Event]) -> list[Event]:
     keyed: list[tuple[int, int, int, int, Event]] = []
     stretch = 0
     for event in events:
-        if "branch" in event.data:
-            place = (stretch, event.data["branch"], event.data.get("part", 0))
+        if event.branch is not None:
+            place = (stretch, event.branch, event.part or 0)
             keyed.append((*place, event.seq, event))
         else:
             keyed.append((stretch + 1, 0, 0, event.seq, event))
@@ -116,7 +125,7 @@ def _kept(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _steady(key: str, value: Any, run: RunFolder) -> Any:
-    if key in RESOLVED and isinstance(value, str):
+    if key in RESOLVED and value and isinstance(value, str):
         value = run.get_json(value)
     if isinstance(value, Mapping):
         return {name: _steady("", inner, run) for name, inner in _kept(value)}

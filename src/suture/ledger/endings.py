@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from suture.ledger.event import Event
 from suture.ledger.follow import LAST_EVENTS
-from suture.records import Event
+from suture.ledger.kinds import RunResumed
 
 __all__ = ["RESUMED", "last_end", "without_earlier_ends"]
 
-RESUMED = "run.resumed"
+RESUMED = RunResumed.event_kind
 """The kind with which a run goes on that was killed, was parked, or met a fault that has passed."""
 
 

@@ -8,15 +8,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from suture.errors import StorageError, UsageError
 from suture.ledger.clock import Clock, SystemClock
-from suture.ledger.shapes import event_of, why_misshapen
-from suture.records import Event
+from suture.ledger.event import Event, event_as_json, parsed_event, written_event
+from suture.ledger.payload import Payload
 
 __all__ = [
     "Ledger",
@@ -26,6 +25,7 @@ __all__ = [
     "parse_event",
     "part_of_branch",
     "read_ledger",
+    "run_of",
 ]
 
 _place: ContextVar[Mapping[str, int]] = ContextVar("_place", default=MappingProxyType({}))
@@ -61,7 +61,8 @@ def read_ledger(path: Path) -> LedgerReading:
         if not line:
             continue
         # No newline after it: not fully written.
-        event = None if number == len(lines) else parse_event(line, where=f"line {number} of {str(path)!r}")
+        where = f"line {number} of {str(path)!r}"
+        event = None if number == len(lines) else parse_event(line, where=where, run=run_of(path))
         if event is None:
             torn.append(number)
         else:
@@ -69,26 +70,33 @@ def read_ledger(path: Path) -> LedgerReading:
     return LedgerReading(events=tuple(events), torn_lines=tuple(torn))
 
 
-def parse_event(line: bytes, *, where: str) -> Event | None:
+def run_of(path: Path) -> str:
+    """The run that a ledger is of: the name of its folder."""
+    return path.parent.name
+
+
+def parse_event(line: bytes, *, where: str, run: str) -> Event | None:
     """The event of a line; `None` where it is empty, or no event.
 
     Args:
         line: Without its end.
         where: What to call it, for people.
+        run: The run's id.
 
     Raises:
         StorageError: It is an event with a field of another type than Suture writes.
     """
     try:
-        event = event_of(json.loads(line))
+        plain = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if event is not None and (why := why_misshapen(event)):
+    try:
+        return parsed_event(plain, run)
+    except ValueError as fault:
         raise StorageError(
-            f"{where} is damaged: {why}",
+            f"{where} is damaged: {fault}",
             remedy="put the line right, or move the run's folder away; its blobs and replies are whole",
-        )
-    return event
+        ) from fault
 
 
 @contextlib.contextmanager
@@ -177,45 +185,39 @@ class Ledger:
         """Everything written so far."""
         return tuple(self._events)
 
-    def append(self, kind: str, data: Mapping[str, Any] | None = None) -> Event:
+    def append(self, payload: Payload) -> Event:
         """Write one event and force it to disk.
 
         Args:
-            kind: What happened, such as `candidate.proposed`.
-            data: JSON values.
+            payload: What happened.
 
         Raises:
             StorageError: The disk is full or gone.
         """
-        return self.append_all([(kind, data or {})])[0]
+        return self.append_all([payload])[0]
 
-    def append_all(self, entries: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[Event, ...]:
+    def append_all(self, payloads: Sequence[Payload]) -> tuple[Event, ...]:
         """Write several events at once: after a crash all of them are there, or none.
 
         Args:
-            entries: Kind and data of each, in order.
+            payloads: What happened, in order.
 
         Raises:
             StorageError: The disk is full or gone.
         """
         first = self._events[-1].seq + 1 if self._events else 0
-        lines = [
-            # ASCII only: a lone surrogate in model text must not make the record unwritable.
-            json.dumps(
-                {
-                    "seq": seq,
-                    "time_s": self._clock.now(),
-                    "kind": kind,
-                    "data": {**_place.get(), **data},
-                },
-                separators=(",", ":"),
-            ).encode("ascii")
-            for seq, (kind, data) in enumerate(entries, start=first)
+        place, run = _place.get(), run_of(self.path)
+        told = [
+            written_event(payload, seq=seq, time_s=self._clock.now(), place=place, run=run)
+            for seq, payload in enumerate(payloads, start=first)
         ]
-        self._write(b"".join(line + b"\n" for line in lines))
+        # ASCII only: a lone surrogate in model text must not make the record unwritable.
+        lines = [json.dumps(event_as_json(event), separators=(",", ":")) for event in told]
+        self._write("".join(f"{line}\n" for line in lines).encode("ascii"))
+        # What is on disk, not what callers change later.
         events = tuple(
-            Event(**json.loads(line)) for line in lines
-        )  # what is on disk, not what callers change
+            replace(event, data=json.loads(line)["data"]) for event, line in zip(told, lines, strict=True)
+        )
         self._events.extend(events)
         return events
 

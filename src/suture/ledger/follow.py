@@ -8,16 +8,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from suture.errors import StorageError
-from suture.ledger.events import parse_event
-from suture.records import Event
+from suture.ledger.event import Event
+from suture.ledger.events import parse_event, run_of
+from suture.ledger.kinds import RunFinished, RunParked, RunRefused
 
 __all__ = ["LAST_EVENTS", "PARKED", "Listener", "follow_ledger", "listening"]
 
 Listener = Callable[[Event], None]
 
-LAST_EVENTS = ("run.finished", "run.refused")
+LAST_EVENTS = (RunFinished.event_kind, RunRefused.event_kind)
 """Kinds after which a run writes nothing more of its own."""
-PARKED = "run.parked"
+PARKED = RunParked.event_kind
 """The kind after which a run writes nothing until somebody goes on with it."""
 
 
@@ -37,7 +38,7 @@ async def follow_ledger(path: Path, *, every_s: float = 0.05, seen: int = 0) -> 
     new_lines = _reader(path)
     while True:
         for line in next(new_lines):
-            event = parse_event(line, where=f"a line of {str(path)!r}")
+            event = parse_event(line, where=f"a line of {str(path)!r}", run=run_of(path))
             if event is None:
                 continue  # cut short by a crash
             yield event

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from suture.records import Event
+from suture.ledger.event import Event
+from suture.ledger.kinds import BudgetReserved, BudgetSettled
 
 __all__ = ["Reservation", "open_reservations"]
 
@@ -32,15 +33,15 @@ def open_reservations(events: Iterable[Event]) -> tuple[Reservation, ...]:
     """
     held: dict[int, Reservation] = {}
     for event in events:
-        data = event.data
-        if event.kind == "budget.reserved":
-            held[event.seq] = Reservation(
-                id=event.seq,
-                attempts=data["attempts"],
-                tokens=data["tokens"],
-                completion_tokens=data.get("completion_tokens", 0),
-                money=data.get("money", 0.0),
-            )
-        elif event.kind == "budget.settled":
-            held.pop(data["reservation"], None)
+        match event.payload:
+            case BudgetReserved() as reserved:
+                held[event.seq] = Reservation(
+                    id=event.seq,
+                    attempts=reserved.attempts,
+                    tokens=reserved.tokens,
+                    completion_tokens=reserved.completion_tokens,
+                    money=reserved.money,
+                )
+            case BudgetSettled() as settled:
+                held.pop(settled.reservation, None)
     return tuple(held.values())

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from suture.errors import UsageError
 from suture.ledger.endings import last_end, without_earlier_ends
+from suture.ledger.event import Event, those_of
 from suture.ledger.follow import LAST_EVENTS
-from suture.records import Event
+from suture.ledger.kinds import Decided, RunFinished
 
 __all__ = ["decision_after", "events_until", "last_step"]
 
@@ -38,16 +39,16 @@ def last_step(events: Sequence[Event]) -> int:
     Raises:
         UsageError: The run took none, or its ledger does not number them.
     """
-    numbers = [_number(event) for event in events if event.kind == "decided"]
+    numbers = [decided.decision for _, decided in those_of(events, Decided)]
     if not numbers or not all(numbers):
         raise UsageError(
             "the run has no numbered steps", remedy="it ended before the first, or an older Suture made it"
         )
     end = last_end(events)
-    ended = end is not None and end.kind == "run.finished"
+    ended = end is not None and end.kind == RunFinished.event_kind
     return max(numbers) - (1 if ended else 0)
 
 
 def _number(event: Event) -> int:
     """Of a decision, from 1; 0 for anything else."""
-    return int(event.data.get("decision", 0)) if event.kind == "decided" else 0
+    return event.payload.decision if isinstance(event.payload, Decided) else 0

@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 from suture.errors import BudgetExceeded, ContextTooLong, ModelAuthError, ModelError
+from suture.ledger import those_of
+from suture.ledger.kinds import ModelCalled, PromptShrunk, ReplyCut
 from suture.loop.asking import Question, affordable_reply, ask
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState
@@ -57,8 +59,7 @@ async def _drawn_again(question: Question, cut: Reply, context: RunContext) -> R
     room = _more_room(question, cut, context)
     if room is None:
         return cut
-    about = {"role": question.asker, "call": cut.call_hash, "again_with_tokens": room}
-    context.ledger.append("reply.cut", about)
+    context.ledger.append(ReplyCut(role=question.asker, call=cut.call_hash, again_with_tokens=room))
     try:
         return await ask(replace(question, sampling=replace(question.sampling, max_tokens=room)), context)
     except ModelAuthError:
@@ -69,10 +70,10 @@ async def _drawn_again(question: Question, cut: Reply, context: RunContext) -> R
 
 def _more_room(question: Question, cut: Reply, context: RunContext) -> int | None:
     """Tokens for the second draw; `None` where there is none. It is decided once, also for a replay."""
-    for event in (*context.follows, *context.ledger.events):
-        if event.kind == "reply.cut" and event.data["call"] == cut.call_hash:
-            return int(event.data["again_with_tokens"])
-    if any(event.kind == "model.called" and event.data["call"] == cut.call_hash for event in context.follows):
+    for _, before in those_of((*context.follows, *context.ledger.events), ReplyCut):
+        if before.call == cut.call_hash:
+            return before.again_with_tokens
+    if any(called.call == cut.call_hash for _, called in those_of(context.follows, ModelCalled)):
         return None
     room = ROOMIER * question.sampling.max_tokens
     if context.models.for_role(question.role).model.name.startswith(("local:", "ollama:")):
@@ -104,7 +105,7 @@ async def fitted_reply(draft: Draft, question: Question, context: RunContext) ->
     while True:
         fitted = await fit(draft, room, count)
         if fitted.cut:
-            context.ledger.append("prompt.shrunk", {"role": question.asker, "left_out": dict(fitted.cut)})
+            context.ledger.append(PromptShrunk(role=question.asker, left_out=fitted.cut))
         try:
             return fitted, await ask(replace(question, messages=fitted.messages), context)
         except ContextTooLong:

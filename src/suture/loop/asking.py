@@ -15,6 +15,7 @@ from suture.errors import (
     UsageError,
 )
 from suture.ledger import Reservation
+from suture.ledger.kinds import ModelCalled, ModelSteppedDown
 from suture.loop.context import RunContext
 from suture.loop.granting import Act, Precedent, precedent_of, refuse, set_aside
 from suture.models import Message, Model, Price, Reply, Role, Sampling, count_upper_bound
@@ -77,16 +78,14 @@ async def ask(question: Question, context: RunContext) -> Reply:
         except MalformedReply:
             raise
         except (ModelError, PrerequisiteError) as fault:
-            context.ledger.append(
-                "model.stepped_down",
-                {
-                    "role": question.asker,
-                    "from": model.name,
-                    "to": substitute.name,
-                    "kind": type(fault).__name__,
-                    "message": str(fault),
-                },
+            stepped_down = ModelSteppedDown(
+                role=question.asker,
+                from_=model.name,
+                to=substitute.name,
+                kind=type(fault).__name__,
+                message=str(fault),
             )
+            context.ledger.append(stepped_down)
     return await _ask(question, chain[-1], context)
 
 
@@ -187,26 +186,24 @@ def _write_down(
     question: Question, reply: Reply, price: Price | None, reservation: Reservation, context: RunContext
 ) -> None:
     money = price.cost(reply.prompt_tokens, reply.completion_tokens) if price else None
-    context.ledger.append(
-        "model.called",
-        {
-            "role": question.asker,
-            "move": question.move,
-            "index": question.sampling.index,
-            "call": reply.call_hash,
-            "model": reply.model,
-            "prompt": question.prompt,
-            "prompt_tokens": reply.prompt_tokens,
-            "completion_tokens": reply.completion_tokens,
-            "counted": reply.counted,
-            "money": money,
-            "finish": reply.finish,
-            "seconds": round(reply.seconds, 3),
-            "retries": reply.retries,
-            "replayed": reply.replayed,
-            "from_run": reply.from_run,
-        },
+    called = ModelCalled(
+        role=question.asker,
+        move=question.move,
+        index=question.sampling.index,
+        call=reply.call_hash,
+        model=reply.model,
+        prompt=question.prompt,
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        counted=reply.counted,
+        money=money,
+        finish=reply.finish,
+        seconds=round(reply.seconds, 3),
+        retries=reply.retries,
+        replayed=reply.replayed,
+        from_run=reply.from_run,
     )
+    context.ledger.append(called)
     if reply.replayed and not reply.from_run:
         context.budget.settle(reservation)  # this run has paid for it before
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from suture.ledger.kinds import HistorySearched
 from suture.loop.context import RunContext
 from suture.loop.guide import Guide
 from suture.repair import Hunk, hunks_between
@@ -36,8 +37,8 @@ async def suspect_hunks(guide: Guide, texts: Mapping[str, str], context: RunCont
     good, bad = await history.find_change()
     passes = "" if good is None else task.earlier[good].commit
     broke = "" if good is None else history.name_of(bad)
-    told = {"since": task.since, "runs": history.runs, "good": passes, "broke": broke}
-    context.ledger.append("history.searched", told)
+    searched = HistorySearched(since=task.since, runs=history.runs, good=passes, broke=broke)
+    context.ledger.append(searched)
     if good is not None:
         return hunks_between(history.texts_at(good), history.texts_at(bad))
     return hunks_between(history.texts_at(len(task.earlier) - 1), texts) if task.since else ()

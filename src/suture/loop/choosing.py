@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING
 
-from suture.records import Event
+from suture.ledger import Event, those_of
+from suture.ledger.kinds import Choice, UserAnswered
 from suture.repair import Difference, Repair
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Asker", "Choice", "chosen_repairs", "recorded_asker"]
 
-Choice = Literal["first", "second", "neither"]
-"""Which of the two answers of a difference is right."""
 Asker = Callable[[Difference], Choice | None]
 """Asks the user, and waits; `None` where there is nobody who could say."""
 
@@ -34,9 +33,7 @@ def chosen_repairs(
     choice = context.ask_user(difference)
     if choice is None:
         return repairs
-    context.ledger.append(
-        "user.answered", {"call": difference.call, "answers": list(difference.apart), "choice": choice}
-    )
+    context.ledger.append(UserAnswered(call=difference.call, answers=difference.apart, choice=choice))
     first, second = difference.apart
     right = {"first": first, "second": second}.get(choice)
     wrong = {first, second} - {right}
@@ -47,12 +44,12 @@ def chosen_repairs(
 
 def recorded_asker(events: Sequence[Event]) -> Asker | None:
     """Answers as the user did in a recorded run; `None` where nobody was asked there."""
-    told = [event.data for event in events if event.kind == "user.answered"]
+    told = [answered for _, answered in those_of(events, UserAnswered)]
     if not told:
         return None
 
     def ask(difference: Difference) -> Choice | None:
-        same = [d for d in told if (d["call"], d["answers"]) == (difference.call, list(difference.apart))]
-        return cast(Choice, same[0]["choice"]) if same else None
+        same = [one for one in told if (one.call, one.answers) == (difference.call, difference.apart)]
+        return same[0].choice if same else None
 
     return ask

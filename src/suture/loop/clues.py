@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from suture.records import Event, from_plain
+from suture.ledger import Event, last_of
+from suture.ledger.kinds import SearchFinished
 from suture.repair import Fault
 from suture.roles import Hint, Suspect
 from suture.roles.python_code import lines_of
@@ -34,13 +34,15 @@ class Clues:
 
 def clues_of(events: Sequence[Event]) -> Clues:
     """The clues in a run's ledger; none where nothing was searched."""
-    told: Mapping[str, Any] = next((e.data for e in reversed(events) if e.kind == "search.finished"), {})
-    faults = tuple(from_plain(Fault, fault) for fault in told.get("faults", ()))
+    found = last_of(events, SearchFinished)
+    if found is None:
+        return Clues()
+    faults = tuple(Fault(**vars(line)) for line in found.faults)
     best = max((fault.score for fault in faults), default=0.0)
     return Clues(
         faults=tuple(fault for fault in faults if fault.score >= TELLING * best),
-        hints=tuple(from_plain(Hint, hint) for hint in told.get("partial", ())),
-        divergences=told.get("divergences", {}),
+        hints=tuple(Hint(**vars(change)) for change in found.partial),
+        divergences=found.divergences,
     )
 
 

@@ -15,6 +15,8 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError
+from suture.ledger import those_of
+from suture.ledger.kinds import RoleDegraded
 from suture.loop.answering import fitted_reply, room_tokens
 from suture.loop.asking import Question, ask
 from suture.loop.context import RunContext
@@ -153,15 +155,13 @@ def degrade(helper: str, number: int, fault: Exception, context: RunContext) -> 
         fault: What happened.
         context: The run.
     """
-    context.ledger.append(
-        "role.degraded",
-        {
-            "role": helper,
-            "act": f"{helper} {number}",
-            "kind": type(fault).__name__,
-            "message": ascii(str(fault))[1:-1],
-        },
+    degraded = RoleDegraded(
+        role=helper,
+        act=f"{helper} {number}",
+        kind=type(fault).__name__,
+        message=ascii(str(fault))[1:-1],
     )
+    context.ledger.append(degraded)
 
 
 def is_given_up(helper: str, context: RunContext) -> bool:
@@ -174,6 +174,6 @@ def degraded_helpers(context: RunContext) -> tuple[str, ...]:
 
     A node that is done again after a kill asks again; what failed there before has not failed twice.
     """
-    failures = [event for event in context.ledger.events if event.kind == "role.degraded"]
-    once = {event.data.get("act", event.seq): str(event.data["role"]) for event in failures}
+    failures = those_of(context.ledger.events, RoleDegraded)
+    once = {failure.act or event.seq: failure.role for event, failure in failures}
     return tuple(once.values())

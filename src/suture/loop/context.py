@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from suture.checks import Suite, prepare_suite
 from suture.languages import Interpreter, is_pytest_command, pytest_equivalent
-from suture.ledger import Budget, Ledger, RunFolder
+from suture.ledger import Budget, Event, Ledger, RunFolder, those_of
+from suture.ledger.kinds import CandidateProposed
 from suture.loop.choosing import Asker
 from suture.loop.extensions import Extensions
 from suture.loop.progress import Progress, Tried
@@ -18,7 +19,7 @@ from suture.loop.recipe import Recipe
 from suture.loop.reviewing import Reviewer
 from suture.loop.state import LoopState, TriedEntry
 from suture.models import NO_MODEL, Model, Models
-from suture.records import Candidate, Check, Event, Task, Verdict, from_plain, to_plain
+from suture.records import Candidate, Check, Task, Verdict, from_plain, to_plain
 from suture.roles import PromptBook
 from suture.sandbox import Sandbox
 from suture.settings import Settings
@@ -119,13 +120,18 @@ class RunContext:
 
     def agreement_on(self, candidate: str) -> float | None:
         """The share of the other plausible repairs that behave like a candidate, where that is known."""
-        proposed = (e.data for e in self.ledger.events if e.kind == "candidate.proposed")
-        return next((d.get("agreement") for d in proposed if d["candidate"] == candidate), None)
+        proposed = self._proposed(candidate)
+        return proposed.agreement if proposed else None
 
     def rivals_of(self, candidate: str) -> int | None:
         """How many other repairs pass and answer otherwise than a candidate, where that was compared."""
-        proposed = (e.data for e in self.ledger.events if e.kind == "candidate.proposed")
-        return next((d.get("rivals") for d in proposed if d["candidate"] == candidate), None)
+        proposed = self._proposed(candidate)
+        return proposed.rivals if proposed else None
+
+    def _proposed(self, candidate: str) -> CandidateProposed | None:
+        """How a candidate was first proposed."""
+        every = those_of(self.ledger.events, CandidateProposed)
+        return next((proposed for _, proposed in every if proposed.candidate == candidate), None)
 
     def keep(self, record: Candidate | Verdict) -> str:
         """Store a record; answers its blob's hash."""

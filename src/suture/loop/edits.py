@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from suture.checks import refused_files
 from suture.errors import UsageError
+from suture.ledger.kinds import CandidateProposed
 from suture.loop.context import RunContext
 from suture.loop.state import Proposal
 from suture.records import Candidate
 
-__all__ = ["edited_candidate", "proposal_of", "proposed_data"]
+__all__ = ["edited_candidate", "proposal_of", "proposed_event"]
 
 
 async def edited_candidate(
@@ -35,17 +35,17 @@ async def edited_candidate(
     )
 
 
-def proposed_data(candidate: Candidate, blob: str) -> dict[str, Any]:
-    """What the ledger is told of it; `blob` is where it is kept."""
-    return {
-        "candidate": candidate.hash,
-        "blob": blob,
-        "origin": candidate.origin,
-        "parent": candidate.parent,
-        "label": candidate.label,
-        "shown": [],
-        "files": sorted(candidate.files),
-    }
+def proposed_event(candidate: Candidate, blob: str) -> CandidateProposed:
+    """What the ledger is told of a candidate that nothing more is known of; `blob` is where it is kept."""
+    return CandidateProposed(
+        candidate=candidate.hash,
+        blob=blob,
+        origin=candidate.origin,
+        parent=candidate.parent,
+        label=candidate.label,
+        shown=(),
+        files=tuple(sorted(candidate.files)),
+    )
 
 
 def proposal_of(candidate: Candidate, blob: str, number: int) -> Proposal:

@@ -9,9 +9,11 @@ from typing import TypeVar
 
 from suture.checks import refused_files
 from suture.errors import SutureError
+from suture.ledger.kinds import Advised, TestsWritten
 from suture.loop.asking import Question, ask
 from suture.loop.consulting import Consultation, degrade, is_given_up
 from suture.loop.context import RunContext
+from suture.loop.edits import proposed_event
 from suture.loop.extensions import Adviser, CheckSource, Mender
 from suture.loop.judging import judge, tried_entry
 from suture.loop.state import LoopState, Proposal, TriedEntry
@@ -31,8 +33,8 @@ def brought_checks(context: RunContext) -> tuple[Check, ...]:
         found = _brought(name, partial(_untrusted, source, context.task), 0, context)
         if found is None:
             continue
-        told = {"role": name, "tests": [check.source for check in found], "dropped": {}}
-        context.ledger.append("tests.written", told)
+        sources = tuple(check.source for check in found)
+        context.ledger.append(TestsWritten(role=name, tests=sources, dropped={}))
         checks += found
     return tuple(checks)
 
@@ -59,7 +61,7 @@ async def advice_of(brief: RepairBrief, number: int, context: RunContext) -> tup
         asked = Consultation(helper=name, context=context, round=number)
         told = await asked.or_none(partial(_advised, adviser, brief))
         if told:
-            context.ledger.append("advised", {"role": name, "said": list(told)})
+            context.ledger.append(Advised(role=name, said=told))
             said += told
     return tuple(said)
 
@@ -126,11 +128,7 @@ def _texts(mender: Mender, brief: RepairBrief) -> dict[str, str]:
 
 def _proposal(candidate: Candidate, entry: TriedEntry, context: RunContext) -> Proposal:
     blob = context.keep(candidate)
-    told = {"candidate": candidate.hash, "blob": blob, "origin": candidate.origin, "parent": candidate.parent}
-    context.ledger.append(
-        "candidate.proposed",
-        {**told, "label": candidate.label, "shown": [], "files": sorted(candidate.files)},
-    )
+    context.ledger.append(proposed_event(candidate, blob))
     return Proposal(
         candidate=candidate.hash,
         blob=blob,

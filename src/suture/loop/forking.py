@@ -5,27 +5,26 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from langchain_core.runnables import RunnableConfig
 
 from suture.errors import StorageError, UsageError
-from suture.ledger import LAST_EVENTS, RunFolder, events_until, read_ledger
+from suture.ledger import Event, RunFolder, events_until, first_of, read_ledger, taken_over
+from suture.ledger.kinds import CandidateProposed, ForkPoint, RunStarted
 from suture.loop.context import RunContext
-from suture.loop.edits import edited_candidate, proposal_of, proposed_data
+from suture.loop.edits import edited_candidate, proposal_of, proposed_event
 from suture.loop.graph import Compiled, build_graph
 from suture.loop.progress import best_of
 from suture.loop.state import SCHEMA_VERSION, LoopState
-from suture.records import Event
 from suture.store import open_checkpointer
 
 __all__ = ["Start", "begin", "enter", "never_begun", "recorded_start", "rewind", "start_at"]
 
 ENTRY = "review"
 """The node that a state is said to come from: its edges lead on from any state (see `graph`)."""
-LEFT_BEHIND = ("run.started", "run.resumed", "run.parked", "review.asked", *LAST_EVENTS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,22 +84,23 @@ def recorded_start(folder: RunFolder) -> Start | None:
         StorageError: The run ended, or was killed, before it had taken over everything.
     """
     events = read_ledger(folder.ledger_path).events
-    forks = next((event.data.get("forks") for event in events if event.kind == "run.started"), None)
-    if not forks:
+    started = first_of(events, RunStarted)
+    forks = started.forks if started else None
+    if forks is None:
         return None
-    taken = events[1 : 1 + forks["events"]]
-    if len(taken) < forks["events"]:
-        raise StorageError(f"run {folder.id} ended while it began", remedy=f"fork {forks['run']} again")
-    state = folder.get_json(forks["state"])
-    return Start(run=forks["run"], at=forks["at"], state=state, events=taken, folder=folder)
+    taken = events[1 : 1 + forks.events]
+    if len(taken) < forks.events:
+        raise StorageError(f"run {folder.id} ended while it began", remedy=f"fork {forks.run} again")
+    state = folder.get_json(forks.state)
+    return Start(run=forks.run, at=forks.at, state=state, events=taken, folder=folder)
 
 
-def never_begun(start: Start) -> dict[str, Any]:
+def never_begun(start: Start) -> ForkPoint:
     """What the first event of a fork says that failed before it had taken over anything."""
-    return {"run": start.run, "at": start.at, "state": "", "events": len(start.events) + 1}
+    return ForkPoint(run=start.run, at=start.at, state="", events=len(start.events) + 1)
 
 
-async def begin(start: Start, started: Mapping[str, Any], context: RunContext, graph: Compiled) -> None:
+async def begin(start: Start, started: RunStarted, context: RunContext, graph: Compiled) -> None:
     """Write down what a fork takes over, and set the graph to its state.
 
     Args:
@@ -116,9 +116,9 @@ async def begin(start: Start, started: Mapping[str, Any], context: RunContext, g
     _link_blobs(start.folder, context.folder)
     state, proposed = await _changed(start, context)
     blob = context.folder.put_json({**state, "run_id": ""})
-    events = _taken_over(start, offset=1) + proposed
-    forks = {"run": start.run, "at": start.at, "state": blob, "events": len(events)}
-    context.ledger.append_all([("run.started", {**started, "forks": forks}), *events])
+    events = [*taken_over(start.events, start.run, offset=1), *proposed]
+    forks = ForkPoint(run=start.run, at=start.at, state=blob, events=len(events))
+    context.ledger.append_all([replace(started, forks=forks), *events])
     await enter(state, context, graph)
 
 
@@ -158,10 +158,7 @@ def _found_nobody(state: LoopState) -> bool:
     return bool(last) and set(last) <= {"budget", "model"}
 
 
-Entries = list[tuple[str, Mapping[str, Any]]]
-
-
-async def _changed(start: Start, context: RunContext) -> tuple[LoopState, Entries]:
+async def _changed(start: Start, context: RunContext) -> tuple[LoopState, list[CandidateProposed]]:
     """The state with the hint and the candidate that the fork brings, and what to tell of these."""
     state = LoopState(**{**start.state, "moves": [], "outcome": "", "reason": ""})
     if start.hint:
@@ -174,24 +171,7 @@ async def _changed(start: Start, context: RunContext) -> tuple[LoopState, Entrie
     candidate = await edited_candidate(start.files, shown, context)
     blob = context.keep(candidate)
     state["proposals"] = [*state["proposals"], proposal_of(candidate, blob, state["round"])]
-    return state, [("candidate.proposed", proposed_data(candidate, blob))]
-
-
-def _taken_over(start: Start, *, offset: int) -> Entries:
-    """Its events as another run tells them: attempts and tokens count as they did, and nothing is paid."""
-    entries: Entries = []
-    place: dict[int, int] = {}
-    for event in start.events:
-        if event.kind in LEFT_BEHIND:
-            continue
-        place[event.seq] = offset + len(entries)
-        data = {**event.data, "from_run": start.run}
-        if event.kind == "budget.settled":
-            data |= {"reservation": place[event.data["reservation"]], "model_calls": 0, "unpriced_calls": 0}
-        elif event.kind == "model.called":
-            data["replayed"] = True
-        entries.append((event.kind, data))
-    return entries
+    return state, [proposed_event(candidate, blob)]
 
 
 def _link_blobs(source: RunFolder, target: RunFolder) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 from suture.checks.trust import Assessment, assess_checks
+from suture.ledger.kinds import AssessedTest, RemovedTest, TestsAssessed, TestsWritten
 from suture.loop.aids import Aids
 from suture.loop.consulting import Consultation
 from suture.loop.context import RunContext
@@ -106,7 +106,7 @@ async def adopt_generated(state: LoopState, aids: Aids, context: RunContext) -> 
         found = await assess_checks(
             written, judged, await context.load_suite(), logprobs=_sureness(aids.generated, context)
         )
-    context.ledger.append("tests.assessed", _told(found))
+    context.ledger.append(_told(found))
     threshold = context.settings.loop.trust_threshold
     trusted = tuple(check for check in found.checks if check.trust >= threshold)
     # Adopted ones keep the trust that they came with: every verdict is to tell the same.
@@ -144,14 +144,8 @@ async def _written(
     if answer is None:
         return aids
     written, reply = answer
-    context.ledger.append(
-        "tests.written",
-        {
-            "role": consultation.helper,
-            "tests": [check.source for check in written.checks],
-            "dropped": dict(written.dropped),
-        },
-    )
+    sources = tuple(check.source for check in written.checks)
+    context.ledger.append(TestsWritten(role=consultation.helper, tests=sources, dropped=written.dropped))
     known = {check.source: check for check in (*generated_checks(aids, context), *written.checks)}
     told = {check.source: mean_logprob(check.source, reply) for check in written.checks}
     sure = _sureness(aids.generated, context) | {s: value for s, value in told.items() if value is not None}
@@ -184,13 +178,13 @@ def _count(context: RunContext) -> int:
     return sum(check.trust >= threshold for check in context.task.checks) + bool(context.task.test_command)
 
 
-def _told(found: Assessment) -> dict[str, Any]:
-    return {
-        "heard": found.heard,
-        "behaviours": found.behaviours,
-        "tests": [
-            {"test": one.check.source, "trust": one.check.trust, "reasons": list(one.reasons)}
+def _told(found: Assessment) -> TestsAssessed:
+    return TestsAssessed(
+        heard=found.heard,
+        behaviours=found.behaviours,
+        tests=tuple(
+            AssessedTest(test=one.check.source, trust=one.check.trust, reasons=tuple(one.reasons))
             for one in found.kept
-        ],
-        "removed": [{"test": one.check.source, "reason": one.reason} for one in found.removed],
-    }
+        ),
+        removed=tuple(RemovedTest(test=one.check.source, reason=one.reason) for one in found.removed),
+    )

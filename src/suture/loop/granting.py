@@ -9,14 +9,11 @@ from itertools import groupby
 from typing import NoReturn
 
 from suture.errors import BudgetExceeded
-from suture.ledger import Reservation, current_place
+from suture.ledger import Event, Reservation, current_place, those_of
+from suture.ledger.kinds import BudgetRefused, BudgetReserved, BudgetSettled, RunResumed
 from suture.loop.context import RunContext
-from suture.records import Event
 
 __all__ = ["Act", "Precedent", "precedent_of", "refuse", "set_aside"]
-
-DECIDED = ("budget.reserved", "budget.refused")
-PLACE = ("step", "branch", "part")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +61,10 @@ def precedent_of(act: Act, context: RunContext) -> Precedent:
     booked = act.attempt and _bookings(act, earlier) > turn
     if before is None:
         return Precedent(booked=booked)
-    data, refused = before.data, None
-    if before.kind == "budget.refused":
-        refused = BudgetExceeded(data["limited"], data["used"], data["limit"])
-    return Precedent(most=data.get("most") or None, refused=refused, booked=booked, followed=own is None)
+    if isinstance(before, BudgetRefused):
+        refused = BudgetExceeded(before.limited, before.used, before.limit)
+        return Precedent(refused=refused, booked=booked, followed=own is None)
+    return Precedent(most=before.most or None, booked=booked, followed=own is None)
 
 
 def set_aside(
@@ -106,7 +103,8 @@ def set_aside(
             role=act.role,
             move=act.move,
             granted=before.followed,
-            about={"act": act.name, "most": most},
+            act=act.name,
+            most=most,
         )
     except BudgetExceeded as fault:
         refuse(act, fault, context)
@@ -114,38 +112,46 @@ def set_aside(
 
 def refuse(act: Act, fault: BudgetExceeded, context: RunContext) -> NoReturn:
     """Write down that an act is not paid for, and raise why."""
-    limited = {"limited": fault.kind, "used": fault.used, "limit": fault.limit}
-    context.ledger.append("budget.refused", {"what": act.what, "act": act.name, **limited})
+    refused = BudgetRefused(
+        what=act.what, act=act.name, limited=fault.kind, used=fault.used, limit=fault.limit
+    )
+    context.ledger.append(refused)
     raise fault
 
 
 def _by_process(events: Sequence[Event]) -> tuple[Sequence[Event], Sequence[Event]]:
     """What processes before this one wrote, and what this one has."""
-    resumed = [number for number, event in enumerate(events) if event.kind == "run.resumed"]
+    resumed = [number for number, event in enumerate(events) if isinstance(event.payload, RunResumed)]
     first = resumed[-1] + 1 if resumed else 0
     return events[:first], events[first:]
 
 
-def _same(act: Act, events: Sequence[Event]) -> list[Event]:
+Granted = BudgetReserved | BudgetRefused
+"""How it is decided what an act may cost."""
+
+
+def _same(act: Act, events: Sequence[Event]) -> list[tuple[int, Granted]]:
+    """What was decided on the act in this branch of a round, each with its `seq`."""
     place = current_place()
+    here = (place.get("step"), place.get("branch"), place.get("part"))
     return [
-        event
+        (event.seq, event.payload)
         for event in events
-        if event.kind in DECIDED
-        and event.data.get("act") == act.name
-        and all(event.data.get(key) == place.get(key) for key in PLACE)
+        if isinstance(event.payload, BudgetReserved | BudgetRefused)
+        and event.payload.act == act.name
+        and (event.step, event.branch, event.part) == here
     ]
 
 
-def _decided(act: Act, turn: int, events: Sequence[Event]) -> Event | None:
+def _decided(act: Act, turn: int, events: Sequence[Event]) -> Granted | None:
     """How it was the last time that a process came to this turn of the act; `None` where none did."""
-    starts = [event.seq for event in events if event.kind == "run.resumed"]
-    by_process = groupby(_same(act, events), key=lambda event: bisect(starts, event.seq))
-    came = [turns[turn] for _, found in by_process if turn < len(turns := list(found))]
+    starts = [event.seq for event, _ in those_of(events, RunResumed)]
+    by_process = groupby(_same(act, events), key=lambda granted: bisect(starts, granted[0]))
+    came = [turns[turn][1] for _, found in by_process if turn < len(turns := list(found))]
     return came[-1] if came else None
 
 
 def _bookings(act: Act, events: Sequence[Event]) -> int:
-    reserved = {event.seq for event in _same(act, events)}
-    settled = {e.data["reservation"]: e for e in reversed(events) if e.kind == "budget.settled"}
-    return sum(seq in settled and settled[seq].data["attempts"] > 0 for seq in reserved)
+    reserved = {seq for seq, _ in _same(act, events)}
+    settled = {settled.reservation: settled for _, settled in those_of(reversed(events), BudgetSettled)}
+    return sum(seq in settled and settled[seq].attempts > 0 for seq in reserved)

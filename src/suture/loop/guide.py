@@ -9,6 +9,7 @@ from suture.checks import Suite
 from suture.checks.test_command import TestCommand
 from suture.errors import UsageError
 from suture.languages import pytest_equivalent
+from suture.ledger.kinds import SearchSkipped
 from suture.loop.context import RunContext
 from suture.records import CheckOutcome, Verdict
 
@@ -56,7 +57,7 @@ async def guide_of(suite: Suite, base: Verdict | None, context: RunContext) -> G
     try:
         await command.collect()
     except UsageError as fault:
-        context.ledger.append("search.skipped", {"command": list(argv), "message": str(fault)})
+        context.ledger.append(SearchSkipped(command=tuple(argv), message=str(fault)))
         return None
     return _guide(command, (await command.run(task.files)).outcomes)
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from suture.checks import Suite, check_candidate
 from suture.errors import BudgetExceeded
+from suture.ledger.kinds import CandidateChecked, CandidateRegressed, CandidateUnconfirmed
 from suture.loop.confirming import confirmed, unrepeated
 from suture.loop.context import RunContext
 from suture.loop.progress import failure_signature, tally
@@ -45,23 +46,19 @@ async def judge(candidate: Candidate, context: RunContext, *, confirm: bool = Tr
             lost = unrepeated(verdict, again)
             verdict, runs = confirmed(verdict, again), 2
             if lost:
-                context.ledger.append(
-                    "candidate.unconfirmed", {"candidate": candidate.hash, "checks": list(lost[:50])}
-                )
+                context.ledger.append(CandidateUnconfirmed(candidate=candidate.hash, checks=tuple(lost[:50])))
     passed, failed, _ = tally(verdict, None, threshold)
-    context.ledger.append(
-        "candidate.checked",
-        {
-            "candidate": candidate.hash,
-            "label": candidate.label,
-            "passed": passed,
-            "failed": failed,
-            "evidence": verdict.evidence,
-            "verdict": context.keep(verdict),
-            "seconds": round(verdict.wall_s, 3),
-            **({"runs": runs} if runs > 1 else {}),
-        },
+    checked = CandidateChecked(
+        candidate=candidate.hash,
+        label=candidate.label,
+        passed=passed,
+        failed=failed,
+        evidence=verdict.evidence,
+        verdict=context.keep(verdict),
+        seconds=round(verdict.wall_s, 3),
+        runs=runs,
     )
+    context.ledger.append(checked)
     return verdict
 
 
@@ -105,9 +102,7 @@ def tried_entry(
     passed, failed, regressed = tally(verdict, base, context.settings.loop.trust_threshold)
     if regressed:
         lost = sorted((base.passed if base else frozenset()) - verdict.passed)
-        context.ledger.append(
-            "candidate.regressed", {"candidate": proposal["candidate"], "checks": lost[:50]}
-        )
+        context.ledger.append(CandidateRegressed(candidate=proposal["candidate"], checks=tuple(lost[:50])))
     return TriedEntry(
         candidate=proposal["candidate"],
         blob=proposal["blob"],

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from suture.errors import StorageError
+from suture.ledger import Event
+from suture.ledger.kinds import ForkPoint, MovesRemembered, RunStarted
 from suture.loop.progress import Tried
-from suture.records import Event
 
 __all__ = ["MoveRecord", "add_to_record", "read_record", "recorded_moves"]
 
@@ -41,10 +42,11 @@ def recorded_moves(events: Iterable[Event]) -> MoveRecord | None:
     """
     told: MoveRecord | None = None
     for event in events:
-        if event.kind == "moves.remembered":
-            return {kind: (solved, tried) for kind, (solved, tried) in event.data["record"].items()}
-        if event.kind == "run.started" and event.data.get("forks"):
-            told = {}
+        match event.payload:
+            case MovesRemembered(record=record):
+                return {kind: (solved, tried) for kind, (solved, tried) in record.items()}
+            case RunStarted(forks=ForkPoint()):
+                told = {}
     return told
 
 

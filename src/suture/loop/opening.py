@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from suture.languages import Interpreter
-from suture.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_run
+from suture.ledger import Budget, Event, Ledger, Limits, RunFolder, SystemClock, new_run
 from suture.loop.choosing import Asker
 from suture.loop.context import RunContext
 from suture.loop.extensions import load_extensions
@@ -22,7 +22,7 @@ from suture.loop.move_record import MoveRecord, read_record, recorded_moves
 from suture.loop.recipe import Recipe, load_recipe
 from suture.loop.reviewing import Reviewer
 from suture.models import Model, Models, RecordedModel, ReplySource
-from suture.records import Event, Task
+from suture.records import Task
 from suture.roles import PromptBook
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import Settings, project_prompts
@@ -48,7 +48,8 @@ class Opening:
         source: Replies of another run, to answer from.
         or_live: Whether the model is asked for what the source does not hold.
         start: Where it begins, where it is a fork of another run.
-        about: What the first event says besides.
+        replays: The run that it does again; empty where it does none.
+        left_out: Files that it does not see, as they may hold secrets.
         ask_user: Asks the user which of two repairs is right, where there is a user to ask.
         record: What a bandit is told of earlier runs; what the home folder holds where not given.
         on_review: Asks a person where `loop.autonomy` wants it; without it the run is parked there.
@@ -66,7 +67,8 @@ class Opening:
     source: ReplySource | None = None
     or_live: bool = False
     start: Start | None = None
-    about: dict[str, Any] = field(default_factory=dict)
+    replays: str = ""
+    left_out: tuple[str, ...] = ()
     ask_user: Asker | None = None
     on_review: Reviewer | None = None
     record: MoveRecord | None = None

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 
 from suture.checks.tracing import Probe
+from suture.ledger.kinds import Criticised, DebuggerStepped, Diagnosed, LessonsDrawn, ToolStep
 from suture.loop.aids import Aids
 from suture.loop.briefs import digest
 from suture.loop.consulting import Consultation
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState, TriedEntry
 from suture.loop.tools import Iteration, debugger_tools, setup_of
-from suture.records import Critique, Diagnosis, Lesson, to_plain
+from suture.records import Critique, Diagnosis, Lesson
 from suture.roles import DiagnosisReply, RepairBrief, diagnosis_draft
 from suture.roles.critic import CritiqueBrief, CritiqueReply, critique_draft
 from suture.roles.debugger import DebugBrief, investigate
@@ -52,7 +52,7 @@ async def criticise(
     if reply is None:
         return None
     critique = reply.record()
-    context.ledger.append("criticised", {"candidate": entry["candidate"], "critique": to_plain(critique)})
+    context.ledger.append(Criticised(candidate=entry["candidate"], critique=critique))
     return critique
 
 
@@ -66,7 +66,7 @@ async def diagnose(
     )
     found = await asked.or_none(partial(_look, brief, entry, state) if with_tools else partial(_reply, brief))
     if found is not None:
-        context.ledger.append("diagnosed", {"candidate": entry["candidate"], "diagnosis": to_plain(found)})
+        context.ledger.append(Diagnosed(candidate=entry["candidate"], diagnosis=found))
     return found
 
 
@@ -92,7 +92,7 @@ async def _look(brief: RepairBrief, entry: TriedEntry, state: LoopState, asked: 
     )
 
     def tell(step: Step) -> None:
-        context.ledger.append("debugger.stepped", {"candidate": entry["candidate"], "did": asdict(step)})
+        context.ledger.append(DebuggerStepped(candidate=entry["candidate"], did=ToolStep(**vars(step))))
 
     async with context.budget.time_limit():
         found = await investigate(
@@ -155,5 +155,5 @@ async def draw_lessons(aids: Aids, state: LoopState, context: RunContext) -> tup
     if reply is None:
         return aids.lessons
     lessons = tuple(lesson.text for lesson in reply.record())
-    context.ledger.append("lessons.drawn", {"lessons": list(lessons)})
+    context.ledger.append(LessonsDrawn(lessons=lessons))
     return lessons

@@ -6,9 +6,12 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from suture.ledger import those_of
+from suture.ledger.kinds import ReviewAnswered, ReviewAsked
 from suture.loop.context import RunContext
 from suture.loop.edits import edited_candidate
 from suture.loop.reviewing import review_of
+from suture.records import from_plain
 
 __all__ = ["answer_to"]
 
@@ -25,13 +28,14 @@ async def answer_to(question: Mapping[str, Any], context: RunContext) -> dict[st
     Raises:
         UsageError: The answer cannot be taken: it edits a file that no candidate may write.
     """
-    for event in context.ledger.events:
-        if event.kind == "review.answered" and event.data["key"] == question["key"]:
-            return _answer(event.data)
-    context.ledger.append("review.asked", question)
+    asked = from_plain(ReviewAsked, question)
+    for _, answered in those_of(context.ledger.events, ReviewAnswered):
+        if answered.key == asked.key:
+            return _told(answered)
+    context.ledger.append(asked)
     if context.on_review is None:
         return None
-    review = review_of(context.folder, question)
+    review = review_of(context.folder, asked)
     said = context.on_review(review)
     answer = await said if inspect.isawaitable(said) else said
     if answer is None:
@@ -39,10 +43,13 @@ async def answer_to(question: Mapping[str, Any], context: RunContext) -> dict[st
     blob = ""
     if answer.choice == "edit":
         blob = context.keep(await edited_candidate(answer.files, review.candidate, context))
-    told = {"choice": answer.choice, "hint": answer.hint, "blob": blob}
-    context.ledger.append("review.answered", {"key": question["key"], "stage": question["stage"], **told})
-    return told
+    answered = ReviewAnswered(
+        key=asked.key, stage=asked.stage, choice=answer.choice, hint=answer.hint, blob=blob
+    )
+    context.ledger.append(answered)
+    return _told(answered)
 
 
-def _answer(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: data[name] for name in ("choice", "hint", "blob")}
+def _told(answered: ReviewAnswered) -> dict[str, Any]:
+    """What the graph goes on with: JSON values."""
+    return {"choice": answered.choice, "hint": answered.hint, "blob": answered.blob}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from suture.checks import Suite, refused_files
 from suture.errors import MalformedReply
 from suture.ledger import part_of_branch
+from suture.ledger.kinds import PartStepped, Planned, ToolStep
 from suture.loop.aids import Aids
 from suture.loop.consulting import Consultation
 from suture.loop.context import RunContext
@@ -43,9 +44,9 @@ async def planned(aids: Aids, context: RunContext) -> Aids:
     reply = await Consultation(helper="planner", context=context, round=0).or_none(ask)
     if reply is None:
         return aids
-    plan = to_plain(reply.record())
-    context.ledger.append("planned", {"plan": plan})
-    return replace(aids, plan=context.folder.put_json(plan))
+    plan = reply.record()
+    context.ledger.append(Planned(plan=plan))
+    return replace(aids, plan=context.folder.put_json(to_plain(plan)))
 
 
 def plan_of(aids: Aids, context: RunContext) -> Plan | None:
@@ -157,7 +158,7 @@ async def _worked(
     )
 
     def tell(step: Step) -> None:
-        context.ledger.append("part.stepped", {"goal": brief.goal, "did": asdict(step)})
+        context.ledger.append(PartStepped(goal=brief.goal, did=ToolStep(**vars(step))))
 
     await work_on(brief, asked.prompt, desk, ask=asked.reply, on_step=tell)
     return desk.written

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import sys
+from dataclasses import replace
 
 from suture.checks import refused_files
+from suture.ledger.kinds import Optimised, Reviewed
 from suture.loop.consulting import Consultation
 from suture.loop.context import RunContext
+from suture.loop.edits import proposed_event
 from suture.loop.judging import judge, tried_entry
 from suture.loop.state import LoopState, Proposal, TriedEntry
-from suture.records import Candidate, to_plain
+from suture.records import Candidate
 from suture.roles import RepairBrief
 from suture.roles.optimiser import OptimiseBrief, optimise_draft, optimised_files
 from suture.roles.python_code import parsed
@@ -46,13 +49,13 @@ async def optimised(
         files={**before.files, **written}, origin="repair", parent=before.hash, label="made simpler"
     )
     nodes = (_size(before, brief), _size(candidate, brief))
-    told = {"candidate": candidate.hash, "of": before.hash, "nodes": list(nodes)}
+    told = Optimised(candidate=candidate.hash, of=before.hash, nodes=nodes, kept=False)
     if candidate.hash in {one["candidate"] for one in state["tried"]} or nodes[1] >= nodes[0]:
-        context.ledger.append("optimised", {**told, "kept": False})
+        context.ledger.append(told)
         return state
     judged = await _judged(candidate, entry, state, context)
     kept = context.tried(judged).solved
-    context.ledger.append("optimised", {**told, "kept": kept})
+    context.ledger.append(replace(told, kept=kept))
     if not kept:
         return state
     return {**state, "tried": [*state["tried"], {**judged, "rank": entry.get("rank", 0) + 1}]}
@@ -67,26 +70,14 @@ async def reviewed(brief: RepairBrief, entry: TriedEntry, state: LoopState, cont
 
     reply = await Consultation(helper="reviewer", context=context, round=state["round"]).or_none(ask)
     if reply is not None:
-        found = to_plain(reply.record())
-        context.ledger.append("reviewed", {"candidate": entry["candidate"], "review": found})
+        context.ledger.append(Reviewed(candidate=entry["candidate"], review=reply.record()))
 
 
 async def _judged(
     candidate: Candidate, entry: TriedEntry, state: LoopState, context: RunContext
 ) -> TriedEntry:
     blob = context.keep(candidate)
-    context.ledger.append(
-        "candidate.proposed",
-        {
-            "candidate": candidate.hash,
-            "blob": blob,
-            "origin": candidate.origin,
-            "parent": candidate.parent,
-            "label": candidate.label,
-            "shown": [],
-            "files": sorted(candidate.files),
-        },
-    )
+    context.ledger.append(proposed_event(candidate, blob))
     proposal = Proposal(
         candidate=candidate.hash,
         blob=blob,

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from suture import errors
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.languages import Interpreter
-from suture.ledger import Difference, RunFolder, last_end, read_ledger
+from suture.ledger import Difference, Event, RunFolder, first_of, last_end, read_ledger
+from suture.ledger.kinds import RunFinished, RunRefused, RunStarted
 from suture.loop.context import RunContext
 from suture.loop.recipe import is_own_file, recipe_as_toml
 from suture.loop.state import SCHEMA_VERSION
-from suture.records import Event, Result, Task, from_plain, to_plain
+from suture.records import Result, Task, from_plain, to_plain
 from suture.settings import Settings
 from suture.settings.recording import settings_as_plain, settings_of_record
 
-__all__ = ["RecordedRun", "Replay", "open_recorded", "started_with"]
+__all__ = ["About", "RecordedRun", "Replay", "open_recorded", "started_with"]
 
 RECIPE_FILE = "recipe.toml"
 """In a run folder: the recipe, where it was a file of the user's own."""
@@ -109,27 +108,45 @@ class Replay:
         return self.difference is None
 
 
-def started_with(context: RunContext) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What the first event of a run says besides what the run works with.
+
+    Attributes:
+        project: The folder that it is about.
+        replays: The run that it does again; empty where it does none.
+        left_out: Files that it does not see, as they may hold secrets.
+    """
+
+    project: str = ""
+    replays: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+def started_with(context: RunContext, about: About) -> RunStarted:
     """The first event of a run. What is large lies in the folder; keys lie nowhere."""
     task, folder = context.task, context.folder
     if is_own_file(context.settings.loop.recipe):
         folder.write_text(RECIPE_FILE, recipe_as_toml(context.recipe))
     stronger = context.models.stronger
-    return {
-        **({"stronger": stronger.model.name} if stronger else {}),
-        "schema_version": SCHEMA_VERSION,
-        "kind": task.kind,
-        "statement": task.statement[:2000],
-        "task": folder.put_json(to_plain(task)),
-        "recipe": context.recipe.name,
-        "model": context.model.name,
-        "unpriced": list(context.models.unpriced),
-        "common_model": context.models.common,
-        "sandbox": context.sandbox.name,
-        "limits": vars(context.budget.limits),
-        "settings": folder.put_json(settings_as_plain(context.settings)),
-        "interpreter": to_plain(context.interpreter) if context.interpreter else None,
-    }
+    return RunStarted(
+        stronger=stronger.model.name if stronger else "",
+        schema_version=SCHEMA_VERSION,
+        kind=task.kind,
+        statement=task.statement[:2000],
+        task=folder.put_json(to_plain(task)),
+        recipe=context.recipe.name,
+        model=context.model.name,
+        unpriced=tuple(context.models.unpriced),
+        common_model=context.models.common,
+        sandbox=context.sandbox.name,
+        limits=vars(context.budget.limits),
+        settings=folder.put_json(settings_as_plain(context.settings)),
+        interpreter=to_plain(context.interpreter) if context.interpreter else None,
+        project=about.project,
+        replays=about.replays,
+        left_out=about.left_out,
+    )
 
 
 def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
@@ -145,29 +162,29 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
     """
     events = read_ledger(folder.ledger_path).events
     end = last_end(events)
-    started: Mapping[str, Any] = next((e.data for e in events if e.kind == "run.started"), {})
-    if "settings" not in started:
+    started = first_of(events, RunStarted)
+    if started is None or not started.settings:
         raise UsageError(
             f"run {folder.id} does not say how it began",
             remedy="it is older than Suture 0.2, or was killed at once: start it anew",
         )
     try:
         own = present.paths.home.resolve() in folder.path.resolve().parents
-        program = own and started["interpreter"] and from_plain(Interpreter, started["interpreter"])
+        program = from_plain(Interpreter, started.interpreter) if own and started.interpreter else None
         return RecordedRun(
             folder=folder,
-            task=from_plain(Task, folder.get_json(started["task"])),
+            task=from_plain(Task, folder.get_json(started.task)),
             settings=_with_recipe_of(
-                folder, settings_of_record(folder.get_json(started["settings"]), present, own=own)
+                folder, settings_of_record(folder.get_json(started.settings), present, own=own)
             ),
-            model=started["common_model"],
+            model=started.common_model,
             interpreter=program if program and Path(program.executable).exists() else None,
-            project=Path(started.get("project", ".")),
-            schema_version=started["schema_version"],
+            project=Path(started.project or "."),
+            schema_version=started.schema_version,
             ended=end is not None,
             may_go_on=end is not None and _has_passed(end),
             own=own,
-            replays=started.get("replays", ""),
+            replays=started.replays,
         )
     except (ValueError, TypeError, KeyError, AttributeError) as fault:
         raise StorageError(f"the first event of run {folder.id} is damaged: {fault!r}") from fault
@@ -175,9 +192,9 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
 
 def _has_passed(end: Event) -> bool:
     """Whether what ended a run may be gone by now, so that it could go on."""
-    if end.kind == "run.finished":
-        return end.data.get("outcome") in NOT_ITS_OWN
-    kind = getattr(errors, str(end.data.get("kind")), None)
+    if isinstance(end.payload, RunFinished):
+        return end.payload.outcome in NOT_ITS_OWN
+    kind = getattr(errors, end.payload.kind, None) if isinstance(end.payload, RunRefused) else None
     return isinstance(kind, type) and issubclass(kind, PrerequisiteError)
 
 

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
-from suture.errors import UsageError
+from suture.errors import StorageError, UsageError
 from suture.languages import is_source
-from suture.ledger import LAST_EVENTS, RunFolder, read_ledger
+from suture.ledger import RunFolder, first_of, read_ledger, those_of
+from suture.ledger.kinds import (
+    Decided,
+    ReviewAnswered,
+    ReviewAsked,
+    ReviewChoice,
+    ReviewStage,
+    RunFinished,
+    RunRefused,
+    RunStarted,
+)
 from suture.records import (
     Candidate,
     Counterexample,
     Diagnosis,
-    Event,
     Move,
     Task,
     Verdict,
@@ -32,10 +40,6 @@ __all__ = [
     "recorded_reviewer",
     "review_of",
 ]
-
-ReviewStage = Literal["search", "samples", "repairs", "hand_over"]
-"""Before what a person is asked: a search without a model, fresh candidates, repairs, the end."""
-ReviewChoice = Literal["approve", "edit", "redirect", "reject", "abort"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,29 +132,30 @@ Reviewer = Callable[[Review], ReviewAnswer | Awaitable[ReviewAnswer | None] | No
 """Asks a person, and waits; `None` where nobody answers now, so that the run is parked."""
 
 
-def review_of(folder: RunFolder, question: Mapping[str, Any]) -> Review:
+def review_of(folder: RunFolder, asked: ReviewAsked) -> Review:
     """A question of the ledger with all that a person has to see.
 
     Args:
         folder: The run's.
-        question: The data of its `review.asked`.
+        asked: The question.
 
     Raises:
         StorageError: Something of it cannot be read.
     """
-    started = next(e.data for e in read_ledger(folder.ledger_path).events if e.kind == "run.started")
-    task = from_plain(Task, folder.get_json(started["task"]))
-    blob, verdict = question["blob"], question["verdict"]
-    candidate = from_plain(Candidate, folder.get_json(blob)) if blob else None
+    started = first_of(read_ledger(folder.ledger_path).events, RunStarted)
+    if started is None:
+        raise StorageError(f"run {folder.id} does not say how it began")
+    task = from_plain(Task, folder.get_json(started.task))
+    candidate = from_plain(Candidate, folder.get_json(asked.blob)) if asked.blob else None
     files = candidate.files if candidate else {}
     return Review(
         run_id=folder.id,
-        key=question["key"],
-        stage=question["stage"],
-        moves=tuple(from_plain(Move, move) for move in question["moves"]),
+        key=asked.key,
+        stage=asked.stage,
+        moves=asked.moves,
         candidate=candidate,
-        verdict=from_plain(Verdict, folder.get_json(verdict)) if verdict else None,
-        diagnosis=from_plain(Diagnosis, question["diagnosis"]) if question["diagnosis"] else None,
+        verdict=from_plain(Verdict, folder.get_json(asked.verdict)) if asked.verdict else None,
+        diagnosis=asked.diagnosis,
         diff=unified_diff(task.files, overlay(task.files, files)),
         task=task,
     )
@@ -162,30 +167,31 @@ def pending_review(folder: RunFolder) -> Review | None:
     Raises:
         StorageError: The run folder is damaged.
     """
-    asked: Mapping[str, Any] | None = None
+    waiting: ReviewAsked | None = None
     for event in read_ledger(folder.ledger_path).events:
-        if event.kind == "review.asked":
-            asked = event.data
-        elif event.kind == "decided" or event.kind == "review.answered" or event.kind in LAST_EVENTS:
-            asked = None
-    return review_of(folder, asked) if asked is not None else None
+        match event.payload:
+            case ReviewAsked() as asked:
+                waiting = asked
+            case Decided() | ReviewAnswered() | RunFinished() | RunRefused():
+                waiting = None
+    return review_of(folder, waiting) if waiting is not None else None
 
 
 def recorded_reviewer(folder: RunFolder) -> Reviewer:
     """Answers as the person did in a recorded run; nobody answers what was never answered there."""
-    told = {e.data["key"]: e for e in read_ledger(folder.ledger_path).events if e.kind == "review.answered"}
+    events = read_ledger(folder.ledger_path).events
+    told = {answered.key: answered for _, answered in those_of(events, ReviewAnswered)}
 
     def answer(review: Review) -> ReviewAnswer | None:
-        event = told.get(review.key)
-        return _as_said(event, folder) if event is not None else None
+        answered = told.get(review.key)
+        return _as_said(answered, folder) if answered is not None else None
 
     return answer
 
 
-def _as_said(event: Event, folder: RunFolder) -> ReviewAnswer:
-    blob = event.data["blob"]
-    files = from_plain(Candidate, folder.get_json(blob)).files if blob else {}
-    return ReviewAnswer(choice=event.data["choice"], hint=event.data["hint"], files=files)
+def _as_said(answered: ReviewAnswered, folder: RunFolder) -> ReviewAnswer:
+    files = from_plain(Candidate, folder.get_json(answered.blob)).files if answered.blob else {}
+    return ReviewAnswer(choice=answered.choice, hint=answered.hint, files=files)
 
 
 def answered_with(answer: ReviewAnswer, review: Review, then: Reviewer | None) -> Reviewer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from types import MappingProxyType
+from dataclasses import replace
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -20,7 +20,8 @@ from suture.errors import (
     SutureError,
     UsageError,
 )
-from suture.ledger import open_reservations, read_ledger
+from suture.ledger import last_of, open_reservations, read_ledger
+from suture.ledger.kinds import ReviewAsked, RunFinished, RunRefused, RunResumed
 from suture.loop.aids import aids_of
 from suture.loop.context import RunContext
 from suture.loop.forking import Start, begin, enter, never_begun, recorded_start, rewind
@@ -30,7 +31,7 @@ from suture.loop.nodes.finish import prove_best, write_result
 from suture.loop.parking import answer_to
 from suture.loop.progress import best_of
 from suture.loop.proving import Proven
-from suture.loop.recorded import started_with
+from suture.loop.recorded import About, started_with
 from suture.loop.reviewing import review_of
 from suture.loop.salvage import with_judged_candidates
 from suture.loop.state import LoopState, first_state
@@ -40,11 +41,11 @@ __all__ = ["fork_task", "resume_task", "run_task"]
 
 Entry = LoopState | Command[str] | None
 """What the graph is given: a first state, an answer, or nothing where it goes on from its checkpoint."""
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+ABOUT = About()
 
 
 async def run_task(
-    context: RunContext, checkpointer: BaseCheckpointSaver[Any], *, about: Mapping[str, Any] = NOTHING
+    context: RunContext, checkpointer: BaseCheckpointSaver[Any], *, about: About = ABOUT
 ) -> Result:
     """Run a task to its outcome.
 
@@ -54,7 +55,7 @@ async def run_task(
     Args:
         context: What the run works with.
         checkpointer: Where LangGraph keeps its state; the thread is the run's id.
-        about: What else the first event is to say, as JSON values.
+        about: What else the first event is to say.
 
     Raises:
         UsageError: The task cannot be worked with.
@@ -63,7 +64,7 @@ async def run_task(
         Cancelled: The user stopped it.
         StorageError: The run folder cannot be written.
     """
-    context.ledger.append("run.started", {**started_with(context), **about})
+    context.ledger.append(started_with(context, about))
     return await _to_the_end(context, build_graph(checkpointer), first_state(context.folder.id))
 
 
@@ -72,7 +73,7 @@ async def fork_task(
     checkpointer: BaseCheckpointSaver[Any],
     start: Start,
     *,
-    about: Mapping[str, Any] = NOTHING,
+    about: About = ABOUT,
 ) -> Result:
     """Run a task to its outcome from where another run was; raises as `run_task` does.
 
@@ -83,18 +84,18 @@ async def fork_task(
         about: What else the first event is to say.
     """
     graph = build_graph(checkpointer)
-    started = {**started_with(context), **about}
+    started = started_with(context, about)
     try:
         await begin(start, started, context, graph)
     except (Exception, asyncio.CancelledError) as fault:
         if not context.ledger.events:
-            context.ledger.append("run.started", {**started, "forks": never_begun(start)})
+            context.ledger.append(replace(started, forks=never_begun(start)))
         return await _ended_by(fault, context, graph)
     return await _to_the_end(context, graph, None)
 
 
 async def resume_task(
-    context: RunContext, checkpointer: BaseCheckpointSaver[Any], *, about: Mapping[str, Any] = NOTHING
+    context: RunContext, checkpointer: BaseCheckpointSaver[Any], *, about: About = ABOUT
 ) -> Result:
     """Go on with a run from its last checkpoint; raises as `run_task` does.
 
@@ -116,7 +117,7 @@ async def resume_task(
     if _has_begun(reached.values) and not reached.next:
         await rewind(context, graph)
         reached = await graph.aget_state(_config(context))
-    context.ledger.append("run.resumed", {"at": list(reached.next), **about})
+    context.ledger.append(RunResumed(at=tuple(reached.next), project=about.project))
     if _has_begun(reached.values):
         return await _to_the_end(context, graph, None)
     start = recorded_start(context.folder)
@@ -159,7 +160,7 @@ async def _answered(question: Mapping[str, Any], context: RunContext, graph: Com
 
 async def _parked(question: Mapping[str, Any], context: RunContext, graph: Compiled) -> Result:
     snapshot = await graph.aget_state(_config(context))
-    asked = review_of(context.folder, question).asked
+    asked = review_of(context.folder, from_plain(ReviewAsked, question)).asked
     return write_result(cast(LoopState, snapshot.values), context, "waiting", f"may it {asked}?")
 
 
@@ -189,16 +190,12 @@ async def _ended_by(fault: BaseException, context: RunContext, graph: Compiled) 
     if isinstance(fault, StorageError):
         raise fault  # there is nowhere left to write to
     if isinstance(fault, (UsageError, PrerequisiteError)):
-        context.ledger.append("run.refused", _told(fault))
+        context.ledger.append(RunRefused(kind=type(fault).__name__, message=str(fault)))
         raise fault
     result = await _end(context, graph, "infra_error", f"{type(fault).__name__}: {fault}")
     if isinstance(fault, SandboxError):
         return result
     raise fault
-
-
-def _told(fault: Exception) -> dict[str, str]:
-    return {"kind": type(fault).__name__, "message": str(fault)}
 
 
 def _config(context: RunContext) -> RunnableConfig:
@@ -229,6 +226,6 @@ async def _proven(state: LoopState, context: RunContext) -> Proven | None:
 
 
 def _result_of(context: RunContext) -> Result:
-    events = read_ledger(context.folder.ledger_path).events
-    blob = next(event.data["result"] for event in reversed(events) if event.kind == "run.finished")
-    return from_plain(Result, context.folder.get_json(blob))
+    finished = last_of(read_ledger(context.folder.ledger_path).events, RunFinished)
+    assert finished is not None  # the graph's last node writes it
+    return from_plain(Result, context.folder.get_json(finished.result))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from suture.ledger.kinds import CandidateChecked, CandidateProposed
 from suture.loop.context import RunContext
 from suture.loop.progress import failure_signature, tally
 from suture.loop.state import LoopState, TriedEntry
-from suture.records import Origin
 
 __all__ = ["with_judged_candidates"]
 
@@ -20,29 +18,28 @@ def with_judged_candidates(state: LoopState, context: RunContext) -> LoopState:
         context: The run.
     """
     known = {entry["candidate"] for entry in state["tried"]}
-    proposed: dict[str, Any] = {}
+    proposed: dict[str, CandidateProposed] = {}
     found: list[TriedEntry] = []
     for event in context.ledger.events:
-        name = event.data.get("candidate", "")
-        if event.kind == "candidate.proposed":
-            proposed.setdefault(name, event.data)
-        elif event.kind == "candidate.checked" and name in proposed and name not in known:
-            known.add(name)
-            found.append(_entry(proposed[name], event.data["verdict"], state, context))
+        match event.payload:
+            case CandidateProposed() as one:
+                proposed.setdefault(one.candidate, one)
+            case CandidateChecked(candidate=name, verdict=blob) if name in proposed and name not in known:
+                known.add(name)
+                found.append(_entry(proposed[name], blob, state, context))
     return {**state, "tried": [*state["tried"], *found]}
 
 
-def _entry(proposed: dict[str, Any], blob: str, state: LoopState, context: RunContext) -> TriedEntry:
+def _entry(proposed: CandidateProposed, blob: str, state: LoopState, context: RunContext) -> TriedEntry:
     threshold = context.settings.loop.trust_threshold
     verdict = context.verdict(blob)
     passed, failed, regressed = tally(verdict, context.base_verdict(state), threshold)
-    origin: Origin = proposed["origin"]
     return TriedEntry(
-        candidate=proposed["candidate"],
-        blob=proposed["blob"],
+        candidate=proposed.candidate,
+        blob=proposed.blob,
         verdict=blob,
-        label=proposed["label"],
-        origin=origin,
+        label=proposed.label,
+        origin=proposed.origin,
         round=state["round"],
         start=state["round"],
         depth=0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from suture.checks.distinguishing import compare_candidates
+from suture.ledger.kinds import CandidatesCompared, DifferingCall
 from suture.loop.aids import aids_of
 from suture.loop.context import RunContext
 from suture.loop.generated_tests import generated_checks
@@ -36,16 +37,14 @@ async def ranked(state: LoopState, context: RunContext) -> LoopState:
             hints=hints,
             seed=context.settings.model.seed,
         )
-    context.ledger.append(
-        "candidates.compared",
-        {
-            "candidates": [entry["candidate"] for entry in equals],
-            "preferred": found.preferred,
-            "reason": found.reason,
-            "calls": found.calls,
-            "differ": [{"call": one.call, "answers": dict(one.answers)} for one in found.disagreements],
-        },
+    compared = CandidatesCompared(
+        candidates=tuple(entry["candidate"] for entry in equals),
+        preferred=found.preferred,
+        reason=found.reason,
+        calls=found.calls,
+        differ=tuple(DifferingCall(call=one.call, answers=one.answers) for one in found.disagreements),
     )
+    context.ledger.append(compared)
     places = enumerate(reversed(found.clusters), 1)  # one that never ended stands behind its equals
     ranks = {name: place for place, cluster in places for name in cluster}
     return {**state, "tried": [_with_rank(entry, ranks, equals) for entry in state["tried"]]}

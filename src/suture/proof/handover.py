@@ -10,6 +10,17 @@ from typing import Literal
 
 from suture.checks import check_candidate, prepare_suite
 from suture.errors import StorageError, SutureError, UsageError
+from suture.ledger import first_of
+from suture.ledger.kinds import (
+    ApplyStarted,
+    CandidateChecked,
+    CommitChecked,
+    CommitMade,
+    CommitStarted,
+    PatchWritten,
+    TreeApplied,
+    TreeUndone,
+)
 from suture.loop import RunContext
 from suture.records import Candidate, Result
 from suture.workspace import (
@@ -120,7 +131,7 @@ async def hand_over(handover: Handover, result: Result, root: Path, context: Run
     before = context.task.files
     after = overlay(before, result.candidate.files)
     if handover.how == "patch":
-        context.ledger.append("patch.written", {"file": _write_patch(Path(handover.name), result.diff)})
+        context.ledger.append(PatchWritten(file=_write_patch(Path(handover.name), result.diff)))
     elif handover.how == "apply":
         _apply(before, after, root, context)
     else:
@@ -128,19 +139,19 @@ async def hand_over(handover: Handover, result: Result, root: Path, context: Run
         plan = plan_commit(repository, before, after)
         await _require_green(plan, after, context)
         message = _message(result, context)
-        where = {"root": str(root), "parent": plan.parent, "branch": handover.name}
+        started = CommitStarted(root=str(root), parent=plan.parent, branch=handover.name)
         if handover.how == "branch":
-            context.ledger.append("commit.started", where)
+            context.ledger.append(started)
             try:
                 commit = land_branch(plan, message, handover.name)
             except SutureError:
-                context.ledger.append("tree.undone", {"root": str(root), "why": "the commit failed"})
+                context.ledger.append(TreeUndone(root=str(root), why="the commit failed"))
                 raise
         else:
             repository.require_quiet()
-            context.ledger.append("commit.started", where)
+            context.ledger.append(started)
             commit = _land(plan, message, before, after, root, context)
-        context.ledger.append("commit.made", {**where, "commit": commit})
+        context.ledger.append(CommitMade(**vars(started), commit=commit))
 
 
 def _write_patch(target: Path, diff: str) -> str:
@@ -156,14 +167,14 @@ def _apply(before: Mapping[str, bytes], after: Mapping[str, bytes], root: Path, 
     """Write the change; how to take it back is on disk before the first file changes."""
     undo = context.folder.write_text("undo.diff", unified_diff(after, before))
     paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-    what = {"root": str(root), "files": paths, "undo": str(undo)}
-    context.ledger.append("apply.started", what)
+    started = ApplyStarted(root=str(root), files=tuple(paths), undo=str(undo))
+    context.ledger.append(started)
     try:
         apply_changes(root, before, after)
     except BaseException:
-        context.ledger.append("tree.undone", {"root": str(root), "why": "the change could not be written"})
+        context.ledger.append(TreeUndone(root=str(root), why="the change could not be written"))
         raise
-    context.ledger.append("tree.applied", what)
+    context.ledger.append(TreeApplied(**vars(started)))
 
 
 def _land(
@@ -179,7 +190,7 @@ def _land(
         return land_on_head(plan, message)
     except SutureError:
         apply_changes(root, after, before)
-        context.ledger.append("tree.undone", {"root": str(root), "why": "the commit failed"})
+        context.ledger.append(TreeUndone(root=str(root), why="the commit failed"))
         raise
 
 
@@ -195,7 +206,7 @@ async def _require_green(plan: CommitPlan, after: Mapping[str, bytes], context: 
         failing = sorted(verdict.failed) if verdict.passed else ["none passes"]
     except UsageError as fault:
         failing = [fault.message]
-    context.ledger.append("commit.checked", {"tree": plan.tree, "failing": failing[:MOST_NAMED]})
+    context.ledger.append(CommitChecked(tree=plan.tree, failing=tuple(failing[:MOST_NAMED])))
     if failing:
         raise UsageError(
             "nothing was committed: without your own uncommitted changes the tests do not pass"
@@ -216,6 +227,6 @@ def _message(result: Result, context: RunContext) -> str:
 
 
 def _fixed(context: RunContext, result: Result) -> list[str]:
-    checked = next((event for event in context.ledger.events if event.kind == "candidate.checked"), None)
-    before = context.verdict(checked.data["verdict"]).passed if checked else frozenset()
+    checked = first_of(context.ledger.events, CandidateChecked)
+    before = context.verdict(checked.verdict).passed if checked else frozenset()
     return sorted(result.verdict.passed - before) if result.verdict else []

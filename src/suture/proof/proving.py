@@ -10,10 +10,12 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from suture.checks import Suite, check_candidate
 from suture.errors import BudgetExceeded
+from suture.ledger import those_of
+from suture.ledger.kinds import CertificateWritten, ModelCalled
 from suture.loop import RunContext
 from suture.loop.confidence import confidence_in, confidence_when_warned
 from suture.loop.judging import judge
@@ -249,7 +251,7 @@ async def _minimised(
 
 def _claims(context: RunContext, candidate: Candidate, minimal: Minimality, lint: Lint) -> Claims:
     settings, spend = context.settings, context.budget.spend()
-    called = [event.data for event in context.ledger.events if event.kind == "model.called"]
+    called = [call for _, call in those_of(context.ledger.events, ModelCalled)]
     limits = settings.sandbox.model_dump()
     return Claims(
         run=context.folder.id,
@@ -257,8 +259,8 @@ def _claims(context: RunContext, candidate: Candidate, minimal: Minimality, lint
         made_at_s=time.time(),
         model=", ".join(_writers(called)) or context.model.name,
         seed=settings.model.seed,
-        prompts=tuple(sorted({str(data["prompt"]) for data in called if data.get("prompt")})),
-        calls=tuple(str(data.get("call", "")) for data in called),
+        prompts=tuple(sorted({call.prompt for call in called if call.prompt})),
+        calls=tuple(call.call for call in called),
         recipe=context.recipe.name,
         label=candidate.label,
         attempts=spend.attempts,
@@ -273,9 +275,9 @@ def _claims(context: RunContext, candidate: Candidate, minimal: Minimality, lint
     )
 
 
-def _writers(called: Sequence[Mapping[str, Any]]) -> list[str]:
+def _writers(called: Sequence[ModelCalled]) -> list[str]:
     """The models that wrote code, in the order of their first call: a stronger one may have taken over."""
-    wrote = [str(data["model"]) for data in called if data.get("role") in WRITERS]
+    wrote = [call.model for call in called if call.role in WRITERS]
     return list(dict.fromkeys(filter(None, wrote)))
 
 
@@ -284,26 +286,24 @@ def _write(context: RunContext, certificate: Certificate) -> None:
         context.folder.put_blob(content)  # so that the run folder alone is enough to verify
     path = context.folder.write_text(CERTIFICATE, certificate_text(certificate))
     minimal, lint = certificate.claims.minimal, certificate.claims.lint
-    context.ledger.append(
-        "certificate.written",
-        {
-            "format": FORMAT,
-            "file": str(path),
-            "seal": certificate.seal,
-            "fixed": len(certificate.fixed),
-            "edits": minimal.edits,
-            "edits_found": minimal.edits_found,
-            "is_minimal": minimal.is_minimal,
-            "left_out": list(minimal.left_out[:MOST_TOLD]),
-            "statements": sum(map(len, certificate.coverage.changed.values())),
-            "covered": sum(map(len, certificate.coverage.covered.values())),
-            "coverage_unmeasured": certificate.coverage.unmeasured,
-            "mutants": len(certificate.mutation.mutants),
-            "drawn": certificate.mutation.drawn,
-            "killed": certificate.mutation.killed,
-            "mutation_unmeasured": certificate.mutation.unmeasured,
-            "lint": list(lint.findings[:MOST_TOLD]),
-            "lint_absent": lint.absent,
-            "confidence": certificate.confidence,
-        },
+    written = CertificateWritten(
+        format=FORMAT,
+        file=str(path),
+        seal=certificate.seal,
+        fixed=len(certificate.fixed),
+        edits=minimal.edits,
+        edits_found=minimal.edits_found,
+        is_minimal=minimal.is_minimal,
+        left_out=tuple(minimal.left_out[:MOST_TOLD]),
+        statements=sum(map(len, certificate.coverage.changed.values())),
+        covered=sum(map(len, certificate.coverage.covered.values())),
+        coverage_unmeasured=certificate.coverage.unmeasured,
+        mutants=len(certificate.mutation.mutants),
+        drawn=certificate.mutation.drawn,
+        killed=certificate.mutation.killed,
+        mutation_unmeasured=certificate.mutation.unmeasured,
+        lint=tuple(lint.findings[:MOST_TOLD]),
+        lint_absent=lint.absent,
+        confidence=certificate.confidence,
     )
+    context.ledger.append(written)

@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from suture.errors import SutureError, UsageError
-from suture.ledger import Ledger, RunFolder, list_runs, read_ledger
-from suture.records import Event, Result, Task, from_plain
+from suture.errors import StorageError, SutureError, UsageError
+from suture.ledger import Event, Ledger, RunFolder, last_of, list_runs, read_ledger
+from suture.ledger.kinds import (
+    ApplyStarted,
+    CommitMade,
+    CommitStarted,
+    RunFinished,
+    RunStarted,
+    TreeApplied,
+    TreeUndone,
+)
+from suture.records import Result, Task, from_plain
 from suture.workspace import apply_changes, land_on_head, open_repository, overlay, plan_commit
 
 __all__ = ["Undone", "find_applied_run", "undo_run"]
 
-DONE = ("apply.started", "tree.applied", "commit.started", "commit.made")
-"""What was begun counts too: a process that was killed may have done it."""
-TAKEN_BACK = "tree.undone"
+
+@dataclass(frozen=True, kw_only=True)
+class _Standing:
+    """What a run has done and nobody has taken back; what was begun counts too: a killed process may have
+    done it.
+    """
+
+    applied: ApplyStarted | TreeApplied | None = None
+    started: CommitStarted | None = None
+    made: CommitMade | None = None
+
+    @property
+    def root(self) -> str:
+        """The project's folder; empty where nothing stands."""
+        done = self.made or self.started or self.applied
+        return done.root if done else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +67,14 @@ def find_applied_run(home: Path, here: Path) -> RunFolder:
     Raises:
         UsageError: There is none.
     """
-    elsewhere: dict[str, Any] = {}
+    elsewhere: dict[str, str] = {}
     for run in reversed(list_runs(home)):
         standing = _standing(read_ledger(run.ledger_path).events)
-        for root in {str(data["root"]) for data in standing.values()}:
-            if here.resolve().is_relative_to(Path(root).resolve()):
-                return run
-            elsewhere.setdefault(run.id, root)
+        if not standing.root:
+            continue
+        if here.resolve().is_relative_to(Path(standing.root).resolve()):
+            return run
+        elsewhere.setdefault(run.id, standing.root)
     if elsewhere:
         newest, root = next(iter(elsewhere.items()))
         raise UsageError(
@@ -70,52 +92,54 @@ def undo_run(run: RunFolder) -> Undone:
         StorageError: Something could not be written; what was written before it was taken back.
     """
     standing = _standing(read_ledger(run.ledger_path).events)
-    if not standing:
+    if not standing.root:
         raise UsageError(f"run {run.id} changed nothing of yours that is still there")
-    commit = standing.get("commit.made") or _landed(run, standing.get("commit.started", {}))
+    commit = standing.made or _landed(run, standing.started)
     with Ledger(run.ledger_path) as ledger:
-        if commit.get("branch"):
+        if commit is not None and commit.branch:
             done = _delete_branch(commit)
-        elif applied := standing.get("tree.applied") or standing.get("apply.started"):
-            done = _take_back(run, applied, commit)
+        elif standing.applied is not None:
+            done = _take_back(run, standing.applied, commit)
         else:
-            ledger.append(
-                TAKEN_BACK, {"root": standing["commit.started"]["root"], "why": "the branch was never made"}
-            )
+            ledger.append(TreeUndone(root=standing.root, why="the branch was never made"))
             raise UsageError(f"run {run.id} was stopped before it changed anything of yours")
-        ledger.append(TAKEN_BACK, {**vars(done), "files": list(done.files)})
+        ledger.append(TreeUndone(**vars(done)))
     return done
 
 
-def _standing(events: tuple[Event, ...]) -> dict[str, Mapping[str, Any]]:
-    """Kind -> data of what a run has done and nobody has taken back."""
-    found: dict[str, Mapping[str, Any]] = {}
+def _standing(events: tuple[Event, ...]) -> _Standing:
+    standing = _Standing()
     for event in events:
-        if event.kind in DONE:
-            found[event.kind] = event.data
-        elif event.kind == TAKEN_BACK:
-            found.clear()
-    return found
+        match event.payload:
+            case (ApplyStarted() | TreeApplied()) as applied:
+                standing = replace(standing, applied=applied)
+            case CommitStarted() as started:
+                standing = replace(standing, started=started)
+            case CommitMade() as made:
+                standing = replace(standing, made=made)
+            case TreeUndone():
+                standing = _Standing()
+    return standing
 
 
-def _landed(run: RunFolder, started: Mapping[str, Any]) -> Mapping[str, Any]:
+def _landed(run: RunFolder, started: CommitStarted | None) -> CommitMade | None:
     """The commit that a run began to make, where it is there; a killed process has not written it down."""
-    if not started:
-        return {}
-    repository = open_repository(Path(started["root"]))
-    name = f"refs/heads/{started['branch']}" if started["branch"] else "HEAD"
+    if started is None:
+        return None
+    repository = open_repository(Path(started.root))
+    name = f"refs/heads/{started.branch}" if started.branch else "HEAD"
     commit, parents, message = repository.commit(name)
-    is_ours = parents == (started["parent"],) and f"(run {run.id})" in message
-    return {**started, "commit": commit} if is_ours else {}
+    is_ours = parents == (started.parent,) and f"(run {run.id})" in message
+    return CommitMade(**vars(started), commit=commit) if is_ours else None
 
 
-def _take_back(run: RunFolder, applied: Mapping[str, Any], commit: Mapping[str, Any]) -> Undone:
-    root, paths = Path(applied["root"]), tuple(applied["files"])
+def _take_back(run: RunFolder, applied: ApplyStarted | TreeApplied, commit: CommitMade | None) -> Undone:
+    root, paths = Path(applied.root), applied.files
     before, after = (dict(_only(paths, files)) for files in _states(run))
     found = {path: _found(root / path, before.get(path), after.get(path)) for path in paths}
     now = {path: content for path, content in found.items() if content is not None}
     plan = None
-    if commit:
+    if commit is not None:
         repository = open_repository(root)
         repository.require_quiet()
         plan = plan_commit(repository, after, before)
@@ -125,12 +149,12 @@ def _take_back(run: RunFolder, applied: Mapping[str, Any], commit: Mapping[str, 
         raise UsageError(
             f"{fault.message.partition(';')[0].replace('since the run started', 'since it was healed')};"
             " nothing was taken back",
-            remedy=f"take it back by hand: patch -p1 < {applied['undo']}",
+            remedy=f"take it back by hand: patch -p1 < {applied.undo}",
         ) from fault
-    if plan is None:
+    if plan is None or commit is None:
         return Undone(root=str(root), files=paths)
     try:
-        reverted = land_on_head(plan, f"Revert a heal\n\nThis reverts commit {commit['commit']}.\n")
+        reverted = land_on_head(plan, f"Revert a heal\n\nThis reverts commit {commit.commit}.\n")
     except SutureError:
         apply_changes(root, before, now)
         raise
@@ -150,8 +174,11 @@ def _found(target: Path, before: bytes | None, after: bytes | None) -> bytes | N
 def _states(run: RunFolder) -> Iterator[Mapping[str, bytes]]:
     """The project's files before the run's change and after it."""
     events = read_ledger(run.ledger_path).events
-    task = from_plain(Task, run.get_json(_data(events, "run.started")["task"]))
-    result = from_plain(Result, run.get_json(_data(events, "run.finished")["result"]))
+    started, finished = last_of(events, RunStarted), last_of(events, RunFinished)
+    if started is None or finished is None:
+        raise StorageError(f"run {run.id} does not say what it changed")
+    task = from_plain(Task, run.get_json(started.task))
+    result = from_plain(Result, run.get_json(finished.result))
     yield task.files
     yield overlay(task.files, result.candidate.files if result.candidate else {})
 
@@ -160,13 +187,9 @@ def _only(paths: tuple[str, ...], files: Mapping[str, bytes]) -> Iterator[tuple[
     return ((path, files[path]) for path in paths if path in files)
 
 
-def _data(events: tuple[Event, ...], kind: str) -> Mapping[str, Any]:
-    return next(event.data for event in reversed(events) if event.kind == kind)
-
-
-def _delete_branch(commit: Mapping[str, Any]) -> Undone:
-    name, made = commit["branch"], commit["commit"]
-    repository = open_repository(Path(commit["root"]))
+def _delete_branch(commit: CommitMade) -> Undone:
+    name, made = commit.branch, commit.commit
+    repository = open_repository(Path(commit.root))
     if repository.branch_commit(name) != made:
         raise UsageError(
             f"the branch {name!r} is no longer where the run left it; nothing was taken back",
@@ -178,4 +201,4 @@ def _delete_branch(commit: Mapping[str, Any]) -> Undone:
             remedy="check out another one first",
         )
     repository.git("update-ref", "-d", f"refs/heads/{name}", made)
-    return Undone(root=commit["root"], branch=name)
+    return Undone(root=commit.root, branch=name)

@@ -45,7 +45,11 @@ class Concern:
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
-    """What a reviewer found in code that works."""
+    """What a reviewer found in code that works.
+
+    Attributes:
+        concerns: The findings; none where there is nothing to say.
+    """
 
     concerns: tuple[Concern, ...]
 

@@ -16,7 +16,6 @@ __all__ = [
     "CheckOutcome",
     "CheckStatus",
     "Counterexample",
-    "Event",
     "Evidence",
     "FaultCause",
     "Language",
@@ -271,23 +270,6 @@ class Spend:
     money: float = 0.0
     unpriced_calls: int = 0
     seconds: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Event:
-    """One line of the ledger.
-
-    Attributes:
-        seq: Position in the ledger, from 0.
-        time_s: Seconds since the epoch.
-        kind: What happened, such as `candidate.proposed`.
-        data: JSON values.
-    """
-
-    seq: int
-    time_s: float
-    kind: str
-    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

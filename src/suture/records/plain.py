@@ -9,7 +9,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["from_plain", "to_plain"]
+__all__ = ["from_plain", "restored", "to_plain"]
 
 RecordT = TypeVar("RecordT")
 
@@ -45,7 +45,7 @@ def from_plain(cls: type[RecordT], plain: Mapping[str, Any]) -> RecordT:
     for field in fields(kind):
         where = f"{cls.__name__}.{field.name}"
         if field.name in plain:
-            values[field.name] = _restored(hints[field.name], plain[field.name], where)
+            values[field.name] = restored(hints[field.name], plain[field.name], where)
         elif field.default is MISSING and field.default_factory is MISSING:
             raise ValueError(f"{where} is missing")
     record: RecordT = kind(**values)
@@ -57,20 +57,30 @@ def _hints(cls: Any) -> dict[str, Any]:
     return get_type_hints(cls)
 
 
-def _restored(hint: Any, value: Any, where: str) -> Any:
+def restored(hint: Any, value: Any, where: str) -> Any:
+    """The value of a type that was made a JSON value.
+
+    Args:
+        hint: The type, as a record's field has it.
+        value: The JSON value.
+        where: What to call it, for people.
+
+    Raises:
+        ValueError: It is no such value.
+    """
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return value
     if origin in (Union, types.UnionType):  # a record's unions are all `X | None`
-        return None if value is None else _restored(arguments[0], value, where)
+        return None if value is None else restored(arguments[0], value, where)
     if origin is Literal:
         return _required(value in arguments, value, where)
     if origin is tuple:
         _required(isinstance(value, list | tuple), value, where)
-        return tuple(_restored(arguments[0], item, where) for item in value)
+        return tuple(restored(arguments[0], item, where) for item in value)
     if origin is Mapping:
         _required(isinstance(value, Mapping), value, where)
-        return {key: _restored(arguments[1], item, where) for key, item in value.items()}
+        return {key: restored(arguments[1], item, where) for key, item in value.items()}
     if isinstance(hint, type) and is_dataclass(hint):
         _required(isinstance(value, Mapping), value, where)
         return from_plain(hint, value)

@@ -22,7 +22,11 @@ class Subtask:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The parts of a task; each needs only parts that stand before it."""
+    """The parts of a task.
+
+    Attributes:
+        subtasks: The parts; each needs only parts that stand before it.
+    """
 
     subtasks: tuple[Subtask, ...]
 

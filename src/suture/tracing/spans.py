@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from suture.ledger import spend_of
-from suture.records import Event
+from suture.ledger import Event, spend_of
+from suture.ledger.kinds import (
+    CandidateChecked,
+    Decided,
+    ModelCalled,
+    RunFinished,
+    RunParked,
+    RunRefused,
+    RunStarted,
+    SearchFinished,
+    SearchStarted,
+)
 
 __all__ = ["Span", "spans_of"]
 
@@ -51,21 +61,32 @@ def spans_of(events: Sequence[Event], run: str) -> tuple[Span, ...]:
     place = 0  # of the run, or of the round that goes on
     searching_s = first_s
     for event in events:
-        if event.kind == "decided":
+        if isinstance(event.payload, SearchStarted):
+            searching_s = event.time_s
+        if isinstance(event.payload, Decided):
             if place:
                 spans[place] = replace(spans[place], end_s=event.time_s)
-            stops = [move["kind"] for move in event.data["moves"]] == ["stop"]
+            stops = [move.kind for move in event.payload.moves] == ["stop"]
             place = 0 if stops else len(spans)
             if not stops:
-                spans.append(_round(event, last_s))
-        elif event.kind == "search.started":
-            searching_s = event.time_s
-        elif event.kind in ENDINGS:
-            span = ENDINGS[event.kind](event)
+                spans.append(_round(event.payload, event.time_s, last_s))
+        elif (span := _ended(event)) is not None:
             start_s = searching_s if span.kind == "search" else span.start_s
             start_s = min(max(start_s, spans[place].start_s), event.time_s)
             spans.append(replace(span, start_s=start_s, parent=place))
     return tuple(spans)
+
+
+def _ended(event: Event) -> Span | None:
+    """What has ended with an event."""
+    match event.payload:
+        case ModelCalled() as called:
+            return _call(called, event.time_s)
+        case SearchFinished() as finished:
+            return _search(finished, event.time_s)
+        case CandidateChecked() as checked:
+            return _check(checked, event.time_s)
+    return None
 
 
 def _of_run(events: Sequence[Event], run: str) -> dict[str, Value]:
@@ -77,69 +98,57 @@ def _of_run(events: Sequence[Event], run: str) -> dict[str, Value]:
         "suture.completion_tokens": spend.completion_tokens,
         "suture.money_usd": spend.money,
     }
-    wanted = {
-        "run.started": ("kind", "recipe", "model"),
-        "run.finished": ("outcome", "confidence"),
-        "run.parked": ("outcome",),
-        "run.refused": ("kind",),
-    }
     for event in events:
-        for name in wanted.get(event.kind, ()):
-            value = event.data.get(name)
-            if isinstance(value, (str, int, float)):
-                told[f"suture.{'refused' if event.kind == 'run.refused' else name}"] = value
+        match event.payload:
+            case RunStarted() as started:
+                told |= {f"suture.{name}": getattr(started, name) for name in ("kind", "recipe", "model")}
+            case RunFinished(outcome=outcome, confidence=confidence):
+                told |= {"suture.outcome": outcome, "suture.confidence": confidence}
+            case RunParked(outcome=outcome):
+                told["suture.outcome"] = outcome
+            case RunRefused(kind=kind):
+                told["suture.refused"] = kind
     return told
 
 
-def _round(event: Event, last_s: float) -> Span:
-    moves = [str(move["kind"]) for move in event.data["moves"]]
-    number = int(event.data["round"])
-    told: dict[str, Value] = {"suture.round": number, "suture.moves": ", ".join(moves)}
-    return Span(
-        name=f"round {number}", kind="round", start_s=event.time_s, end_s=last_s, parent=0, attributes=told
-    )
+def _round(decided: Decided, time_s: float, last_s: float) -> Span:
+    moves = ", ".join(move.kind for move in decided.moves)
+    told: dict[str, Value] = {"suture.round": decided.round, "suture.moves": moves}
+    name = f"round {decided.round}"
+    return Span(name=name, kind="round", start_s=time_s, end_s=last_s, parent=0, attributes=told)
 
 
-def _call(event: Event) -> Span:
-    data = event.data
+def _call(called: ModelCalled, time_s: float) -> Span:
     return Span(
-        name=f"chat {data['model']}",
+        name=f"chat {called.model}",
         kind="model",
-        start_s=event.time_s - data.get("seconds", 0.0),
-        end_s=event.time_s,
+        start_s=time_s - called.seconds,
+        end_s=time_s,
         attributes={
             "gen_ai.operation.name": "chat",
-            "gen_ai.request.model": str(data["model"]),
-            "gen_ai.usage.input_tokens": int(data.get("prompt_tokens") or 0),
-            "gen_ai.usage.output_tokens": int(data.get("completion_tokens") or 0),
-            "suture.finish": str(data.get("finish", "")),
-            "suture.role": str(data.get("role", "")),
-            "suture.call": str(data.get("call", "")),
-            "suture.prompt": str(data.get("prompt", "")),
+            "gen_ai.request.model": called.model,
+            "gen_ai.usage.input_tokens": called.prompt_tokens,
+            "gen_ai.usage.output_tokens": called.completion_tokens,
+            "suture.finish": called.finish,
+            "suture.role": called.role,
+            "suture.call": called.call,
+            "suture.prompt": called.prompt,
         },
     )
 
 
-def _search(event: Event) -> Span:
-    told = {key: value for key, value in event.data.items() if isinstance(value, (str, int, float))}
+def _search(finished: SearchFinished, time_s: float) -> Span:
+    told = {key: value for key, value in vars(finished).items() if isinstance(value, (str, int, float))}
     attributes = {f"suture.{key}": value for key, value in told.items()}
-    return Span(name="search", kind="search", start_s=event.time_s, end_s=event.time_s, attributes=attributes)
+    return Span(name="search", kind="search", start_s=time_s, end_s=time_s, attributes=attributes)
 
 
-def _check(event: Event) -> Span:
-    data = event.data
+def _check(checked: CandidateChecked, time_s: float) -> Span:
     names = ("candidate", "label", "passed", "failed", "evidence")
     return Span(
         name="check",
         kind="check",
-        start_s=event.time_s - data.get("seconds", 0.0),
-        end_s=event.time_s,
-        attributes={f"suture.{name}": data[name] for name in names if data.get(name) is not None},
+        start_s=time_s - checked.seconds,
+        end_s=time_s,
+        attributes={f"suture.{name}": getattr(checked, name) for name in names},
     )
-
-
-ENDINGS: Mapping[str, Callable[[Event], Span]] = {
-    "model.called": _call,
-    "search.finished": _search,
-    "candidate.checked": _check,
-}

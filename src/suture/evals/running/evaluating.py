@@ -21,9 +21,10 @@ from suture.evals.problem import Problem, Regime, shows_all, task_of
 from suture.evals.rows import Row
 from suture.evals.running.steps import code_of, steps_of, totals_of
 from suture.evals.running.trusting import weighed_tests
-from suture.ledger import RunFolder, read_ledger
+from suture.ledger import Event, RunFolder, read_ledger, those_of
+from suture.ledger.kinds import MoveFailed
 from suture.models import Model, Role
-from suture.records import Event, Result
+from suture.records import Result
 from suture.sandbox import Sandbox
 from suture.settings import BudgetSettings, Settings
 
@@ -214,7 +215,7 @@ def _fault(job: Job, folder: RunFolder, result: Result, events: tuple[Event, ...
         leaked = leaked_lines(job.problem, folder, job.regime)
         if leaked:
             return f"a hidden check stood in a prompt: {leaked[0]!r:.80}"
-    for event in events:
-        if event.kind == "move.failed" and event.data["kind"] not in LOST_MOVES:
-            return f"{event.data['kind']}: {event.data['message']}"
+    for _, failed in those_of(events, MoveFailed):
+        if failed.kind not in LOST_MOVES:
+            return f"{failed.kind}: {failed.message}"
     return result.reason if result.outcome == "infra_error" and not felled else ""

@@ -14,7 +14,8 @@ from suture.evals.running.bench_folder import BenchFolder, require_same_tasks
 from suture.evals.running.controls import require_controls
 from suture.evals.running.evaluating import Job, row_of_run
 from suture.evals.running.runner import Advance, Listener, grade_references
-from suture.ledger import RunFolder, find_run, read_ledger
+from suture.ledger import RunFolder, find_run, first_of, read_ledger
+from suture.ledger.kinds import RunFinished
 from suture.records import Result, from_plain
 from suture.sandbox import Sandbox, SandboxPool, open_sandbox
 from suture.settings import Settings
@@ -94,9 +95,9 @@ def _ended_run(row: Row, problem: Problem, home: Path) -> tuple[RunFolder, Resul
     if row.fault and (not row.run or row.problem_hash != problem.content_hash):
         return None
     run = find_run(home, row.run)
-    ended = (event for event in read_ledger(run.ledger_path).events if event.kind == "run.finished")
-    if (last := next(ended, None)) is not None:
-        return run, from_plain(Result, run.get_json(last.data["result"]))
+    finished = first_of(read_ledger(run.ledger_path).events, RunFinished)
+    if finished is not None:
+        return run, from_plain(Result, run.get_json(finished.result))
     if row.fault:
         return None
     raise StorageError(

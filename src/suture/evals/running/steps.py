@@ -7,8 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from suture.evals.rows import Step
-from suture.ledger import RunFolder
-from suture.records import Candidate, Event, Verdict, from_plain
+from suture.ledger import Event, RunFolder, those_of
+from suture.ledger.kinds import (
+    CandidateChecked,
+    CandidateProposed,
+    CandidateRegressed,
+    Decided,
+    ModelCalled,
+    RunFinished,
+)
+from suture.records import Candidate, Verdict, from_plain
 
 __all__ = ["code_of", "steps_of", "totals_of"]
 
@@ -20,8 +28,12 @@ Spent = tuple[int, int, int]
 class _Judged:
     """A candidate, where it came from and what was said of it."""
 
-    proposed: Event | None
-    checked: Event
+    proposed: CandidateProposed | None
+    checked: CandidateChecked
+    came: Event
+    """The event of the proposal; of the check where there was none."""
+    ended: Event
+    """The event of the check."""
     regressed: int = 0
 
 
@@ -64,20 +76,20 @@ class _Reading:
 
     def _step(self, judged: _Judged) -> Step:
         checked, proposed = judged.checked, judged.proposed
-        generated, prompted, calls = _spent(self.events, proposed or checked)
-        passed, failed = checked.data["passed"], checked.data["failed"]
+        generated, prompted, calls = _spent(self.events, judged.came)
+        step = judged.came.step if proposed else None
         return Step(
-            candidate=checked.data["candidate"],
-            origin=proposed.data["origin"] if proposed else "user",
-            round=proposed.data.get("step", -1) if proposed else -1,
+            candidate=checked.candidate,
+            origin=proposed.origin if proposed else "user",
+            round=-1 if step is None else step,
             generated=generated,
             prompted=prompted,
             calls=calls,
-            seconds=round(checked.time_s - self.started_s, 3),
-            passed=passed,
-            failed=failed,
+            seconds=round(judged.ended.time_s - self.started_s, 3),
+            passed=checked.passed,
+            failed=checked.failed,
             claimed=_merit(judged)[0],
-            error=_first_error(from_plain(Verdict, self.folder.get_json(checked.data["verdict"]))),
+            error=_first_error(from_plain(Verdict, self.folder.get_json(checked.verdict))),
         )
 
 
@@ -99,7 +111,7 @@ def steps_of(folder: RunFolder, events: Sequence[Event]) -> tuple[Step, ...]:
         for judged in batch:
             reading.take(judged)
         if decision is not None:
-            reading.lead(decision.data.get("best"), decision)
+            reading.lead(*decision)
     return tuple(reading.steps)
 
 
@@ -109,60 +121,61 @@ def code_of(step: Step, folder: RunFolder, events: Sequence[Event]) -> dict[str,
     Raises:
         StorageError: They cannot be read.
     """
-    for event in events:
-        if event.kind == "candidate.proposed" and event.data["candidate"] == step.candidate:
-            return dict(from_plain(Candidate, folder.get_json(event.data["blob"])).files)
+    for _, proposed in those_of(events, CandidateProposed):
+        if proposed.candidate == step.candidate:
+            return dict(from_plain(Candidate, folder.get_json(proposed.blob)).files)
     return {}
 
 
-def _rounds(events: Sequence[Event]) -> Iterator[tuple[list[_Judged], Event | None]]:
-    """The candidates judged before each decision, in the order of their branches, and the decision."""
-    proposed: dict[str, Event] = {}
+def _rounds(events: Sequence[Event]) -> Iterator[tuple[list[_Judged], tuple[str | None, Event] | None]]:
+    """The candidates judged before each decision, in the order of their branches, and what it calls best."""
+    proposed: dict[str, tuple[Event, CandidateProposed]] = {}
     batch: dict[str, _Judged] = {}
     seen: set[str] = set()
     for event in events:
-        name = event.data.get("candidate", "")
-        if event.kind == "candidate.proposed":
-            proposed.setdefault(name, event)
-        elif event.kind == "candidate.checked" and name not in seen:
-            seen.add(name)
-            batch[name] = _Judged(proposed=proposed.get(name), checked=event)
-        elif event.kind == "candidate.regressed" and name in batch:
-            batch[name].regressed = len(event.data["checks"])
-        elif event.kind in ("decided", "run.finished"):
-            yield sorted(batch.values(), key=_place), event
-            batch = {}
+        match event.payload:
+            case CandidateProposed(candidate=name) as one:
+                proposed.setdefault(name, (event, one))
+            case CandidateChecked(candidate=name) as checked if name not in seen:
+                seen.add(name)
+                came, origin = proposed.get(name, (event, None))
+                batch[name] = _Judged(proposed=origin, checked=checked, came=came, ended=event)
+            case CandidateRegressed(candidate=name, checks=checks) if name in batch:
+                batch[name].regressed = len(checks)
+            case Decided(best=best) | RunFinished(best=best):
+                yield sorted(batch.values(), key=_place), (best, event)
+                batch = {}
     if batch:
         yield sorted(batch.values(), key=_place), None
 
 
 def _place(judged: _Judged) -> tuple[int, int]:
-    event = judged.proposed or judged.checked
-    return event.data.get("branch", -1), event.seq
+    branch = judged.came.branch
+    return -1 if branch is None else branch, judged.came.seq
 
 
 def _merit(judged: _Judged) -> tuple[bool, int, int, int]:
     """The trusted order: solved, then no regression, most checks passed, fewest failed; the earliest wins."""
-    passed, failed = judged.checked.data["passed"], judged.checked.data["failed"]
+    passed, failed = judged.checked.passed, judged.checked.failed
     solved = passed > 0 and failed == 0 and judged.regressed == 0
     return solved, -judged.regressed, passed, -failed
 
 
 def _spent(events: Sequence[Event], at: Event) -> Spent:
     """What replies had cost when something happened; of its own round, those of its branch and before it."""
-    called = [event.data for event in events if event.kind == "model.called" and _before(event, at)]
+    called = [call for event, call in those_of(events, ModelCalled) if _before(event, at)]
     return (
-        sum(data["completion_tokens"] for data in called),
-        sum(data["prompt_tokens"] for data in called),
+        sum(call.completion_tokens for call in called),
+        sum(call.prompt_tokens for call in called),
         len(called),
     )
 
 
 def _before(call: Event, at: Event) -> bool:
-    same_round = "branch" in at.data and call.data.get("step") == at.data["step"]
-    if same_round and call.data.get("branch") != at.data["branch"]:
-        return bool(call.data["branch"] < at.data["branch"])
-    return call.seq < at.seq
+    branches = (call.branch, at.branch)
+    if call.step != at.step or None in branches or call.branch == at.branch:
+        return call.seq < at.seq
+    return (call.branch or 0) < (at.branch or 0)
 
 
 def _first_error(verdict: Verdict) -> str:
@@ -182,15 +195,15 @@ def _class_of(exception: str) -> str:
 
 def totals_of(events: Sequence[Event]) -> Mapping[str, Any]:
     """The fields of a `Row` that are sums over a whole run."""
-    called = [event.data for event in events if event.kind == "model.called"]
-    money = [data["money"] for data in called]
+    called = [call for _, call in those_of(events, ModelCalled)]
+    priced = [call.money for call in called if call.money is not None]
     return {
-        "generated": sum(data["completion_tokens"] for data in called),
-        "prompted": sum(data["prompt_tokens"] for data in called),
+        "generated": sum(call.completion_tokens for call in called),
+        "prompted": sum(call.prompt_tokens for call in called),
         "calls": len(called),
-        "money": None if None in money else round(sum(money), 9),
+        "money": round(sum(priced), 9) if len(priced) == len(called) else None,
         "seconds": round(events[-1].time_s - events[0].time_s, 3) if events else 0.0,
-        "model_s": round(sum(data["seconds"] for data in called if not data["replayed"]), 3),
-        "checks_s": round(sum(e.data["seconds"] for e in events if e.kind == "candidate.checked"), 3),
-        "prompts": {data["role"]: data["prompt"] for data in called},
+        "model_s": round(sum(call.seconds for call in called if not call.replayed), 3),
+        "checks_s": round(sum(checked.seconds for _, checked in those_of(events, CandidateChecked)), 3),
+        "prompts": {call.role: call.prompt for call in called},
     }

@@ -11,8 +11,8 @@ from dataclasses import replace
 from suture.evals.grading.hidden import Grade, grade_code
 from suture.evals.problem import Problem
 from suture.evals.rows import WeighedTest
-from suture.ledger import RunFolder
-from suture.records import Event
+from suture.ledger import Event, RunFolder, first_of, those_of
+from suture.ledger.kinds import RunStarted, TestsAssessed
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 
@@ -35,14 +35,13 @@ async def weighed_tests(
         StorageError: The run's settings cannot be read.
     """
     trusts: dict[str, list[float]] = {}
-    for event in events:
-        if event.kind == "tests.assessed":
-            for told in event.data["tests"]:
-                trusts.setdefault(told["test"], []).append(told["trust"])
-    if not trusts:
+    for _, assessed in those_of(events, TestsAssessed):
+        for told in assessed.tests:
+            trusts.setdefault(told.test, []).append(told.trust)
+    started = first_of(events, RunStarted)
+    if not trusts or started is None:
         return ()
-    started = next(event for event in events if event.kind == "run.started")
-    threshold: float = folder.get_json(started.data["settings"])["loop"]["trust_threshold"]
+    threshold: float = folder.get_json(started.settings)["loop"]["trust_threshold"]
     return tuple(
         [
             WeighedTest(

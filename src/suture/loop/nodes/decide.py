@@ -6,6 +6,8 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from suture.ledger import first_of
+from suture.ledger.kinds import AttemptsNearLimit, Decided, ModelEscalated
 from suture.loop.context import RunContext
 from suture.loop.policy import decide, escalation
 from suture.loop.recipe import Recipe
@@ -23,22 +25,22 @@ async def decide_next(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
     moves = decide(progress, _as_drawn(bool(why) or progress.escalated > 0, context))
     best = progress.best
     _warn(context)
-    context.ledger.append(
-        "decided",
-        {
-            "decision": state["decisions"] + 1,
-            "round": state["round"],
-            "moves": [to_plain(move) for move in moves],
-            "best": best.candidate if best else None,
-        },
+    choice = Decided(
+        decision=state["decisions"] + 1,
+        round=state["round"],
+        moves=tuple(moves),
+        best=best.candidate if best else None,
     )
+    context.ledger.append(choice)
     decided: dict[str, Any] = {"decisions": state["decisions"] + 1}
     if moves[0].kind == "stop":
         return {**decided, "moves": [], "outcome": moves[0].outcome, "reason": moves[0].reason}
     stronger = context.models.stronger
     if why and stronger is not None:
-        names = {"from": context.model.name, "to": stronger.model.name}
-        context.ledger.append("model.escalated", {"round": state["round"], **names, "reason": why})
+        escalated = ModelEscalated(
+            round=state["round"], from_=context.model.name, to=stronger.model.name, reason=why
+        )
+        context.ledger.append(escalated)
         decided["escalated"] = state["round"]
     return {
         **decided,
@@ -59,6 +61,6 @@ def _as_drawn(escalated: bool, context: RunContext) -> Recipe:
 def _warn(context: RunContext) -> None:
     """Say once that the recipe's limit of attempts is near."""
     recipe, used = context.recipe, context.budget.spend().attempts
-    warned = any(event.kind == "attempts.near_limit" for event in context.ledger.events)
+    warned = first_of(context.ledger.events, AttemptsNearLimit) is not None
     if recipe.warn_at is not None and used >= recipe.warn_at and not warned:
-        context.ledger.append("attempts.near_limit", {"used": used, "limit": recipe.attempt_limit})
+        context.ledger.append(AttemptsNearLimit(used=used, limit=recipe.attempt_limit))

@@ -6,6 +6,8 @@ from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
+from suture.ledger import first_of, those_of
+from suture.ledger.kinds import CandidateProposed, RunFinished, RunParked, RunStarted
 from suture.loop.confidence import confidence_in, confidence_when_warned
 from suture.loop.consulting import degraded_helpers
 from suture.loop.context import RunContext
@@ -33,9 +35,10 @@ async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, An
 def _remember(state: LoopState, context: RunContext) -> None:
     """What bandits of later runs are told; a replay has nothing new to say, nor what a fork took over."""
     events = context.ledger.events
-    if not any(event.kind == "run.started" and "replays" in event.data for event in events):
-        proposed = [event.data for event in events if event.kind == "candidate.proposed"]
-        own = {data["candidate"] for data in proposed if "from_run" not in data}
+    started = first_of(events, RunStarted)
+    if started is None or not started.replays:
+        proposed = those_of(events, CandidateProposed)
+        own = {one.candidate for event, one in proposed if not event.from_run}
         # What a stronger model did is no word about the coder's.
         last = state.get("escalated") or state["round"] + 1
         counted = [e for e in state["tried"] if e["candidate"] in own and e["round"] < last]
@@ -88,17 +91,16 @@ def write_result(
     if diff:
         context.folder.write_text("result.diff", diff)
     blob = context.folder.put_json(to_plain(result))
-    context.ledger.append(
-        "run.parked" if outcome == "waiting" else "run.finished",
-        {
-            "outcome": outcome,
-            "reason": reason,
-            "best": candidate.hash if candidate else None,
-            "confidence": confidence,
-            "warnings": list(warnings),
-            "result": blob,
-        },
+    stands = RunParked if outcome == "waiting" else RunFinished
+    end = stands(
+        outcome=outcome,
+        reason=reason,
+        best=candidate.hash if candidate else None,
+        confidence=confidence,
+        warnings=warnings,
+        result=blob,
     )
+    context.ledger.append(end)
     return result
 
 

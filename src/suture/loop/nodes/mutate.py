@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
 
 from suture.checks import Suite, refused_files
+from suture.ledger.kinds import (
+    BrokenOperator,
+    DifferingAnswers,
+    DifferingTrial,
+    FoundRepair,
+    PartialRepair,
+    SearchFinished,
+    SearchStarted,
+    SuspectLine,
+    Trials,
+)
 from suture.loop.bisecting import suspect_hunks
 from suture.loop.briefs import deciding_facts
 from suture.loop.choosing import chosen_repairs
 from suture.loop.context import RunContext
 from suture.loop.divergence import divergences
+from suture.loop.edits import proposed_event
 from suture.loop.guide import guide_of
 from suture.loop.judging import all_ended, judge, tried_entry
 from suture.loop.nodes.propose import Branch
 from suture.loop.state import LoopState, Proposal, TriedEntry
-from suture.records import Candidate, Verdict, to_plain
+from suture.records import Candidate, Verdict
 from suture.repair import Difference, Findings, Repair, SearchLimits, rank_repairs, recover, search
 from suture.workspace import text_of
 
@@ -49,16 +62,14 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     if guide is None:
         return {"searched": True}
     limits = search_limits(context, base)
-    context.ledger.append(
-        "search.started",
-        {
-            "files": sorted(texts),
-            "failing": len(guide.failing),
-            "candidates": limits.candidates,
-            "seconds": limits.seconds,
-            "seed": limits.seed,
-        },
+    began = SearchStarted(
+        files=tuple(sorted(texts)),
+        failing=len(guide.failing),
+        candidates=limits.candidates,
+        seconds=limits.seconds,
+        seed=limits.seed,
     )
+    context.ledger.append(began)
     async with context.budget.time_limit():
         tests = [text_of(suite.task.files[path]) for path in guide.command.test_files]
         hunks = await suspect_hunks(guide, texts, context)
@@ -72,7 +83,7 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
             found, guide.command, tests, seed=limits.seed, seconds=_ranking_s(limits, found)
         )
         apart = {} if repairs else await _divergences(found, loop, context)
-    context.ledger.append("search.finished", {**_told(found, repairs, difference), "divergences": apart})
+    context.ledger.append(_told(found, repairs, difference, apart))
     chosen = chosen_repairs(repairs, difference, context)
     return {"searched": True, "tried": [*loop["tried"], *await _judged(chosen, difference, loop, context)]}
 
@@ -107,40 +118,51 @@ def _ranking_s(limits: SearchLimits, found: Findings) -> float:
     return max(LEAST_RANKING_S, limits.seconds - found.seconds)
 
 
-def _told(found: Findings, repairs: tuple[Repair, ...], difference: Difference | None) -> dict[str, Any]:
-    return {
-        "tried": found.tried,
-        "seconds": round(found.seconds, 3),
-        "ended": found.ended,
-        "plausible": len(found.plausible),
-        "repairs": [
-            {"label": r.proposal.label, "file": r.proposal.path, "score": round(r.score, 4)}
-            | {"operators": list(r.proposal.operators), "warnings": list(r.warnings), "alike": list(r.alike)}
+def _told(
+    found: Findings,
+    repairs: tuple[Repair, ...],
+    difference: Difference | None,
+    divergences: Mapping[str, str],
+) -> SearchFinished:
+    return SearchFinished(
+        tried=found.tried,
+        seconds=round(found.seconds, 3),
+        ended=found.ended,
+        plausible=len(found.plausible),
+        repairs=tuple(
+            FoundRepair(
+                label=r.proposal.label,
+                file=r.proposal.path,
+                score=round(r.score, 4),
+                operators=tuple(r.proposal.operators),
+                warnings=tuple(r.warnings),
+                alike=tuple(r.alike),
+            )
             for r in repairs
-        ],
-        "partial": [
-            {"path": p.path, "label": p.label, "passing": trial.passing, "failing": trial.failing}
+        ),
+        partial=tuple(
+            PartialRepair(path=p.path, label=p.label, passing=trial.passing, failing=trial.failing)
             for p, trial in found.partial[:5]
-        ],
-        "trials": _trials_told(found),
-        "difference": to_plain(difference) if difference is not None else None,
-        "faults": [to_plain(fault) for fault in found.faults[:MOST_TOLD]],
-        "broken": [{"path": path, **to_plain(fault)} for path, fault in found.broken[:MOST_TOLD]],
-    }
+        ),
+        trials=_trials_told(found),
+        difference=DifferingAnswers(**vars(difference)) if difference is not None else None,
+        faults=tuple(SuspectLine(**vars(fault)) for fault in found.faults[:MOST_TOLD]),
+        broken=tuple(BrokenOperator(path=path, **vars(fault)) for path, fault in found.broken[:MOST_TOLD]),
+        divergences=divergences,
+    )
 
 
-def _trials_told(found: Findings) -> dict[str, Any]:
-    """How far trials of the unchanged code agree with the run, and where the time went."""
+def _trials_told(found: Findings) -> Trials:
     spectrum = found.spectrum
-    return {
-        "compared": spectrum.compared,
-        "disagreements": len(spectrum.disagreements),
-        "differing": [to_plain(one) for one in spectrum.disagreements[:MOST_TOLD]],
-        "partly": spectrum.partly,
-        "notes": list(found.notes),
-        "located_s": round(found.located_s, 3),
-        "made_s": round(found.made_s, 3),
-    }
+    return Trials(
+        compared=spectrum.compared,
+        disagreements=len(spectrum.disagreements),
+        differing=tuple(DifferingTrial(**vars(one)) for one in spectrum.disagreements[:MOST_TOLD]),
+        partly=spectrum.partly,
+        notes=tuple(found.notes),
+        located_s=round(found.located_s, 3),
+        made_s=round(found.made_s, 3),
+    )
 
 
 async def _divergences(found: Findings, state: LoopState, context: RunContext) -> dict[str, str]:
@@ -197,21 +219,10 @@ def _propose(
     )
     blob = context.keep(candidate)
     agreement, rivals = _compared(repair, repairs, difference)
-    context.ledger.append(
-        "candidate.proposed",
-        {
-            "candidate": candidate.hash,
-            "blob": blob,
-            "origin": candidate.origin,
-            "parent": None,
-            "label": candidate.label,
-            "warnings": list(repair.warnings),
-            "agreement": agreement,
-            "rivals": rivals,
-            "shown": [],
-            "files": [repair.proposal.path],
-        },
+    told = replace(
+        proposed_event(candidate, blob), warnings=tuple(repair.warnings), agreement=agreement, rivals=rivals
     )
+    context.ledger.append(told)
     return Proposal(
         candidate=candidate.hash,
         blob=blob,

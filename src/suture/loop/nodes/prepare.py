@@ -7,11 +7,12 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.checks import Triage, triage, triage_of_tests
+from suture.ledger.kinds import MovesRemembered, NotTheCodes, TaskPrepared, TriageFinished
 from suture.loop.context import RunContext
 from suture.loop.judging import judge
 from suture.loop.progress import failure_signature, tally
 from suture.loop.state import LoopState, TriedEntry
-from suture.records import Candidate, Verdict, to_plain
+from suture.records import Candidate, Verdict
 
 __all__ = ["prepare"]
 
@@ -27,19 +28,9 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     threshold = context.settings.loop.trust_threshold
     has_tests = bool(context.task.test_command)
     trusted = [check for check in context.task.checks if check.trust >= threshold]
-    prepared: dict[str, Any] = {"checks": len(trusted), "test_command": list(context.task.test_command)}
-    if context.task.test_origin:
-        prepared["test_origin"] = context.task.test_origin
-    if context.task.language != "python":
-        prepared["language"] = context.task.language
-    if context.interpreter is not None and context.interpreter.toolchain is not None:
-        prepared["toolchain"] = context.interpreter.toolchain.program
-    elif context.interpreter is not None:
-        prepared["python"] = context.interpreter.executable
-        prepared["python_origin"] = context.interpreter.origin
-    context.ledger.append("task.prepared", prepared)
+    context.ledger.append(_prepared(len(trusted), context))
     if context.recipe.bandit:
-        context.ledger.append("moves.remembered", {"record": dict(context.record)})
+        context.ledger.append(MovesRemembered(record=context.record))
     update: dict[str, Any] = {"checks": len(trusted) + has_tests}
     if context.task.kind == "heal":
         async with context.budget.time_limit():
@@ -53,6 +44,21 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     return update
 
 
+def _prepared(checks: int, context: RunContext) -> TaskPrepared:
+    task, program = context.task, context.interpreter
+    toolchain = program.toolchain if program else None
+    python = program if toolchain is None else None
+    return TaskPrepared(
+        checks=checks,
+        test_command=tuple(task.test_command),
+        test_origin=task.test_origin,
+        language=task.language if task.language != "python" else "",
+        toolchain=toolchain.program if toolchain else "",
+        python=python.executable if python else "",
+        python_origin=python.origin if python else "",
+    )
+
+
 async def _triage(context: RunContext, base: Verdict) -> dict[str, Any]:
     """Ask whether the code is at fault at all, before anything is spent on it."""
     async with context.budget.time_limit():
@@ -61,14 +67,12 @@ async def _triage(context: RunContext, base: Verdict) -> dict[str, Any]:
 
 
 def _triaged(found: Triage, context: RunContext) -> dict[str, Any]:
-    context.ledger.append(
-        "triage.finished",
-        {
-            "cause": found.cause,
-            "set_apart": [to_plain(one) for one in found.set_apart[:MOST_TOLD]],
-            "code_faults": len(found.others),
-        },
+    finished = TriageFinished(
+        cause=found.cause,
+        set_apart=tuple(NotTheCodes(**vars(one)) for one in found.set_apart[:MOST_TOLD]),
+        code_faults=len(found.others),
     )
+    context.ledger.append(finished)
     return {"cause": found.cause or "", "not_code": found.reason}
 
 

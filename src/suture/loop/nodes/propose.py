@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
@@ -17,11 +17,13 @@ from suture.errors import (
     PrerequisiteError,
     SandboxError,
 )
-from suture.ledger import branch_of_round
+from suture.ledger import branch_of_round, first_of
+from suture.ledger.kinds import ModelCalled, MoveFailed
 from suture.loop.aids import aids_of
 from suture.loop.answering import answered, coder_of
 from suture.loop.briefs import brief_for
 from suture.loop.context import RunContext
+from suture.loop.edits import proposed_event
 from suture.loop.planning import plan_of, planned_files
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.records import Candidate, Move, from_plain
@@ -59,17 +61,17 @@ async def _carried_out(branch: Branch, context: RunContext) -> Proposal:
     except (ModelError, BudgetExceeded) as fault:
         if isinstance(fault, PrerequisiteError) and not _was_answered(context):
             raise  # nobody answers and nobody ever did: that is for the user to set right
-        context.ledger.append("move.failed", {"kind": type(fault).__name__, "message": str(fault)})
+        context.ledger.append(MoveFailed(kind=type(fault).__name__, message=str(fault)))
         return _nothing(branch["state"], fault)
     except PrerequisiteError as fault:
         if isinstance(fault, SandboxError) or coder_of(branch["state"], context) == "coder":
             raise  # for the user to set right; but what came before an escalation is not thrown away
-        context.ledger.append("move.failed", {"kind": type(fault).__name__, "message": str(fault)})
+        context.ledger.append(MoveFailed(kind=type(fault).__name__, message=str(fault)))
         return _nothing(branch["state"], fault)
 
 
 def _was_answered(context: RunContext) -> bool:
-    return any(event.kind == "model.called" for event in context.ledger.events)
+    return first_of(context.ledger.events, ModelCalled) is not None
 
 
 async def _proposal(move: Move, state: LoopState, context: RunContext) -> Proposal:
@@ -85,18 +87,9 @@ async def _proposal(move: Move, state: LoopState, context: RunContext) -> Propos
         label=_label(move),
     )
     blob = context.keep(candidate)
+    told = proposed_event(candidate, blob)
     context.ledger.append(
-        "candidate.proposed",
-        {
-            "candidate": candidate.hash,
-            "blob": blob,
-            "origin": candidate.origin,
-            "parent": candidate.parent,
-            "label": candidate.label,
-            "call": made.call,
-            "shown": list(made.shown),
-            "files": sorted(written),
-        },
+        replace(told, call=made.call, shown=tuple(made.shown), files=tuple(sorted(written)))
     )
     return _entry(candidate, blob, state, parent)
 

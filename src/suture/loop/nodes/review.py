@@ -8,12 +8,14 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from suture.ledger import those_of
+from suture.ledger.kinds import Diagnosed
 from suture.loop.context import RunContext
-from suture.loop.edits import proposal_of, proposed_data
+from suture.loop.edits import proposal_of, proposed_event
 from suture.loop.progress import best_of
 from suture.loop.reviewing import ReviewStage
 from suture.loop.state import LoopState, Proposal, TriedEntry
-from suture.records import content_hash
+from suture.records import content_hash, to_plain
 
 __all__ = ["needs_review", "question_of", "review"]
 
@@ -48,7 +50,7 @@ def needs_review(state: LoopState, context: RunContext) -> bool:
 
 
 def question_of(state: LoopState, context: RunContext) -> dict[str, Any]:
-    """What a person is asked, as JSON values; candidates and verdicts by their blobs."""
+    """What a person is asked, as JSON values of a `ReviewAsked`; candidates and verdicts by their blobs."""
     stage, entry = _stage(state), _shown(state, context)
     asked = {
         "stage": stage,
@@ -84,11 +86,11 @@ def _shown(state: LoopState, context: RunContext) -> TriedEntry | None:
     return next((entry for entry in state["tried"] if entry["candidate"] == wanted), None)
 
 
-def _diagnosis_of(candidate: str, context: RunContext) -> Any:
-    """The last diagnosis of a candidate that the ledger holds."""
-    for event in reversed(context.ledger.events):
-        if event.kind == "diagnosed" and event.data.get("candidate") == candidate:
-            return event.data.get("diagnosis")
+def _diagnosis_of(candidate: str, context: RunContext) -> dict[str, Any] | None:
+    """The last diagnosis of a candidate that the ledger holds, as JSON values."""
+    for _, diagnosed in those_of(reversed(context.ledger.events), Diagnosed):
+        if diagnosed.candidate == candidate:
+            return to_plain(diagnosed.diagnosis)
     return None
 
 
@@ -119,5 +121,5 @@ def _set_aside(question: Mapping[str, Any], state: LoopState) -> dict[str, Any]:
 
 def _proposed(blob: str, state: LoopState, context: RunContext) -> Proposal:
     candidate = context.candidate(blob)
-    context.ledger.append("candidate.proposed", proposed_data(candidate, blob))
+    context.ledger.append(proposed_event(candidate, blob))
     return proposal_of(candidate, blob, state["round"])
