@@ -25,7 +25,8 @@ from suture.errors import SutureError
 from suture.evals import Problem, grade_code, task_of
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder
-from suture.ledger import find_run, read_ledger
+from suture.ledger import find_run, read_ledger, those_of
+from suture.ledger.kinds import CandidateProposed
 from suture.records import Candidate, Check, from_plain
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import BudgetSettings, PathSettings, RepairSettings, SandboxSettings, Settings
@@ -103,8 +104,8 @@ async def _mended(
 def _codes(row: Row, folder: BenchFolder, module: str) -> Iterator[str]:
     """The code of a run's candidates, each once, those that passed most visible checks first."""
     run = find_run(folder.path, row.run)
-    proposed = [e.data for e in read_ledger(run.ledger_path).events if e.kind == "candidate.proposed"]
-    blobs = {data["candidate"]: data["blob"] for data in proposed}
+    proposed = those_of(read_ledger(run.ledger_path).events, CandidateProposed)
+    blobs = {one.candidate: one.blob for _, one in proposed}
     seen = set()
     for step in sorted(row.steps, key=lambda step: -step.passed):
         code = from_plain(Candidate, run.get_json(blobs[step.candidate])).files.get(module, "")

@@ -21,7 +21,8 @@ from ending import exit_code_of
 from suture.evals import Problem, grade_code
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder
-from suture.ledger import find_run, read_ledger
+from suture.ledger import find_run, read_ledger, those_of
+from suture.ledger.kinds import CandidateProposed
 from suture.records import Candidate, from_plain
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import Settings
@@ -57,11 +58,10 @@ async def _rights(
 ) -> dict[str, bool]:
     """Candidate -> whether the hidden checks pass."""
     run = find_run(folder.path, row.run)
-    proposed = [e.data for e in read_ledger(run.ledger_path).events if e.kind == "candidate.proposed"]
-    for data in proposed:
-        key = (problem.id, data["candidate"])
+    for _, proposed in those_of(read_ledger(run.ledger_path).events, CandidateProposed):
+        key = (problem.id, proposed.candidate)
         if key not in known:
-            candidate = from_plain(Candidate, run.get_json(data["blob"]))
+            candidate = from_plain(Candidate, run.get_json(proposed.blob))
             known[key] = (await grade_code(problem, candidate.files, sandbox, Settings().sandbox)).right
     return {step.candidate: known.get((problem.id, step.candidate), False) for step in row.steps}
 

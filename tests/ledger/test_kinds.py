@@ -55,6 +55,7 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
     if origin is Mapping:
         return st.dictionaries(st.text(), values(arguments[1]), max_size=3)
     assert is_dataclass(hint), hint
+    assert isinstance(hint, type), hint
     hints = get_type_hints(hint)
     return st.builds(hint, **{one.name: values(hints[one.name]) for one in fields(hint)})
 
@@ -98,9 +99,8 @@ def test_an_event_says_which_run_it_is_of(tmp_path: Path) -> None:
 
 
 def test_what_has_nothing_to_say_is_not_written_and_what_always_is_there_is() -> None:
-    data = data_of(
-        ModelCalled(**dict.fromkeys(NAMES, ""), **dict.fromkeys(COUNTS, 0), replayed=False, money=None)
-    )
+    plain: dict[str, Any] = {**dict.fromkeys(NAMES, ""), **dict.fromkeys(COUNTS, 0)}
+    data = data_of(ModelCalled(**plain, replayed=False, money=None))
     assert data.keys() == {one.name for one in fields(ModelCalled)}
     assert "forks" not in data_of(started())
     assert data_of(started(replays="r"))["replays"] == "r"
