@@ -27,9 +27,9 @@ from suture.ledger import Ledger
 
 append = Ledger.append
 
-def killing(self, kind, data=None):
-    event = append(self, kind, data)
-    if kind == sys.argv[3]:
+def killing(self, payload):
+    event = append(self, payload)
+    if event.kind == sys.argv[3]:
         os.kill(os.getpid(), signal.SIGKILL)
     return event
 

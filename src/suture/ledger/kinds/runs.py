@@ -170,11 +170,13 @@ class NotTheCodes:
         test: Its id.
         cause: Why.
         why: The same in words.
+        advice: What to do about it; empty where nothing particular.
     """
 
     test: str
     cause: FaultCause
     why: str
+    advice: str = ""
 
 
 class TriageFinished(Payload, kind="triage.finished"):

@@ -1,0 +1,43 @@
+"""What the loop tells the ledger of values of other rooms: nothing of them is left out or named otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from suture.checks.triage.triage import NotCode
+from suture.ledger.kinds import (
+    BrokenOperator,
+    DifferingAnswers,
+    DifferingTrial,
+    NotTheCodes,
+    PartialRepair,
+    SuspectLine,
+    ToolStep,
+    TreeUndone,
+)
+from suture.proof.undoing import Undone
+from suture.repair import Difference, Fault
+from suture.repair.mutants import OperatorFault
+from suture.repair.trials import Disagreement
+from suture.roles import Hint
+from suture.roles.react import Step
+
+
+@pytest.mark.parametrize(
+    ("told", "value", "more"),
+    [
+        (NotTheCodes, NotCode, set()),
+        (SuspectLine, Fault, set()),
+        (PartialRepair, Hint, set()),
+        (DifferingAnswers, Difference, set()),
+        (DifferingTrial, Disagreement, set()),
+        (BrokenOperator, OperatorFault, {"path"}),
+        (ToolStep, Step, set()),
+        (TreeUndone, Undone, {"why"}),
+    ],
+)
+def test_a_value_is_told_with_all_its_fields(told: Any, value: Any, more: set[str]) -> None:
+    assert {one.name for one in fields(told)} == {one.name for one in fields(value)} | more
