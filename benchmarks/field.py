@@ -2,6 +2,7 @@
 
     python benchmarks/field.py --rows rows.jsonl --report          # the half that reports
     python benchmarks/field.py --bug cachetools-one-1 --keep       # one case, its folder kept
+    python benchmarks/field.py --ranks --tune                      # no healing: the rank of the right edit
 
 The packages are fetched from the package index once, as source distributions of which the hash is known here.
 Each bug is made anew from its description, put into a folder with an environment beside it, and healed in a
@@ -25,10 +26,11 @@ from field_set.drawing import draw_pairs, draw_singles
 from field_set.healing import heal_bug
 from field_set.historical import draw_historical
 from field_set.packages import Package, read_packages
+from field_set.ranks import Rank, line_of_rank, rank_bug, see_bug, tell_ranks
 from field_set.rows import Row, line_of, sums_of, tell_rows
 from row_files import append_row, read_rows
 
-from suture.errors import UsageError
+from suture.errors import SutureError, UsageError
 from suture.settings import load_settings
 
 
@@ -54,6 +56,9 @@ def main() -> int:
         _draw_historical(chosen, cache, wanted.draw_historical)
         return 0
     bugs = _chosen_bugs(chosen, wanted)
+    if wanted.ranks:
+        _rank(bugs, chosen, cache, wanted)
+        return 0
     path = wanted.rows or settings.paths.home / "benchmarks" / "field.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     known = {row.bug: row for row in read_rows(path, Row) if row.cap_seconds == wanted.seconds}
@@ -89,6 +94,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="where packages are kept")
     parser.add_argument("--fetch", action="store_true", help="only fetch what is needed")
     parser.add_argument("--offline", action="store_true", help="fetch nothing")
+    parser.add_argument(
+        "--ranks",
+        action="store_true",
+        help="heal nothing: tell the rank of the right edit among the proposals",
+    )
+    parser.add_argument("--anew", action="store_true", help="with --ranks: localise again what is kept")
     parser.add_argument("--keep", action="store_true", help="keep the folder of each case, and say where")
     parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")
     parser.add_argument(
@@ -100,6 +111,26 @@ def _arguments() -> argparse.Namespace:
         "--draw-historical", type=int, metavar="N", help="draw up to N bugs a package from older releases"
     )
     return parser.parse_args()
+
+
+def _rank(
+    bugs: Sequence[Bug], packages: dict[str, Package], cache: Cache, wanted: argparse.Namespace
+) -> None:
+    """Localise what was not localised yet, and tell the ranks; of the half that reports only sums."""
+    ranks: list[Rank] = []
+    for bug in bugs:
+        if not bug.mutations:
+            continue
+        package = packages[bug.package]
+        try:
+            seen = see_bug(bug, package, cache, anew=wanted.anew)
+        except SutureError as fault:
+            print(f"{bug.id}: {fault}", file=sys.stderr, flush=True)
+            continue
+        ranks.append(rank_bug(bug, package, seen))
+        if package.half == "tune":
+            print(line_of_rank(ranks[-1]), flush=True)
+    tell_ranks(ranks)
 
 
 def _is_wanted(package: Package, wanted: argparse.Namespace) -> bool:

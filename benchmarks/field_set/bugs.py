@@ -24,6 +24,7 @@ __all__ = [
     "combined",
     "every_mutation",
     "read_bugs",
+    "read_text",
     "write_bugs",
 ]
 
@@ -110,14 +111,14 @@ def broken_files(bug: Bug, package: Package, cache: Cache) -> dict[str, str]:
     tree = cache.tree(package)
     if bug.older is not None:
         old = Package(**{**asdict(package), "version": bug.older.version, "sha256": bug.older.sha256})
-        return {path: _text(cache.tree(old) / path) for path in bug.files}
+        return {path: read_text(cache.tree(old) / path) for path in bug.files}
     made = ask_tool(cache, tree, {"make": [asdict(mutation) for mutation in bug.mutations]})["made"]
     texts: dict[str, list[str]] = {}
     for mutation, text in zip(bug.mutations, made, strict=True):
         if text is None:
             raise UsageError(f"{bug.id}: {mutation.operator} has no occurrence {mutation.occurrence}")
         texts.setdefault(mutation.file, []).append(text)
-    return {path: _joined(bug, _text(tree / path), mutants) for path, mutants in texts.items()}
+    return {path: _joined(bug, read_text(tree / path), mutants) for path, mutants in texts.items()}
 
 
 def _joined(bug: Bug, original: str, mutants: Sequence[str]) -> str:
@@ -184,6 +185,7 @@ def every_mutation(package: Package, cache: Cache) -> list[Mutation]:
     return [Mutation(**fields) for fields in told]
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """A file's text, its line ends as they are."""
     with path.open(encoding="utf-8", newline="") as file:
         return file.read()

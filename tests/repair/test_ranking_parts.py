@@ -12,10 +12,13 @@ from types import SimpleNamespace
 import pytest
 
 from suture.checks.inputs import inputs_near, read_arguments
-from suture.repair import Edit, mutants
+from suture.repair import Edit, mutants, mutated
+from suture.repair.clues import clues_of
 from suture.repair.dead_code import dead_parts
+from suture.repair.edits import trimmed
 from suture.repair.faults import dstar, line_scores, ochiai, rank_faults
-from suture.repair.orders import first_order, second_order
+from suture.repair.orders import first_order
+from suture.repair.pairs import left_by, second_order, went_further
 from suture.repair.trials import Proposal, Spectrum, TestRun, Trial
 from suture.repair.warnings import literals_of, warnings_about
 
@@ -99,14 +102,119 @@ async def test_a_very_long_function_is_searched_in_time_and_others_run_meanwhile
     assert sum(1 for _ in mutants(text)) < 100_000
 
 
-def test_pairs_do_not_touch_each_other() -> None:
-    def change(start: int, path: str = "m.py") -> Proposal:
-        edits = (Edit(start=start, end=start + 2, text="xx"),)
-        return Proposal(path=path, edits=edits, label=str(start), score=0.5, operators=("o",))
+TWICE = """\
+def f(n):
+    if n < 0:
+        raise ValueError(n)
+    low = n + 1
+    high = n - 2
+    return low, high
+"""
 
-    trial = Trial(passing=1, failing=1, broken=0, plausible=False, unsupported=False, late=False)
-    pairs = second_order([(change(4), trial)], [change(4), change(5), change(9), change(9, "n.py")], most=9)
-    assert [pair.label for pair in pairs] == ["4; 9"]
+
+def failed(
+    name: str, reached: tuple[tuple[str, int], ...], fault: str = "", lines: tuple[int, ...] = ()
+) -> TestRun:
+    return TestRun(
+        id=name,
+        outcome="failed",
+        seconds=0.0,
+        lines={"m.py": frozenset(lines)},
+        fault=fault,
+        reached=reached,
+        frames=tuple(place for place in reached if place[0] == "m.py"),
+    )
+
+
+def tried(**told: object) -> Trial:
+    told = {"passing": 0, "failing": 1, "broken": 0, **told}
+    return Trial(plausible=False, unsupported=False, late=False, **told)  # type: ignore[arg-type]
+
+
+async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
+    spectrum = Spectrum(tests=(failed("a", (), lines=(2, 4, 5, 6)), failed("b", (), lines=(2, 4, 6))))
+    texts = {"m.py": TWICE, "n.py": TWICE}
+    at = TWICE.index("+")
+    start = Proposal(
+        path="m.py",
+        edits=(Edit(start=at, end=at + 1, text="-"),),
+        label="first",
+        score=0.1,
+        operators=("arithmetic sign",),
+    )
+    pairs = await second_order([(start, tried(passing=1))], spectrum, texts, most=50)
+    assert 10 < len(pairs) <= 50
+    assert {pair.path for pair in pairs} == {"m.py"}
+    assert all(start.edits[0] in pair.edits and len(pair.edits) > 1 for pair in pairs)
+    assert all(a.end <= b.start for pair in pairs for a, b in itertools.pairwise(pair.edits))
+
+
+async def test_the_second_change_is_looked_for_where_the_first_leaves_the_tests() -> None:
+    spectrum = Spectrum(
+        tests=(failed("a", (), lines=(2, 4)), failed("b", (), lines=(2, 5))), known=frozenset({"a", "b"})
+    )
+    left = left_by(spectrum, tried(passing=1, passed=frozenset({"a"})), {"m.py": TWICE})
+    assert [test.id for test in left.failing] == ["b"]
+    scores = line_scores(rank_faults(left, {"m.py": TWICE}), left, {"m.py": TWICE})
+    assert 4 not in scores["m.py"]
+    assert scores["m.py"][5] > 0
+
+
+def test_a_later_failure_is_progress_and_shows_lines_that_did_not_run_before() -> None:
+    before = failed("t.py::a", (("t.py", 3), ("m.py", 2)), "TypeError: x", (1, 2))
+    later = tried(test="t.py::a", fault="NameError: y", reached=(("t.py", 3), ("m.py", 4)))
+    returned = tried(test="t.py::a", fault="AssertionError", reached=(("t.py", 3),))
+    earlier = tried(test="t.py::a", fault="TypeError: x", reached=(("t.py", 2), ("m.py", 4)))
+    same = tried(test="t.py::a", fault="TypeError: x", reached=(("t.py", 3), ("m.py", 2)))
+    assert [went_further(before, trial) for trial in (later, returned, earlier, same)] == [
+        *(True, True, False, False)
+    ]
+    assert not went_further(before, tried(test="t.py::b", fault="E: ", reached=(("t.py", 9),)))
+    left = left_by(Spectrum(tests=(before,)), later, {"m.py": TWICE})
+    assert left.tests[0].lines["m.py"] >= {4, 5, 6}
+    assert left.tests[0].fault == "NameError: y"
+
+
+async def test_what_an_exception_says_puts_its_kind_of_change_first() -> None:
+    text = "def f(a, b):\n    c = a <= b\n    d = a + b\n    return c or d\n"
+    fault = "TypeError: unsupported operand type(s) for +: 'str' and 'int'"
+    spectrum = Spectrum(tests=(failed("a", (("m.py", 3),), fault, (1, 2, 3)),))
+    clues = clues_of(spectrum)
+    assert [clue.part for clue in clues] == ["+"]
+    scores = {"m.py": {2: 1.0, 3: 1.0, 4: 1.0}}
+    plain = await first_order(scores, {"m.py": text}, {})
+    told = await first_order(scores, {"m.py": text}, {}, clues=clues)
+    ranks = [[p.label for p in some].index("line 3: + becomes - in a + b") for some in (plain, told)]
+    assert ranks[1] < ranks[0]
+
+
+async def test_a_rare_sign_is_suspected_before_a_usual_one() -> None:
+    text = "def f(a, b):\n    if a > None:\n        return b\n    return a == 'x'\n"
+    found = await first_order({"m.py": {2: 1.0, 4: 1.0}}, {"m.py": text}, {})
+    signs = [p.label for p in found if p.operators == ("comparison",)]
+    assert [sign.startswith("line 2: > becomes is") for sign in signs[:2]] == [True, True]
+
+
+async def test_the_second_choice_of_an_operator_waits_behind_other_places() -> None:
+    text = "def f(a):\n    if a:\n        return 2\n    return 4\n"
+    found = await first_order({"m.py": {2: 1.0, 3: 0.9, 4: 0.9}}, {"m.py": text}, {})
+    constants = [p.label for p in found if p.operators == ("constant",)]
+    assert {label[:6] for label in constants[:2]} == {"line 3", "line 4"}
+
+
+def test_two_ways_to_say_one_change_are_one() -> None:
+    raw = "é = a < b".encode()
+    whole = Edit(start=0, end=len(raw), text="é = a <= b")
+    assert trimmed(whole, raw) == Edit(start=raw.index(b"<") + 1, end=raw.index(b"<") + 1, text="=")
+    assert trimmed(Edit(start=0, end=2, text="è"), raw) == Edit(start=0, end=2, text="è")
+    texts = [mutated(SOURCE, mutant.edits) for mutant in mutants(SOURCE)]
+    assert len(texts) == len(set(texts))
+
+
+def test_the_same_change_is_made_at_all_places_of_a_function() -> None:
+    text = "def f(a, b, c):\n    x = a - c\n    return x, b - c\n\ndef g(a, c):\n    return a - c\n"
+    wanted = text.replace("a - c\n    return x, b - c", "a + c\n    return x, b + c")
+    assert wanted in {mutated(text, mutant.edits) for mutant in mutants(text)}
 
 
 def test_inputs_keep_what_all_tests_have_in_common() -> None:

@@ -12,7 +12,7 @@ from suture.errors import PrerequisiteError
 from suture.ledger import read_ledger
 from suture.loop.nodes.mutate import editable_texts
 from suture.loop.tasks import heal_task
-from suture.repair import SearchLimits, rank_repairs, search
+from suture.repair import SearchLimits, mutated, rank_repairs, search
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import PathSettings, ProofSettings, RepairSettings, SandboxSettings, Settings
 
@@ -117,6 +117,21 @@ async def test_text_outside_functions_is_mended_too(project: Path, sandbox: Bubb
     found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=100, candidates=400))
     assert "line 1: 3 becomes 4" in {proposal.label for proposal in found.plausible}
     assert not any(proposal.swap for proposal in found.plausible)
+
+
+async def test_a_fault_behind_an_exception_is_mended_too(project: Path, sandbox: BubblewrapSandbox) -> None:
+    source = (
+        "def mean(items):\n    total = 0\n    for item in items:\n        total -= item\n"
+        "    return total / len(itemz)\n"
+    )
+    (project / "shop" / "cart.py").write_text(source)
+    tests = "from shop.cart import mean\n\ndef test_mean():\n    assert mean([2, 4]) == 3\n"
+    (project / "tests" / "test_cart.py").write_text(tests)
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=60))
+    texts = {mutated(source, proposal.edits) for proposal in found.plausible}
+    assert source.replace("-=", "+=").replace("itemz", "items") in texts
 
 
 async def test_endless_loops_do_not_end_the_search(project: Path, sandbox: BubblewrapSandbox) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from suture.repair.locating import limits_of
-from suture.repair.reading import Attempted
+from suture.repair.reading import Attempted, places_of
 from suture.repair.trials import Proposal, Spectrum, Trial
 from suture.repair.worker import Attempt, Worker
 
@@ -78,7 +79,8 @@ class Bench:
             return None
         passing, failing = first.words.count("P"), first.words.count("f")
         if failing or not first.ended or not passing:
-            return _trial(first, passing, failing)
+            passed = (t for t, w in zip(self._guiding, first.words, strict=False) if w == "P")
+            return replace(_trial(first, passing, failing), passed=frozenset(passed))
         rest = await self._rest(proposal, anew, seconds, patience)
         if rest is None:
             return None
@@ -198,6 +200,9 @@ def _trial(told: Attempted, passing: int, failing: int) -> Trial:
         unsupported=told.unsupported,
         late=not told.ended,
         whole=False,
+        test=told.test,
+        fault=told.fault,
+        reached=places_of(told.reached),
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import takewhile
 
-__all__ = ["Edit", "Mutant", "edits_between", "mutated", "overlap"]
+__all__ = ["Edit", "Mutant", "edits_between", "mutated", "overlap", "trimmed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,38 @@ def mutated(source: str, edits: Iterable[Edit]) -> str:
     for edit in sorted(edits, key=lambda e: (e.start, e.end), reverse=True):
         raw = raw[: edit.start] + edit.text.encode("utf-8", "surrogatepass") + raw[edit.end :]
     return raw.decode("utf-8", "surrogatepass")
+
+
+def trimmed(edit: Edit, source: bytes) -> Edit:
+    """The same edit without what it only puts back, so that two ways to say it are one.
+
+    Args:
+        edit: An edit.
+        source: The UTF-8 bytes that its offsets were counted in.
+    """
+    old, new = source[edit.start : edit.end], edit.text.encode("utf-8", "surrogatepass")
+    first = _shared(old, new)
+    while first and (_inside(old, first) or _inside(new, first)):
+        first -= 1
+    old, new = old[first:], new[first:]
+    last = _shared(old[::-1], new[::-1])
+    while last and (_inside(old, len(old) - last) or _inside(new, len(new) - last)):
+        last -= 1
+    return Edit(
+        start=edit.start + first,
+        end=edit.end - last,
+        text=new[: len(new) - last].decode("utf-8", "surrogatepass"),
+    )
+
+
+def _shared(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _inside(raw: bytes, at: int) -> bool:
+    """Whether an offset lies within a character."""
+    return at < len(raw) and raw[at] & 0xC0 == 0x80
 
 
 def edits_between(before: str, after: str) -> tuple[Edit, ...]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from suture.checks.parsing import parsed
 from suture.checks.test_command import TestCommand
-from suture.repair.reading import Collected, Seen, lines_of
+from suture.repair.reading import Collected, Seen, lines_of, places_of
 from suture.repair.trials import Call, Disagreement, Spectrum, TestRun
 from suture.repair.worker import Worker
 
@@ -208,8 +208,10 @@ def _spectrum(
                 outcome=outcome,
                 seconds=own.seconds,
                 wall_s=own.wall_s,
+                fault=own.fault or (traced.fault if traced else ""),
+                reached=places_of(own.reached or (traced.reached if traced else ())),
                 lines={path: lines_of(packed) for path, packed in traced.lines.items()} if traced else {},
-                frames=tuple((f[0], f[1]) for f in frames if tuple(map(type, f)) == (str, int)),
+                frames=places_of(frames),
             )
         )
     if told.frames and not any(test.failed for test in tests):
@@ -244,7 +246,7 @@ def _spectrum(
 
 def _importing_failed(told: Collected, failing: Collection[str]) -> TestRun:
     """Tests that could not be imported, as one: the lines on which that went wrong."""
-    frames = tuple((f[0], f[1]) for f in told.frames if tuple(map(type, f)) == (str, int))
+    frames = places_of(told.frames)
     lines: dict[str, set[int]] = {}
     for path, line in frames:
         lines.setdefault(path, set()).add(line)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from suture.repair.edits import Edit, Mutant
+from suture.repair.edits import Edit, Mutant, trimmed
 from suture.repair.operators import OPERATORS, Change, Operator
 from suture.repair.view import FUNCTIONS, View, open_view
 
@@ -15,6 +15,15 @@ __all__ = ["mutants"]
 
 MOST_OF_ONE = 150
 """Changes that one operator may make of one node: in a very long function there is no end to them."""
+CROWDED = 0.5
+"""A change of a node weighs less by its place among the operator's others there, to this power."""
+REPEATED = ("comparison", "arithmetic sign", "variable", "attribute", "called name", "constant", "key")
+"""Operators whose change may be needed at several places of one function."""
+EVERYWHERE = 0.4
+"""What such a change weighs beside the likeliest of its parts."""
+Alike = tuple[int, str, bytes, str]
+SCALE = 0.4
+"""Room below 1 for weights above the ordinary."""
 NO_PLACE = (ast.JoinedStr, ast.FormattedValue, ast.pattern)
 """Nodes within which Python does not tell reliably where something stands, or takes no other expression."""
 
@@ -55,6 +64,7 @@ def mutants(
     if view is None:
         return
     seen: set[tuple[Edit, ...]] = set()
+    alike: dict[Alike, list[tuple[Edit, Mutant]]] = {}
     chosen = [operator for operator in OPERATORS if operators is None or operator.name in operators]
     for node in _nodes(view.tree):
         line = getattr(node, "lineno", 0)
@@ -64,7 +74,11 @@ def mutants(
             continue
         for operator in chosen:
             if isinstance(node, operator.nodes):
-                yield from _of(_told(node, line, operator, view, on_fault), node, operator, view, seen)
+                changes = _told(node, line, operator, view, on_fault)
+                yield from _of(changes, node, operator, view, seen, alike)
+    for group in alike.values():
+        if len(group) > 1:
+            yield _everywhere(group)
 
 
 def _told(
@@ -89,23 +103,51 @@ def _of(
     operator: Operator,
     view: View,
     seen: set[tuple[Edit, ...]],
+    alike: dict[Alike, list[tuple[Edit, Mutant]]],
 ) -> Iterator[Mutant]:
+    """The new ones among an operator's changes of a node: the second likeliest waits behind other places."""
+    made = []
     for change in changes:
-        edits = tuple(sorted(change.edits, key=lambda e: (e.start, e.end)))
-        if edits in seen or any(e.text.encode() == view.raw[e.start : e.end] for e in edits):
+        edits = tuple(trimmed(e, view.raw) for e in sorted(change.edits, key=lambda e: (e.start, e.end)))
+        if edits in seen or any(e.start == e.end and not e.text for e in edits):
             continue
         seen.add(edits)
-        yield _mutant(node, change, edits, operator, view)
+        made.append((change, edits))
+    made.sort(key=lambda pair: -pair[0].weight)
+    for place, (change, edits) in enumerate(made, 1):
+        mutant = _mutant(node, change, edits, operator, view, place**-CROWDED)
+        yield mutant
+        whole = change.edits[0]
+        if len(edits) == 1 and operator.name in REPEATED and whole.start < whole.end:
+            function = view.function_of(node)
+            if function is not None:
+                key = (id(function), operator.name, view.raw[whole.start : whole.end], whole.text)
+                alike.setdefault(key, []).append((edits[0], mutant))
 
 
-def _mutant(node: ast.AST, change: Change, edits: tuple[Edit, ...], operator: Operator, view: View) -> Mutant:
+def _everywhere(group: list[tuple[Edit, Mutant]]) -> Mutant:
+    """The same change at each place of a function: a mistake is often made twice."""
+    likeliest = max((mutant for _, mutant in group), key=lambda mutant: mutant.prior)
+    return Mutant(
+        edits=tuple(sorted((edit for edit, _ in group), key=lambda edit: edit.start)),
+        operator=likeliest.operator,
+        line=likeliest.line,
+        prior=EVERYWHERE * likeliest.prior,
+        label=f"{likeliest.label}, and so at {len(group) - 1} more place(s) of the function",
+        in_body=all(mutant.in_body for _, mutant in group),
+    )
+
+
+def _mutant(
+    node: ast.AST, change: Change, edits: tuple[Edit, ...], operator: Operator, view: View, share: float
+) -> Mutant:
     line = view.line_at(edits[0].start)
     guards = isinstance(node, FUNCTIONS) and all(e.start == e.end for e in edits)
     return Mutant(
         edits=edits,
         operator=operator.name,
         line=line,
-        prior=operator.prior * min(1.0, change.weight),
+        prior=min(1.0, SCALE * operator.prior * change.weight * share),
         label=f"line {line}: {change.note}",
         in_body=guards or view.function_of(node) is not None,
     )

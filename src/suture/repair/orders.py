@@ -1,4 +1,4 @@
-"""Candidates to be tried: single changes of suspicious lines, and pairs of changes."""
+"""Candidates to be tried: single changes of suspicious lines, the likeliest first."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 
-from suture.repair.edits import overlap
+from suture.repair.clues import Clue, fitting
 from suture.repair.mutants import OperatorFault, mutants
-from suture.repair.trials import Proposal, Trial
+from suture.repair.trials import Proposal
 
-__all__ = ["first_order", "second_order"]
+__all__ = ["first_order"]
 
-PARTIALS = 6
-PARTNERS = 250
+SHARPNESS = 1.5
+"""How much more the suspicion of a line counts than the kind of change."""
 BREATH = 50
 """Changes that are made before others may run."""
 LEAST_HELD = 1000
@@ -32,6 +32,7 @@ async def first_order(
     most: int = 4000,
     seconds: float = math.inf,
     on_fault: Callable[[str, OperatorFault], None] | None = None,
+    clues: Sequence[Clue] = (),
 ) -> list[Proposal]:
     """Every single change of a suspicious line, the likeliest first; others may run meanwhile.
 
@@ -43,10 +44,11 @@ async def first_order(
         most: How many; about twice as many are held at a time.
         seconds: Wall-clock seconds, after which what was found must do. The worst file is looked at first.
         on_fault: Told of a file and an operator that broke on it; without it what that raised is raised.
+        clues: What the failing tests say.
     """
     end_s = time.monotonic() + seconds
     found: list[tuple[float, str, Proposal]] = []
-    for count, proposal in enumerate(_singles(scores, texts, imported, on_fault), 1):
+    for count, proposal in enumerate(_singles(scores, texts, imported, on_fault, clues), 1):
         found.append((-round(proposal.score, 6), _draw(proposal, seed), proposal))
         if len(found) >= 2 * most + LEAST_HELD:
             found = sorted(found, key=itemgetter(0, 1))[:most]
@@ -62,53 +64,23 @@ def _singles(
     texts: Mapping[str, str],
     imported: Mapping[str, frozenset[int]],
     on_fault: Callable[[str, OperatorFault], None] | None,
+    clues: Sequence[Clue],
 ) -> Iterator[Proposal]:
     for path, lines in sorted(scores.items(), key=lambda item: -max(item[1].values())):
         ran, worst = imported.get(path, frozenset()), max(lines.values())
         told = None if on_fault is None else partial(on_fault, path)
+        raw = texts[path].encode("utf-8", "surrogatepass")
         for mutant in mutants(texts[path], lines, on_fault=told):
             yield Proposal(
                 path=path,
                 edits=mutant.edits,
                 label=mutant.label,
-                score=mutant.prior * lines.get(mutant.line, worst / 2),
+                score=mutant.prior
+                * lines.get(mutant.line, worst / 2) ** SHARPNESS
+                * fitting(mutant, path, raw, clues),
                 operators=(mutant.operator,),
                 swap=mutant.in_body and mutant.line not in ran,
             )
-
-
-def second_order(
-    partial: Sequence[tuple[Proposal, Trial]], singles: Sequence[Proposal], *, most: int
-) -> list[Proposal]:
-    """Pairs of changes in one file: a partial repair, and any other likely change that does not touch it.
-
-    Args:
-        partial: Partial repairs, the best first.
-        singles: Single changes, the likeliest first.
-        most: How many.
-    """
-    found: list[Proposal] = []
-    seen: set[frozenset[object]] = set()
-    for number, (start, _) in enumerate(partial[:PARTIALS]):
-        for other in singles[:PARTNERS]:
-            if other.path != start.path or overlap(start.edits, other.edits):
-                continue
-            key: frozenset[object] = frozenset((*start.edits, *other.edits))
-            if key in seen:
-                continue
-            seen.add(key)
-            found.append(
-                Proposal(
-                    path=start.path,
-                    edits=tuple(sorted((*start.edits, *other.edits), key=lambda e: (e.start, e.end))),
-                    label=f"{start.label}; {other.label}",
-                    score=start.score * other.score * 0.9**number,
-                    operators=(*start.operators, *other.operators),
-                    swap=start.swap and other.swap,
-                )
-            )
-    found.sort(key=lambda proposal: -round(proposal.score, 6))
-    return found[:most]
 
 
 def _draw(proposal: Proposal, seed: int) -> str:

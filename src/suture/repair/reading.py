@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
 from suture.records import from_plain
 
-__all__ = ["Answered", "Attempted", "Collected", "Seen", "entries_of", "lines_of"]
+__all__ = ["Answered", "Attempted", "Collected", "Seen", "entries_of", "lines_of", "places_of"]
 
 BITS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
 MOST_PACKED = 250_000
@@ -45,15 +45,20 @@ class Seen:
     lines: Mapping[str, str]
     frames: tuple[tuple[Any, ...], ...]
     calls: tuple[tuple[Any, ...], ...]
+    fault: str = ""
+    reached: tuple[tuple[Any, ...], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attempted:
-    """What one candidate showed: a letter for each test, and whether it came to its end."""
+    """What one candidate showed: a letter for each test, whether it ended, and its first failure."""
 
     words: str
     ended: bool
     unsupported: bool
+    test: str = ""
+    fault: str = ""
+    reached: tuple[tuple[Any, ...], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +95,11 @@ def lines_of(packed: str) -> frozenset[int]:
     except ValueError:
         return frozenset()
     return frozenset(8 * place + bit for place, byte in enumerate(found) if byte for bit in BITS[byte])
+
+
+def places_of(told: Sequence[tuple[Any, ...]]) -> tuple[tuple[str, int], ...]:
+    """Paths and lines, where they are such."""
+    return tuple((one[0], one[1]) for one in told if tuple(map(type, one)) == (str, int))
 
 
 def _read(kind: type[ToldT], plain: dict[str, Any]) -> ToldT | None:

@@ -7,6 +7,7 @@ through is plausible and no more: it is ranked elsewhere, and judged by the trus
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,13 +15,15 @@ from dataclasses import dataclass, field, replace
 from suture.checks.test_command import TestCommand
 from suture.records import content_hash
 from suture.repair.bench import Bench, all_of
+from suture.repair.clues import clues_of
 from suture.repair.edits import mutated
 from suture.repair.faults import Fault, line_scores, rank_faults
 from suture.repair.locating import look
 from suture.repair.mutants import OperatorFault
-from suture.repair.orders import first_order, second_order
+from suture.repair.orders import first_order
+from suture.repair.pairs import second_order, went_further
 from suture.repair.reverts import Hunk, changed_lines, narrowed, reverts
-from suture.repair.trials import Proposal, Spectrum, Trial
+from suture.repair.trials import Proposal, Spectrum, TestRun, Trial
 from suture.repair.warnings import DEAD, literals_of, warnings_about
 from suture.repair.worker import Worker
 
@@ -33,8 +36,10 @@ LOCATE_SHARE = 0.34
 MAKING_SHARE = 0.2
 """Of the seconds, the most that making single changes may take."""
 LINGER = 0.5
-"""After the first plausible repair the search goes on for this part of the time that it took, to compare."""
+"""After the first plausible repair the search goes on, to compare, for this part of what trying took."""
 LEAST_LINGER_S = 1.5
+LEAST_RIVALS = 40
+"""Changes that are tried after the first plausible one, unless they take longer than `LINGER` allows."""
 SPARE_S = 60.0
 """Seconds that the processes outlive the search's: to end is the search's own part."""
 PATIENT_S = 8.0
@@ -43,6 +48,8 @@ MOST_PATIENT = 6
 """Such candidates."""
 PATIENT_SHARE = 0.3
 """Of the seconds: when they are over, such candidates are tried again, even if others wait."""
+PAIRED_SHARE, RESUMED_SHARE = 0.4, 0.7
+"""Of the seconds: between them pairs are tried where a change did a part, then the other single changes."""
 RECOMMENDED_SHARE = 0.5
 """Of the seconds, after which a repair that something is suspicious about ends the search too."""
 
@@ -145,7 +152,10 @@ class Search:
         self._limits = limits
         self._began_s = time.monotonic()
         self._slow: list[tuple[Proposal, Trial]] = []
+        self._further: list[tuple[Proposal, Trial]] = []
+        self._before: dict[str, TestRun] = {}
         self._was_patient = False
+        self._first_rank = 0
         self._warned_s: float | None = None
         self._seen: set[str] = set()
         self._workers = [
@@ -186,6 +196,7 @@ class Search:
             most=limits.candidates,
             seconds=limits.seconds * MAKING_SHARE,
             on_fault=lambda path, fault: found.broken.append((path, fault)),
+            clues=clues_of(found.spectrum),
         )
         singles = [*reverts(self._hunks, found.texts), *singles]
         if found.spectrum.errors:  # nothing that the failing tests need is there to be given new code
@@ -193,10 +204,21 @@ class Search:
         found.made_s = self._now_s()
         benches = [Bench(worker, found.spectrum, found.texts) for worker in self._workers]
         await asyncio.gather(*(bench.prepare() for bench in benches))
-        await self._try(singles, benches)
-        if not found.plausible:
-            await self._try(second_order(found.partial, singles, most=self._left()), benches)
+        waiting = iter(singles)
+        await self._try(waiting, benches, pause_s=PAIRED_SHARE * limits.seconds)
+        for left, pause_s in ((waiting, RESUMED_SHARE * limits.seconds), (iter(()), math.inf)):
+            if not found.plausible:
+                await self._try(iter(await self._pairs()), benches, pause_s=pause_s)
+                await self._try(left, benches)
         found.notes = tuple(dict.fromkeys(note for bench in benches for note in bench.notes))
+
+    async def _pairs(self) -> list[Proposal]:
+        """Changes that go on from those that did a part."""
+        found = self.found
+        starts = found.partial or sorted(self._further, key=lambda pair: -pair[0].score)
+        return await second_order(
+            starts, found.spectrum, found.texts, seed=self._limits.seed, most=self._left()
+        )
 
     def _now_s(self) -> float:
         return time.monotonic() - self._began_s
@@ -209,9 +231,7 @@ class Search:
         now_s = self._now_s()
         if len(self.found.plausible) >= self._limits.patches:
             return f"{len(self.found.plausible)} plausible repairs are enough"
-        if self.found.first_s is not None and now_s > self.found.first_s + max(
-            LEAST_LINGER_S, LINGER * self.found.first_s
-        ):
+        if self.found.first_s is not None and self._lingered(now_s - self.found.first_s, self.found.first_s):
             return "the likeliest changes were tried"
         if self._warned_s is not None and now_s > max(
             2 * self._warned_s + LEAST_LINGER_S, RECOMMENDED_SHARE * self._limits.seconds
@@ -221,16 +241,29 @@ class Search:
             return f"{self._limits.seconds:g} s are over"
         return "" if self._left() else f"{self._limits.candidates} candidates were tried"
 
-    async def _try(self, proposals: list[Proposal], benches: Sequence[Bench]) -> None:
-        """Each process takes the likeliest that is left, until there is a reason to end."""
-        waiting = iter(proposals)
-        await all_of(self._take(waiting, bench) for bench in benches)
+    def _lingered(self, since_s: float, first_s: float) -> bool:
+        """Whether there was time enough for rivals of the first plausible repair.
+
+        One that stood high is believed after a short look: half of what trying took until then, and the next
+        few changes. Where trials are slow, half of all the time until then is the most.
+        """
+        if since_s < max(LEAST_LINGER_S, LINGER * (first_s - self.found.made_s)):
+            return False
+        return self.found.tried >= self._first_rank + LEAST_RIVALS or since_s > LINGER * first_s
+
+    async def _try(
+        self, waiting: Iterator[Proposal], benches: Sequence[Bench], *, pause_s: float = math.inf
+    ) -> None:
+        """Each process takes the likeliest that is left, until there is a reason to end, or to try pairs."""
+        await all_of(self._take(waiting, bench, pause_s) for bench in benches)
         self.found.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
         self.found.partial.sort(key=lambda pair: (-pair[1].passing, pair[1].failing, -pair[0].score))
         await self._try_slow(benches[0])
 
-    async def _take(self, waiting: Iterator[Proposal], bench: Bench) -> None:
+    async def _take(self, waiting: Iterator[Proposal], bench: Bench, pause_s: float) -> None:
         while bench.usable and not self._reason():
+            if self._now_s() > pause_s and (self.found.partial or self._further) and not self.found.plausible:
+                return
             if self._now_s() > PATIENT_SHARE * self._limits.seconds:
                 await self._try_slow(bench)
             proposal = next(waiting, None)
@@ -270,7 +303,7 @@ class Search:
                 return
             self.found.plausible.append(proposal)
             if self.found.first_s is None and not warnings:
-                self.found.first_s = self._now_s()
+                self.found.first_s, self._first_rank = self._now_s(), self.found.tried
             if self._warned_s is None:
                 self._warned_s = self._now_s()
         elif trial.broken:
@@ -279,6 +312,15 @@ class Search:
             self._slow.append((proposal, trial))
         elif trial.passing and trial.failing:
             self.found.partial.append((proposal, trial))
+        elif trial.failing and self._is_further(trial):
+            self._further.append((proposal, trial))
+
+    def _is_further(self, trial: Trial) -> bool:
+        """Whether the test that fails first came past where it failed before."""
+        if not self._before:
+            self._before = {test.id: test for test in self.found.spectrum.tests}
+        before = self._before.get(trial.test)
+        return before is not None and went_further(before, trial)
 
     def _warnings(self, proposal: Proposal) -> tuple[str, ...]:
         text = self.found.texts[proposal.path]

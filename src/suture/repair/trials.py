@@ -37,6 +37,8 @@ class TestRun:
         lines: Path -> the lines that ran; empty where it was not traced.
         frames: Where an exception, or the time-out, went through the project's code, the outermost first.
         wall_s: Wall-clock seconds, likewise.
+        fault: The class of the exception that it failed with, and what that said.
+        reached: Where that came from, the test's own lines included, the outermost first.
     """
 
     __test__ = False
@@ -47,6 +49,8 @@ class TestRun:
     lines: Mapping[str, frozenset[int]]
     frames: tuple[tuple[str, int], ...] = ()
     wall_s: float = 0.0
+    fault: str = ""
+    reached: tuple[tuple[str, int], ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -142,6 +146,10 @@ class Trial:
         unsupported: Whether it could not be tried in this way.
         late: Whether it was killed because a test did not end.
         whole: Whether all tests were run, as opposed to those that run what it changes.
+        test: The first test that failed, where one did.
+        fault: What that failed with.
+        reached: Where that came from, as in `TestRun`.
+        passed: Failing tests that pass now, by their ids.
     """
 
     passing: int
@@ -151,3 +159,7 @@ class Trial:
     unsupported: bool
     late: bool
     whole: bool = True
+    test: str = ""
+    fault: str = ""
+    reached: tuple[tuple[str, int], ...] = ()
+    passed: frozenset[str] = frozenset()

@@ -12,15 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from suture.repair.inside.suture_items import Items, Outcomes
+    from suture.repair.inside.suture_items import Items, Outcomes, way_of, words_of
     from suture.repair.inside.suture_swap import Swapper
     from suture.repair.inside.suture_trace import Tracer
-    from suture.repair.inside.suture_trial import Files, Forks, Line, limit_cpu
+    from suture.repair.inside.suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
 else:  # behind the wall these files stand alone
-    from suture_items import Items, Outcomes
+    from suture_items import Items, Outcomes, way_of, words_of
     from suture_swap import Swapper
     from suture_trace import Tracer
-    from suture_trial import Files, Forks, Line, limit_cpu
+    from suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
 
 LETTERS = {"passed": b"P", "failed": b"f", "skipped": b"s"}
 ENDLESS_S = 3600.0
@@ -110,6 +110,7 @@ class Collected:
 
     def _walk_on(self, waiting: list[Any], slow: set[str], command: dict[str, Any], write: Write) -> None:
         frames: list[tuple[str, int]] = []
+        faults: list[dict[str, Any]] = []
         tracer, traced = self._tracer, command["trace"]
 
         def tell(test: str, outcome: str) -> None:
@@ -121,11 +122,13 @@ class Collected:
                 "wall_s": time.monotonic() - began_s,
                 "frames": frames,
             }
+            told |= faults[0] if faults else {}
             write(json.dumps({**told, **tracer.take()}).encode("ascii") + b"\n")
 
         def note(fault: BaseException) -> None:
             tracer.stop()
             frames.extend(tracer.frames_of(fault))
+            faults.append(mark_of(fault))
 
         def late(signal: int, frame: Any) -> None:
             tracer.stop()
@@ -136,7 +139,7 @@ class Collected:
         self._outcomes.faults = note
         for number, (test, item) in enumerate(waiting):
             following = waiting[number + 1][1] if number + 1 < len(waiting) else None
-            del frames[:]
+            del frames[:], faults[:]
             before_s, began_s = _cpu_s(), time.monotonic()
             limit_cpu(command["hang_s"] if test in slow else command["limit_s"], late)
             if traced:
@@ -182,7 +185,23 @@ class Collected:
         words, ended = self._forks.run(act, command["quiet_s"], end_s=time.monotonic() + command["seconds"])
         if path is not None:
             self._files.restore(path)
-        return {"words": words.decode("ascii"), "ended": ended, "unsupported": False}
+        return {**read_words(words), "ended": ended, "unsupported": False}
+
+
+def mark_of(fault: BaseException) -> dict[str, Any]:
+    """How far a test got: what it failed with, and where."""
+    return {"fault": words_of(fault), "reached": way_of(fault, ROOT + os.sep, HERE)}
+
+
+def read_words(words: bytes) -> dict[str, Any]:
+    """What `run_on` wrote: its letters, and how far the first failing test got."""
+    lines = words.decode("ascii", "replace").split("\n")
+    letters = "".join(line for line in lines if line[:1] != "{")
+    try:  # where a fork was killed, the line may be cut
+        mark = next((json.loads(line) for line in lines if line[:1] == "{"), {})
+    except ValueError:
+        mark = {}
+    return {**mark, "words": letters}
 
 
 def run_on(
@@ -190,6 +209,8 @@ def run_on(
 ) -> None:
     """Run tests, and write a letter for each; leave off after as many failures as the command says."""
     failed, before = 0, ""
+    marks: list[dict[str, Any]] = []
+    outcomes.faults = lambda fault: marks.append(mark_of(fault)) if not marks else None
     for number, (test, item) in enumerate(chosen):
         limit_cpu(limits.of(test, before, command["patience"]))
         following = chosen[number + 1][1] if number + 1 < len(chosen) else None
@@ -197,6 +218,10 @@ def run_on(
         write(LETTERS[outcome])
         before = test
         failed += outcome == "failed"
+        if outcome != "failed":
+            marks.clear()
+        elif failed == 1 and marks:
+            write(b"\n" + json.dumps({"test": test, **marks[0]}).encode("ascii") + b"\n")
         if failed >= command["fails"]:
             return
 

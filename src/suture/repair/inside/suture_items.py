@@ -12,6 +12,30 @@ from typing import Any
 
 import pytest
 
+LONGEST_FAULT = 800
+MOST_PLACES = 24
+
+
+def words_of(fault: BaseException) -> str:
+    """The class of an exception and what it says, cut where it is long."""
+    try:
+        said = str(fault)
+    except Exception:
+        said = ""
+    return f"{type(fault).__name__}: {said[:LONGEST_FAULT]}"
+
+
+def way_of(fault: BaseException, root: str, here: str) -> list[tuple[str, int]]:
+    """Where an exception went through the project, its tests included, the outermost first."""
+    found = []
+    trace = fault.__traceback__
+    while trace is not None:
+        place = trace.tb_frame.f_code.co_filename
+        if place.startswith(root) and not place.startswith(here) and "site-packages" not in place:
+            found.append((os.path.relpath(place, root), trace.tb_lineno))
+        trace = trace.tb_next
+    return found[-MOST_PLACES:]
+
 
 class Outcomes:
     """Listens to the reports of one test after another.

@@ -19,13 +19,13 @@ import pytest
 
 if TYPE_CHECKING:
     from suture.repair.inside.suture_calls import call_all
-    from suture.repair.inside.suture_collected import Collected, Limits, run_on
+    from suture.repair.inside.suture_collected import Collected, Limits, read_words, run_on
     from suture.repair.inside.suture_items import Items, Outcomes
     from suture.repair.inside.suture_trace import Tracer
     from suture.repair.inside.suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
 else:  # behind the wall these files stand alone
     from suture_calls import call_all
-    from suture_collected import Collected, Limits, run_on
+    from suture_collected import Collected, Limits, read_words, run_on
     from suture_items import Items, Outcomes
     from suture_trace import Tracer
     from suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
@@ -132,7 +132,7 @@ class Trials:
             answers = [line.decode("ascii") for line in words.split(b"\n") if line]
             self._line.write({"mutant": command["number"], "answers": answers})
         else:
-            self._line.write({"words": words.decode("ascii"), "ended": ended, "unsupported": False})
+            self._line.write({**read_words(words), "ended": ended, "unsupported": False})
         return False
 
     def prepare(self, early_config: Any) -> None:

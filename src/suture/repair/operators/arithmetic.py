@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from suture.repair.edits import Edit
+from suture.repair.habits import likelier, usual_augmented, usual_binary
 from suture.repair.names_in_scope import kind_of
 from suture.repair.operators.change import Change, Operator, instead, operator_sign
 from suture.repair.view import View, is_atom
@@ -30,8 +31,8 @@ def _others(sign: str) -> tuple[str, ...]:
 
 
 def _weight(number: int) -> float:
-    """Of a sign by its place: the first few are far likelier."""
-    return 1.0 - 0.15 * number if number < 5 else 0.25
+    """Of a sign by its place: the first few are likelier, where none of them is the more usual one."""
+    return 1.0 - 0.1 * number if number < 4 else 0.6
 
 
 def _sign(node: ast.AST, view: View) -> Iterator[Change]:
@@ -40,7 +41,8 @@ def _sign(node: ast.AST, view: View) -> Iterator[Change]:
         start, end = operator_sign(view, node.target, node.value, (f"{sign}=",))
         for number, other in enumerate(_others(sign) if end else ()):
             edit = Edit(start=start, end=end, text=f"{other}=")
-            yield Change(edits=(edit,), note=f"{sign}= becomes {other}=", weight=_weight(number))
+            usual = likelier(usual_augmented(sign, node.value), usual_augmented(other, node.value))
+            yield Change(edits=(edit,), note=f"{sign}= becomes {other}=", weight=_weight(number) * usual)
         if end:
             plain = Edit(start=start, end=end, text="=")
             yield Change(edits=(plain,), note=f"{sign}= becomes =", weight=0.5)
@@ -51,7 +53,10 @@ def _sign(node: ast.AST, view: View) -> Iterator[Change]:
     for number, other in enumerate(_others(sign) if end else ()):
         edit = Edit(start=start, end=end, text=other)
         note = f"{sign} becomes {other} in {view.text(node)}"
-        yield Change(edits=(edit,), note=note, weight=_weight(number))
+        usual = likelier(
+            usual_binary(node.left, sign, node.right), usual_binary(node.left, other, node.right)
+        )
+        yield Change(edits=(edit,), note=note, weight=_weight(number) * usual)
 
 
 def _operand(node: ast.AST, view: View) -> Iterator[Change]:
@@ -65,10 +70,13 @@ def _operand(node: ast.AST, view: View) -> Iterator[Change]:
 
 
 def _negative(node: ast.AST, view: View) -> Iterator[Change]:
-    if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
-        yield instead(view, node, view.text(node.operand))
+    if isinstance(node, ast.UnaryOp):
+        usual = not isinstance(node.op, ast.Invert | ast.UAdd)
+        if not isinstance(node.op, ast.Not):
+            yield instead(view, node, view.text(node.operand), 0.8 if usual else 1.0)
         for sign in ("-", "not ", "~"):
-            yield instead(view, node, f"{sign}{_tight(view, node.operand)}", 0.5 if sign != "-" else 1.0)
+            weight = 1.0 if sign == "-" and not usual else 0.5 if sign != "~" else 0.3
+            yield instead(view, node, f"{sign}{_tight(view, node.operand)}", weight)
     elif isinstance(node, ast.Return) and node.value is not None and _may_be_number(node.value, view):
         yield instead(view, node.value, f"-{_tight(view, node.value)}", 0.6)
 
@@ -105,26 +113,33 @@ def _part_of_sum(node: ast.expr, view: View) -> bool:
 
 
 def _constant(node: ast.AST, view: View) -> Iterator[Change]:
+    if isinstance(node, ast.UnaryOp):
+        inner = node.operand
+        if isinstance(node.op, ast.USub) and isinstance(inner, ast.Constant) and type(inner.value) is int:
+            yield from _number(node, -inner.value, view)
+        return
     assert isinstance(node, ast.Constant)
     value = node.value
     if isinstance(value, bool):
         if not isinstance(view.parent(node), ast.Return):
             yield instead(view, node, str(not value))
     elif isinstance(value, int):
-        near = (value + 1, value - 1, 0, 1, -value, 2, 2 * value)
-        for number, other in enumerate(dict.fromkeys(v for v in near if v != value)):
-            yield instead(view, node, str(other), 1.0 - 0.1 * number)
+        if not isinstance(view.parent(node), ast.UnaryOp):
+            yield from _number(node, value, view)
     elif isinstance(value, float):
-        near_floats = (-value, 0.0, 1.0, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10)
-        for other_float in dict.fromkeys(near_floats):
-            if other_float != value:
-                yield instead(view, node, repr(other_float), 0.6)
+        near = (-value, 0.0, 1.0, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10)
+        yield from (instead(view, node, repr(other), 0.6) for other in dict.fromkeys(near) if other != value)
     elif isinstance(value, str) and not isinstance(view.parent(node), (ast.Expr, ast.JoinedStr)):
-        for text in _other_texts(value):
-            yield instead(view, node, repr(text), 0.5)
-        for text in _texts_like(value, view):
-            yield instead(view, node, repr(text), 0.8)
+        yield from (instead(view, node, repr(text), 0.5) for text in _other_texts(value))
+        yield from (instead(view, node, repr(text), 0.8) for text in _texts_like(value, view))
         yield instead(view, node, "None", 0.6 if not value else 0.2)
+
+
+def _number(node: ast.expr, value: int, view: View) -> Iterator[Change]:
+    """Off by one first, then what is usual, its sign, and twice as much."""
+    near = (value + 1, value - 1, 0, 1, -value, 2, 2 * value)
+    for number, other in enumerate(dict.fromkeys(v for v in near if v != value)):
+        yield instead(view, node, str(other), 1.0 - 0.1 * number)
 
 
 def _other_texts(value: str) -> Iterator[str]:
@@ -219,7 +234,7 @@ OPERATORS = (
     Operator(name="operand", prior=0.5, nodes=(ast.BinOp,), changes=_operand),
     Operator(name="negative", prior=0.4, nodes=(ast.UnaryOp, ast.Return), changes=_negative),
     Operator(name="off by one", prior=0.7, nodes=COUNTED, changes=_off_by_one),
-    Operator(name="constant", prior=0.6, nodes=(ast.Constant,), changes=_constant),
+    Operator(name="constant", prior=0.6, nodes=(ast.Constant, ast.UnaryOp), changes=_constant),
     Operator(name="missing term", prior=0.35, nodes=OPERANDS, changes=_missing_term),
     Operator(name="missing part", prior=0.35, nodes=LISTS, changes=_missing_part),
 )

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from suture.repair.edits import Edit
+from suture.repair.habits import likelier, usual_comparison
 from suture.repair.operators.change import Change, Operator, instead, operator_sign
 from suture.repair.view import View
 
@@ -20,8 +21,8 @@ LIKELY = {
     **{"==": ("!=", "is", ">=", "<=", "in"), "!=": ("==", "is not", ">", "<", "not in")},
     **{"is": ("==", "is not"), "is not": ("!=", "is"), "in": ("not in", "=="), "not in": ("in", "!=")},
 }
-ORDERED = ("<", "<=", ">", ">=", "==", "!=")
 TESTED = (ast.If, ast.While, ast.IfExp, ast.Assert)
+VALUED = (ast.Assign, ast.AnnAssign, ast.Return, ast.keyword)
 MOST_ATOMS = 24
 
 
@@ -29,21 +30,20 @@ def _comparison(node: ast.AST, view: View) -> Iterator[Change]:
     assert isinstance(node, ast.Compare)
     left = node.left
     for sign_node, right in zip(node.ops, node.comparators, strict=True):
-        sign = SIGNS[type(sign_node)]
+        sign, before = SIGNS[type(sign_node)], left
         start, end = operator_sign(view, left, right, (sign,))
         left = right
         if not end:
             continue
-        others = (*LIKELY[sign], *(s for s in ORDERED if sign in ORDERED and s not in (*LIKELY[sign], sign)))
-        if isinstance(right, ast.Constant) and right.value is None:
-            others = tuple(dict.fromkeys((*(s for s in ("is", "is not") if s != sign), *others)))
-        for number, other in enumerate(others):
-            weight = 1.0 if number < 2 else 0.5
-            yield Change(
-                edits=(Edit(start=start, end=end, text=other),),
-                note=f"{sign} becomes {other} in {view.text(node)}",
-                weight=weight,
-            )
+        usual = usual_comparison(before, sign, right)
+        for other in dict.fromkeys((*LIKELY[sign], *SIGNS.values())):
+            if other != sign:
+                weight = 1.0 if other in LIKELY[sign][:2] else 0.6 if other in LIKELY[sign] else 0.45
+                yield Change(
+                    edits=(Edit(start=start, end=end, text=other),),
+                    note=f"{sign} becomes {other} in {view.text(node)}",
+                    weight=weight * likelier(usual, usual_comparison(before, other, right)),
+                )
 
 
 def _boolean(node: ast.AST, view: View) -> Iterator[Change]:
@@ -60,7 +60,8 @@ def _boolean(node: ast.AST, view: View) -> Iterator[Change]:
 
 def _negation(node: ast.AST, view: View) -> Iterator[Change]:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield instead(view, node, view.text(node.operand))
+        odd = isinstance(node.operand, ast.Compare)  # Python says `not in`, `is not` and `!=`
+        yield instead(view, node, view.text(node.operand), 2.0 if odd else 1.0)
         return
     for test in _tests(node):
         if not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):
@@ -69,6 +70,8 @@ def _negation(node: ast.AST, view: View) -> Iterator[Change]:
         for value in node.values:
             if not isinstance(value, (ast.UnaryOp, ast.Compare)):
                 yield instead(view, value, f"not {_tight(view, value)}", 0.5)
+    if isinstance(node, VALUED) and node.value is not None and _is_plain(node.value):
+        yield instead(view, node.value, f"not {_tight(view, node.value)}", 0.25)
 
 
 def _strengthening(node: ast.AST, view: View) -> Iterator[Change]:
@@ -138,7 +141,7 @@ OPERATORS = (
     Operator(
         name="negation",
         prior=0.6,
-        nodes=(*TESTED, ast.comprehension, ast.UnaryOp, ast.BoolOp),
+        nodes=(*TESTED, *VALUED, ast.comprehension, ast.UnaryOp, ast.BoolOp),
         changes=_negation,
     ),
     Operator(name="condition", prior=0.5, nodes=(*TESTED, ast.comprehension), changes=_strengthening),

@@ -183,7 +183,7 @@ def _element_or_whole(node: ast.AST, view: View) -> Iterator[Change]:
 
 
 OPERATORS = (
-    Operator(name="variable", prior=0.7, nodes=(ast.Name,), changes=_variable),
+    Operator(name="variable", prior=0.4, nodes=(ast.Name,), changes=_variable),
     Operator(name="attribute", prior=0.6, nodes=(ast.Attribute,), changes=_attribute),
     Operator(
         name="attribute or name", prior=0.4, nodes=(ast.Attribute, ast.Name), changes=_attribute_for_name

@@ -1,0 +1,252 @@
+"""The rank of the right edit among the proposals of a search: localisation once, no candidate is run.
+
+What localisation saw is kept in the cache, so another order of the same proposals is measured in seconds.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import pickle
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from field_set.bugs import Bug, broken_files, read_text
+from field_set.cache import Cache
+from field_set.cases import case_folder
+from field_set.packages import Package
+from suture.checks import prepare_suite
+from suture.loop.nodes.mutate import editable_texts
+from suture.loop.tasks import heal_task
+from suture.repair import mutated
+from suture.repair.faults import line_scores, rank_faults
+from suture.repair.locating import look
+from suture.repair.orders import first_order
+from suture.repair.trials import Proposal, Spectrum
+from suture.repair.worker import Worker
+from suture.sandbox import discover_interpreter, open_sandbox
+from suture.settings import load_settings
+
+__all__ = ["Rank", "Seen", "line_of_rank", "rank_bug", "see_bug", "tell_ranks"]
+
+MOST = 4000
+"""Proposals that a search holds."""
+LOCATE_S = 20.0
+NEAR = 3
+"""Lines around a bug within which an edit that mends it begins."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A bug, localised: what the search starts from, and what it should come to.
+
+    Attributes:
+        texts: Path -> text, of the files that it may change.
+        wanted: For each of the bug's edits, the path and the text without it (the other edits stay).
+        spectrum: What localisation saw.
+        seconds: How long that took.
+    """
+
+    texts: Mapping[str, str]
+    wanted: tuple[tuple[str, str], ...]
+    spectrum: Spectrum
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rank:
+    """Where the right edits of one bug stand.
+
+    Attributes:
+        bug: Its id.
+        half: `tune` or `report`.
+        kind: `one` or `two`.
+        operator: The tool's operators.
+        ranks: For each of the bug's edits the place of its inverse, from 1; `None` where it is not there.
+        lines: How many lines are at least as suspicious as the bug's, for each edit; `None` where it is not.
+        proposals: How many there are.
+        located_s: Seconds of localisation.
+        seconds: Of making and ordering proposals.
+        labels: The right proposals, for people.
+    """
+
+    bug: str
+    half: str
+    kind: str
+    operator: str
+    ranks: tuple[int | None, ...]
+    lines: tuple[int | None, ...]
+    proposals: int
+    located_s: float
+    seconds: float
+    labels: tuple[str, ...]
+
+
+def see_bug(bug: Bug, package: Package, cache: Cache, *, anew: bool = False) -> Seen:
+    """Localise a bug, or take what was seen the last time.
+
+    Args:
+        bug: What is wrong.
+        package: With what.
+        cache: Where its code is.
+        anew: Whether it is localised again.
+    """
+    folder = cache.folder / "seen"
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / f"{bug.id}-{bug.version}.pickle"
+    if place.exists() and not anew:
+        kept: Seen = pickle.loads(place.read_bytes())
+        return kept
+    with case_folder(package, cache, broken_files(bug, package, cache)) as root:
+        texts, spectrum, seconds = asyncio.run(localised(root, package.test))
+    wanted = tuple(_wanted(bug, number, package, cache) for number in range(len(bug.mutations)))
+    seen = Seen(texts=texts, wanted=wanted, spectrum=spectrum, seconds=seconds)
+    place.write_bytes(pickle.dumps(seen))
+    return seen
+
+
+async def localised(root: Path, test: str) -> tuple[dict[str, str], Spectrum, float]:
+    """The files of a project that a search may change, what localisation sees there, and its seconds."""
+    settings = load_settings(Path()).settings
+    task, _ = heal_task(root, test=test)
+    sandbox = open_sandbox(settings.sandbox)
+    suite = await prepare_suite(task, sandbox, settings.sandbox, discover_interpreter(root, {}))
+    assert suite.command is not None
+    texts = editable_texts(suite)
+    workers = [Worker(suite.command, texts, list(texts), 4 * LOCATE_S) for _ in range(2)]
+    began_s = time.monotonic()
+    try:
+        await asyncio.gather(*(worker.start() for worker in workers))
+        spectrum = await look(workers, texts, (), None, LOCATE_S)
+    finally:
+        await asyncio.gather(*(worker.close() for worker in workers))
+        await sandbox.close()
+    return texts, spectrum, round(time.monotonic() - began_s, 1)
+
+
+def _wanted(bug: Bug, number: int, package: Package, cache: Cache) -> tuple[str, str]:
+    """The file of one edit of a bug, and its text with all edits but this one."""
+    path = bug.mutations[number].file
+    others = tuple(m for n, m in enumerate(bug.mutations) if n != number)
+    published = read_text(cache.tree(package) / path)
+    texts = broken_files(replace(bug, mutations=others), package, cache) if others else {}
+    return path, texts.get(path, published)
+
+
+def rank_bug(bug: Bug, package: Package, seen: Seen) -> Rank:
+    """Make and order all proposals of a localised bug, and look for the right ones."""
+    began_s = time.monotonic()
+    faults = rank_faults(seen.spectrum, seen.texts)
+    scores = line_scores(faults, seen.spectrum, seen.texts)
+    singles = asyncio.run(first_order(scores, seen.texts, seen.spectrum.imported, most=MOST))
+    took_s = time.monotonic() - began_s
+    found = [place_of(singles, seen.texts, path, text) for path, text in seen.wanted]
+    return Rank(
+        bug=bug.id,
+        half=package.half,
+        kind=bug.kind,
+        operator=", ".join(mutation.operator.removeprefix("core/") for mutation in bug.mutations),
+        ranks=tuple(found),
+        lines=tuple(
+            _line_rank(scores, path, m.line) for (path, _), m in zip(seen.wanted, bug.mutations, strict=True)
+        ),
+        proposals=len(singles),
+        located_s=seen.seconds,
+        seconds=round(took_s, 1),
+        labels=tuple(singles[place - 1].label if place else "" for place in found),
+    )
+
+
+def place_of(singles: Sequence[Proposal], texts: Mapping[str, str], path: str, wanted: str) -> int | None:
+    """The place, from 1, of the first proposal that means the same as a text by its syntax tree."""
+    goal, plain = ast.dump(ast.parse(wanted)), _plain(wanted)
+    changed = _changed_lines(texts[path], wanted)
+    starts = texts[path].encode("utf-8", "surrogatepass")
+    for place, proposal in enumerate(singles, 1):
+        if proposal.path != path:
+            continue
+        first = starts.count(b"\n", 0, proposal.edits[0].start) + 1
+        if not changed[0] - NEAR <= first <= changed[1] + NEAR:
+            continue
+        text = mutated(texts[path], proposal.edits)
+        if _plain(text) != plain:  # to read a file as Python takes a hundred times as long
+            continue
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        if ast.dump(tree) == goal:
+            return place
+    return None
+
+
+def _plain(source: str) -> str:
+    """A source without what may differ where the tree does not: space, brackets, commas, kinds of quotes."""
+    return "".join(source.replace('"', "'").split()).replace("(", "").replace(")", "").replace(",", "")
+
+
+def _changed_lines(before: str, after: str) -> tuple[int, int]:
+    """The first and the last line, from 1, that differ."""
+    old, new = before.splitlines(), after.splitlines()
+    first = next(
+        (n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
+    )
+    last = next(
+        (n for n, (a, b) in enumerate(zip(old[::-1], new[::-1], strict=False)) if a != b),
+        min(len(old), len(new)),
+    )
+    return first + 1, max(first + 1, len(old) - last)
+
+
+def _line_rank(scores: Mapping[str, Mapping[int, float]], path: str, line: int) -> int | None:
+    own = scores.get(path, {}).get(line)
+    return None if own is None else sum(score >= own for lines in scores.values() for score in lines.values())
+
+
+def tell_ranks(ranks: Sequence[Rank]) -> None:
+    """Sums of each half and kind."""
+    for name, told in sums_of(ranks).items():
+        print(
+            f"{name:14} {told['edits']:3} edits, {told['found']} among the proposals; ranks: median "
+            f"{told['median']}, in 100 {told['in_100']}, in 500 {told['in_500']}, MRR {told['mrr']}; "
+            f"lines: median {told['median_line']}; {told['seconds']} s to make and order"
+        )
+
+
+def line_of_rank(rank: Rank) -> str:
+    """One bug, for people."""
+    places = ", ".join("-" if place is None else str(place) for place in rank.ranks)
+    lines = ", ".join("-" if place is None else str(place) for place in rank.lines)
+    return (
+        f"{rank.bug:20} rank {places:>12} of {rank.proposals:5}, line {lines:>10}  {rank.seconds:5.1f} s  "
+        f"{rank.operator}  {'; '.join(filter(None, rank.labels))}"
+    )
+
+
+def sums_of(ranks: Sequence[Rank]) -> dict[str, dict[str, Any]]:
+    """By half and kind: what is found, and where. What is not found counts as infinitely far."""
+    groups: dict[str, list[Rank]] = {}
+    for rank in ranks:
+        groups.setdefault(f"{rank.half}, {rank.kind}", []).append(rank)
+    return {name: _sum(members) for name, members in sorted(groups.items(), reverse=True)}
+
+
+def _sum(ranks: Sequence[Rank]) -> dict[str, Any]:
+    places = [place for rank in ranks for place in rank.ranks]
+    found = [place for place in places if place is not None]
+    endless = [float("inf") if place is None else place for place in places]
+    lines = [float("inf") if place is None else place for rank in ranks for place in rank.lines]
+    return {
+        "edits": len(places),
+        "found": len(found),
+        "median": statistics.median(endless),
+        "in_100": sum(place <= 100 for place in found),
+        "in_500": sum(place <= 500 for place in found),
+        "mrr": round(sum(1 / place for place in found) / len(places), 4),
+        "median_line": statistics.median(lines),
+        "seconds": round(statistics.median(rank.seconds for rank in ranks), 1),
+    }

@@ -1,0 +1,126 @@
+"""Two changes that need each other: the second is looked for where the first leaves the failing tests.
+
+A first change is worth going on from where some failing test passes with it, or gets further: to a later
+line, or past an exception that hid the next fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from suture.repair.clues import clues_of
+from suture.repair.edits import overlap
+from suture.repair.faults import line_scores, rank_faults
+from suture.repair.orders import first_order
+from suture.repair.trials import Proposal, Spectrum, TestRun, Trial
+from suture.repair.view import View, open_view
+
+__all__ = ["left_by", "second_order", "went_further"]
+
+PARTIALS = 6
+"""First changes that are gone on from."""
+PARTNERS = 250
+"""Second changes of each."""
+FURTHER = 0.5
+"""A first change with which no test passes yet, beside one with which all but one do."""
+
+
+def went_further(before: TestRun, trial: Trial) -> bool:
+    """Whether a test that still fails came further than on the code as it is.
+
+    Args:
+        before: The test on the code as it is.
+        trial: What a candidate showed, of that test first.
+    """
+    file = before.id.partition("::")[0]
+    old, new = before.reached, trial.reached
+    if trial.test != before.id or not old or not new or not trial.fault:
+        return False
+    for one, other in zip(old, new, strict=False):
+        if one != other:
+            return one[0] == other[0] and other[1] > one[1]
+    # the same way down, as far as one of them goes: the call that raised returns now, to the test's own check
+    return len(new) < len(old) and new[-1][0] == file and old[-1][0] != file
+
+
+def left_by(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str]) -> Spectrum:
+    """What is left of a spectrum behind a first change: the tests that still fail, and where they fail now.
+
+    Args:
+        spectrum: Of the code as it is.
+        trial: What the first change showed.
+        texts: Path -> text of the files that may change.
+    """
+    tests = []
+    for test in spectrum.tests:
+        if test.id in trial.passed:
+            continue
+        if test.id == trial.test and trial.reached:
+            frames = tuple(place for place in trial.reached if place[0] in texts)
+            lines = {path: set(own) for path, own in test.lines.items()}
+            for path, line in frames:
+                lines.setdefault(path, set()).update(_lines_around(open_view(texts[path]), line))
+            seen = {path: frozenset(own) for path, own in lines.items()}
+            test = replace(test, frames=frames, fault=trial.fault, reached=trial.reached, lines=seen)
+        tests.append(test)
+    known = spectrum.known - trial.passed
+    return replace(spectrum, tests=tuple(tests), known=known)
+
+
+def _lines_around(view: View | None, line: int) -> range:
+    """The lines of the function around one: behind an exception that is gone, they may run."""
+    holders = [] if view is None else view.functions_in_order
+    around = [n for n in holders if n.lineno <= line <= (n.end_lineno or n.lineno)]
+    if not around:
+        return range(line, line + 1)
+    innermost = max(around, key=lambda node: node.lineno)
+    return range(innermost.body[0].lineno, (innermost.end_lineno or innermost.lineno) + 1)
+
+
+async def second_order(
+    partial: Sequence[tuple[Proposal, Trial]],
+    spectrum: Spectrum,
+    texts: Mapping[str, str],
+    *,
+    seed: int = 0,
+    most: int,
+) -> list[Proposal]:
+    """Pairs of changes in one file: a partial repair, and a likely change for what it leaves.
+
+    Args:
+        partial: Partial repairs, the best first.
+        spectrum: What the tests did on the code as it is.
+        texts: Path -> text.
+        seed: Decides between equals.
+        most: How many.
+    """
+    found: list[Proposal] = []
+    seen: set[frozenset[object]] = set()
+    for number, (start, trial) in enumerate(partial[:PARTIALS]):
+        own = {start.path: texts[start.path]}
+        left = left_by(spectrum, trial, texts)
+        scores = line_scores(rank_faults(left, own), left, own)
+        partners = await first_order(
+            scores, own, left.imported, seed=seed, most=PARTNERS, clues=clues_of(left)
+        )
+        best = max((other.score for other in partners), default=1.0) or 1.0
+        weight = (max(trial.passing, FURTHER) / (trial.passing + trial.failing or 1)) * 0.9**number
+        for other in partners:
+            key: frozenset[object] = frozenset((*start.edits, *other.edits))
+            if key not in seen and not overlap(start.edits, other.edits):
+                seen.add(key)
+                found.append(_joined(start, other, weight * other.score / best))
+    found.sort(key=lambda proposal: -round(proposal.score, 6))
+    return found[:most]
+
+
+def _joined(start: Proposal, other: Proposal, score: float) -> Proposal:
+    return Proposal(
+        path=start.path,
+        edits=tuple(sorted((*start.edits, *other.edits), key=lambda e: (e.start, e.end))),
+        label=f"{start.label}; {other.label}",
+        score=score,
+        operators=(*start.operators, *other.operators),
+        swap=start.swap and other.swap,
+    )
