@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import hashlib
 import pickle
 import statistics
 import time
@@ -97,7 +98,9 @@ def see_bug(bug: Bug, package: Package, cache: Cache, *, anew: bool = False) -> 
     """
     folder = cache.folder / "seen"
     folder.mkdir(parents=True, exist_ok=True)
-    place = folder / f"{bug.id}-{bug.version}.pickle"
+    # What an id stands for may change when bugs are drawn anew.
+    mark = hashlib.sha256(repr((package.sha256, bug.mutations)).encode()).hexdigest()[:10]
+    place = folder / f"{bug.id}-{mark}.pickle"
     if place.exists() and not anew:
         kept: Seen = pickle.loads(place.read_bytes())
         return kept

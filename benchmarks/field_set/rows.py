@@ -127,7 +127,7 @@ def _sum(rows: Sequence[Row]) -> dict[str, Any]:
         "bugs": len(rows),
         "baseline": sum(map(agrees, rows)),
         "triage": sum(row.baseline is not None and not row.cause for row in rows),
-        "trial": sum(bool(row.search_ended) and "no test fails" not in row.search_ended for row in rows),
+        "trial": sum(row.tried > 0 for row in rows),
         "healed": sum(row.claimed for row in rows),
         "same": len(good),
         "differs": sum(row.claimed and row.suite and not row.same for row in rows),

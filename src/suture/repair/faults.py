@@ -15,11 +15,11 @@ from suture.repair.view import FUNCTIONS, View, open_view
 
 __all__ = ["Fault", "dstar", "line_scores", "ochiai", "rank_faults"]
 
-SPECTRUM, FRAME, CALLED = 0.75, 0.15, 0.1
+SPECTRUM, FRAME, CALLED = 0.8, 0.1, 0.1
 """Shares of the evidence in a score: they add up to 1."""
-HEADER = 0.8
+HEADER = 0.9
 """A function's first line beside its worst line: guards and defaults are added there."""
-IMPORTED = 0.6
+IMPORTED = 0.4
 """A line that ran on import beside one that ran in a failing test."""
 
 

@@ -256,6 +256,7 @@ def _importing_failed(told: Collected, failing: Collection[str]) -> TestRun:
         seconds=0.0,
         lines={path: frozenset(own) for path, own in lines.items()},
         frames=frames,
+        fault=told.fault,
     )
 
 

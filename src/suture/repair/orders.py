@@ -16,7 +16,7 @@ from suture.repair.trials import Proposal
 
 __all__ = ["first_order"]
 
-SHARPNESS = 1.5
+SHARPNESS = 2.0
 """How much more the suspicion of a line counts than the kind of change."""
 BREATH = 50
 """Changes that are made before others may run."""

@@ -32,6 +32,7 @@ class Collected:
     lines: Mapping[str, str]
     frames: tuple[tuple[Any, ...], ...]
     calls: tuple[tuple[Any, ...], ...]
+    fault: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

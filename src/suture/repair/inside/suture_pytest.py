@@ -20,13 +20,13 @@ import pytest
 if TYPE_CHECKING:
     from suture.repair.inside.suture_calls import call_all
     from suture.repair.inside.suture_collected import Collected, Limits, read_words, run_on
-    from suture.repair.inside.suture_items import Items, Outcomes
+    from suture.repair.inside.suture_items import Items, Outcomes, words_of
     from suture.repair.inside.suture_trace import Tracer
     from suture.repair.inside.suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
 else:  # behind the wall these files stand alone
     from suture_calls import call_all
     from suture_collected import Collected, Limits, read_words, run_on
-    from suture_items import Items, Outcomes
+    from suture_items import Items, Outcomes, words_of
     from suture_trace import Tracer
     from suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
 
@@ -55,6 +55,7 @@ class Trials:
         self._write: Any = None
         self._errors: list[str] = []
         self._frames: list[tuple[str, int]] = []
+        self._fault = ""
         self._began_s = 0.0
 
     def serve(self) -> None:
@@ -175,7 +176,7 @@ class Trials:
             self._tracer.stop()
             fault = call.excinfo.value
             while fault is not None and not self._frames:
-                self._frames = self._tracer.frames_of(fault)
+                self._frames, self._fault = self._tracer.frames_of(fault), words_of(fault)
                 fault = fault.__cause__ or fault.__context__
 
     def pytest_collectreport(self, report: Any) -> None:
@@ -199,7 +200,7 @@ class Trials:
     def _serve_collected(self, items: Items) -> None:
         used = resource.getrusage(resource.RUSAGE_SELF)
         told = {"collected": items.ids, "errors": len(self._errors), "seconds": used.ru_utime + used.ru_stime}
-        frames = {"frames": self._frames, "wall_s": time.monotonic() - self._began_s}
+        frames = {"frames": self._frames, "fault": self._fault, "wall_s": time.monotonic() - self._began_s}
         self._line.write({**told, **frames, **self._tracer.take()})
         asked = self._task["asked"]
         asked.write({})

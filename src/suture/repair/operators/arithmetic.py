@@ -233,8 +233,8 @@ OPERATORS = (
     Operator(name="arithmetic sign", prior=0.7, nodes=(ast.BinOp, ast.AugAssign), changes=_sign),
     Operator(name="operand", prior=0.5, nodes=(ast.BinOp,), changes=_operand),
     Operator(name="negative", prior=0.4, nodes=(ast.UnaryOp, ast.Return), changes=_negative),
-    Operator(name="off by one", prior=0.7, nodes=COUNTED, changes=_off_by_one),
+    Operator(name="off by one", prior=0.5, nodes=COUNTED, changes=_off_by_one),
     Operator(name="constant", prior=0.6, nodes=(ast.Constant, ast.UnaryOp), changes=_constant),
-    Operator(name="missing term", prior=0.35, nodes=OPERANDS, changes=_missing_term),
-    Operator(name="missing part", prior=0.35, nodes=LISTS, changes=_missing_part),
+    Operator(name="missing term", prior=0.25, nodes=OPERANDS, changes=_missing_term),
+    Operator(name="missing part", prior=0.25, nodes=LISTS, changes=_missing_part),
 )

@@ -218,8 +218,8 @@ def _is_method(node: ast.expr) -> bool:
 VALUES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.List, ast.GeneratorExp)
 OPERATORS = (
     Operator(name="arguments", prior=0.65, nodes=(ast.Call,), changes=_arguments),
-    Operator(name="missing argument", prior=0.35, nodes=(ast.Call,), changes=_missing_argument),
-    Operator(name="call around", prior=0.4, nodes=VALUES, changes=_around),
+    Operator(name="missing argument", prior=0.25, nodes=(ast.Call,), changes=_missing_argument),
+    Operator(name="call around", prior=0.28, nodes=VALUES, changes=_around),
     Operator(name="call within", prior=0.45, nodes=(ast.Call,), changes=_within),
     Operator(name="accumulation", prior=0.5, nodes=(ast.Assign,), changes=_accumulated),
     Operator(

@@ -144,6 +144,6 @@ OPERATORS = (
         nodes=(*TESTED, *VALUED, ast.comprehension, ast.UnaryOp, ast.BoolOp),
         changes=_negation,
     ),
-    Operator(name="condition", prior=0.5, nodes=(*TESTED, ast.comprehension), changes=_strengthening),
+    Operator(name="condition", prior=0.35, nodes=(*TESTED, ast.comprehension), changes=_strengthening),
     Operator(name="returned condition", prior=0.55, nodes=(ast.Return,), changes=_returned_condition),
 )

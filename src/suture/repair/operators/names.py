@@ -191,6 +191,6 @@ OPERATORS = (
     Operator(name="called name", prior=0.65, nodes=(ast.Call,), changes=_called),
     Operator(name="key", prior=0.45, nodes=(ast.Subscript,), changes=_key),
     Operator(
-        name="part of a sequence", prior=0.45, nodes=(ast.Subscript, ast.Name), changes=_element_or_whole
+        name="part of a sequence", prior=0.32, nodes=(ast.Subscript, ast.Name), changes=_element_or_whole
     ),
 )

@@ -170,9 +170,9 @@ def indented(text: str, before: str, after: str) -> str:
 
 OPERATORS = (
     Operator(name="statement goes", prior=0.4, nodes=STATEMENTS, changes=_deleted),
-    Operator(name="statement moves", prior=0.4, nodes=STATEMENTS, changes=_moved),
+    Operator(name="statement moves", prior=0.28, nodes=STATEMENTS, changes=_moved),
     Operator(name="statement's block", prior=0.45, nodes=STATEMENTS, changes=_rehung),
     Operator(name="loop", prior=0.4, nodes=STATEMENTS, changes=_loops),
     Operator(name="elif", prior=0.4, nodes=(ast.If,), changes=_elif),
-    Operator(name="statement twice", prior=0.15, nodes=STATEMENTS, changes=_doubled),
+    Operator(name="statement twice", prior=0.1, nodes=STATEMENTS, changes=_doubled),
 )

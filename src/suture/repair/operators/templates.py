@@ -86,4 +86,4 @@ def _is_called(node: ast.expr, view: View) -> bool:
 
 
 PLACES = (*MINED, ast.Name, ast.Constant)
-OPERATORS = (Operator(name="sibling expression", prior=0.3, nodes=PLACES, changes=_sibling),)
+OPERATORS = (Operator(name="sibling expression", prior=0.2, nodes=PLACES, changes=_sibling),)
