@@ -7,6 +7,7 @@ Shares in thousandths, counted in the standard library of CPython 3.11 without i
 from __future__ import annotations
 
 import ast
+import math
 
 __all__ = ["likelier", "usual_augmented", "usual_binary", "usual_comparison"]
 
@@ -61,7 +62,7 @@ def likelier(before: int, after: int) -> float:
         before: How usual is what stands there, in thousandths.
         after: How usual is what would stand there.
     """
-    return min(MOST, max(LEAST, (after + UNSEEN) / (before + UNSEEN))) ** 0.5
+    return math.sqrt(min(MOST, max(LEAST, (after + UNSEEN) / (before + UNSEEN))))
 
 
 def usual_comparison(left: ast.expr, sign: str, right: ast.expr) -> int:

@@ -8,6 +8,7 @@ import os
 import resource
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -197,10 +198,9 @@ def read_words(words: bytes) -> dict[str, Any]:
     """What `run_on` wrote: its letters, and how far the first failing test got."""
     lines = words.decode("ascii", "replace").split("\n")
     letters = "".join(line for line in lines if line[:1] != "{")
-    try:  # where a fork was killed, the line may be cut
+    mark: dict[str, Any] = {}
+    with suppress(ValueError):  # where a fork was killed, the line may be cut
         mark = next((json.loads(line) for line in lines if line[:1] == "{"), {})
-    except ValueError:
-        mark = {}
     return {**mark, "words": letters}
 
 
