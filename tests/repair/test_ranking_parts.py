@@ -188,6 +188,22 @@ async def test_what_an_exception_says_puts_its_kind_of_change_first() -> None:
     assert ranks[1] < ranks[0]
 
 
+async def test_a_method_that_is_read_as_a_value_lacks_a_decorator() -> None:
+    text = (
+        "class A:\n    @property\n    def one(self):\n        return 1\n\n"
+        "    def two(self):\n        return 2\n\n"
+        "    def three(self):\n        return self.one < self.two\n"
+    )
+    fault = "TypeError: '<' not supported between instances of 'int' and 'method'"
+    spectrum = Spectrum(tests=(failed("a", (("m.py", 10),), fault, (4, 10)),))
+    texts = {"m.py": text}
+    scores = line_scores(rank_faults(spectrum, texts), spectrum, texts)
+    found = await first_order(scores, texts, {}, clues=clues_of(spectrum))
+    wanted = text.replace("    def two", "    @property\n    def two")
+    assert wanted in [mutated(text, proposal.edits) for proposal in found[:12]]
+    assert 6 not in line_scores(rank_faults(spectrum, texts), Spectrum(), texts)["m.py"]
+
+
 async def test_a_rare_sign_is_suspected_before_a_usual_one() -> None:
     text = "def f(a, b):\n    if a > None:\n        return b\n    return a == 'x'\n"
     found = await first_order({"m.py": {2: 1.0, 4: 1.0}}, {"m.py": text}, {})

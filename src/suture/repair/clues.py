@@ -24,7 +24,7 @@ SAID: tuple[tuple[str, Mapping[str, float]], ...] = (
     (r"bad operand type for unary (\S):", {"negative": 3.0, "call around": 1.5}),
     (r"TypeError: '(\S+)' not supported between", {"comparison": 3.0, "call around": 1.5}),
     (
-        r"'(?:function|method|builtin_function_or_method|property)' object|<bound method|<function ",
+        r"'(?:function|method|builtin_function_or_method|property)'|<bound method|<function |not callable",
         {"decorator": 5.0, "attribute or name": 1.5},
     ),
     (

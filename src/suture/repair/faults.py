@@ -91,6 +91,7 @@ def line_scores(
     for fault in faults:
         scores.setdefault(fault.path, {})[fault.line] = fault.score
     top = max((fault.score for fault in faults), default=1.0)
+    named = _read_where_it_failed(spectrum, texts)
     for path, text in texts.items():
         view = open_view(text)
         if view is None:
@@ -99,10 +100,32 @@ def line_scores(
         if not faults:  # nothing was run: what was imported is all there is to go by
             own.update(dict.fromkeys(spectrum.imported.get(path, ()), 1.0))
         _spread(view, own)
+        _add_named(view, own, named, top)
         if any(line in own for line in spectrum.imported.get(path, ())) or own:
             for line in spectrum.imported.get(path, ()):
                 own.setdefault(line, IMPORTED * max(own.values(), default=top))
     return {path: own for path, own in scores.items() if own}
+
+
+def _read_where_it_failed(spectrum: Spectrum, texts: Mapping[str, str]) -> frozenset[str]:
+    """Attributes that are read and not called on the innermost lines of tracebacks."""
+    places = {test.frames[-1] for test in spectrum.failing if test.frames}
+    found: set[str] = set()
+    for path in {path for path, _ in places} & texts.keys():
+        view, lines = open_view(texts[path]), {line for where, line in places if where == path}
+        for node in ast.walk(view.tree) if view is not None else ():
+            if isinstance(node, ast.Attribute) and node.lineno in lines and view is not None:
+                parent = view.parent(node)
+                if not (isinstance(parent, ast.Call) and parent.func is node):
+                    found.add(node.attr)
+    return frozenset(found)
+
+
+def _add_named(view: View, own: dict[int, float], named: frozenset[str], top: float) -> None:
+    """The heads of methods that are read as if they were values: without its decorator, none of them runs."""
+    for node in view.functions_in_order if named else ():
+        if node.name in named and not node.decorator_list:
+            own[node.lineno] = max(own.get(node.lineno, 0.0), HEADER * top)
 
 
 def _spread(view: View, own: dict[int, float]) -> None:

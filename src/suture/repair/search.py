@@ -38,7 +38,7 @@ MAKING_SHARE = 0.2
 LINGER = 0.5
 """After the first plausible repair the search goes on, to compare, for this part of what trying took."""
 LEAST_LINGER_S = 1.5
-LEAST_RIVALS = 40
+LEAST_RIVALS = 100
 """Changes that are tried after the first plausible one, unless they take longer than `LINGER` allows."""
 SPARE_S = 60.0
 """Seconds that the processes outlive the search's: to end is the search's own part."""

@@ -97,11 +97,14 @@ def _around(node: ast.AST, view: View) -> Iterator[Change]:
 
 
 def _within(node: ast.AST, view: View) -> Iterator[Change]:
-    """A call around a value that should not be there."""
+    """A call around a value that should not be there; a function that calls itself mostly means to."""
     assert isinstance(node, ast.Call)
+    function = view.function_of(node)
+    recursive = function is not None and view.text(node.func).rpartition(".")[2] == function.name
     for argument in node.args:
         if not isinstance(argument, ast.Starred):
-            yield instead(view, node, view.text(argument), 1.0 if len(node.args) == 1 else 0.6)
+            weight = 1.0 if len(node.args) == 1 else 0.6
+            yield instead(view, node, view.text(argument), 0.4 * weight if recursive else weight)
     if isinstance(node.func, ast.Attribute):
         yield instead(view, node, view.text(node.func.value), 0.6)
 

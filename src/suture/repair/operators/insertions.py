@@ -171,9 +171,9 @@ def _first_line(statement: ast.stmt) -> int:
 
 
 OPERATORS = (
-    Operator(name="guard", prior=0.25, nodes=FUNCTIONS, changes=_guard),
-    Operator(name="put into", prior=0.2, nodes=ANYTHING, changes=_put_in),
+    Operator(name="guard", prior=0.35, nodes=FUNCTIONS, changes=_guard),
+    Operator(name="put into", prior=0.3, nodes=ANYTHING, changes=_put_in),
     Operator(name="lacking assignment", prior=0.15, nodes=ANYTHING, changes=_assignment),
-    Operator(name="lacking return", prior=0.28, nodes=ANYTHING, changes=_return),
+    Operator(name="lacking return", prior=0.4, nodes=ANYTHING, changes=_return),
     Operator(name="copied statement", prior=0.18, nodes=ANYTHING, changes=_copied),
 )
