@@ -24,6 +24,7 @@ from suture.checks import prepare_suite
 from suture.loop.nodes.mutate import editable_texts
 from suture.loop.tasks import heal_task
 from suture.repair import mutated
+from suture.repair.clues import clues_of
 from suture.repair.faults import line_scores, rank_faults
 from suture.repair.locating import look
 from suture.repair.orders import first_order
@@ -32,7 +33,7 @@ from suture.repair.worker import Worker
 from suture.sandbox import discover_interpreter, open_sandbox
 from suture.settings import load_settings
 
-__all__ = ["Rank", "Seen", "line_of_rank", "rank_bug", "see_bug", "tell_ranks"]
+__all__ = ["Rank", "Seen", "line_of_rank", "rank_bug", "see_bug", "sums_of", "tell_ranks"]
 
 MOST = 4000
 """Proposals that a search holds."""
@@ -145,7 +146,8 @@ def rank_bug(bug: Bug, package: Package, seen: Seen) -> Rank:
     began_s = time.monotonic()
     faults = rank_faults(seen.spectrum, seen.texts)
     scores = line_scores(faults, seen.spectrum, seen.texts)
-    singles = asyncio.run(first_order(scores, seen.texts, seen.spectrum.imported, most=MOST))
+    clues = clues_of(seen.spectrum)
+    singles = asyncio.run(first_order(scores, seen.texts, seen.spectrum.imported, most=MOST, clues=clues))
     took_s = time.monotonic() - began_s
     found = [place_of(singles, seen.texts, path, text) for path, text in seen.wanted]
     return Rank(

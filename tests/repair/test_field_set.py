@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from requirements import Require
+from suture.repair.trials import Spectrum, TestRun
 from suture.sandbox import Finding
 from suture.settings import load_settings
 
@@ -50,6 +51,31 @@ def test_two_mutants_are_joined_unless_they_change_the_same_lines(field_set: Any
     assert combined("a\nb\nc\n", ["A\nb\nc\n", "a\nb\nC\n"]) == "A\nb\nC\n"
     assert combined("a\nb\nc\n", ["a\nB\nc\n", "a\nX\nc\n"]) is None
     assert combined("a\nb\n", ["a\nb\nmore\n"]) == "a\nb\nmore\n"
+
+
+def test_the_place_of_the_right_edit_among_the_proposals(field_set: Any) -> None:
+    ranks, bugs, packages = (field_set(name) for name in ("ranks", "bugs", "packages"))
+    text = "def f(a):\n    b = a - 1\n    return b << 2\n"
+    test = TestRun(id="t", outcome="failed", seconds=0.0, lines={"m.py": frozenset({1, 2, 3})})
+    mutations = tuple(
+        bugs.Mutation(file="m.py", operator=operator, occurrence=0, line=line)
+        for operator, line in (("core/Add_LShift", 3), ("core/Unknown", 2))
+    )
+    bug = bugs.Bug(id="x-two-1", package="x", version="1", kind="two", failing=1, mutations=mutations)
+    package = packages.Package(name="x", version="1", sha256="", half="tune", code=("m.py",))
+    seen = ranks.Seen(
+        texts={"m.py": text},
+        wanted=(("m.py", text.replace("<<", "+")), ("m.py", text.replace("a - 1", "nobody(here)"))),
+        spectrum=Spectrum(tests=(test,)),
+        seconds=1.0,
+    )
+    rank = ranks.rank_bug(bug, package, seen)
+    assert rank.ranks[0] is not None
+    assert 1 <= rank.ranks[0] <= 10
+    assert rank.ranks[1] is None
+    assert rank.labels[0].startswith("line 3: << becomes +")
+    told = ranks.sums_of([rank])["tune, two"]
+    assert (told["edits"], told["found"], told["mrr"]) == (2, 1, round(1 / rank.ranks[0] / 2, 4))
 
 
 def test_bugs_are_drawn_in_the_same_order_and_from_all_families(field_set: Any) -> None:
