@@ -19,6 +19,7 @@ from typing import Any
 
 from suture.checks.kept_arguments import keeping_lines
 from suture.checks.own_ends import OwnEnd, own_ends, run_tests
+from suture.checks.own_failures import catches_failures, is_idle
 
 __all__ = ["HOOK", "Asserts", "Call", "Fact", "FailedAssert", "compile_program", "explain", "shorten"]
 
@@ -90,6 +91,7 @@ def compile_program(source: str, filename: str, asserts: Asserts) -> CodeType:
     tree = ast.parse(source, filename)
     asserts.keeping = keeping_lines(tree)
     asserts.may_skip = "skip" in source.lower()
+    asserts.may_fail, asserts.idle = catches_failures(tree), is_idle(tree)
     tree = _Rewriter().visit(own_ends(tree, HOOK))
     end = ast.Expr(_hook("reached_the_end", []))
     tree.body.append(ast.fix_missing_locations(end))
@@ -108,6 +110,12 @@ class _Rewriter(ast.NodeTransformer):
         if fails:
             node.test = _placed(_with_order(node.test), node.test)
         self.generic_visit(node)
+        return node
+
+    def visit_Raise(self, node: ast.Raise) -> ast.stmt:
+        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        if node.exc is not None and isinstance(raised, ast.Name) and raised.id == "AssertionError":
+            node.exc = _placed(_hook("seen", [node.exc]), node.exc)
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
@@ -135,7 +143,7 @@ class _Rewriter(ast.NodeTransformer):
         elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             setup = [_store(left, _with_order(test.operand))]
             condition, facts = ast.UnaryOp(ast.Not(), left), [left, ast.Constant("a false value")]
-        fault = _hook(raising, [text, *facts, node.msg or ast.Constant(None)])
+        fault = _hook("seen", [_hook(raising, [text, *facts, node.msg or ast.Constant(None)])])
         refuted = ast.If(ast.UnaryOp(ast.Not(), condition), [ast.Raise(fault)], [])
         made: list[ast.stmt] = [*setup, refuted, ast.Expr(_hook("passed", []))]
         for statement in made:
@@ -193,7 +201,8 @@ class Asserts:
     def __init__(self) -> None:
         self.calls: deque[Call] = deque(maxlen=20)
         self.keeping: frozenset[int] = frozenset()
-        self.may_skip = False
+        self.may_skip = self.may_fail = self.idle = False
+        self.unseen: AssertionError | type[AssertionError] | None = None
         self._at_end = False
         self._end: OwnEnd | None = None
 
@@ -216,12 +225,25 @@ class Asserts:
         Args:
             fault: What ended it; `None` where nothing did.
         """
+        if self.idle or (self.unseen is not None and not self.may_fail):
+            return False
         if fault is None:
             return self._at_end
         if self._end is None or fault is not self._end:
             return False
         code = self._end.code
         return code is None or (type(code) in (bool, int) and not code)
+
+    def seen(self, fault: AssertionError | type[AssertionError]) -> AssertionError | type[AssertionError]:
+        """An assert failed, whatever becomes of its exception: a thread or a `finally` may lose it."""
+        self.unseen = self.unseen or fault
+        return fault
+
+    def lost(self, fault: BaseException | None) -> BaseException | None:
+        """What ended a program that is no pass: what was raised, or the assert that failed unseen."""
+        if fault is not None or self.unseen is None or self.may_fail:
+            return fault
+        return self.unseen if isinstance(self.unseen, AssertionError) else self.unseen()
 
     @staticmethod
     def ordered(op: str, left: Any, right: Any) -> Any:

@@ -5,6 +5,7 @@ This file runs behind the wall, on a bare interpreter; `well_formed` is also the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,11 @@ __all__ = ["decode", "well_formed"]
 
 
 def decode(
-    value: Any, nodes: list[list[Any]], handle: Callable[[list[Any]], Any], known: list[Any] | None = None
+    value: Any,
+    nodes: list[list[Any]],
+    handle: Callable[[list[Any]], Any],
+    known: list[Any] | None = None,
+    nan: float = math.nan,
 ) -> tuple[Any, list[Any]]:
     """Read a value back.
 
@@ -33,6 +38,7 @@ def decode(
         nodes: Its nodes.
         handle: Reads what is foreign.
         known: Objects that both ends have already; those that changed are changed in place.
+        nan: What a nan becomes.
 
     Returns:
         The value, and all objects by id.
@@ -41,7 +47,7 @@ def decode(
         BadFrame: It is no value.
     """
     try:
-        return _Decoder(nodes, handle, known or []).run(value)
+        return _Decoder(nodes, handle, known or [], nan).run(value)
     except BadFrame:
         raise
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as fault:
@@ -49,9 +55,12 @@ def decode(
 
 
 class _Decoder:
-    def __init__(self, nodes: list[list[Any]], handle: Callable[[list[Any]], Any], known: list[Any]) -> None:
+    def __init__(
+        self, nodes: list[list[Any]], handle: Callable[[list[Any]], Any], known: list[Any], nan: float
+    ) -> None:
         self.nodes = nodes
         self.handle = handle
+        self.nan = nan
         self.known = len(known)
         self.objects: dict[int, Any] = dict(enumerate(known))
 
@@ -111,7 +120,8 @@ class _Decoder:
             return self.objects[value[1]]
         if tag in ("h", "it", "o"):
             return self.handle(value)
-        return _scalar(tag, value[1:], self._read)
+        made = _scalar(tag, value[1:], self._read)
+        return self.nan if type(made) is float and made != made else made
 
 
 def _scalar(tag: str, fields: list[Any], read: Callable[[Any], Any]) -> Any:

@@ -9,85 +9,244 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 __all__ = ["keeping_lines"]
 
-COMPARES_TWO = frozenset(
-    (
-        *("assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertSetEqual"),
-        *("assertTupleEqual", "assertSequenceEqual", "assertCountEqual", "assertAlmostEqual"),
-        *("assertGreater", "assertGreaterEqual", "assertLess", "assertLessEqual", "assertNotEqual"),
-    )
-)
 BUILTINS = frozenset(dir(builtins))
-SIMPLE = (ast.Assign, ast.AnnAssign, ast.Assert, ast.Expr, ast.Return)
+APPLIES = frozenset(("filter", "map", "partial", "reduce", "starmap", "submit"))
+"""Calls that call their first argument, with the others."""
+IDENTITY = frozenset(("assertIs", "assertIsNot"))
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+ELSEWHERE = (*FUNCTIONS, ast.ClassDef)
+"""What has statements of a scope of its own."""
 
 
 def keeping_lines(tree: ast.Module) -> frozenset[int]:
     """The lines whose calls leave their arguments as they are.
 
-    These are the calls with a variable that the test later only uses to compute what it compares the answer
-    with: each time on the other side of a comparison than the answer. One other use of the variable (on its
-    own, by `is`, returned, in a loop) means that the test looks at what became of it.
+    These are the calls with a variable from which the test then computes what it compares the answer with,
+    and at which it looks in no other way. To compare the variable on its own, or by `is`, to return it, or to
+    make nothing of the answer means that the test looks at what became of it.
     """
-    lines: set[int] = set()
     nodes = list(ast.walk(tree))
-    own = BUILTINS | {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-    for scope in [node for node in nodes if isinstance(node, (ast.Module, ast.FunctionDef))]:
-        statements = list(_statements(scope))
-        for position, statement in enumerate(statements):
-            if isinstance(statement, SIMPLE) and _keeps(statement, statements[position + 1 :], own):
-                lines.update(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
-    return frozenset(lines)
+    program = _Program(nodes)
+    keeping: set[int] = set()
+    crossing: set[str] = set()
+    through: dict[str, set[int]] = {}
+    for scope in [node for node in nodes if isinstance(node, (ast.Module, *FUNCTIONS))]:
+        steps = list(_steps(scope))
+        for position, step in enumerate(steps):
+            calls = program.calls(step.exprs)
+            callees = {_callee(call) for call in calls}
+            if _Look(program, calls).keeps(steps[position:]):
+                keeping |= step.lines
+                through |= {name: program.lines_of[name] for name in callees & program.lines_of.keys()}
+            else:
+                crossing |= callees
+    return frozenset(keeping.union(*(lines for name, lines in through.items() if name not in crossing)))
 
 
-def _statements(scope: ast.AST) -> Iterator[ast.AST]:
-    """The statements of a scope in order, and the expressions of the compound ones; no inner functions."""
+@dataclass(frozen=True)
+class _Step:
+    """A statement, or the head of one: what it evaluates, and what it gives names to."""
+
+    lines: set[int]
+    exprs: list[ast.expr]
+    targets: list[tuple[ast.expr, ast.expr]] = field(default_factory=list)
+    kind: str = ""
+
+
+def _steps(scope: ast.AST) -> Iterator[_Step]:
+    """The statements of a scope in order, and the heads of the compound ones; no inner functions."""
     for child in ast.iter_child_nodes(scope):
-        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        if isinstance(child, ELSEWHERE):
             continue
-        if isinstance(child, (*SIMPLE, ast.expr, ast.AugAssign, ast.Raise, ast.Delete)):
-            yield child
+        if isinstance(child, (ast.stmt, ast.withitem, ast.match_case)):
+            heads = [node for node in ast.iter_child_nodes(child) if isinstance(node, ast.expr)]
+            if heads:
+                lines = {n for h in heads for n in range(h.lineno, (h.end_lineno or h.lineno) + 1)}
+                yield _Step(lines, heads, list(_gives(child)), type(child).__name__)
+        yield from _steps(child)
+
+
+def _gives(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Targets and what they get; pairs of tuples, and of `zip`, one by one."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            pairs = [(target, value) for target in targets]
+        case (
+            ast.AnnAssign(target=target, value=ast.expr() as value)
+            | ast.AugAssign(target=target, value=value)
+        ):
+            pairs = [(target, value)]
+        case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
+            pairs = [(target, value)]
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=target), args=given)):
+            pairs = [(target, value) for value in given]  # `got.append(f(x))`
+        case _:
+            pairs = []
+    for target, value in pairs:
+        parts = value.args if isinstance(value, ast.Call) and _name_of(value) == "zip" else []
+        parts = value.elts if isinstance(value, ast.Tuple) else parts
+        if isinstance(target, ast.Tuple) and len(target.elts) == len(parts):
+            yield from zip(target.elts, parts, strict=True)
         else:
-            yield from _statements(child)
+            yield target, value
 
 
-def _keeps(statement: ast.stmt, later: list[ast.AST], own: frozenset[str]) -> bool:
-    calls = _calls(statement, own)
-    callees = {_callee(call) for call in calls}
-    given = {name for call in calls for name in _passed(call)}
-    if not given:
-        return False
-    answers = _assigned(statement)
-    kept = False
-    for place in (statement, *later):
-        again = [call for call in _calls(place, own) if _callee(call) in callees]
-        for name in given:
-            loads = _loads(place, name)
-            if not loads:
-                continue
-            passed = {id(node) for call in again for node in _nodes_passed(call) if _variable(node) == name}
-            giving = [call for call in again if name in _passed(call)] if place is statement else []
-            compared = {id(node) for node in _compared(place, name, answers, giving)}
-            if any(id(node) not in compared | passed for node in loads):
-                return False
-            kept = kept or bool(compared)
-        if place is not statement and isinstance(place, ast.stmt):
-            if given & _assigned(place):
-                break  # another value from here on
-            answers |= _assigned(place) if any(_loads(place, answer) for answer in answers) else set()
-    return kept
+class _Program:
+    """What the names of a program are: its own, or the candidate's."""
+
+    def __init__(self, nodes: Iterable[ast.AST]) -> None:
+        nodes = list(nodes)
+        functions = [node for node in nodes if isinstance(node, FUNCTIONS)]
+        lambdas = {
+            target.id: node.value
+            for node in nodes
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        imports = (node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)))
+        named = {(a.asname or a.name).partition(".")[0] for node in imports for a in node.names}
+        self.own = BUILTINS | named | {node.name for node in functions} | lambdas.keys()
+        self.lines_of: dict[str, set[int]] = {}
+        """Own function -> lines on which it calls the candidate."""
+        bodies: list[tuple[str, ast.AST]] = [(node.name, node) for node in functions]
+        bodies += lambdas.items()
+        for _ in range(2):  # one function of the test may call another
+            for name, body in bodies:
+                exprs = [node for node in ast.walk(body) if isinstance(node, ast.expr)]
+                lines = {line for call in self.calls(exprs, deep=False) for line in _lines(call)}
+                if lines:
+                    self.lines_of[name] = lines
+
+    def calls(self, exprs: Iterable[ast.expr], *, deep: bool = True) -> list[ast.Call]:
+        """Calls of the candidate, also by way of `map` or of a function of the test."""
+        found = [node for expr in exprs for node in (ast.walk(expr) if deep else (expr,))]
+        return [node for node in found if isinstance(node, ast.Call) and self._is_candidates(node)]
+
+    def _is_candidates(self, call: ast.Call) -> bool:
+        if _name_of(call) in APPLIES:
+            return bool(call.args) and isinstance(call.args[0], ast.Name) and call.args[0].id not in self.own
+        if not isinstance(call.func, ast.Name):
+            return False
+        return call.func.id not in self.own or call.func.id in self.lines_of
 
 
-def _calls(place: ast.AST, own: frozenset[str]) -> list[ast.Call]:
-    """Calls of plain names that are neither builtins nor the test's own: of the candidate."""
-    calls = [node for node in ast.walk(place) if isinstance(node, ast.Call)]
-    return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id not in own]
+class _Look:
+    """How a test looks at the variables that it gave to some calls of one statement.
+
+    Args:
+        program: The program.
+        calls: The calls.
+    """
+
+    def __init__(self, program: _Program, calls: list[ast.Call]) -> None:
+        self._program = program
+        self._callees = {_callee(call) for call in calls}
+        self._given = {name for call in calls for name in map(_variable, _nodes_passed(call)) if name}
+        self._answers: set[str] = set()
+        self._computes = self._looks = False
+
+    def keeps(self, steps: list[_Step]) -> bool:
+        """Whether it only computes from them what it compares with the answer.
+
+        Args:
+            steps: The statement and all after it.
+        """
+        for position, step in enumerate(steps):
+            if not self._given:
+                break
+            for expr in step.exprs:
+                self._read(expr, step.kind, is_first=not position)
+            self._follow(step, is_first=not position)
+        return self._computes and not self._looks
+
+    def _follow(self, step: _Step, *, is_first: bool) -> None:
+        for target, value in step.targets:
+            names = {_variable(node) for node in ast.walk(target)} - {""}
+            if self._is_answer(value):
+                self._answers |= names
+                self._given -= names
+            elif self._is_given(value):
+                self._given |= names
+            elif not is_first and isinstance(target, (ast.Name, ast.Tuple)) and step.kind != "Expr":
+                self._given -= names  # another value from here on
+                self._answers -= names
+
+    def _read(self, expr: ast.expr, kind: str, *, is_first: bool) -> None:
+        told = self._is_answer(expr)
+        if kind in ("Assert", "If", "While") and self._is_given(expr) and not told:
+            self._looks = True
+        if kind == "Return" and _variable(expr) in self._given:
+            self._looks = True
+        if kind == "Expr" and is_first and isinstance(expr, (ast.Call, ast.ListComp)) and self._drops(expr):
+            self._looks = True
+        for node in ast.walk(expr):
+            if isinstance(node, ast.Compare):
+                sides = [node.left, *node.comparators]
+                for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
+                    self._compare([left, right], by_identity=isinstance(op, (ast.Is, ast.IsNot)))
+            elif isinstance(node, ast.Call) and not self._is_call(node):
+                name = _name_of(node)
+                if len(node.args) > 1:
+                    self._compare(
+                        node.args, by_identity=name in IDENTITY, is_call=not name.startswith("assert")
+                    )
+                elif name.startswith("assert") and any(map(self._is_given, node.args)):
+                    self._looks = self._looks or not any(map(self._is_answer, node.args))
+
+    def _compare(self, sides: list[ast.expr], *, by_identity: bool, is_call: bool = False) -> None:
+        answers = [self._is_answer(side) for side in sides]
+        given = [self._is_given(side) and not told for side, told in zip(sides, answers, strict=True)]
+        if any(given) and (by_identity or not any(answers)):
+            self._looks = self._looks or not is_call
+        elif any(given):
+            self._computes = True
+
+    def _drops(self, expr: ast.expr) -> bool:
+        """Whether nothing is made of an answer."""
+        return self._is_call(expr.elt if isinstance(expr, ast.ListComp) else expr)
+
+    def _is_call(self, node: ast.AST) -> bool:
+        return (
+            isinstance(node, ast.Call)
+            and _callee(node) in self._callees
+            and bool(self._program.calls([node], deep=False))
+        )
+
+    def _is_answer(self, expr: ast.expr) -> bool:
+        return any(
+            self._is_call(node) or (_is_load(node) and _variable(node) in self._answers)
+            for node in ast.walk(expr)
+        )
+
+    def _is_given(self, expr: ast.AST) -> bool:
+        """Whether one of the variables stands in it, other than as an argument of these calls."""
+        if self._is_call(expr):
+            return False
+        if _is_load(expr) and _variable(expr) in self._given:
+            return True
+        return any(self._is_given(child) for child in ast.iter_child_nodes(expr))
+
+
+def _is_load(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
+
+
+def _lines(node: ast.expr) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def _callee(call: ast.Call) -> str:
-    return _variable(call.func)
+    return _variable(call.args[0]) if _name_of(call) in APPLIES and call.args else _variable(call.func)
+
+
+def _name_of(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else _variable(call.func)
 
 
 def _variable(node: ast.AST) -> str:
@@ -108,56 +267,3 @@ def _nodes_passed(call: ast.Call) -> Iterator[ast.expr]:
             waiting.append(node.value)
         elif isinstance(node, (ast.List, ast.Tuple)):
             waiting += node.elts
-
-
-def _passed(call: ast.Call) -> set[str]:
-    return {_variable(node) for node in _nodes_passed(call)}
-
-
-def _assigned(statement: ast.AST) -> set[str]:
-    targets: list[ast.expr] = []
-    if isinstance(statement, ast.Assign):
-        targets = statement.targets
-    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
-        targets = [statement.target]
-    return {_variable(node) for target in targets for node in ast.walk(target)} - {""}
-
-
-def _loads(place: ast.AST, name: str) -> list[ast.AST]:
-    return [
-        node
-        for node in ast.walk(place)
-        if isinstance(node, (ast.Name, ast.Attribute))
-        and isinstance(node.ctx, ast.Load)
-        and _variable(node) == name
-    ]
-
-
-def _compared(place: ast.AST, name: str, answers: set[str], giving: list[ast.Call]) -> list[ast.AST]:
-    """Loads of a name on the other side of a comparison than an answer of the call."""
-    found: list[ast.AST] = []
-    for left, right in _comparisons(place):
-        for side, other in ((left, right), (right, left)):
-            if _answers(other, answers, giving) and not _answers(side, answers, giving):
-                found += _loads(side, name)
-    return found
-
-
-def _answers(side: ast.expr, answers: set[str], giving: list[ast.Call]) -> bool:
-    parts = {id(node) for node in ast.walk(side)} if giving else set()
-    return any(id(call) in parts for call in giving) or any(_loads(side, answer) for answer in answers)
-
-
-def _comparisons(place: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    for node in ast.walk(place):
-        if isinstance(node, ast.Compare):
-            sides = [node.left, *node.comparators]
-            for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
-                if not isinstance(op, (ast.Is, ast.IsNot)):
-                    yield left, right
-        elif isinstance(node, ast.Call) and len(node.args) >= 2 and _method(node) in COMPARES_TWO:
-            yield node.args[0], node.args[1]
-
-
-def _method(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ""

@@ -15,6 +15,7 @@ from typing import Any
 
 from suture.checks.asserts import HOOK, Asserts, compile_program, explain
 from suture.checks.frames import FrameStream
+from suture.checks.own_failures import OwnFailures
 from suture.checks.split_candidate import make_room, place_of
 
 __all__ = ["main", "run_beside"]
@@ -38,13 +39,15 @@ def run_beside(module: str, source: str, root: str) -> dict[str, Any]:
     setattr(program, HOOK, asserts)
     sys.modules["__main__"] = program
     ended: BaseException | None = None
-    try:
-        exec(compile_program(source, PROGRAM, asserts), program.__dict__)
-    except BaseException as fault:
-        ended = fault
-    if asserts.came_to_an_end(ended):
+    with OwnFailures(source) as failures:
+        try:
+            exec(compile_program(source, PROGRAM, asserts), program.__dict__)
+        except BaseException as fault:
+            ended = fault
+    if asserts.came_to_an_end(ended) and not failures.seen:
         return {"passed": True}
-    ended = ended or RuntimeError("the test program did not get to its end")
+    why = failures.seen[0] if failures.seen else "the test did not get to its end, or tests nothing"
+    ended = asserts.lost(ended) or RuntimeError(why)
     return {"passed": False, "fact": _fact(ended, asserts, source, root)}
 
 

@@ -22,8 +22,17 @@ THREADS = 512
 CACHE_MB = 1024
 CORES = 4
 MODULES = (
-    *("asserts", "decoding", "encoding", "frames", "kept_arguments", "nonce_program", "own_ends"),
-    *("split_candidate", "split_judge", "stand_ins", "telling", "tracing_program", "wire"),
+    *(
+        "asserts",
+        "decoding",
+        "encoding",
+        "frames",
+        "kept_arguments",
+        "nonce_program",
+        "own_ends",
+        "own_failures",
+    ),
+    *("split_candidate", "split_judge", "stand_ins", "telling", "tracing_program", "unordered", "wire"),
 )
 BOOT = "from suture.checks.{} import main; main()"
 

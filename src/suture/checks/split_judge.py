@@ -17,6 +17,7 @@ from typing import Any
 
 from suture.checks.asserts import HOOK, Asserts, compile_program, explain
 from suture.checks.frames import FrameStream
+from suture.checks.own_failures import OwnFailures
 from suture.checks.stand_ins import Ask, CandidateDied, Function, Missing, NeedsLiveObjects, Remote
 from suture.checks.telling import TOLD, tell
 
@@ -50,20 +51,24 @@ def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     fault: BaseException | None = None
-    try:
-        code = compile_program(source, PROGRAM, asserts)
-        remote = Remote(ask, asserts, PROGRAM, source, frozenset(request["expects"]))
-        for name, target in request["names"].items():
-            _give(module, name, remote, target)
-        setattr(module, HOOK, asserts)
-        exec(code, module.__dict__)
-        told = {"told": tell(*module.__dict__[TOLD])} if TOLD in module.__dict__ else {}
-    except BaseException as raised:
-        fault, told = raised, {}
-    if asserts.came_to_an_end(fault):
+    remote = Remote(ask, asserts, PROGRAM, source, frozenset(request["expects"]))
+    with OwnFailures(source) as failures:
+        try:
+            code = compile_program(source, PROGRAM, asserts)
+            for name, target in request["names"].items():
+                _give(module, name, remote, target)
+            setattr(module, HOOK, asserts)
+            exec(code, module.__dict__)
+            told = {"told": tell(*module.__dict__[TOLD])} if TOLD in module.__dict__ else {}
+        except BaseException as raised:
+            fault, told = raised, {}
+    ended_well = asserts.came_to_an_end(fault)
+    if ended_well and remote.asked and not failures.seen:
         return {"passed": True, **told}
-    if fault is None:
-        return {"passed": False, "fact": {"exception": "the test program did not get to its end"}}
+    fault = asserts.lost(fault)
+    if fault is None or ended_well:
+        why = failures.seen[0] if failures.seen else "the test asked nothing of the code under test"
+        return {"passed": False, "fact": {"exception": why}}
     fact: dict[str, Any] = dict(explain(fault, asserts, source, PROGRAM))
     if isinstance(fault, CandidateDied):
         fact["exception"] = str(fault)

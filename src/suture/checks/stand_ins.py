@@ -7,6 +7,7 @@ candidate's code is elsewhere.
 from __future__ import annotations
 
 import builtins
+import math
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from typing import Any, ClassVar
 from suture.checks.asserts import Asserts, Call, shorten
 from suture.checks.decoding import decode
 from suture.checks.encoding import Encoder
+from suture.checks.unordered import NotANumber, speaks_of_nan
 from suture.checks.wire import BadFrame, NotData
 
 __all__ = ["Ask", "CandidateDied", "Function", "Missing", "NeedsLiveObjects", "Remote"]
@@ -86,6 +88,9 @@ class Remote:
         program: The name of the file that the program's frames have.
         source: The program's text; an exception of a library that it does not name does not come through.
         expects: The exceptions of `ENDINGS` that it does expect.
+
+    Attributes:
+        asked: How often it was asked for more than what a name stands for.
     """
 
     def __init__(
@@ -97,6 +102,8 @@ class Remote:
         self._source = source
         self._expects = expects
         self._opaque: dict[int, Any] = {}
+        self._nan = math.nan if speaks_of_nan(source) else NotANumber("nan")
+        self.asked = 0
         self.exceptions: dict[str, type[BaseException]] = {}
 
     def call(self, target: dict[str, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -147,10 +154,12 @@ class Remote:
             if "raised" in reply:
                 continue
             if kind == "exception" and "exception" in reply:
+                self.asked += 1
                 return self._named_exception(name, *reply["exception"])
             if reply.get("callable"):
                 return Function(self, where)
             value = self._value(reply, [])
+            self.asked += 1
             if type(value) is Opaque:
                 value.__dict__["_called"] = False
             return value
@@ -170,13 +179,14 @@ class Remote:
         return self._ask_for({"op": op, "handle": handle}, [])
 
     def _ask_for(self, request: dict[str, Any], known: list[Any]) -> Any:
+        self.asked += 1
         return self._value(self._ask(request), known)
 
     def _value(self, reply: dict[str, Any], known: list[Any]) -> Any:
         if "died" in reply:
             raise CandidateDied(reply["died"])
         try:
-            value = decode(reply["value"], reply["nodes"], self._from_handle, known)[0]
+            value = decode(reply["value"], reply["nodes"], self._from_handle, known, self._nan)[0]
         except BadFrame as fault:
             raise Unfit(f"the answer is no data: {fault}") from fault
         if "raised" in reply:
@@ -313,6 +323,8 @@ class Iterator:
 
 
 def _to_handle(thing: Any) -> list[Any]:
+    if type(thing) is NotANumber:
+        return ["f", "nan"]
     if type(thing) in (Opaque, Iterator):
         return ["h", thing.suture_handle]
     raise NotData(f"an object of type {type(thing).__name__}")

@@ -1,0 +1,100 @@
+"""Failures that a test program saw itself, though it went on to its end: nobody looked at them.
+
+Runs behind the wall. A test that runs unittest or doctest by a runner of its own and never reads the result,
+or one whose assert fails in a thread, gets to its last statement all the same; and one that only defines its
+tests gets there without having run any.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["OwnFailures", "catches_failures", "is_idle"]
+
+CATCHING = frozenset(("AssertionError", "BaseException", "Exception", "failureException"))
+EXPECTING = "expectedFailure"
+NOTED = {
+    "unittest": {"TestResult": ("addError", "addFailure", "addSubTest", "addUnexpectedSuccess")},
+    "doctest": {"DocTestRunner": ("report_failure", "report_unexpected_exception")},
+}
+"""Module -> class -> methods that are called for what went wrong."""
+PASSIVE = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.Pass)
+
+
+class OwnFailures:
+    """What the frameworks that a test program uses note while it runs; a context.
+
+    Args:
+        source: The program; only what it names is watched.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.seen: list[str] = []
+        self._modules = [name for name in NOTED if name in source]
+        self._undo: list[tuple[type, str, Any]] = []
+
+    def __enter__(self) -> OwnFailures:
+        for module in self._modules:
+            for kind, methods in NOTED[module].items():
+                owner = getattr(__import__(module), kind)
+                for method in methods:
+                    known = getattr(owner, method)
+                    self._undo.append((owner, method, known))
+                    setattr(owner, method, self._noting(known))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for owner, method, known in self._undo:
+            setattr(owner, method, known)
+
+    def _noting(self, known: Callable[..., Any]) -> Callable[..., Any]:
+        def noting(this: Any, *told: Any) -> Any:
+            if known.__name__ != "addSubTest" or told[-1] is not None:
+                self.seen.append(_words(told))
+            return known(this, *told)
+
+        return noting
+
+
+def _words(told: tuple[Any, ...]) -> str:
+    """The test, or the exception of it, in one line."""
+    for part in told:
+        if isinstance(part, tuple) and len(part) == 3 and isinstance(part[1], BaseException):
+            return f"{type(part[1]).__name__}: {part[1]}".partition("\n")[0]
+    want = [part for part in told if hasattr(part, "want")]
+    if want:
+        return f"the example {want[0].source.strip()!r} did not answer {want[0].want.strip()!r}"
+    return str(told[0]) if told else "a test failed"
+
+
+def catches_failures(tree: ast.Module) -> bool:
+    """Whether a program's text catches failing asserts anywhere; then one that failed may be meant to."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler) and node.type is None:
+            return True
+        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        if name == EXPECTING or (name in CATCHING and not _is_raised(node, tree)):
+            return True
+    return False
+
+
+def _is_raised(name: ast.AST, tree: ast.Module) -> bool:
+    raised = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and node.exc is not None]
+    return any(name is (exc.func if isinstance(exc, ast.Call) else exc) for exc in raised)
+
+
+def is_idle(tree: ast.Module) -> bool:
+    """Whether a program does nothing but define things: then it tests nothing."""
+    return all(_is_passive(node) for node in tree.body)
+
+
+def _is_passive(node: ast.stmt) -> bool:
+    if isinstance(node, PASSIVE):
+        return True
+    if isinstance(node, ast.ClassDef):
+        return all(map(_is_passive, node.body))
+    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+        return not any(isinstance(part, (ast.Call, ast.Await, ast.Subscript)) for part in ast.walk(node))
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
