@@ -49,7 +49,7 @@ def keys(d): return d.keys()
         "assert LIMIT['k'] == (1, 2.5) and math.floor(2.5) == 2",
         "def check(candidate):\n    assert candidate(2) == 2\ncheck(echo)",
         "from solution import echo as same\nassert same(3) == 3",
-        "import sys\nsys.exit(0)",
+        "import sys\nassert echo(1) == 1\nsys.exit(0)",
     )
     assert [o.status for o in verdict.outcomes] == ["passed"] * 9, verdict.counterexamples
     assert verdict.evidence == "split"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from suture.checks.wire import (
+    BY_TEXT,
     COLLECTIONS,
     FROZEN,
     LIBRARY,
@@ -63,6 +64,7 @@ class _Decoder:
         self.nan = nan
         self.known = len(known)
         self.objects: dict[int, Any] = dict(enumerate(known))
+        self.late: list[tuple[Any, Any]] = []
 
     def run(self, value: Any) -> tuple[Any, list[Any]]:
         for node in self.nodes:
@@ -73,7 +75,10 @@ class _Decoder:
         for node in self.nodes:
             if node[1] not in FROZEN:
                 self._fill(node)
-        return self._read(value), [self.objects[position] for position in range(len(self.objects))]
+        found = self._read(value)
+        for kin, base in self.late:
+            (kin.extend if isinstance(kin, list) else kin.update)(base)
+        return found, [self.objects[position] for position in range(len(self.objects))]
 
     def _shell(self, node: list[Any]) -> None:
         position, tag = node[0], node[1]
@@ -112,6 +117,16 @@ class _Decoder:
         else:
             target.extend(items)
 
+    def _kin(self, value: list[Any]) -> Any:
+        """An object that is data too; one that can change is filled in when all there is to it exists."""
+        base = self._read(value[3])
+        is_late = type(base) in MUTABLE.values()
+        kin = self.handle([*value[:3], type(base)() if is_late else base])
+        if is_late:
+            kin.clear()
+            self.late.append((kin, base))
+        return kin
+
     def _read(self, value: Any) -> Any:
         if not isinstance(value, list):
             return value
@@ -120,6 +135,8 @@ class _Decoder:
             return self.objects[value[1]]
         if tag in ("h", "it", "o"):
             return self.handle(value)
+        if tag == "k":
+            return self._kin(value)
         made = _scalar(tag, value[1:], self._read)
         return self.nan if type(made) is float and made != made else made
 
@@ -142,7 +159,9 @@ def _scalar(tag: str, fields: list[Any], read: Callable[[Any], Any]) -> Any:
     if tag not in LIBRARY:
         raise BadFrame(f"unknown tag {tag!r}")
     module, _, name = tag.rpartition(".")
-    return getattr(__import__(module), name)(*(read(field) for field in fields))
+    kind = getattr(__import__(module), name)
+    make = getattr(kind, BY_TEXT[tag]) if tag in BY_TEXT else kind
+    return make(*(read(field) for field in fields))
 
 
 def well_formed(value: Any, nodes: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from suture.checks.wire import FROZEN, LIBRARY, SMALL_INT, NotData, library_name, parts, tag_of
+from suture.checks.wire import FROZEN, LIBRARY, SMALL_INT, NotData, library_name, parts, plain_part, tag_of
 
 __all__ = ["Encoder"]
 
@@ -19,10 +19,15 @@ class Encoder:
     Args:
         foreign: Writes what is not data; answers a value, or raises `NotData`.
         known: Objects that both ends have already; their ids are their positions.
+        with_kin: Whether the data in an instance of a data type's subclass is written with its handle.
     """
 
-    def __init__(self, foreign: Callable[[Any], list[Any]], known: Iterable[Any] = ()) -> None:
+    def __init__(
+        self, foreign: Callable[[Any], list[Any]], known: Iterable[Any] = (), *, with_kin: bool = False
+    ) -> None:
         self._foreign = foreign
+        self._with_kin = with_kin
+        self._plain: dict[int, tuple[Any, Any]] = {}
         self.objects = list(known)
         self._first_new = len(self.objects)
         self._ids = {id(thing): position for position, thing in enumerate(self.objects)}
@@ -53,7 +58,11 @@ class Encoder:
                 self._assign(value)
                 continue
             tag = tag_of(value)
-            if tag is None or id(value) in self._seen:
+            if tag is None:
+                plain = self._plain_part(value)
+                stack.extend([(plain, False)] if tag_of(plain) is not None else [])
+                continue
+            if id(value) in self._seen:
                 continue
             self._seen.add(id(value))
             if tag in FROZEN:
@@ -61,6 +70,13 @@ class Encoder:
             else:
                 self._assign(value)
             stack.extend((part, False) for part in parts(tag, value))
+
+    def _plain_part(self, value: Any) -> Any:
+        if not self._with_kin:
+            return None
+        if id(value) not in self._plain:
+            self._plain[id(value)] = value, plain_part(value)
+        return self._plain[id(value)][1]
 
     def _assign(self, value: Any) -> None:
         if id(value) not in self._ids:
@@ -105,6 +121,10 @@ class Encoder:
         if value is ...:
             return ["..."]
         take_apart = LIBRARY.get(library_name(value))
-        if take_apart is not None:
-            return [library_name(value), *(self._write(part) for part in take_apart(value))]
+        fields = take_apart(value) if take_apart is not None else None
+        if fields is not None:
+            return [library_name(value), *(self._write(part) for part in fields)]
+        plain = self._plain_part(value)
+        if plain is not None:
+            return ["k", *self._foreign(value)[1:3], self._write(plain)]
         return self._foreign(value)

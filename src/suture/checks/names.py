@@ -100,6 +100,8 @@ def plan_program(
     module: str,
     functions: frozenset[str] = frozenset(),
     classes: frozenset[str] = frozenset(),
+    *,
+    only: frozenset[str] | None = None,
 ) -> Program:
     """Find what each name of a test program stands for.
 
@@ -109,22 +111,31 @@ def plan_program(
         module: The path whose names the program may use without importing them.
         functions: Names known to be functions, such as the entry point's.
         classes: Names known to be classes, from the task.
+        only: The names that may be imported from `module`; all where it is left out. Where the candidate chose
+            its path, the test may mean a library by it.
     """
     modules = frozenset(module_name(path) for path in (*files, module) if path.endswith(".py"))
     own = module_name(module)
     known = frozenset(n for n in modules if n == own or n.partition(".")[0] not in sys.stdlib_module_names)
-    return _planned(source, known, own, functions, classes)
+    return _planned(source, known, own, functions, classes, only)
 
 
 @lru_cache(maxsize=256)  # a suite's checks meet many candidates
 def _planned(
-    source: str, modules: frozenset[str], module: str, functions: frozenset[str], classes: frozenset[str]
+    source: str,
+    modules: frozenset[str],
+    module: str,
+    functions: frozenset[str],
+    classes: frozenset[str],
+    only: frozenset[str] | None,
 ) -> Program:
     tree = parsed(source)
     if tree is None:
         return Program(source=source)  # the judge will say so
-    remaining, imported, stars, whole = _take_imports(tree, modules)
-    text = ast.unparse(remaining) if len(remaining.body) < len(tree.body) else source
+    taking = _Taking(modules, {} if only is None else {module: only})
+    remaining = taking.visit(parsed(source))
+    imported, stars = taking.imported, taking.stars
+    text = ast.unparse(remaining) if taking.took else source
     try:
         free = free_names(text, remaining, functions)
     except PARSE_FAULTS:
@@ -133,7 +144,7 @@ def _planned(
     uses = uses_in(tree, set(places))
     names = {name: _target(*at, uses[name], functions) for name, at in places.items()}
     names |= {name: _library(name, names[name], uses[name]) for name in free if name not in functions}
-    live = _shares_a_process(tree) or ("the test imports the module itself" if whole else "")
+    live = _shares_a_process(tree) or taking.whole
     for name, target in names.items():
         live = live or _why_live(name, target, uses[name], functions, classes)
     return Program(source=text, names=names, expects=_expected(text, tree), live=live)
@@ -202,28 +213,46 @@ def _shares_a_process(tree: ast.Module) -> str:
     return ""
 
 
-def _take_imports(
-    tree: ast.Module, modules: Collection[str]
-) -> tuple[ast.Module, dict[str, tuple[str, tuple[str, ...]]], tuple[str, ...], bool]:
-    """The program without its imports of the candidate's modules.
+class _Taking(ast.NodeTransformer):
+    """Takes a program's imports of the candidate's modules out of it, wherever they stand.
 
-    Returns:
-        The program; name -> the name and the module that it was imported from; the modules of which it
-        imports all names; and whether it imports a module as a whole.
+    Args:
+        modules: The modules.
+        limited: Module -> the names of it that may be imported; all where it is not there.
+
+    Attributes:
+        imported: Name -> the name and the module that it was imported from.
+        stars: The modules of which all names are imported.
+        whole: Why a module itself is needed, or one name means two things; empty where neither is so.
     """
-    kept: list[ast.stmt] = []
-    imported: dict[str, tuple[str, tuple[str, ...]]] = {}
-    stars: list[str] = []
-    whole = False
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module in modules and not node.level:
-            module = node.module or ""
-            for alias in node.names:
-                if alias.name == "*":
-                    stars.append(module)
-                else:
-                    imported[alias.asname or alias.name] = (alias.name, (module,))
-            continue
-        whole = whole or (isinstance(node, ast.Import) and any(alias.name in modules for alias in node.names))
-        kept.append(node)
-    return ast.Module(kept, tree.type_ignores), imported, tuple(stars), whole
+
+    def __init__(self, modules: Collection[str], limited: Mapping[str, frozenset[str]]) -> None:
+        self._modules = modules
+        self._limited = limited
+        self.imported: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self.stars: list[str] = []
+        self.whole = ""
+        self.took = False
+
+    def visit(self, node: ast.AST) -> Any:
+        return node if isinstance(node, ast.expr) else super().visit(node)  # there are no statements in it
+
+    def visit_Import(self, node: ast.Import) -> ast.stmt:
+        if any(alias.name in self._modules for alias in node.names):
+            self.whole = "the test imports the module itself"
+        return node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
+        module = node.module or ""
+        names = {alias.name for alias in node.names}
+        if module not in self._modules or node.level or names - self._limited.get(module, names):
+            return node
+        self.took = True
+        for alias in node.names:
+            if alias.name == "*":
+                self.stars.append(module)
+                continue
+            name, place = alias.asname or alias.name, (alias.name, (module,))
+            if self.imported.setdefault(name, place) != place:
+                self.whole = f"the test imports {name} from two places"
+        return ast.copy_location(ast.Pass(), node)

@@ -33,6 +33,7 @@ class Candidate:
     def __init__(self, root: str) -> None:
         self.root = root
         self._live: list[Any] = []
+        self._place_of: dict[int, int] = {}
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """One answer; an exception of the candidate is one too.
@@ -74,7 +75,7 @@ class Candidate:
             raise NameError(f"name {name!r} is not defined") from None
 
     def _reply(self, result: Any, known: list[Any], request: dict[str, Any]) -> dict[str, Any]:
-        encoder = Encoder(self._to_handle, known)
+        encoder = Encoder(self._to_handle, known, with_kin=True)
         value = encoder.encode(result)
         nodes = encoder.changed(request.get("nodes", []))
         reply = {"value": value, "nodes": nodes, "callable": request["op"] == "get" and callable(result)}
@@ -86,11 +87,10 @@ class Candidate:
         return self._live[value[1]]
 
     def _keep(self, thing: Any) -> int:
-        for position, kept in enumerate(self._live):
-            if kept is thing:
-                return position
-        self._live.append(thing)
-        return len(self._live) - 1
+        if id(thing) not in self._place_of:  # what is kept lives on, so that its id stays its own
+            self._place_of[id(thing)] = len(self._live)
+            self._live.append(thing)
+        return self._place_of[id(thing)]
 
     def _to_handle(self, thing: Any) -> list[Any]:
         name = type(thing).__name__
@@ -128,11 +128,23 @@ def describe_exception(fault: BaseException, root: str) -> dict[str, Any]:
     }
     try:
         encoder = Encoder(_refuse)
-        told["args"] = encoder.encode(tuple(fault.args))
+        told["args"] = encoder.encode((tuple(fault.args), _state_of(fault)))
         told["nodes"] = encoder.nodes()
     except (NotData, RecursionError):
         told["args"], told["nodes"] = None, []
     return told
+
+
+def _state_of(fault: BaseException) -> dict[str, Any]:
+    """The attributes that an exception was given, as far as they are data."""
+    state = {}
+    for name, value in list(vars(fault).items()):
+        try:
+            Encoder(_refuse).encode(value)
+        except (NotData, RecursionError):
+            continue
+        state[name] = value
+    return state
 
 
 def _names_of(kinds: tuple[type, ...]) -> list[str]:

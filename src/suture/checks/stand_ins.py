@@ -194,19 +194,36 @@ class Remote:
         return value
 
     def _from_handle(self, value: list[Any]) -> Any:
-        if value[1] not in self._opaque:
-            made = Iterator if value[0] == "it" else Opaque
-            self._opaque[value[1]] = made(self, *value[1:])
-        return self._opaque[value[1]]
+        tag, handle, *more = value
+        if tag == "k":
+            return self._kin_of(handle, *more)
+        if handle not in self._opaque:
+            made = Iterator if tag == "it" else Opaque
+            self._opaque[handle] = made(self, handle, *more)
+        return self._opaque[handle]
+
+    def _kin_of(self, handle: int, kind: str, base: Any) -> Any:
+        """Stands for an instance of a subclass of data; the same one each time."""
+        known = self._opaque.get(handle)
+        if not isinstance(known, Kin) or not isinstance(known, type(base)):
+            made = type(str(kind), (Kin, type(base)), {})(base)
+            made.suture_handle = handle
+            self._opaque[handle] = known = made
+        return known
 
     def _exception(self, told: dict[str, Any]) -> BaseException:
         kind = self._exception_type(told)
         try:
-            args = decode(told["args"], told["nodes"], self._from_handle)[0]
+            args, state = decode(told["args"], told["nodes"], self._from_handle, nan=self._nan)[0]
+        except Exception:
+            args, state = (told["text"],), {}
+        try:
             fault = kind(*args)
         except Exception:
             fault = kind.__new__(kind)
             fault.args = (told["text"],)
+        if type(state) is dict:
+            fault.__dict__.update({n: v for n, v in state.items() if type(n) is str and n.isidentifier()})
         fault.suture_place = (told["file"], told["line"])  # type: ignore[attr-defined]  # read by run_program
         return fault
 
@@ -276,6 +293,11 @@ class Opaque:
     def __repr__(self) -> str:
         return f"<{self.__dict__['_kind']} object, not plain data>"
 
+    def __enter__(self) -> Any:
+        raise NeedsLiveObjects(f"an object of type {self.__dict__['_kind']} is entered")
+
+    def __exit__(self, *_: object) -> None: ...
+
     def __iter__(self) -> Any:
         return self.__dict__["_remote"].step("iter", self.__dict__["suture_handle"])
 
@@ -289,6 +311,17 @@ class Opaque:
         if name in DATA_ATTRIBUTES or (name.startswith("__") and name.endswith("__")):
             raise AttributeError(f"the result is an object of type {kind}, not plain data")
         raise NeedsLiveObjects(f"the attribute {name} of an object of type {kind}")
+
+
+class Kin:
+    """What stands for an instance of a subclass of data has besides the data: no attributes of its own."""
+
+    suture_handle: int
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(f"the result has no {name}")
+        raise NeedsLiveObjects(f"the attribute {name} of an object of type {type(self).__name__}")
 
 
 class Iterator:
@@ -325,7 +358,7 @@ class Iterator:
 def _to_handle(thing: Any) -> list[Any]:
     if type(thing) is NotANumber:
         return ["f", "nan"]
-    if type(thing) in (Opaque, Iterator):
+    if type(thing) in (Opaque, Iterator) or isinstance(thing, Kin):
         return ["h", thing.suture_handle]
     raise NotData(f"an object of type {type(thing).__name__}")
 

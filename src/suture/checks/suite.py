@@ -9,6 +9,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from suture.checks.libraries import libraries_of, takes_a_librarys_place
 from suture.checks.names import plan_program, promised_classes, promised_functions
 from suture.checks.nonce import run_in_one_process
 from suture.checks.parsing import parsed
@@ -52,6 +53,7 @@ class Suite:
         functions: Names that the statement shows to be functions.
         classes: Names that the statement or the task's own code shows to be classes.
         test_files: The project's files that hold the command's tests, whatever they are called.
+        libraries: What these import of the environment.
     """
 
     task: Task
@@ -61,6 +63,7 @@ class Suite:
     functions: frozenset[str] = frozenset()
     classes: frozenset[str] = frozenset()
     test_files: tuple[str, ...] = ()
+    libraries: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +85,7 @@ class _Names:
     own: tuple[str, ...]
     functions: frozenset[str]
     classes: frozenset[str] = frozenset()
+    importable: frozenset[str] | None = None
 
 
 async def prepare_suite(
@@ -116,6 +120,9 @@ async def prepare_suite(
         functions=promised_functions(task.statement),
         classes=promised_classes(task.statement, *_own_sources(task)),
         test_files=command.test_files if command else (),
+        libraries=libraries_of(task.files, command.test_files, command.interpreter)
+        if command
+        else frozenset(),
     )
 
 
@@ -134,6 +141,8 @@ def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str
         elsewhere = bool(task.only) and not is_protected(path, task.only)
         foreign = task.language != "python" and not is_source(plain, task.language)
         guarded = elsewhere or foreign or is_protected(path, globs) or _shadows(plain, task)
+        roots = suite.command.interpreter.source_roots if suite.command else ()
+        guarded = guarded or takes_a_librarys_place(plain, task.files, suite.libraries, roots)
         if plain in suite.test_files or (guarded and plain != task.module):
             refused.append(path)
     return tuple(sorted(refused))
@@ -157,7 +166,12 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     outputs: list[str] = []
     if suite.task.checks:
         module = _module(suite.task, files)
-        names = _Names(own=tuple(suite.task.files), functions=suite.functions, classes=suite.classes)
+        names = _Names(
+            own=tuple(suite.task.files),
+            functions=suite.functions,
+            classes=suite.classes,
+            importable=_importable(suite, module),
+        )
         judged, output, _ = await _judge(
             suite.task.checks, files, module, suite.sandbox, suite.settings, names, wall_s
         )
@@ -199,7 +213,10 @@ async def rule_on(
         if unloadable is not None:
             return (unloadable,) * len(programs)
         own = suite.task.files
-        plans = [plan_program(text, own, module, suite.functions, suite.classes) for text in programs]
+        only = _importable(suite, module)
+        plans = [
+            plan_program(text, own, module, suite.functions, suite.classes, only=only) for text in programs
+        ]
         return tuple(
             [
                 Ruling(status="error", live=plan.live) if plan.live else await court.try_program(plan)
@@ -269,6 +286,14 @@ def _module(task: Task, files: Mapping[str, bytes]) -> str:
     return task.module
 
 
+def _importable(suite: Suite, module: str) -> frozenset[str] | None:
+    """What a test may import from a module whose path a candidate chose: what the task asks for."""
+    task = suite.task
+    if module == task.module or module in task.files:
+        return None
+    return suite.functions | ({task.entry_point} if task.entry_point else set())
+
+
 def _own_sources(task: Task) -> list[str]:
     return [text_of(content) for path, content in task.files.items() if path.endswith(".py")]
 
@@ -297,7 +322,9 @@ async def _judge(
                 # One fact is enough: it is the same for every check.
                 outcomes.append(_outcome(check, unloadable, "split", tell=not outcomes))
                 continue
-            program = plan_program(check.source, names.own, module, names.functions, names.classes)
+            program = plan_program(
+                check.source, names.own, module, names.functions, names.classes, only=names.importable
+            )
             ruling = Ruling(status="error", live=program.live)
             if not program.live:
                 ruling = await court.try_program(program)

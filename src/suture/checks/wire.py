@@ -16,6 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
+    "BASES",
+    "BY_TEXT",
     "COLLECTIONS",
     "FROZEN",
     "LIBRARY",
@@ -31,6 +33,7 @@ __all__ = [
     "library_name",
     "load",
     "parts",
+    "plain_part",
     "tag_of",
 ]
 
@@ -50,13 +53,34 @@ MAPPINGS = ("dict", "Counter", "OrderedDict", "defaultdict")
 TAG_OF = {kind: tag for tag, kind in {**MUTABLE, **FROZEN}.items()}
 
 # Immutable types of the standard library: how to take one apart; calling the type puts it together.
-LIBRARY: dict[str, Callable[[Any], tuple[Any, ...]]] = {
+LIBRARY: dict[str, Callable[[Any], tuple[Any, ...] | None]] = {
     "decimal.Decimal": lambda v: (str(v),),
     "fractions.Fraction": lambda v: (v.numerator, v.denominator),
     "datetime.date": lambda v: (v.year, v.month, v.day),
     "datetime.timedelta": lambda v: (v.days, v.seconds, v.microseconds),
+    # In the words of ISO 8601; with a time zone of some other kind they are foreign.
+    "datetime.datetime": lambda v: (v.isoformat(),) if _has_plain_zone(v) else None,
+    "datetime.time": lambda v: (v.isoformat(),) if _has_plain_zone(v) else None,
+    "uuid.UUID": lambda v: (v.hex,),
 }
-SCALAR_TAGS = {"i": 1, "f": 1, "c": 2, "u": 1, "b": 1, "range": 3, "...": 0, "r": 1, "h": 1, "it": 2, "o": 3}
+BY_TEXT = {"datetime.datetime": "fromisoformat", "datetime.time": "fromisoformat"}
+"""Of these types, how an instance is made of what it was taken apart to."""
+BASES = (int, float, str, bytes, tuple, frozenset, list, dict, set)
+"""Of an instance of their subclasses, the data in it crosses too."""
+SCALAR_TAGS = {
+    "i": 1,
+    "f": 1,
+    "c": 2,
+    "u": 1,
+    "b": 1,
+    "range": 3,
+    "...": 0,
+    "r": 1,
+    "h": 1,
+    "it": 2,
+    "o": 3,
+    "k": 3,
+}
 NODE_TAGS = frozenset((*MUTABLE, *COLLECTIONS, *FROZEN))
 
 
@@ -93,6 +117,26 @@ def load(frame: bytes) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise BadFrame("not a message")
     return message
+
+
+def _has_plain_zone(value: Any) -> bool:
+    return value.tzinfo is None or library_name(value.tzinfo) == "datetime.timezone"
+
+
+def plain_part(value: Any) -> Any:
+    """The data in an instance of a subclass of a data type, such as a named tuple; else `None`."""
+    if type(value) in (*BASES, bool) or library_name(value).startswith("collections."):
+        return None
+    base = next((kind for kind in BASES if issubclass(type(value), kind)), None)
+    if base is None:
+        return None
+    if base is dict:
+        return dict(dict.items(value))
+    if base in (int, float):
+        return getattr(base, "__pos__")(value)  # noqa: B009 - the base's own, whatever the subclass says
+    if base in (str, bytes):
+        return base.__getitem__(value, slice(None))
+    return base(base.__iter__(value))
 
 
 def library_name(value: Any) -> str:

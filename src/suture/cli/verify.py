@@ -51,11 +51,19 @@ def verify(
     said = read(certificate, settings) if ok else None
     if as_json:
         claims = claims_of(said) if said else {}
-        answer_json({"ok": ok, "findings": [asdict(f) for f in findings], "claims": claims})
+        judged_by = judged_by_of(said) if said else {}
+        answer_json(
+            {"ok": ok, "findings": [asdict(f) for f in findings], "judged_by": judged_by, "claims": claims}
+        )
     elif said is not None:
         for name, value in claims_of(said).items():
-            answer(printable(f"claimed   {name}: {value}"))
-        answer(printable(f"accepted: {' '.join(said.task.test_command) or 'the checks of the task'}"))
+            answer(one_line(f"claimed   {name}: {value}"))
+        for check in said.task.checks:
+            for line in check.source.strip().split("\n"):
+                answer(one_line(f"check     | {line}"))
+        if said.task.source_roots:
+            answer(one_line(f"imports   start at {', '.join(said.task.source_roots)}"))
+        answer(one_line(f"accepted: {' '.join(said.task.test_command) or 'the checks above'}"))
     else:
         answer("rejected")
     if not ok:
@@ -73,8 +81,13 @@ async def replay(name: str, project: Path | None, settings: Settings, *, as_json
         if as_json:
             note(line)
         else:
-            answer(printable(line))
+            answer(one_line(line))
     return findings
+
+
+def one_line(text: str) -> str:
+    """Text of a certificate as one line: a line end in it could begin with words of ours."""
+    return printable(text).replace("\n", "\\n")
 
 
 def read(name: str, settings: Settings) -> Certificate:
@@ -84,10 +97,21 @@ def read(name: str, settings: Settings) -> Certificate:
     return read_certificate(certificate_path(name, settings.paths.home).read_bytes())
 
 
+def judged_by_of(certificate: Certificate) -> dict[str, object]:
+    """What the proof rests on: read it, for a certificate of a weaker check is a true certificate of less."""
+    task = certificate.task
+    return {
+        "command": list(task.test_command),
+        "checks": [check.source for check in task.checks],
+        "source_roots": list(task.source_roots),
+    }
+
+
 def claims_of(certificate: Certificate) -> dict[str, object]:
     """What a certificate says and nobody can prove, in words for people."""
     said = certificate.claims
     return {
+        "task": certificate.task.statement.strip().partition("\n")[0],
         "run": said.run,
         "model": said.model,
         "seed": said.seed,

@@ -31,7 +31,9 @@ from suture.workspace import (
 __all__ = ["Finding", "project_before", "verify_certificate"]
 
 MOST_TOLD = 5
-CODE_SUFFIXES = frozenset((".py", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".go"))
+CODE_SUFFIXES = frozenset(
+    (".py", ".pyi", ".pyc", ".pyd", ".so", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".go")
+)
 NOWHERE = Path("/nowhere")
 """A certificate names files by their paths in the project; a folder of some machine means nothing in it."""
 
@@ -205,9 +207,14 @@ def _require_allowed(
     if task.kind == "heal":
         words = (*task.test_command, *scripts_run_by(task.test_command, after))
         closed |= paths & set(files_named_in(words, after, NOWHERE))
-    else:
-        closed -= {task.module}
+    elif not task.test_command:
+        closed -= {task.module}  # asserts run apart from it, whatever it is called
     closed |= set(refused_files(candidate.files, suite))
+    _require(
+        not task.test_command or not is_protected(task.module, DEFAULT_PROTECTED),
+        "files",
+        f"the module {task.module!r} decides",
+    )
     _require(not closed, "files", f"the diff changes what decides: {', '.join(sorted(closed)[:MOST_TOLD])}")
     _require(
         overlay(task.files, candidate.files) == dict(after), "files", "the result is not what a run can make"
@@ -242,6 +249,7 @@ async def _coverage(certificate: Certificate, suite: Suite, after: Mapping[str, 
     changed = {path: tuple(spot.start for spot in spots) for path, spots in statements.items()}
     if said.unmeasured:
         _require(not said.covered, "coverage", "it is unmeasured and measured")
+        _require(not said.changed or said.changed == changed, "coverage", "other statements were changed")
         return Finding(name="coverage", ok=True, detail=f"not measured: {said.unmeasured}")
     _require_equal("coverage", said.changed, changed)
     found = await measure_coverage(suite, after)

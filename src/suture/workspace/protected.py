@@ -45,7 +45,12 @@ DEFAULT_PROTECTED: tuple[str, ...] = (
     # What Python runs before anything else.
     "sitecustomize.py",
     "usercustomize.py",
+    "sitecustomize/",
+    "usercustomize/",
     "*.pth",
+    # What pytest loads as a plugin because it looks installed.
+    "*.dist-info/",
+    "*.egg-info/",
     # Modules in the tree come before the real ones of the same name.
     "/pytest.py",
     "/pytest/",
