@@ -37,6 +37,18 @@ TESTS = (
     "from solution import f as total\nassert total([3, 5]) == 8",
     "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f([3, 5]), 8)\n"
     "assert unittest.TextTestRunner().run(unittest.TestLoader().loadTestsFromTestCase(T)).wasSuccessful()",
+    # Tests that look away: see tests/checks/looking_away.toml.
+    "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f([3, 5]), 8)\n"
+    "unittest.TextTestRunner().run(unittest.TestLoader().loadTestsFromTestCase(T))",
+    "want = lambda items: sum(items)\nitems = [3, 5]\nassert f(items) == want(items)",
+    "from math import fsum\nitems = [3, 5]\nif f(items) != fsum(items):\n    raise AssertionError(items)",
+    "batch = [[3, 5], [1]]\nassert list(map(f, batch)) == [sum(items) for items in batch]",
+    "def expect(got, want):\n    assert got == want\nitems = [3, 5]\nexpect(f(items), sum(items))",
+    "def near(a, b):\n    if abs(a - b) > 1e-9:\n        return False\n    return True\n"
+    "assert near(f([3, 5]), 8)",
+    "got = f([3, 5])\nassert not 8 < got and not got < 8 and not any(v > 8 for v in (got, got - 1))",
+    "def run():\n    try:\n        assert f([3, 5]) == 8\n    finally:\n        return\nrun()",
+    "def check():\n    from solution import f\n    assert f([3, 5]) == 8\ncheck()",
 )
 NAMES: tuple[str, ...] = (
     "f",
@@ -100,6 +112,10 @@ VALUES = (
         "__import__('decimal').Decimal('NaN')",
         "__import__('fractions').Fraction(1, 3)",
         "Str8('x')",
+        "Pair8((0, 8))",
+        "Keys8({8: 8})",
+        "__import__('datetime').datetime(2008, 8, 8)",
+        "__import__('http').HTTPStatus(200)",
         "deep()",
     ),
 )
@@ -144,6 +160,13 @@ class Str8(str):
     def __eq__(self, other): return True
     def __ne__(self, other): return False
     __hash__ = str.__hash__
+class Pair8(tuple):
+    def __eq__(self, other): return True
+    def __sub__(self, other): return 0
+    def __iter__(self): return iter((8,))
+class Keys8(dict):
+    def __eq__(self, other): return True
+    def __missing__(self, key): return 8
 class Odd(ENDING):
     def __eq__(self, other): return True
     def __bool__(self): return False

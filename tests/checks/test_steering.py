@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from suture.checks import grade
+from suture.checks import check_candidate, grade, prepare_suite
 from suture.checks.names import plan_program
 from suture.checks.suite import refused_files
-from suture.records import Candidate
+from suture.records import Candidate, Check, Task
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 
@@ -160,10 +161,38 @@ def test_reading_a_test_takes_no_look_at_a_candidate() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["suture_report.py", "pluggy.py", "iniconfig/__init__.py", "src/suture_report.py"]
+    "path",
+    [
+        *("suture_report.py", "pluggy.py", "iniconfig/__init__.py", "src/suture_report.py"),
+        *("sitecustomize/__init__.py", "x-1.0.dist-info/entry_points.txt", "x.egg-info/entry_points.txt"),
+    ],
 )
 async def test_no_candidate_takes_the_place_of_what_reports_its_tests(path: str, prepare: Prepare) -> None:
     project = {"calc.py": "def f(x): return 0\n", "test_calc.py": TEST_FILE}
     suite = await prepare(project)
     forged = Candidate(files={path: "raise SystemExit(0)\n"}, origin="sample")
     assert refused_files(forged.files, suite) == (path,)
+
+
+async def test_no_candidate_takes_the_place_of_a_library_that_the_tests_import(prepare: Prepare) -> None:
+    test = "import yaml\n" + TEST_FILE
+    suite = await prepare({"calc.py": "def f(x): return 0\n", "test_calc.py": test})
+    forged = ("yaml.py", "yaml/__init__.py")
+    assert refused_files(dict.fromkeys((*forged, "more.py", "json5.py", "src/yaml.py"), ""), suite) == forged
+    own = await prepare({"calc.py": "def f(x): return 0\n", "test_calc.py": test, "yaml/a.py": ""})
+    assert refused_files({"yaml/b.py": ""}, own) == ()
+
+
+@pytest.mark.parametrize("path", ["numpy/testing.py", "helpers.py"])
+async def test_where_a_candidate_lies_gives_its_names_to_no_library(path: str, sandbox: Sandbox) -> None:
+    module = path.removesuffix(".py").replace("/", ".")
+    test = f"from {module} import close\nassert close(add(1, 2), 3)"
+    checks = (Check(id="1", provenance="user", source=test),)
+    task = Task(statement="", entry_point="add", checks=checks)
+    suite = await prepare_suite(task, sandbox, SandboxSettings(check_wall_s=20))
+    code = "def add(a, b): return 0\ndef close(a, b): return True\n"
+    assert not (await check_candidate(Candidate(files={path: code}, origin="sample"), suite)).passed
+    right = Check(id="2", provenance="user", source=f"from {module} import add\nassert add(1, 2) == 3")
+    suite = await prepare_suite(replace(task, checks=(right,)), sandbox, SandboxSettings(check_wall_s=20))
+    code = "def add(a, b): return a + b\n"
+    assert (await check_candidate(Candidate(files={path: code}, origin="sample"), suite)).all_passed

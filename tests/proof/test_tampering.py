@@ -49,6 +49,8 @@ FOREIGN: tuple[dict[str, bytes], ...] = (
     {**BASE, "tests/test_more.py": b"def test_more():\n    assert False\n"},
     {**BASE, "shop/shadow.py": b""},
     {**BASE, "pytest.ini": b"[pytest]\n"},
+    {**BASE, "shop/prices.cpython-311-x86_64-linux-gnu.so": b"\x7fELF"},
+    {**BASE, "evil.egg-info/entry_points.txt": b"[pytest11]\nx = x\n"},
 )
 
 Plain = dict[str, Any]
@@ -83,6 +85,16 @@ def skip_the_tests(said: Plain) -> None:
 def add_a_test(said: Plain) -> None:
     change_to(said, {**BASE, FILE: FIXED.encode(), "shop/more.py": b"x = 1\n"})
     said["after"]["shop/more.py::test_x"] = "passed"
+
+
+def called_new_code(said: Plain, path: str) -> None:
+    """A new file that decides, called the module that the task asks for."""
+    without = {key: text for key, text in BASE.items() if key != path}
+    other_project(said, path, None) if path in BASE else None
+    change_to(said, {**BASE, path: b"import builtins\n"})
+    said["diff"] = unified_diff(without, {**without, path: b"import builtins\n"})
+    said["task"].update(kind="write", module=path)
+    said.update(before={}, fixed=sorted(said["after"]))
 
 
 def flip(said: Plain) -> None:
@@ -194,11 +206,18 @@ TAMPERINGS: dict[str, tuple[str, Tampering]] = {
         lambda s: s["task"]["checks"].append({"id": "x", "provenance": "oracle", "source": "", "trust": 1.0}),
     ),
     "new code instead of a repair": ("files", lambda s: s["task"].update(kind="write")),
+    "new code that is a conftest.py": ("files", lambda s: called_new_code(s, "conftest.py")),
+    "new code among the tests": ("files", lambda s: called_new_code(s, "tests/conftest.py")),
+    "new code that looks installed": ("files", lambda s: called_new_code(s, "x.egg-info/entry_points.txt")),
     "another place for the change": ("files", lambda s: s["task"].update(only=["tests/"])),
     "fewer changed statements": ("coverage", lambda s: s["coverage"]["changed"].update({FILE: [9]})),
     "fewer covered statements": ("coverage", lambda s: s["coverage"]["covered"].update({FILE: [9]})),
     "more covered statements": ("coverage", lambda s: s["coverage"]["covered"].update({FILE: [9, 10, 15]})),
     "coverage that is not measured": ("coverage", lambda s: s["coverage"].update(unmeasured="no")),
+    "other changed statements that nobody measured": (
+        "coverage",
+        lambda s: s.update(coverage={"unmeasured": "none", "changed": {FILE: [1]}, "covered": {}}),
+    ),
     "another mutant's fate": ("mutation", flip),
     "mutants that were not drawn": ("mutation", lambda s: s["mutation"]["mutants"].pop(0)),
     "another number of mutants": ("mutation", lambda s: s["mutation"].update(generated=1)),

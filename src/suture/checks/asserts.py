@@ -19,7 +19,7 @@ from typing import Any
 
 from suture.checks.kept_arguments import keeping_lines
 from suture.checks.own_ends import OwnEnd, own_ends, run_tests
-from suture.checks.own_failures import catches_failures, is_idle
+from suture.checks.own_failures import catches_anything, catches_failures, is_idle
 
 __all__ = ["HOOK", "Asserts", "Call", "Fact", "FailedAssert", "compile_program", "explain", "shorten"]
 
@@ -92,6 +92,7 @@ def compile_program(source: str, filename: str, asserts: Asserts) -> CodeType:
     asserts.keeping = keeping_lines(tree)
     asserts.may_skip = "skip" in source.lower()
     asserts.may_fail, asserts.idle = catches_failures(tree), is_idle(tree)
+    asserts.may_raise = catches_anything(tree)
     tree = _Rewriter().visit(own_ends(tree, HOOK))
     end = ast.Expr(_hook("reached_the_end", []))
     tree.body.append(ast.fix_missing_locations(end))
@@ -201,8 +202,8 @@ class Asserts:
     def __init__(self) -> None:
         self.calls: deque[Call] = deque(maxlen=20)
         self.keeping: frozenset[int] = frozenset()
-        self.may_skip = self.may_fail = self.idle = False
-        self.unseen: AssertionError | type[AssertionError] | None = None
+        self.may_skip = self.may_fail = self.may_raise = self.idle = False
+        self.unseen: BaseException | type[BaseException] | None = None
         self._at_end = False
         self._end: OwnEnd | None = None
 
@@ -239,11 +240,16 @@ class Asserts:
         self.unseen = self.unseen or fault
         return fault
 
+    def crossed(self, fault: BaseException) -> None:
+        """The candidate raised it; a test that catches nothing ends by it, or has lost it."""
+        if not self.may_raise:
+            self.unseen = self.unseen or fault
+
     def lost(self, fault: BaseException | None) -> BaseException | None:
         """What ended a program that is no pass: what was raised, or the assert that failed unseen."""
         if fault is not None or self.unseen is None or self.may_fail:
             return fault
-        return self.unseen if isinstance(self.unseen, AssertionError) else self.unseen()
+        return self.unseen if isinstance(self.unseen, BaseException) else self.unseen()
 
     @staticmethod
     def ordered(op: str, left: Any, right: Any) -> Any:

@@ -111,8 +111,8 @@ def plan_program(
         module: The path whose names the program may use without importing them.
         functions: Names known to be functions, such as the entry point's.
         classes: Names known to be classes, from the task.
-        only: The names that may be imported from `module`; all where it is left out. Where the candidate chose
-            its path, the test may mean a library by it.
+        only: The names that may be imported from `module`; all where it is left out. Where the candidate
+            chose its path, the test may mean a library by it.
     """
     modules = frozenset(module_name(path) for path in (*files, module) if path.endswith(".py"))
     own = module_name(module)

@@ -11,10 +11,11 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["OwnFailures", "catches_failures", "is_idle"]
+__all__ = ["OwnFailures", "catches_anything", "catches_failures", "is_idle"]
 
 CATCHING = frozenset(("AssertionError", "BaseException", "Exception", "failureException"))
 EXPECTING = "expectedFailure"
+RAISING = frozenset(("raises", "assertRaises", "assertRaisesRegex", "suppress", EXPECTING))
 NOTED = {
     "unittest": {"TestResult": ("addError", "addFailure", "addSubTest", "addUnexpectedSuccess")},
     "doctest": {"DocTestRunner": ("report_failure", "report_unexpected_exception")},
@@ -76,6 +77,15 @@ def catches_failures(tree: ast.Module) -> bool:
             return True
         name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
         if name == EXPECTING or (name in CATCHING and not _is_raised(node, tree)):
+            return True
+    return False
+
+
+def catches_anything(tree: ast.Module) -> bool:
+    """Whether a program's text catches exceptions of any kind."""
+    for node in ast.walk(tree):
+        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        if isinstance(node, ast.ExceptHandler) or name in RAISING or name in CATCHING:
             return True
     return False
 

@@ -124,6 +124,7 @@ class Remote:
             call.result = self._ask_for(sent, known)
         except BaseException as fault:
             fault.suture_call = call.show  # type: ignore[attr-defined]  # read by asserts.explain
+            self._asserts.crossed(fault)
             raise
         self._asserts.calls.append(call)
         return call.result

@@ -12,6 +12,7 @@ from suture.checks.inputs import Arguments, edges_of, inputs_near, read_argument
 from suture.checks.parsing import parsed
 from suture.checks.test_command import TestCommand
 from suture.languages import pytest_equivalent
+from suture.proof.differing import Function, asked_functions, changed_functions
 from suture.records import Candidate
 from suture.repair import Edit, Proposal
 from suture.repair.comparing import compare
@@ -48,10 +49,10 @@ class Behaviour:
     _seen: tuple[Call, ...] | None = field(default=None, init=False)
 
     async def same(self, part: Mapping[str, str]) -> bool:
-        """Whether no generated input tells a part of the change from the whole.
+        """Whether a part of the change is known to do what the whole does.
 
-        Where nothing can be asked, such as of methods, or where no test calls a function, nothing is told
-        apart.
+        What differs must mean nothing to Python, or be new and named nowhere, or be functions that were asked
+        and answered alike. Methods, and functions that no test calls, cannot be asked: then it is not known.
 
         Args:
             part: Path -> text, over the project's own.
@@ -59,13 +60,19 @@ class Behaviour:
         Raises:
             SandboxError: The wall failed.
         """
+        less = overlay(self.suite.task.files, part)
+        changed = changed_functions(overlay(self.suite.task.files, self.files), less)
+        if not changed:
+            return changed is not None
         command = self._command()
         if command is not None:
-            return await self._same_by_trial(command, part)
+            return await self._same_by_trial(command, less, changed)
+        if {name for _, name in changed} - asked_functions(self.suite.task):
+            return False
         candidates = [Candidate(files=files, origin="repair") for files in (self.files, part)]
         found = await compare_candidates(candidates, self.suite, seed=self.seed)
         self.compared += found.calls
-        return len(found.clusters) < 2
+        return len(found.clusters) == 1
 
     def _command(self) -> TestCommand | None:
         """The whole change under the project's tests, where they can be run by pytest."""
@@ -81,32 +88,38 @@ class Behaviour:
         task = replace(self.suite.task, test_command=argv, files=files)
         return TestCommand(task, self.suite.sandbox, self.suite.settings, own.interpreter)
 
-    async def _same_by_trial(self, command: TestCommand, part: Mapping[str, str]) -> bool:
+    async def _same_by_trial(
+        self, command: TestCommand, less: Mapping[str, bytes], changed: frozenset[Function]
+    ) -> bool:
         texts = {path: text for path, text in self.files.items() if path.endswith(".py")}
-        less = overlay(self.suite.task.files, part)
         proposals = [
             _instead(path, text, text_of(less[path]))
             for path, text in texts.items()
             if path in less and text_of(less[path]) != text
         ]
-        changed = {proposal.path for proposal in proposals}
-        calls = [call for call in await self._calls(command, texts) if call[0] in changed]
-        if not calls:
-            return True
+        paths = {proposal.path for proposal in proposals}
+        calls = [call for call in await self._calls(command, texts) if call[0] in paths]
+        if changed - {(path, name) for path, name, _ in calls}:
+            return False
         path = proposals[0].path
         whole = _instead(path, texts[path], texts[path])
         # Twice, so that what differs from one time to the next is told from what the change makes different.
         asked = [whole, whole, *proposals]
         answers = await compare(command, asked, calls, texts, COMPARE_S)
         once, again = answers.get(0, []), answers.get(1, [])
+        asked_of: set[Function] = set()
         for number, proposal in enumerate(proposals, start=2):
             told = zip(calls, once, again, answers.get(number, []), strict=False)
-            steady = [(one, two) for call, one, same, two in told if call[0] == proposal.path and one == same]
-            pairs = [(one, two) for one, two in steady if one != LATE]
-            self.compared += len(pairs)
-            if any(one != two for one, two in pairs):
+            steady = [
+                ((call[0], call[1]), one, two)
+                for call, one, same, two in told
+                if call[0] == proposal.path and one == same and one != LATE
+            ]
+            self.compared += len(steady)
+            asked_of |= {function for function, _, _ in steady}
+            if any(one != two for _, one, two in steady):
                 return False
-        return True
+        return changed <= asked_of
 
     async def _calls(self, command: TestCommand, texts: Mapping[str, str]) -> list[Asked]:
         """Calls of functions that the tests call, with arguments near the tests'."""
