@@ -133,7 +133,7 @@ def _planned(
     if tree is None:
         return Program(source=source)  # the judge will say so
     taking = _Taking(modules, {} if only is None else {module: only})
-    remaining = taking.visit(parsed(source))
+    remaining = taking.visit(parsed(source) or tree)
     imported, stars = taking.imported, taking.stars
     text = ast.unparse(remaining) if taking.took else source
     try:

@@ -16,11 +16,11 @@ __all__ = ["OwnFailures", "catches_anything", "catches_failures", "is_idle"]
 CATCHING = frozenset(("AssertionError", "BaseException", "Exception", "failureException"))
 EXPECTING = "expectedFailure"
 RAISING = frozenset(("raises", "assertRaises", "assertRaisesRegex", "suppress", EXPECTING))
-NOTED = {
-    "unittest": {"TestResult": ("addError", "addFailure", "addSubTest", "addUnexpectedSuccess")},
-    "doctest": {"DocTestRunner": ("report_failure", "report_unexpected_exception")},
-}
-"""Module -> class -> methods that are called for what went wrong."""
+NOTED = (
+    ("unittest", "TestResult", ("addError", "addFailure", "addSubTest", "addUnexpectedSuccess")),
+    ("doctest", "DocTestRunner", ("report_failure", "report_unexpected_exception")),
+)
+"""Modules, their classes, and the methods of these that are called for what went wrong."""
 PASSIVE = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.Pass)
 
 
@@ -33,17 +33,16 @@ class OwnFailures:
 
     def __init__(self, source: str) -> None:
         self.seen: list[str] = []
-        self._modules = [name for name in NOTED if name in source]
+        self._noted = [noted for noted in NOTED if noted[0] in source]
         self._undo: list[tuple[type, str, Any]] = []
 
     def __enter__(self) -> OwnFailures:
-        for module in self._modules:
-            for kind, methods in NOTED[module].items():
-                owner = getattr(__import__(module), kind)
-                for method in methods:
-                    known = getattr(owner, method)
-                    self._undo.append((owner, method, known))
-                    setattr(owner, method, self._noting(known))
+        for module, kind, methods in self._noted:
+            owner = getattr(__import__(module), kind)
+            for method in methods:
+                known = getattr(owner, method)
+                self._undo.append((owner, method, known))
+                setattr(owner, method, self._noting(known))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -65,7 +65,7 @@ LIBRARY: dict[str, Callable[[Any], tuple[Any, ...] | None]] = {
 }
 BY_TEXT = {"datetime.datetime": "fromisoformat", "datetime.time": "fromisoformat"}
 """Of these types, how an instance is made of what it was taken apart to."""
-BASES = (int, float, str, bytes, tuple, frozenset, list, dict, set)
+BASES: tuple[Any, ...] = (int, float, str, bytes, tuple, frozenset, list, dict, set)
 """Of an instance of their subclasses, the data in it crosses too."""
 SCALAR_TAGS = {
     "i": 1,
