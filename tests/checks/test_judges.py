@@ -16,8 +16,15 @@ from suture.settings import SandboxSettings
 CODE = "def f(x):\n    return x\n"
 
 
+F = {"kind": "function", "modules": ["solution"], "name": "f"}
+
+
 async def hear(judge: Judge, source: str) -> bool:
-    answer = await judge.exchange(dump({"source": source, "names": {}, "expects": []}), 20)
+    """Whether a program passes; it asks us for `f()` once, as one that asks nothing is no test."""
+    program = {"source": f"{source}\nf()\n", "names": {"f": F}, "expects": []}
+    answer = await judge.exchange(dump(program), 20)
+    if answer is not None and "ask" in load(answer):
+        answer = await judge.exchange(dump({"value": None, "nodes": []}), 20)
     return answer is not None and load(answer).get("outcome", {}).get("passed") is True
 
 
