@@ -111,6 +111,12 @@ class _Program:
         }
         imports = (node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)))
         named = {(a.asname or a.name).partition(".")[0] for node in imports for a in node.names}
+        self.same = [
+            {_variable(node.value), *map(_variable, node.targets)}
+            for node in nodes
+            if isinstance(node, ast.Assign) and _variable(node.value)
+        ]
+        """Names of one object."""
         self.own = BUILTINS | named | {node.name for node in functions} | lambdas.keys()
         self.lines_of: dict[str, set[int]] = {}
         """Own function -> lines on which it calls the candidate."""
@@ -147,7 +153,8 @@ class _Look:
     def __init__(self, program: _Program, calls: list[ast.Call]) -> None:
         self._program = program
         self._callees = {_callee(call) for call in calls}
-        self._given = {name for call in calls for name in map(_variable, _nodes_passed(call)) if name}
+        given = {name for call in calls for name in map(_variable, _nodes_passed(call)) if name}
+        self._given = given.union(*(same for same in program.same if same & given))
         self._answers: set[str] = set()
         self._computes = self._looks = False
 

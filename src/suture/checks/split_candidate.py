@@ -136,13 +136,16 @@ def describe_exception(fault: BaseException, root: str) -> dict[str, Any]:
 
 
 def _state_of(fault: BaseException) -> dict[str, Any]:
-    """The attributes that an exception was given, as far as they are data."""
+    """The attributes of an exception, given or computed, as far as they are data."""
+    own = [kind for kind in type(fault).__mro__ if kind.__module__ != "builtins"]
+    computed = {n for kind in own for n, part in vars(kind).items() if isinstance(part, property)}
     state = {}
-    for name, value in list(vars(fault).items()):
+    for name in (*computed, *vars(fault)):
         try:
+            value = getattr(fault, name)
             Encoder(_refuse).encode(value)
-        except (NotData, RecursionError):
-            continue
+        except Exception:
+            continue  # no data, or it cannot be had
         state[name] = value
     return state
 
