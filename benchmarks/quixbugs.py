@@ -30,7 +30,7 @@ from suture.evals import Problem, load_problems
 from suture.loop.tasks import heal_task
 from suture.repair import Edit, Proposal
 from suture.repair.comparing import compare
-from suture.repair.locating import locate
+from suture.repair.looking import locate
 from suture.sandbox import Sandbox, discover_interpreter
 from suture.settings import Settings
 

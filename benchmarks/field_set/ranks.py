@@ -26,7 +26,7 @@ from suture.loop.tasks import heal_task
 from suture.repair import mutated
 from suture.repair.clues import clues_of
 from suture.repair.faults import line_scores, rank_faults
-from suture.repair.locating import look
+from suture.repair.looking import look
 from suture.repair.orders import first_order
 from suture.repair.trials import Proposal, Spectrum
 from suture.repair.worker import Worker

@@ -8,7 +8,7 @@ must not propose code, and no candidate may choose how it is judged.
 from suture.checks.examples import examples_in
 from suture.checks.sources import asserts_in
 from suture.checks.suite import Suite, check_candidate, grade, prepare_suite, refused_files
-from suture.checks.triage import Triage, triage, triage_of_tests
+from suture.checks.triage import Triage, shows_endless_loops, triage, triage_of_tests
 
 __all__ = [
     "Suite",
@@ -19,6 +19,7 @@ __all__ = [
     "grade",
     "prepare_suite",
     "refused_files",
+    "shows_endless_loops",
     "triage",
     "triage_of_tests",
 ]

@@ -12,6 +12,8 @@ import hashlib
 import hmac
 import json
 import os
+import sys
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -19,22 +21,27 @@ import pytest
 __all__ = ["Reporter", "pytest_load_initial_conftests"]
 
 LONGEST = 4000
+WRITTEN_S = 946684800
+"""When each source says that it was written, so that code compiled in an earlier run is believed."""
+MOST_COMPILED, MOST_COMPILED_BYTES = 4000, 16 << 20
 
 
 class Reporter:
     """Appends signed lines to the report.
 
     Args:
-        path: The report.
-        key: Signs its lines.
-        only: Ids of the tests to run; all of them where it is empty.
+        given: What Suture sent.
         config: Pytest's, while it starts.
     """
 
-    def __init__(self, path: str, key: bytes, only: frozenset[str], config: Any) -> None:
+    def __init__(self, given: dict[str, Any], config: Any) -> None:
+        path = given["report"]
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self._key = key
-        self._only = only
+        self._key = bytes.fromhex(given["key"])
+        self._only = frozenset(given["only"])
+        self._apart = given["apart"]
+        self._compiled = given["compiled"]
+        self._sources = given["sources"]
         self._lines = 0
         self._root = os.getcwd()
         self._deselected = []  # type: list[str]
@@ -78,6 +85,8 @@ class Reporter:
 
     def pytest_collection_finish(self, session: Any) -> None:
         """Which tests there are."""
+        if self._compiled:
+            _keep_compiled(self._sources, self._compiled)
         examples = {}
         for item in session.items:
             doctest = getattr(item, "dtest", None)
@@ -104,6 +113,26 @@ class Reporter:
             self._write(
                 event="uncollectable", id=self._id(report.nodeid), text=str(report.longrepr)[-LONGEST:]
             )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Any:
+        """Run a test in a child, where each is to run as if it were the only one."""
+        if not self._apart:
+            return None
+        ours, theirs = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            self._apart = False
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            os.write(theirs, b"%d" % self._lines)
+            os._exit(0)
+        os.close(theirs)
+        os.waitpid(pid, 0)
+        told = os.read(ours, 64)
+        os.close(ours)
+        # What a child that died had written is not known, and so nothing after it is signed as it should be.
+        self._lines = int(told) if told.isdigit() else -1
+        return True
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """Which test runs, in case that it never ends."""
@@ -187,29 +216,65 @@ def _is_doctest(item: Any) -> bool:
     return hasattr(item, "dtest")
 
 
-def _given() -> list[tuple[str, bytes, frozenset[str]]]:
-    """What Suture sent: where the report goes, its key, and one line of JSON with the tests to run."""
+def _given() -> list[dict[str, Any]]:
+    """What Suture sent, a line of JSON: where the report goes, its key, the tests to run, the sources."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         return []  # its stdin belongs to xdist, and its reports reach the main process
     parts = []
     while True:
-        part = os.read(0, 4096)
+        part = os.read(0, 1 << 16)
         if not part:
             break
         parts.append(part)
-    lines = b"".join(parts).split(b"\n")
-    if len(lines) < 3:
+    try:
+        given = json.loads(b"".join(parts))
+    except ValueError:
         return []
-    only = frozenset(json.loads(lines[2]))
-    return [(lines[0].decode("ascii"), bytes.fromhex(lines[1].decode("ascii")), only)]
+    return [given] if isinstance(given, dict) and "key" in given else []
+
+
+def _date(sources: list[str]) -> None:
+    """Give each source the same age in every run: Python believes compiled code by that, and by the size."""
+    for path in sources:
+        with suppress(OSError):
+            os.utime(path, (WRITTEN_S, WRITTEN_S))
+
+
+def _keep_compiled(sources: list[str], place: str) -> None:
+    """What Python and pytest compiled of some sources, as one file: a line of JSON, then their contents."""
+    sys.dont_write_bytecode = True
+    tag = "." + str(sys.implementation.cache_tag)
+    names = {}  # type: dict[str, list[str]]
+    index, contents, size = [], [], 0
+    for path in sources:
+        folder, name = os.path.split(path)
+        cache = os.path.join(folder, "__pycache__")
+        if cache not in names:
+            names[cache] = os.listdir(cache) if os.path.isdir(cache) else []
+        for own in names[cache]:
+            if own.startswith(name[: -len(".py")] + tag) and own.endswith(".pyc"):
+                with open(os.path.join(cache, own), "rb") as file:
+                    contents.append(file.read(MOST_COMPILED_BYTES))
+                index.append([path, own, len(contents[-1])])
+                size += len(contents[-1])
+        if size > MOST_COMPILED_BYTES or len(index) > MOST_COMPILED:
+            return
+    with open(place, "wb") as file:
+        file.write(json.dumps(index).encode("ascii") + b"\n" + b"".join(contents))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: Any) -> None:
     """Start reporting, where a key was given: before a conftest.py can fail to load."""
     if GIVEN:
-        early_config.pluginmanager.register(Reporter(*GIVEN.pop(), early_config), "suture-reporter")
+        early_config.pluginmanager.register(Reporter(GIVEN.pop(), early_config), "suture-reporter")
 
 
 # At import: pytest points stdin elsewhere before it configures plugins, and no test file is loaded yet.
 GIVEN = _given()
+for _one in GIVEN:
+    if _one["root"] == os.getcwd():  # the places of sources stand in compiled code
+        _date(_one["sources"])
+        sys.dont_write_bytecode = not _one["compiled"]
+    else:
+        _one["compiled"] = ""

@@ -89,7 +89,12 @@ class _Names:
 
 
 async def prepare_suite(
-    task: Task, sandbox: Sandbox, settings: SandboxSettings, interpreter: Interpreter | None = None
+    task: Task,
+    sandbox: Sandbox,
+    settings: SandboxSettings,
+    interpreter: Interpreter | None = None,
+    *,
+    run: bool = False,
 ) -> Suite:
     """Make a task's checks ready; the tests of its command are collected before any candidate is there.
 
@@ -98,6 +103,7 @@ async def prepare_suite(
         sandbox: The wall.
         settings: Its limits.
         interpreter: What `python` means in the task's test command; not needed where there is none.
+        run: Whether the command is run at once, as its verdict on the task's own files will be asked for.
 
     Raises:
         ValueError: The task holds a check of provenance `oracle`, which has no place inside a run.
@@ -111,7 +117,7 @@ async def prepare_suite(
         if interpreter is None:
             raise ValueError("a task with a test command needs an interpreter")
         command = TestCommand(task, sandbox, settings, interpreter)
-        await command.collect()
+        await command.collect(run=run)
     return Suite(
         task=task,
         sandbox=sandbox,
@@ -160,7 +166,7 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
         UsageError: A path of the candidate leaves the project.
         SandboxError: The wall failed.
     """
-    started_s = time.monotonic()
+    started_s, ran_s = time.monotonic(), 0.0
     files, notes = _laid_over(candidate, suite)
     outcomes: list[CheckOutcome] = []
     outputs: list[str] = []
@@ -180,6 +186,7 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     if suite.command is not None:
         run = await suite.command.run(files)
         outcomes += run.outcomes
+        ran_s = run.wall_s
         outputs.append(run.output)
         notes += run.notes
     return Verdict(
@@ -187,7 +194,7 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
         outcomes=tuple(outcomes),
         evidence=max((o.evidence for o in outcomes), key=EVIDENCE.index, default="split"),
         output="\n".join(text for text in outputs if text),
-        wall_s=time.monotonic() - started_s,
+        wall_s=max(time.monotonic() - started_s, ran_s),
         notes=(*notes, *_live_notes(outcomes, suite.task.checks)),
     )
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import secrets
 import sys
+import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from importlib import resources
 from pathlib import PurePosixPath
 
 from suture.checks.collecting import Collected, collected_from
+from suture.checks.compiled import COMPILED, Compiled, compiled_from, sources_of
 from suture.checks.endings import ending_of, last_words, output_of
 from suture.checks.programs import PRIVATE, test_limits, without_private
 from suture.checks.pytest_report import PytestReport, read_report
@@ -20,6 +22,7 @@ from suture.checks.ran_counts import fewer_ran
 from suture.checks.reported import outcomes_of
 from suture.checks.skips import rule_on_examples, rule_on_skip
 from suture.checks.unittest_counts import NO_TESTS, kept_from_running
+from suture.checks.unsteady_names import lost_and_new, names_in_place, under_names, unsteady_functions
 from suture.errors import UsageError
 from suture.languages import Interpreter, is_pytest_command, program_environment, resolve_command
 from suture.records import CheckOutcome, CheckStatus, Counterexample, Task
@@ -31,6 +34,7 @@ __all__ = ["PLUGIN", "CommandRun", "TestCommand"]
 PLUGIN = "suture_report"
 """The module that reports what pytest does."""
 REPORT = f"{PRIVATE}/report"
+KEPT = f"{PRIVATE}/{COMPILED}"
 PRELOAD = """
 import os, sys
 import pytest
@@ -49,11 +53,12 @@ IN_PROCESS = "pytest ran in the candidate's own process: code that forges the si
 
 @dataclass(frozen=True, kw_only=True)
 class CommandRun:
-    """What one run of the test command said."""
+    """What one run of the test command said, and the wall-clock seconds that it took."""
 
     outcomes: tuple[CheckOutcome, ...]
     output: str
     notes: tuple[str, ...] = ()
+    wall_s: float = 0.0
 
 
 class TestCommand:
@@ -78,17 +83,29 @@ class TestCommand:
         self.is_pytest = is_pytest_command(task.test_command)
         self._shown = " ".join(task.test_command)
         self._collected = Collected()
+        self._compiled = Compiled()
+        self._first: tuple[RunResult, PytestReport, float] | None = None
+        self._unsteady: frozenset[str] | None = None
         self._base_lock = asyncio.Lock()
         self._base: PytestReport | None = None
         self._plain_base: RunResult | None = None
+
+    @property
+    def dated(self) -> list[str]:
+        """The files that must be as old as in the first run, for what they were compiled to be believed."""
+        return self._compiled.dated(without_private(self._task.files))
 
     @property
     def test_files(self) -> tuple[str, ...]:
         """The project's files that hold the command's tests; known once they are collected."""
         return self._collected.files
 
-    async def collect(self) -> None:
+    async def collect(self, *, run: bool = False) -> None:
         """Learn, before any candidate is there, which tests must be reported.
+
+        Args:
+            run: Whether the whole command is run for that, where one run can tell both: how the tests end on
+                the task's own files is known then, and is answered when it is next asked for.
 
         Raises:
             UsageError: The command cannot start, or there are no tests.
@@ -96,7 +113,16 @@ class TestCommand:
         if not self.is_pytest:
             await self._try_plain()
             return
-        result, report = await self._pytest(self._task.files, options="--collect-only")
+        began_s = time.monotonic()
+        result, report = await self._pytest(
+            self._task.files, options="" if run else "--collect-only", compile_for_later=True
+        )
+        if run and (report.items or report.uncollectable):
+            self._first = result, report, time.monotonic() - began_s
+        elif run:  # its tests are collected by other processes, or it did not get there
+            result, report = await self._pytest(
+                self._task.files, options="--collect-only", compile_for_later=True
+            )
         if not report.begun or self._is_misused(result, report):
             self._refuse_start(result)
         self._collected = collected_from(report, self._task.files)
@@ -114,7 +140,7 @@ class TestCommand:
         is_base = dict(files) == dict(self._task.files)
         if not self.is_pytest:
             return await self._plain(files, is_base)
-        result, report = await self._pytest(files)
+        result, report, wall_s = await self._whole(files, is_base)
         if is_base:
             self._base = report
         outcomes = outcomes_of(report, result, self._collected)
@@ -123,10 +149,37 @@ class TestCommand:
             outcomes = [rule_on_skip(outcome, report, base, self._task) for outcome in outcomes]
         outcomes = rule_on_examples(outcomes, report, self._collected, files)
         outcomes += self._disagreement(result, outcomes)
-        return CommandRun(outcomes=tuple(outcomes), output=output_of(result), notes=(IN_PROCESS,))
+        return CommandRun(
+            outcomes=tuple(outcomes), output=output_of(result), notes=(IN_PROCESS,), wall_s=wall_s
+        )
+
+    async def _whole(
+        self, files: Mapping[str, bytes], is_base: bool
+    ) -> tuple[RunResult, PytestReport, float]:
+        """One run of all tests, under the names that they had first; the very first one answers once."""
+        first, self._first = (self._first, None) if is_base else (None, self._first)
+        if first is not None:
+            return first
+        began_s = time.monotonic()
+        result, report = await self._pytest(files)
+        names = self._collected.ids
+        if is_base:
+            self._unsteady = unsteady_functions(names, report.items)
+        changed = lost_and_new(names, report.items)
+        if changed and self._unsteady is None:
+            _, again = await self._pytest(self._task.files, options="--collect-only")
+            self._unsteady = unsteady_functions(names, again.items)
+        if changed and self._unsteady:
+            report = under_names(report, names_in_place(names, report.items, changed & self._unsteady))
+        return result, report, time.monotonic() - began_s
 
     async def run_some(
-        self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
+        self,
+        files: Mapping[str, bytes],
+        tests: Collection[str],
+        wall_s: float | None = None,
+        *,
+        apart: bool = False,
     ) -> tuple[CheckOutcome, ...]:
         """Run only some of the tests, to learn about them; no verdict is made of it.
 
@@ -134,6 +187,7 @@ class TestCommand:
             files: A project.
             tests: Their ids; all of them where there are none. A command that is not pytest runs whole.
             wall_s: The most seconds; the settings' `test_wall_s` where it is left out.
+            apart: Whether each of pytest's runs as if it were the only one.
 
         Raises:
             SandboxError: The wall failed.
@@ -141,7 +195,7 @@ class TestCommand:
         if not self.is_pytest:
             result = await self._sandbox.run(self._request(files, self._environment(), wall_s=wall_s))
             return (self._by_exit_status(result),)
-        result, report = await self._pytest(files, only=tests, wall_s=wall_s)
+        result, report = await self._pytest(files, only=tests, apart=apart, wall_s=wall_s)
         outcomes = outcomes_of(report, result, self._collected)
         return tuple(o for o in outcomes if not tests or o.check_id in tests)
 
@@ -164,9 +218,11 @@ class TestCommand:
         """
         environment = self._environment()
         paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
+        files = without_private(self._task.files)
         request = self._request(
             {
-                **without_private(self._task.files),
+                **files,
+                **self._compiled.beside(files),
                 **{f"{PRIVATE}/{name}": text for name, text in own.items()},
             },
             {
@@ -209,6 +265,8 @@ class TestCommand:
         *,
         options: str = "",
         only: Collection[str] = (),
+        apart: bool = False,
+        compile_for_later: bool = False,
         wall_s: float | None = None,
     ) -> tuple[RunResult, PytestReport]:
         key = secrets.token_bytes(32)
@@ -216,18 +274,26 @@ class TestCommand:
         environment = self._environment()
         paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
         added = f"-p {PLUGIN} -p no:cacheprovider {self._unwanted()} {options}"
+        own = without_private(files)
+        given = {
+            **{"report": f"{BOX}/{REPORT}", "key": key.hex(), "only": sorted(only), "apart": apart},
+            **{"root": BOX, "compiled": f"{BOX}/{KEPT}" if compile_for_later else ""},
+            "sources": sources_of(own) if compile_for_later else self._compiled.dated(own),
+        }
         result = await self._sandbox.run(
             self._request(
-                {**without_private(files), f"{PRIVATE}/{PLUGIN}.py": plugin},
+                {**own, **self._compiled.beside(own), f"{PRIVATE}/{PLUGIN}.py": plugin},
                 {
                     **environment,
                     "PYTHONPATH": ":".join(path for path in paths if path),
                     "PYTEST_ADDOPTS": added.strip(),
                 },
-                stdin=f"{BOX}/{REPORT}\n{key.hex()}\n{json.dumps(sorted(only))}".encode("ascii"),
+                stdin=json.dumps(given).encode("ascii"),
                 wall_s=wall_s,
             )
         )
+        if compile_for_later:
+            self._compiled = compiled_from(result.files.get(KEPT, b""), own)
         return result, read_report(result.files.get(REPORT, b""), key)
 
     def _unwanted(self) -> str:
@@ -280,7 +346,7 @@ class TestCommand:
             env=environment,
             mounts=interpreter_mounts(self.interpreter),
             limits=test_limits(self._settings, wall_s or self._settings.test_wall_s, self._task.language),
-            collect=(REPORT,) if self.is_pytest else (),
+            collect=(REPORT, KEPT) if self.is_pytest else (),
         )
 
     async def _try_plain(self) -> None:

@@ -83,11 +83,15 @@ class RunContext:
         runs = is_pytest_command(command) or pytest_equivalent(command) is not None
         return self.settings.repair.enabled and self.task.kind == "heal" and runs
 
-    async def load_suite(self) -> Suite:
-        """The task's checks, made ready when they are first needed, and so also after a resume."""
+    async def load_suite(self, *, run: bool = False) -> Suite:
+        """The task's checks, made ready when they are first needed, and so also after a resume.
+
+        Args:
+            run: Whether the verdict on the task's own files is the next that is asked of them.
+        """
         if self._suite is None:
             self._suite = await prepare_suite(
-                self.task, self.sandbox, self.settings.sandbox, self.interpreter
+                self.task, self.sandbox, self.settings.sandbox, self.interpreter, run=run
             )
         return self._suite
 

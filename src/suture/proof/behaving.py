@@ -16,7 +16,7 @@ from suture.proof.differing import Function, asked_functions, changed_functions
 from suture.records import Candidate
 from suture.repair import Edit, Proposal
 from suture.repair.comparing import compare
-from suture.repair.locating import locate
+from suture.repair.looking import locate
 from suture.repair.trials import Call
 from suture.workspace import overlay, text_of
 

@@ -31,32 +31,60 @@ class Bench:
 
     Args:
         worker: A process that has collected the tests.
-        spectrum: What they do on the code as it is.
+        spectrum: What they do on the code as it is, as far as it is known.
+        coming: Where not all of it is: all of it.
         texts: Path -> text of the files that candidates change.
     """
 
-    def __init__(self, worker: Worker, spectrum: Spectrum, texts: Mapping[str, str]) -> None:
-        self._worker, self._spectrum, self._texts = worker, spectrum, texts
+    def __init__(
+        self,
+        worker: Worker,
+        spectrum: Spectrum,
+        texts: Mapping[str, str],
+        coming: asyncio.Task[Spectrum] | None = None,
+    ) -> None:
+        self._worker, self._texts, self._coming = worker, texts, coming
+        self._number = 0
+        self._starts = 0
+        self._anew_agrees: bool | None = None
+        self._is_told = False
+        self.notes: list[str] = []
+        self._learn(spectrum)
+
+    def _learn(self, spectrum: Spectrum) -> None:
+        self._spectrum = spectrum
         self._limits = limits_of(spectrum)
         self._runs = {test.id: test for test in spectrum.tests}
         self._guiding = list(spectrum.guiding)
         self._whole = spectrum.suite_s <= WHOLE_S
-        self._number = 0
-        self._starts = 0
-        self._anew_agrees: bool | None = None
-        self.notes: list[str] = []
         took = [self._runs[test].seconds for test in self._guiding if test in self._runs]
-        self._longest_quiet_s = self._quiet_s(self._limits)
         self._fails = FAILED_AT_MOST if max(took, default=0.0) <= QUICK_S else 1
+        self._is_told = False
 
     @property
     def usable(self) -> bool:
         """Whether candidates can be tried here."""
         return self._worker.alive
 
-    async def prepare(self) -> None:
-        """Say what each test may take."""
-        await self._worker.set_limits(self._limits)
+    @property
+    def can_finish(self) -> bool:
+        """Whether it is known what all tests do, so that a candidate can be tried to its end."""
+        return self._coming is None or self._coming.done()
+
+    async def knows_all(self, seconds: float) -> bool:
+        """Wait until that is known, for so many seconds; whether it is."""
+        if self._coming is not None and not self._coming.done():
+            await asyncio.wait([self._coming], timeout=max(0.0, seconds))
+        return self.can_finish
+
+    async def _prepare(self) -> None:
+        """Say what each test may take, as far as that is known and not said yet."""
+        if self._coming is not None and self._coming.done():
+            self._learn(self._coming.result())
+            self._coming = None
+        if not self._is_told:
+            self._is_told = True
+            await self._worker.set_limits(self._limits)
 
     async def trial(self, proposal: Proposal, seconds: float, patience: float = 0.0) -> Trial | None:
         """Try a candidate; `None` where it could not be tried at all.
@@ -66,6 +94,7 @@ class Bench:
             seconds: Wall-clock seconds for it, at most.
             patience: CPU seconds that each test may take beyond its limit.
         """
+        await self._prepare()
         anew = not proposal.swap
         if anew and not await self._is_right_anew():
             return None
@@ -81,6 +110,9 @@ class Bench:
         if failing or not first.ended or not passing:
             passed = (t for t, w in zip(self._guiding, first.words, strict=False) if w == "P")
             return replace(_trial(first, passing, failing), passed=frozenset(passed))
+        if not self.can_finish:
+            return replace(_trial(first, passing, failing), held=True)
+        await self._prepare()
         rest = await self._rest(proposal, anew, seconds, patience)
         if rest is None:
             return None
@@ -173,12 +205,6 @@ class Bench:
             await self._start_again()
         return told
 
-    def _quiet_s(self, tests: Iterable[str]) -> float:
-        """Wall-clock seconds that one of some tests may be silent for."""
-        wall_s = max((self._runs[test].wall_s for test in tests if test in self._runs), default=0.0)
-        cpu_s = max((self._limits[test][1] for test in tests if test in self._limits), default=1.0)
-        return SLACK_S + 3 * wall_s + 2 * cpu_s
-
     async def _start_again(self) -> None:
         """A candidate may take the process that has collected the tests with it."""
         self._starts += 1
@@ -188,7 +214,8 @@ class Bench:
         if not self._worker.alive:
             await self._worker.start()
         await self._worker.collect(trace=False, seconds=60.0)
-        await self.prepare()
+        self._is_told = False
+        await self._prepare()
 
 
 def _trial(told: Attempted, passing: int, failing: int) -> Trial:

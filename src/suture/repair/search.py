@@ -18,7 +18,7 @@ from suture.repair.bench import Bench, all_of
 from suture.repair.clues import clues_of
 from suture.repair.edits import mutated
 from suture.repair.faults import Fault, line_scores, rank_faults
-from suture.repair.locating import look
+from suture.repair.looking import Looking
 from suture.repair.mutants import OperatorFault
 from suture.repair.orders import first_order
 from suture.repair.pairs import second_order, went_further
@@ -40,6 +40,7 @@ LINGER = 0.5
 LEAST_LINGER_S = 1.5
 LEAST_RIVALS = 100
 """Changes that are tried after the first plausible one, unless they take longer than `LINGER` allows."""
+TICK_S = 0.1
 SPARE_S = 60.0
 """Seconds that the processes outlive the search's: to end is the search's own part."""
 PATIENT_S = 8.0
@@ -158,6 +159,11 @@ class Search:
         self._first_rank = 0
         self._warned_s: float | None = None
         self._seen: set[str] = set()
+        self._held: list[Proposal] = []
+        self._passed: list[Proposal] = []
+        self._are_tried = False
+        self._looking: Looking | None = None
+        self._all: asyncio.Task[Spectrum] | None = None
         self._workers = [
             Worker(command, texts, list(texts), limits.seconds + SPARE_S) for _ in range(AT_ONCE)
         ]
@@ -165,16 +171,24 @@ class Search:
 
     async def close(self) -> None:
         """End its processes."""
+        if self._all is not None:
+            self._all.cancel()
+            await asyncio.gather(self._all, return_exceptions=True)
+        if self._looking is not None:
+            await self._looking.close()
         await asyncio.gather(*(worker.close() for worker in self._workers))
 
     async def run(self, failing: frozenset[str], baseline: Mapping[str, str] | None = None) -> Findings:
         """Locate, then try single changes, then pairs, then what was late, while there is time."""
         found, limits = self.found, self._limits
         await asyncio.gather(*(worker.start() for worker in self._workers))
-        found.spectrum = await look(
-            self._workers, found.texts, failing, baseline, limits.seconds * LOCATE_SHARE
-        )
+        share_s = limits.seconds * LOCATE_SHARE
+        self._looking = Looking(self._workers, found.texts, failing, baseline, share_s)
+        found.spectrum = await self._looking.first()
         found.located_s = self._now_s()
+        self._all = asyncio.create_task(self._looking.whole())
+        if not found.spectrum.guiding:
+            found.spectrum = await self._all
         if not found.spectrum.guiding:
             found.ended = unguided(found.spectrum)
         else:
@@ -202,14 +216,16 @@ class Search:
         if found.spectrum.errors:  # nothing that the failing tests need is there to be given new code
             singles = [replace(proposal, swap=False) for proposal in singles]
         found.made_s = self._now_s()
-        benches = [Bench(worker, found.spectrum, found.texts) for worker in self._workers]
-        await asyncio.gather(*(bench.prepare() for bench in benches))
+        assert self._all is not None
+        benches = [Bench(worker, found.spectrum, found.texts, self._all) for worker in self._workers]
         waiting = iter(singles)
         await self._try(waiting, benches, pause_s=PAIRED_SHARE * limits.seconds)
         for left, pause_s in ((waiting, RESUMED_SHARE * limits.seconds), (iter(()), math.inf)):
             if not found.plausible:
                 await self._try(iter(await self._pairs()), benches, pause_s=pause_s)
                 await self._try(left, benches)
+        if self._all.done():
+            found.spectrum = self._all.result()
         found.notes = tuple(dict.fromkeys(note for bench in benches for note in bench.notes))
 
     async def _pairs(self) -> list[Proposal]:
@@ -255,23 +271,43 @@ class Search:
         self, waiting: Iterator[Proposal], benches: Sequence[Bench], *, pause_s: float = math.inf
     ) -> None:
         """Each process takes the likeliest that is left, until there is a reason to end, or to try pairs."""
-        await all_of(self._take(waiting, bench, pause_s) for bench in benches)
+        self._are_tried = False
+        first, *others = benches
+        joining = (self._join(waiting, bench, pause_s) for bench in others)
+        await all_of([self._take(waiting, first, pause_s), *joining])
         self.found.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
         self.found.partial.sort(key=lambda pair: (-pair[1].passing, pair[1].failing, -pair[0].score))
         await self._try_slow(benches[0])
 
+    async def _join(self, waiting: Iterator[Proposal], bench: Bench, pause_s: float) -> None:
+        """As `_take`, in the process that runs all tests on the unchanged code first."""
+        while not (bench.can_finish or self._are_tried or self._reason()):
+            await bench.knows_all(TICK_S)
+        if bench.can_finish:
+            await self._take(waiting, bench, pause_s)
+
     async def _take(self, waiting: Iterator[Proposal], bench: Bench, pause_s: float) -> None:
         while bench.usable and not self._reason():
+            left_s = self._limits.seconds - self._now_s()
             if self._now_s() > pause_s and (self.found.partial or self._further) and not self.found.plausible:
+                self._are_tried = True
                 return
             if self._now_s() > PATIENT_SHARE * self._limits.seconds:
                 await self._try_slow(bench)
-            proposal = next(waiting, None)
+            proposal = self._held.pop(0) if self._held and bench.can_finish else next(waiting, None)
             if proposal is None:
-                return
-            if not self._is_new(proposal):
+                self._are_tried = not self._held
+                if self._are_tried or not await bench.knows_all(left_s):
+                    return
                 continue
-            self._note(proposal, await bench.trial(proposal, self._limits.seconds - self._now_s()))
+            if proposal not in self._passed and not self._is_new(proposal):
+                continue
+            trial = await bench.trial(proposal, left_s)
+            if trial is not None and trial.held:
+                self._passed.append(proposal)
+                self._held.append(proposal)
+            else:
+                self._note(proposal, trial)
 
     def _is_new(self, proposal: Proposal) -> bool:
         """Two operators may make the same text."""

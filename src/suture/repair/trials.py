@@ -150,6 +150,7 @@ class Trial:
         fault: What that failed with.
         reached: Where that came from, as in `TestRun`.
         passed: Failing tests that pass now, by their ids.
+        held: Whether it made the failing tests pass, and what the others take is not known yet.
     """
 
     passing: int
@@ -163,3 +164,4 @@ class Trial:
     fault: str = ""
     reached: tuple[tuple[str, int], ...] = ()
     passed: frozenset[str] = frozenset()
+    held: bool = False

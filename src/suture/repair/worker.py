@@ -67,7 +67,7 @@ class Worker:
         self, command: TestCommand, texts: Mapping[str, str], files: Sequence[str], wall_s: float
     ) -> None:
         self._command = command
-        self._job = {"texts": dict(texts), "files": list(files)}
+        self._job = {"texts": dict(texts), "files": list(files), "dated": command.dated}
         self._wall_s = wall_s
         self._stack = AsyncExitStack()
         self._channel: Channel | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Mapping
 from posixpath import basename
 
@@ -11,12 +12,13 @@ from suture.checks.suite import Suite
 from suture.records import CheckOutcome
 from suture.workspace import is_test_file
 
-__all__ = ["endless_loops", "endless_tests", "unreadable_test"]
+__all__ = ["endless_loops", "endless_tests", "shows_endless_loops", "unreadable_test"]
 
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 EXITS = (ast.Break, ast.Return, ast.Raise, ast.Assert, ast.Yield, ast.YieldFrom, ast.Await)
 HARMLESS = ("print", "len", "sleep", "range")
 """Calls that end no loop."""
+LOOPS = re.compile(rb"\bwhile[\s(]+[\dT\"']")
 PROBE_S = 5.0
 """Seconds in which a test whose text shows an endless loop may prove the contrary."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -59,6 +61,17 @@ async def endless_tests(suite: Suite) -> dict[str, int]:
         return {}
     ran = await suite.command.run_some(suite.task.files, shown, PROBE_S)
     return {o.check_id: shown[o.check_id] for o in ran if o.status == "timeout"}
+
+
+def shows_endless_loops(files: Mapping[str, bytes]) -> bool:
+    """Whether some test's text has such a loop, so that not all are run without a look at them."""
+    suspects = [path for path, content in files.items() if path.endswith(".py") and LOOPS.search(content)]
+    return any(
+        is_test_file(path) or "test" in name
+        for path in suspects
+        if (tree := parsed(files[path])) is not None
+        for name, _ in endless_loops(tree)
+    )
 
 
 def endless_loops(tree: ast.Module) -> Iterator[tuple[str, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,6 @@ from suture.checks.test_command import TestCommand
 
 __all__ = ["Reruns"]
 
-AT_ONCE = 2
 MOST_ALONE = 8
 """Tests that are tried by themselves; of more failing tests the first ones stand for the rest."""
 
@@ -54,15 +52,10 @@ class Reruns:
         Raises:
             SandboxError: The wall failed.
         """
-        gate = asyncio.Semaphore(AT_ONCE)
-
-        async def one(test: str) -> bool:
-            async with gate:
-                return not await self.fail_of([test])
-
         tried = tests[:MOST_ALONE]
-        passed = await asyncio.gather(*map(one, tried))
-        return frozenset(test for test, ok in zip(tried, passed, strict=True) if ok)
+        outcomes = await self.command.run_some(self.suite.task.files, tried, self.wall_s, apart=True)
+        passed = {o.check_id for o in outcomes if o.passed}
+        return frozenset(test for test in tried if test in passed)
 
     async def polluter_of(self, victim: str, before: Sequence[str]) -> str:
         """The one test after which the victim fails, found by halving; empty where no single one is.

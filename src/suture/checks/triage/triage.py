@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -176,21 +177,21 @@ def _from_docstrings(
 
 
 async def _from_reruns(tests: Sequence[str], base: Verdict, reruns: Reruns) -> Mapping[str, NotCode]:
-    again = [await reruns.fail_of(tests) for _ in range(2)]
-    unsteady = [test for test in tests if test not in again[0] or test not in again[1]]
+    """Tests that fail once more together, and each by itself, side by side, are the code's."""
+    failed, passed_alone = await asyncio.gather(reruns.fail_of(tests), reruns.pass_alone(tests))
     found: dict[str, NotCode] = {}
+    unsteady = [test for test in tests if test not in failed]
     if unsteady:
-        among_all = await reruns.fail_among_all()
+        again, among_all = await reruns.fail_of(tests), await reruns.fail_among_all()
         for test in unsteady:
-            if reruns.command.is_pytest and test in among_all and test not in again[0] | again[1]:
+            if reruns.command.is_pytest and test in among_all and test not in again:
                 found |= await _by_order(test, base, reruns)
             else:
                 found[test] = _flaky(test)
-    steady = [test for test in tests if test not in unsteady]
-    if len(steady) > 1 and reruns.command.is_pytest:
-        for test in await reruns.pass_alone(steady):
-            steadily = not await reruns.fail_of([test])
-            found |= await _by_order(test, base, reruns) if steadily else {test: _flaky(test)}
+    for test in passed_alone - set(unsteady):
+        # Where it is the only one, both runs were the same one.
+        steadily = len(tests) > 1 and not await reruns.fail_of([test])
+        found |= await _by_order(test, base, reruns) if steadily else {test: _flaky(test)}
     return found
 
 

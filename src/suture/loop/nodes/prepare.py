@@ -6,7 +6,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.checks import Triage, triage, triage_of_tests
+from suture.checks import Triage, shows_endless_loops, triage, triage_of_tests
 from suture.ledger.kinds import MovesRemembered, NotTheCodes, TaskPrepared, TriageFinished
 from suture.loop.context import RunContext
 from suture.loop.judging import judge
@@ -24,7 +24,8 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     """Collect the checks; for a `heal` task run them on the code as it is."""
     context = runtime.context
     async with context.budget.time_limit():
-        await context.load_suite()
+        heals = context.task.kind == "heal"
+        await context.load_suite(run=heals and not shows_endless_loops(context.task.files))
     threshold = context.settings.loop.trust_threshold
     has_tests = bool(context.task.test_command)
     trusted = [check for check in context.task.checks if check.trust >= threshold]

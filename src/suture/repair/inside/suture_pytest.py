@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from suture.repair.inside.suture_collected import Collected, Limits, read_words, run_on
     from suture.repair.inside.suture_items import Items, Outcomes, words_of
     from suture.repair.inside.suture_trace import Tracer
-    from suture.repair.inside.suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
+    from suture.repair.inside.suture_trial import HERE, ROOT, Files, Forks, Line, date, limit_cpu
 else:  # behind the wall these files stand alone
     from suture_calls import call_all
     from suture_collected import Collected, Limits, read_words, run_on
     from suture_items import Items, Outcomes, words_of
     from suture_trace import Tracer
-    from suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
+    from suture_trial import HERE, ROOT, Files, Forks, Line, date, limit_cpu
 
 UNWANTED = {
     **{"numprocesses": 0, "dist": "no", "tx": [], "distload": False},  # xdist
@@ -45,6 +45,7 @@ class Trials:
     def __init__(self, line: Line) -> None:
         self._line = line
         job = line.read() or {}
+        self._compiled = date(job["dated"])
         self._files = Files(job["texts"])
         self._tracer = Tracer(job["files"])
         self._limits = Limits()
@@ -145,10 +146,11 @@ class Trials:
         for name, value in COVERAGE.items():
             if hasattr(known, name):
                 setattr(known, name, value)
-        sys.pycache_prefix = os.path.join(HERE, "compiled")  # of this process alone, and for it only
+        if not self._compiled:
+            sys.pycache_prefix = os.path.join(HERE, "compiled")  # of this process alone, and for it only
         if self._task["op"] == "collect":
             self._began_s = time.monotonic()
-            sys.dont_write_bytecode = False
+            sys.dont_write_bytecode = self._compiled
             if self._task["trace"]:
                 self._tracer.start()
         early_config.pluginmanager.register(self, "suture-trials")

@@ -14,6 +14,8 @@ from typing import Any
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 HEADER_BYTES = 4
+WRITTEN_S = 946_684_800
+"""When each source was written, as `suture.checks.report_plugin` has it."""
 PART_BYTES = 1 << 16
 
 
@@ -139,6 +141,14 @@ def write_all(handle: int, words: bytes) -> None:
     """Write to a descriptor until everything is written."""
     while words:
         words = words[os.write(handle, words) :]
+
+
+def date(sources: list[str]) -> bool:
+    """Give sources the age that they had when they were compiled; whether there is anything compiled."""
+    for path in sources:
+        with suppress(OSError):
+            os.utime(os.path.join(ROOT, path), (WRITTEN_S, WRITTEN_S))
+    return bool(sources)
 
 
 def limit_cpu(seconds: float, then: Callable[[Any, Any], None] | None = None) -> None:

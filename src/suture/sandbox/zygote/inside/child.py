@@ -181,6 +181,8 @@ def clashes(files: dict[str, bytes]) -> bool:
     Args:
         files: All of the program's; each folder that is no package may come to stand on `sys.path`.
     """
+    # What was compiled is imported in the place of its source only.
+    files = {path: b"" for path in files if "/__pycache__/" not in f"/{path}"}
     folders = {path.rpartition("/")[0] for path in files}
     folders |= {folder[:at] for folder in folders for at, sign in enumerate(folder) if sign == "/"}
     names = set()

@@ -1,0 +1,218 @@
+"""Trials of the unchanged code, in two processes.
+
+In one the tests that fail run without the others, and are traced; then those near them, for a moment: that is
+enough to begin with. In the other all tests run in their own order, and what they say is compared with the
+user's run. That takes as long as the suite does, and the first candidates are tried meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import time
+from collections.abc import Collection, Mapping, Sequence
+
+from suture.checks.test_command import TestCommand
+from suture.repair.locating import FAILED, Sights, spectrum_of, unseen
+from suture.repair.reading import Seen, lines_of
+from suture.repair.trials import Spectrum
+from suture.repair.worker import Worker
+
+__all__ = ["Looking", "locate", "look"]
+
+MOST_TRACED_FAILING = 80
+LARGE = 5000
+"""Tests from which on the collection itself is not traced."""
+HANG_SHARE, LEAST_HANG_S = 0.03, 1.0
+"""Of the seconds, what a failing test may take before it counts as endless; and at least."""
+NEAR_SHARE, NEAR_S = 0.2, 1.5
+"""Of the seconds for localisation, the most for the lines of passing tests; and at most."""
+TRACED_SLOWER = 20.0
+"""How much longer a failing test may take while its lines are noted; what it showed by then counts."""
+
+
+async def locate(
+    command: TestCommand, files: Sequence[str], failing: Collection[str], seconds: float
+) -> Spectrum:
+    """As `look`, with processes of its own.
+
+    Args:
+        command: A pytest command.
+        files: The project's files to look at.
+        failing: Ids of tests that fail.
+        seconds: Wall-clock seconds, after which what was seen must do.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    workers = [Worker(command, {}, files, 2 * seconds + 30) for _ in range(2)]
+    try:
+        await asyncio.gather(*(worker.start() for worker in workers))
+        return await look(workers, {}, failing, None, seconds)
+    finally:
+        await asyncio.gather(*(worker.close() for worker in workers))
+
+
+async def look(
+    workers: Sequence[Worker],
+    texts: Mapping[str, str],
+    failing: Collection[str],
+    baseline: Mapping[str, str] | None,
+    seconds: float,
+) -> Spectrum:
+    """All that a `Looking` with these arguments shows.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    looking = Looking(workers, texts, failing, baseline, seconds)
+    try:
+        await looking.first()
+        return await looking.whole()
+    finally:
+        await looking.close()
+
+
+class Looking:
+    """Trials of the unchanged code in two processes, one of which is done long before the other.
+
+    Args:
+        workers: Two, started.
+        texts: Path -> text of the files that may change.
+        failing: Ids of tests that fail in the user's run; where there are none, those that fail here.
+        baseline: Id -> how it ended in the user's run.
+        seconds: Wall-clock seconds, after which what was seen must do.
+    """
+
+    def __init__(
+        self,
+        workers: Sequence[Worker],
+        texts: Mapping[str, str],
+        failing: Collection[str],
+        baseline: Mapping[str, str] | None,
+        seconds: float,
+    ) -> None:
+        self._near, self._far = workers
+        self._texts, self._failing, self._baseline = texts, frozenset(failing), baseline
+        self._end_s = time.monotonic() + seconds
+        self._hang_s = max(LEAST_HANG_S, HANG_SHARE * seconds)
+        self._seen = Sights()
+        self._in_order: asyncio.Task[None] | None = None
+
+    async def first(self) -> Spectrum:
+        """The failing tests without the others, then their lines; all tests go on to be looked at meanwhile.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        self._in_order = asyncio.create_task(self._all_in_order())
+        seen = self._seen
+        seen.told = await self._near.collect(trace=False, seconds=self._left_s())
+        if seen.told is None:
+            await self._in_order
+        if seen.told is None:
+            return unseen(self._failing, self._texts)
+        ids = list(dict.fromkeys(seen.told.collected))
+        wanted = _wanted(self._failing, ids)
+        if not wanted:
+            await self._in_order
+            wanted = [test for test, own in seen.ordered.items() if FAILED[own.outcome] == "failed"]
+        await _near(self._near, seen, wanted, ids, self._hang_s, self._end_s)
+        return self._spectrum()
+
+    async def whole(self) -> Spectrum:
+        """The same once all tests have run in their order, or the time for it is up.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        if self._in_order is not None:
+            await self._in_order
+        return self._spectrum()
+
+    async def close(self) -> None:
+        """Look no more."""
+        if self._in_order is not None:
+            self._in_order.cancel()
+            await asyncio.gather(self._in_order, return_exceptions=True)
+
+    async def _all_in_order(self) -> None:
+        seen, small = self._seen, len(self._baseline or ()) <= LARGE
+        told = await self._far.collect(trace=small, seconds=self._left_s())
+        if told is None:
+            return
+        seen.imported = {path: lines_of(packed) for path, packed in told.lines.items()}
+        seen.told = seen.told or told
+        ids = list(dict.fromkeys(told.collected))
+        slow = _wanted(self._failing, ids) or ids
+        await _walk(self._far, seen.ordered, None, slow, self._hang_s, self._left_s())
+
+    def _left_s(self) -> float:
+        return max(0.1, self._end_s - time.monotonic())
+
+    def _spectrum(self) -> Spectrum:
+        told = self._seen.told
+        if told is None:
+            return unseen(self._failing, self._texts)
+        return spectrum_of(told, self._seen, self._texts, self._failing, self._baseline)
+
+
+def _wanted(failing: Collection[str], ids: Sequence[str]) -> list[str]:
+    """The collected tests among those that fail; one may be known only by its function, or by its file."""
+    own = [test for test in ids if test in failing]
+    return own or [t for t in ids if t.partition("[")[0] in failing or t.partition("::")[0] in failing]
+
+
+async def _near(
+    worker: Worker,
+    sight: Sights,
+    failing: Sequence[str],
+    ids: Sequence[str],
+    hang_s: float,
+    end_s: float,
+) -> None:
+    """The failing tests without the others, then their lines, then those of the tests near them."""
+    left_s = end_s - time.monotonic()
+    shown = failing[:MOST_TRACED_FAILING]
+    await _walk(worker, sight.alone, shown, shown, hang_s, left_s / 3)
+    traced = [test for test in shown if test in sight.alone] or shown
+    took = [seen.seconds for seen in sight.alone.values() if seen.outcome != "timeout"]
+    trace_s = max(hang_s, min(TRACED_SLOWER * max(took, default=0.0), left_s / 4))
+    await _walk(worker, sight.traced, traced, traced, trace_s, left_s / 3, trace=True)
+    others = _by_nearness(failing, ids)
+    near_s = min(NEAR_SHARE * left_s, NEAR_S, end_s - time.monotonic())
+    await _walk(worker, sight.traced, others, failing, hang_s, near_s, trace=True)
+
+
+def _by_nearness(failing: Sequence[str], ids: Sequence[str]) -> list[str]:
+    """The other tests: those of the same files first, then of the same folders."""
+    known = set(failing)
+    files = {test.partition("::")[0] for test in failing}
+    folders = {posixpath.dirname(path) for path in files}
+
+    def distance(test: str) -> int:
+        path = test.partition("::")[0]
+        return 0 if path in files else 1 if posixpath.dirname(path) in folders else 2
+
+    return sorted((test for test in ids if test not in known), key=distance)
+
+
+async def _walk(
+    worker: Worker,
+    into: dict[str, Seen],
+    tests: Sequence[str] | None,
+    slow: Sequence[str],
+    hang_s: float,
+    seconds: float,
+    *,
+    trace: bool = False,
+) -> None:
+    """Run tests; a test that is reported twice, as one that two items stand for, keeps its failure."""
+    if seconds <= 0 or tests == []:
+        return
+    limit_s = max(seconds, 1.0)
+    entries = worker.walk(tests, trace=trace, slow=slow, hang_s=hang_s, limit_s=limit_s, seconds=seconds)
+    async for seen in entries:
+        before = into.get(seen.test)
+        if before is None or FAILED[before.outcome] != "failed":
+            into[seen.test] = seen
