@@ -6,7 +6,6 @@ import asyncio
 import json
 import secrets
 import sys
-import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -84,7 +83,7 @@ class TestCommand:
         self._shown = " ".join(task.test_command)
         self._collected = Collected()
         self._compiled = Compiled()
-        self._first: tuple[RunResult, PytestReport, float] | None = None
+        self._first: tuple[RunResult, PytestReport] | None = None
         self._unsteady: frozenset[str] | None = None
         self._base_lock = asyncio.Lock()
         self._base: PytestReport | None = None
@@ -113,12 +112,11 @@ class TestCommand:
         if not self.is_pytest:
             await self._try_plain()
             return
-        began_s = time.monotonic()
         result, report = await self._pytest(
             self._task.files, options="" if run else "--collect-only", compile_for_later=True
         )
         if run and (report.items or report.uncollectable):
-            self._first = result, report, time.monotonic() - began_s
+            self._first = result, report
         elif run:  # its tests are collected by other processes, or it did not get there
             result, report = await self._pytest(
                 self._task.files, options="--collect-only", compile_for_later=True
@@ -140,7 +138,7 @@ class TestCommand:
         is_base = dict(files) == dict(self._task.files)
         if not self.is_pytest:
             return await self._plain(files, is_base)
-        result, report, wall_s = await self._whole(files, is_base)
+        result, report = await self._whole(files, is_base)
         if is_base:
             self._base = report
         outcomes = outcomes_of(report, result, self._collected)
@@ -150,17 +148,14 @@ class TestCommand:
         outcomes = rule_on_examples(outcomes, report, self._collected, files)
         outcomes += self._disagreement(result, outcomes)
         return CommandRun(
-            outcomes=tuple(outcomes), output=output_of(result), notes=(IN_PROCESS,), wall_s=wall_s
+            outcomes=tuple(outcomes), output=output_of(result), notes=(IN_PROCESS,), wall_s=result.wall_s
         )
 
-    async def _whole(
-        self, files: Mapping[str, bytes], is_base: bool
-    ) -> tuple[RunResult, PytestReport, float]:
+    async def _whole(self, files: Mapping[str, bytes], is_base: bool) -> tuple[RunResult, PytestReport]:
         """One run of all tests, under the names that they had first; the very first one answers once."""
         first, self._first = (self._first, None) if is_base else (None, self._first)
         if first is not None:
             return first
-        began_s = time.monotonic()
         result, report = await self._pytest(files)
         names = self._collected.ids
         if is_base:
@@ -171,7 +166,7 @@ class TestCommand:
             self._unsteady = unsteady_functions(names, again.items)
         if changed and self._unsteady:
             report = under_names(report, names_in_place(names, report.items, changed & self._unsteady))
-        return result, report, time.monotonic() - began_s
+        return result, report
 
     async def run_some(
         self,
