@@ -73,6 +73,12 @@ async def test_a_module_inside_a_package_stands_for_nothing_else(sandbox: Bubble
     assert await was_forked(sandbox, files=files) is ready
 
 
+async def test_what_a_package_compiles_to_stands_for_nothing_else(sandbox: BubblewrapSandbox) -> None:
+    ready = (await sandbox.capabilities()).mode != "cold"
+    compiled = {"package/__init__.py": b"", "package/__pycache__/statistics.cpython-311.pyc": b""}
+    assert await was_forked(sandbox, files=compiled) is ready
+
+
 async def test_code_that_fails_does_no_harm(sandbox: BubblewrapSandbox) -> None:
     request = RunRequest(
         argv=(own_interpreter().executable, "-m", "program"),

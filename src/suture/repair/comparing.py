@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,8 @@ from suture.repair.worker import Worker
 __all__ = ["compare"]
 
 CALL_S = 0.15
+GRACE_S = 2.0
+"""Seconds after its time in which an answer that is on its way is still taken."""
 
 
 async def compare(
@@ -41,22 +44,37 @@ async def compare(
     Raises:
         SandboxError: The wall failed.
     """
-    end_s = time.monotonic() + seconds
     worker = Worker(command, texts, (), seconds + 10)
     answered: dict[int, list[str]] = {}
     try:
-        await worker.start()
-        for number, proposal in enumerate(proposals):
-            left_s = end_s - time.monotonic()
-            if left_s <= 0 or not worker.alive:
-                break
-            told = await worker.call(proposal, number, calls, call_s, left_s)
-            answers = [_text(answer) for answer in told.answers[: len(calls)]] if told is not None else []
-            if told is not None and None not in answers:
-                answered[number] = [text for text in answers if text is not None]
+        # What was answered by then must do: nothing that a process does may cost the repairs themselves.
+        async with asyncio.timeout(seconds + GRACE_S):
+            await _ask(worker, proposals, calls, call_s, seconds, answered)
+    except TimeoutError:
+        pass
     finally:
         await worker.close()
     return answered
+
+
+async def _ask(
+    worker: Worker,
+    proposals: Sequence[Proposal],
+    calls: Sequence[tuple[str, str, str]],
+    call_s: float,
+    seconds: float,
+    answered: dict[int, list[str]],
+) -> None:
+    end_s = time.monotonic() + seconds
+    await worker.start()
+    for number, proposal in enumerate(proposals):
+        left_s = end_s - time.monotonic()
+        if left_s <= 0 or not worker.alive:
+            break
+        told = await worker.call(proposal, number, calls, call_s, left_s)
+        answers = [_text(answer) for answer in told.answers[: len(calls)]] if told is not None else []
+        if told is not None and None not in answers:
+            answered[number] = [text for text in answers if text is not None]
 
 
 def _text(answer: str) -> str | None:
