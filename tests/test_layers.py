@@ -73,7 +73,8 @@ ONLY_IN = {
             *("workspace/git.py", "cli/editor.py"),  # the last is the person's own, on their own terminal
         ),
     ),
-    "os.fork": ("sandbox/", "repair/inside/", "checks/split_judge.py"),  # all of it runs behind the wall
+    # All of it runs behind the wall.
+    "os.fork": ("sandbox/", "repair/inside/", "checks/split_judge.py", "checks/report_plugin.py"),
 }
 LOOP_METHODS = ("subprocess_exec", "subprocess_shell")
 """Methods of an event loop that start a process, whatever the loop's variable is called."""
