@@ -191,6 +191,7 @@ def place_of(singles: Sequence[Proposal], texts: Mapping[str, str], path: str, w
 
 def _plain(source: str) -> str:
     """A source without what may differ where the tree does not: space, brackets, commas, kinds of quotes."""
+    source = "".join(line for line in source.splitlines() if not line.lstrip().startswith("#"))
     return "".join(source.replace('"', "'").split()).replace("(", "").replace(")", "").replace(",", "")
 
 
