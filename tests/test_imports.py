@@ -85,6 +85,12 @@ def test_help_loads_nothing_heavy() -> None:
     assert loaded_by(HELP.format(arguments=["--help"])) & HEAVY == set()
 
 
+def test_help_makes_no_types_of_events() -> None:
+    """There are dozens of them, and each costs as much as a small module."""
+    code = HELP.format(arguments=["--help"]) + 'assert "suture.ledger" not in sys.modules\n'
+    assert "suture" in loaded_by(code)
+
+
 @pytest.mark.parametrize("command", ["run", "heal", "show", "doctor", "models", "prompts", "config"])
 def test_the_help_of_a_command_loads_no_graph_and_no_vendor(command: str) -> None:
     assert loaded_by(HELP.format(arguments=[command, "--help"])) & HEAVY <= {"pydantic"}

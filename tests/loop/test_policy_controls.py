@@ -1,18 +1,16 @@
-"""The policy's controls, whatever was tried: gates, limits, patience, routing, and a seeded bandit."""
+"""The policy's controls, whatever was tried: gates, limits, patience and routing."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.loop.bandit import draw_parent
 from suture.loop.policy import decide, next_parent
 from suture.loop.progress import Progress, Tried, best_of
 from suture.loop.recipe import Recipe, list_recipes, load_recipe
-from suture.loop.stuck import circling, code_fingerprint, gain_bound, rounds_without_gain
+from suture.loop.stuck import circling, code_fingerprint, rounds_without_gain
 from suture.settings import LoopSettings
 
 RECIPES = {name: load_recipe(LoopSettings(recipe=name), 0.8) for name in list_recipes()}
@@ -79,9 +77,7 @@ def test_every_recipe_answers_within_the_attempts_and_from_what_there_is(
 @given(recipe=st.sampled_from(sorted(RECIPES)), history=histories, rounds=st.integers(0, 9))
 def test_the_same_progress_always_decides_the_same(recipe: str, history: list[Tried], rounds: int) -> None:
     progress = Progress(kind="write", round=rounds, tried=seen(history, rounds))
-    bandit = RECIPES[recipe].model_copy(update={"bandit": True})
     assert decide(progress, RECIPES[recipe]) == decide(progress, RECIPES[recipe])
-    assert decide(progress, bandit) == decide(progress, bandit)
 
 
 @given(history=histories, rounds=st.integers(1, 9))
@@ -162,23 +158,6 @@ def test_the_recipes_own_limit_of_attempts_holds_beside_the_budgets() -> None:
     assert decide(replace(progress, attempts_used=5), recipe)[0].outcome == "budget_exhausted"
 
 
-@pytest.mark.parametrize(
-    ("draws", "outcome"), [(("x",) * 29, None), (("x",) * 31, "stuck"), ((*"abc",) * 1, None)]
-)
-def test_a_run_stops_where_a_further_draw_would_hardly_bring_anything_new(
-    draws: tuple[str, ...], outcome: str | None
-) -> None:
-    recipe = GATED.model_copy(update={"least_gain": 0.1})
-    progress = Progress(kind="write", round=1, tried=(candidate("a", 0),), draws=draws)
-    assert decide(progress, recipe)[0].outcome == outcome
-
-
-@given(st.lists(st.text("abc", min_size=1, max_size=1), max_size=30))
-def test_the_bound_of_the_gain_is_a_chance_and_falls_with_repetition(draws: list[str]) -> None:
-    assert 0 < gain_bound(draws) <= 1
-    assert gain_bound(draws + draws) <= gain_bound(draws)
-
-
 def test_without_given_checks_a_few_more_samples_are_drawn_so_that_generated_ones_may_earn_trust() -> None:
     alone = Progress(kind="write", round=1, tried=(candidate("a", 0, failed=0),), checks=0)
     assert decide(alone, GATED)[0].outcome == "not_healed"
@@ -208,29 +187,6 @@ def test_the_same_code_in_other_words_is_nudged_and_then_stuck() -> None:
     first, again = candidate("a", 0), replace(candidate("b", 1), fingerprint="a")
     assert circling([first, again], 2) == "nudge"
     assert circling([first, again, replace(again, candidate="c", round=2)], 3) == "stuck"
-
-
-def test_the_bandit_prefers_what_passes_more_and_tires_of_what_does_not_help() -> None:
-    good, bad = candidate("good", 0, passed=9), candidate("bad", 0, passed=1, failed=9)
-    drawn = [
-        draw_parent(Progress(kind="write", round=1, tried=(good, bad), seed=seed)) for seed in range(100)
-    ]
-    names = [one.candidate if one else "" for one in drawn]
-    assert names.count("good") > 90
-    children = [replace(candidate(f"c{n}", 1, passed=0, failed=10), parent="good") for n in range(60)]
-    tired = [
-        draw_parent(Progress(kind="write", round=2, tried=(good, bad, *children), seed=seed))
-        for seed in range(100)
-    ]
-    assert sum(one is not None and one.candidate == "good" for one in tired) < names.count("good")
-
-
-def test_what_earlier_runs_saw_moves_the_bandit() -> None:
-    progress = Progress(kind="write", round=1, tried=(candidate("a", 0, passed=1, failed=9),))
-    fresh = [draw_parent(replace(progress, seed=seed)) is None for seed in range(200)]
-    told = replace(progress, record={"sample": (50, 50), "repair": (0, 50)})
-    told_fresh = [draw_parent(replace(told, seed=seed)) is None for seed in range(200)]
-    assert sum(told_fresh) > sum(fresh)
 
 
 def test_a_critics_doubt_gives_code_that_fails_no_further_repairs() -> None:

@@ -9,7 +9,6 @@ import pytest
 from suture.api import fork_from_iteration, replay, solve
 from suture.errors import UsageError
 from suture.ledger import Event, find_run, last_step, read_ledger
-from suture.loop.move_record import read_record
 from suture.records import Result
 from suture.settings import LoopSettings, Settings
 from suture.testing import ScriptedModel
@@ -64,14 +63,6 @@ async def test_a_fork_that_changes_nothing_ends_alike_and_asks_nobody(
         assert forked.spend.tokens == first.spend.tokens
         assert all(asked(settings, forked.run_id))
     assert files_below(folder) == before
-
-
-async def test_what_a_fork_takes_over_is_not_remembered_twice(settings: Settings, first: Result) -> None:
-    known = read_record(settings.paths.home, "scripted:replies")
-    assert known["sample"] == (0, 2)
-    last = last_step(events_of(settings, first.run_id))
-    await fork_from_iteration(first.run_id, last, settings=settings, model=ScriptedModel([]))
-    assert read_record(settings.paths.home, "scripted:replies") == known
 
 
 async def test_another_model_starts_where_the_first_one_was(settings: Settings, first: Result) -> None:

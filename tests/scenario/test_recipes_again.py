@@ -93,7 +93,7 @@ async def test_a_run_with_helpers_replays_alike(tmp_path: Path) -> None:
 
 async def test_a_recipe_of_ones_own_replays_without_its_file(tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
-    own.write_text('summary = "Simple."\nbandit = true\n\n[helpers]\noptimise = true\nreview = true\n')
+    own.write_text('summary = "Simple."\n\n[helpers]\noptimise = true\nreview = true\n')
     long_winded = "```python\ndef add(a, b):\n    total = a\n    total = total + b\n    return total\n```"
     reviews = as_json(concerns=[{"problem": "none", "kind": "security", "severity": "low", "line": 0}])
     model = Cast({"coder": [long_winded], "optimiser": [RIGHT], "reviewer": [reviews]})

@@ -13,7 +13,6 @@ from suture.ledger.follow import Listener
 from suture.loop import Opening, RecordedRun, Replay, open_recorded
 from suture.loop.choosing import recorded_asker
 from suture.loop.forking import recorded_start
-from suture.loop.move_record import recorded_moves
 from suture.loop.reviewing import (
     Review,
     ReviewAnswer,
@@ -78,7 +77,6 @@ async def replay(
             start=recorded_start(recorded.folder),
             replays=recorded.folder.id,
             ask_user=recorded_asker(events),
-            record=recorded_moves(events),
             on_review=recorded_reviewer(recorded.folder),
             follows=() if or_live else events,  # who may pay for a reply asks the budget of now
         )

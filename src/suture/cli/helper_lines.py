@@ -13,7 +13,6 @@ from suture.ledger.kinds import (
     DebuggerStepped,
     Diagnosed,
     LessonsDrawn,
-    MovesRemembered,
     Optimised,
     PartStepped,
     Planned,
@@ -104,15 +103,6 @@ def _near_limit(near: AttemptsNearLimit) -> str:
     return f"warning: {near.used}{of} attempts are used"
 
 
-def _remembered(remembered: MovesRemembered) -> str:
-    told = [f"{kind} {solved} of {tried}" for kind, (solved, tried) in remembered.record.items()]
-    return (
-        f"earlier runs with this model solved by {', '.join(told)}"
-        if told
-        else "no earlier runs to learn from"
-    )
-
-
 def _name(role: str) -> str:
     return role.replace("_", " ")
 
@@ -124,7 +114,6 @@ HELPER_TELLERS: dict[type[Payload], Callable[[Any], str]] = {
     DebuggerStepped: _looked,
     Diagnosed: _diagnosed,
     LessonsDrawn: _lessons,
-    MovesRemembered: _remembered,
     Optimised: _optimised,
     PartStepped: _worked,
     Planned: _planned,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -37,7 +37,6 @@ class RunContext:
         prove: Proves a healed candidate before it is handed over; without it nothing is proved.
         prompts: The prompts of this run.
         extensions: What installed packages bring, of what the recipe wants.
-        record: What earlier runs with this model saw of each kind of move; see `Progress`.
         ask_user: Asks the user which of two repairs is right; without it nobody is asked.
         follows: The events of the run that is done again; what was granted or refused there, is so here.
         on_review: Asks a person where `loop.autonomy` wants it; without it the run is parked there.
@@ -57,7 +56,6 @@ class RunContext:
     ask_user: Asker | None = None
     on_review: Reviewer | None = None
     extensions: Extensions = field(default_factory=Extensions)
-    record: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     follows: Sequence[Event] = ()
     _suite: Suite | None = field(default=None, init=False)
     _own_checks: tuple[Check, ...] | None = field(default=None, init=False)
@@ -167,19 +165,8 @@ class RunContext:
             not_code=state["not_code"],
             declined=0 < state["declined"] == state["decisions"],
             attempts_used=self.budget.spend().attempts,
-            draws=_draws(state),
             untrusted=bool(state["aids"].get("generated")),
-            seed=self.settings.model.seed,
             may_ask=self.model.name != NO_MODEL,
             may_escalate=self.models.stronger is not None and not state.get("escalated"),
             escalated=state.get("escalated", 0),
-            record=self.record,
         )
-
-
-def _draws(state: LoopState) -> tuple[str, ...]:
-    """How each fresh sample of the model that draws now failed; the same code may have been drawn twice."""
-    known = {entry["candidate"]: entry["signature"] for entry in state["tried"]}
-    own = [p for p in state["proposals"] if p["round"] >= state.get("escalated", 0)]
-    drawn = [p["candidate"] for p in own if p["origin"] == "sample"]
-    return tuple(known[candidate] for candidate in drawn if candidate in known)

@@ -18,8 +18,7 @@ from suture.loop.choosing import Asker
 from suture.loop.context import RunContext
 from suture.loop.extensions import load_extensions
 from suture.loop.forking import Start
-from suture.loop.move_record import MoveRecord, read_record, recorded_moves
-from suture.loop.recipe import Recipe, load_recipe
+from suture.loop.recipe import load_recipe
 from suture.loop.reviewing import Reviewer
 from suture.models import Model, Models, RecordedModel, ReplySource
 from suture.records import Task
@@ -51,7 +50,6 @@ class Opening:
         replays: The run that it does again; empty where it does none.
         left_out: Files that it does not see, as they may hold secrets.
         ask_user: Asks the user which of two repairs is right, where there is a user to ask.
-        record: What a bandit is told of earlier runs; what the home folder holds where not given.
         on_review: Asks a person where `loop.autonomy` wants it; without it the run is parked there.
         follows: See `RunContext`.
     """
@@ -71,7 +69,6 @@ class Opening:
     left_out: tuple[str, ...] = ()
     ask_user: Asker | None = None
     on_review: Reviewer | None = None
-    record: MoveRecord | None = None
     follows: Sequence[Event] = ()
 
     def answered_from(self, source: ReplySource | None, *, or_live: bool) -> Opening:
@@ -123,7 +120,6 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 ask_user=wanted.ask_user,
                 on_review=wanted.on_review,
                 extensions=extensions,
-                record=_record(wanted, recipe, ledger),
                 follows=wanted.follows,
             )
             async with open_checkpointer(settings.paths.home / "checkpoints.db") as checkpointer:
@@ -135,18 +131,3 @@ async def opened(wanted: Opening) -> AsyncIterator[tuple[RunContext, BaseCheckpo
 
 def _recorded(wanted: Opening, folder: RunFolder, model: Model) -> Model:
     return RecordedModel(model, folder.replies_path, source=wanted.source, or_live=wanted.or_live)
-
-
-def _record(wanted: Opening, recipe: Recipe, ledger: Ledger) -> MoveRecord:
-    """What earlier runs saw: as this run, or the one it replays or began in, was told before."""
-    if not recipe.bandit:
-        return {}
-    if wanted.start is not None:
-        return recorded_moves(wanted.start.events) or {}
-    told = recorded_moves(ledger.events)
-    told = wanted.record if told is None else told
-    return (
-        read_record(wanted.settings.paths.home, wanted.models.for_role("coder").model.name)
-        if told is None
-        else told
-    )

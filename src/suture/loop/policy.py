@@ -1,4 +1,4 @@
-"""What to do next: a pure function of the progress so far. No clock, no model, no chance but a seeded draw.
+"""What to do next: a pure function of the progress so far. No clock, no model, no chance.
 
 The order follows what is known of small models: sample and select before repairing, repair from facts for at
 most two rounds in one lineage, then start afresh (see docs/loop.md for the sources).
@@ -6,11 +6,10 @@ most two rounds in one lineage, then start afresh (see docs/loop.md for the sour
 
 from __future__ import annotations
 
-from suture.loop.bandit import draw_parent
 from suture.loop.progress import Progress, Tried, best_of
 from suture.loop.recipe import Recipe
 from suture.loop.recipe_schema import Way
-from suture.loop.stuck import circling, gain_bound, rounds_without_gain
+from suture.loop.stuck import circling, rounds_without_gain
 from suture.records import Move, Outcome
 
 __all__ = ["decide", "escalation", "next_parent"]
@@ -56,7 +55,7 @@ def escalation(progress: Progress, recipe: Recipe) -> str:
     if stuck := _stuck(progress, recipe):
         return stuck
     repaired = max((t.depth for t in progress.tried), default=0) >= recipe.repair_rounds > 0
-    starts_afresh = recipe.fresh and not recipe.bandit and not _is_nudged(progress)
+    starts_afresh = recipe.fresh and not _is_nudged(progress)
     used_up = repaired and starts_afresh and _parent(progress, recipe) is None
     return "the repairs of a lineage did not suffice" if used_up else ""
 
@@ -106,8 +105,6 @@ def _stuck(progress: Progress, recipe: Recipe) -> str:
         and min(rounds_without_gain(tried, rounds), rounds - since) >= recipe.patience
     ):
         return f"no better candidate in {recipe.patience} round(s)"
-    if gain_bound(progress.draws) < recipe.least_gain:
-        return "a further draw would hardly behave in a way not seen yet"
     return ""
 
 
@@ -145,8 +142,6 @@ def _parent(progress: Progress, recipe: Recipe) -> Tried | None:
         return None
     if best.sent_back and best.solved:
         return best
-    if recipe.bandit:
-        return draw_parent(progress)
     if not recipe.fresh:
         return progress.tried[-1] if recipe.repair_of == "last" else best
     return None if _is_nudged(progress) else _repairable(progress, recipe)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from suture.records import Origin, Strategy, TaskKind, Verdict, content_hash
 
@@ -75,14 +75,10 @@ class Progress:
         not_code: Where no change of the code could make the tests pass: the reason, for people.
         declined: Whether a person rejected what was decided last.
         attempts_used: Attempts up to now.
-        draws: How each fresh sample failed, repeated ones included, in the order of proposal.
         untrusted: Whether there are generated tests that may earn trust when more candidates are there.
-        seed: Of the draws of a bandit.
         may_ask: Whether there is a model to ask; without one a run has its search, and no more.
         may_escalate: Whether the user named a stronger model, and it has not taken over yet.
         escalated: The round in which it took over; 0 where it has not.
-        record: For a bandit, what earlier runs with this model saw: kind of move -> (candidates of it that
-            solved the task, candidates of it).
     """
 
     kind: TaskKind
@@ -98,13 +94,10 @@ class Progress:
     not_code: str = ""
     declined: bool = False
     attempts_used: int = 0
-    draws: tuple[str, ...] = ()
     untrusted: bool = False
-    seed: int = 0
     may_ask: bool = True
     may_escalate: bool = False
     escalated: int = 0
-    record: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def best(self) -> Tried | None:

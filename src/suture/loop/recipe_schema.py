@@ -103,16 +103,12 @@ class Recipe(_Table):
     """Rounds in a row without a better candidate, after which the run is stuck."""
     detect_stuck: bool = True
     """Whether a run that goes in circles ends as `stuck`; a baseline spends its budget instead."""
-    least_gain: float = Field(default=0.0, ge=0, le=1)
-    """The run stops where the chance that a further draw behaves in a new way is surely less."""
     least_confidence: float = Field(default=0.0, ge=0, le=1)
     """A diagnosis with less confidence leads to a fresh start in place of a repair."""
     rejections: int = Field(default=2, ge=0)
     """How often a critic may send code back that passes every trusted check."""
     attacks: int = Field(default=2, ge=1)
     """How often the adversarial tester is asked."""
-    bandit: bool = False
-    """Whether what is mended next, or written afresh, is drawn by Thompson sampling."""
     mutate: bool = False
     """Whether code that fails is first searched for a repair without a model."""
     temperature: float = Field(default=0.8, ge=0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -16,7 +15,6 @@ __all__ = [
     "barren_rounds",
     "circling",
     "code_fingerprint",
-    "gain_bound",
     "rounds_without_gain",
     "same_failure_rounds",
 ]
@@ -31,8 +29,6 @@ SAME_FAILURE_ROUNDS = 4
 """Rounds with the very same failure, and nothing gained, after which a run is stuck."""
 NUDGE_ROUNDS = 3
 """Such rounds after which it is nudged."""
-RULE_OF_THREE = 3
-"""What was never seen in n draws has, at 95%, a chance of less than 3/n (Hanley, Lippman-Hand, JAMA 1983)."""
 
 
 def circling(tried: Sequence[Tried], rounds: int, since: int = 0) -> Circling:
@@ -79,20 +75,6 @@ def rounds_without_gain(tried: Sequence[Tried], rounds: int) -> int:
     """How many rounds have ended since the one in which the most checks were first passed."""
     most = max((t.passed for t in tried), default=0)
     return rounds - 1 - min((t.round for t in tried if t.passed == most), default=-1)
-
-
-def gain_bound(signatures: Sequence[str]) -> float:
-    """An upper bound, in [0, 1], of the chance that a further draw behaves in a way not seen yet.
-
-    The estimate is that of Good (1953, Biometrika 40): the share of draws whose behaviour was seen once.
-
-    Args:
-        signatures: How each draw failed, repeated draws included.
-    """
-    if not signatures:
-        return 1.0
-    once = sum(count == 1 for count in Counter(signatures).values())
-    return min(1.0, (once + RULE_OF_THREE) / len(signatures))
 
 
 def code_fingerprint(files: Mapping[str, str]) -> str:

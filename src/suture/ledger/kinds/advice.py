@@ -16,7 +16,6 @@ __all__ = [
     "DebuggerStepped",
     "Diagnosed",
     "LessonsDrawn",
-    "MovesRemembered",
     "Optimised",
     "PartStepped",
     "Planned",
@@ -137,16 +136,6 @@ class LessonsDrawn(Payload, kind="lessons.drawn"):
             return data
         texts = [one.get("text") if isinstance(one, Mapping) else one for one in lessons]
         return {**data, "lessons": texts}
-
-
-class MovesRemembered(Payload, kind="moves.remembered"):
-    """What a bandit was told of earlier runs with this model.
-
-    Attributes:
-        record: Kind of move -> (candidates of it that solved the task, candidates of it).
-    """
-
-    record: Mapping[str, tuple[int, ...]]
 
 
 class TestsWritten(Payload, kind="tests.written"):

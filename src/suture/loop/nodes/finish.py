@@ -6,12 +6,10 @@ from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
-from suture.ledger import first_of, those_of
-from suture.ledger.kinds import CandidateProposed, RunFinished, RunParked, RunStarted
+from suture.ledger.kinds import RunFinished, RunParked
 from suture.loop.confidence import confidence_in, confidence_when_warned
 from suture.loop.consulting import degraded_helpers
 from suture.loop.context import RunContext
-from suture.loop.move_record import add_to_record
 from suture.loop.progress import best_of
 from suture.loop.proving import Proven
 from suture.loop.state import LoopState
@@ -27,23 +25,7 @@ async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, An
     outcome = cast(Outcome, state["outcome"])
     proven = await prove_best(state, runtime.context) if outcome == "healed" else None
     write_result(state, runtime.context, outcome, state["reason"], proven)
-    if outcome != "infra_error":  # the run may go on, and is remembered once
-        _remember(state, runtime.context)
     return {}
-
-
-def _remember(state: LoopState, context: RunContext) -> None:
-    """What bandits of later runs are told; a replay has nothing new to say, nor what a fork took over."""
-    events = context.ledger.events
-    started = first_of(events, RunStarted)
-    if started is None or not started.replays:
-        proposed = those_of(events, CandidateProposed)
-        own = {one.candidate for event, one in proposed if not event.from_run}
-        # What a stronger model did is no word about the coder's.
-        last = state.get("escalated") or state["round"] + 1
-        counted = [e for e in state["tried"] if e["candidate"] in own and e["round"] < last]
-        tried = [context.tried(entry) for entry in counted]
-        add_to_record(context.settings.paths.home, context.model.name, tried)
 
 
 async def prove_best(state: LoopState, context: RunContext) -> Proven | None:

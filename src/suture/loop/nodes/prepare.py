@@ -7,7 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.checks import Triage, shows_endless_loops, triage, triage_of_tests
-from suture.ledger.kinds import MovesRemembered, NotTheCodes, TaskPrepared, TriageFinished
+from suture.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
 from suture.loop.context import RunContext
 from suture.loop.judging import judge
 from suture.loop.progress import failure_signature, tally
@@ -30,8 +30,6 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     has_tests = bool(context.task.test_command)
     trusted = [check for check in context.task.checks if check.trust >= threshold]
     context.ledger.append(_prepared(len(trusted), context))
-    if context.recipe.bandit:
-        context.ledger.append(MovesRemembered(record=context.record))
     update: dict[str, Any] = {"checks": len(trusted) + has_tests}
     if context.task.kind == "heal":
         async with context.budget.time_limit():
