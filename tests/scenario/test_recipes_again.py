@@ -105,7 +105,7 @@ async def test_a_recipe_of_ones_own_replays_without_its_file(tmp_path: Path) -> 
     again = await replay("last", settings=settings_in(tmp_path / "home"))
     assert again.difference is None
     kinds = [e.kind for e in read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events]
-    assert {"optimised", "reviewed", "moves.remembered"} <= set(kinds)
+    assert {"optimised", "reviewed"} <= set(kinds)
 
 
 @pytest.mark.parametrize(
