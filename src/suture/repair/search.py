@@ -49,7 +49,7 @@ MOST_PATIENT = 6
 """Such candidates."""
 PATIENT_SHARE = 0.3
 """Of the seconds: when they are over, such candidates are tried again, even if others wait."""
-PAIRED_SHARE, RESUMED_SHARE = 0.4, 0.7
+PAIRED_SHARE, RESUMED_SHARE = 0.6, 0.85
 """Of the seconds: between them pairs are tried where a change did a part, then the other single changes."""
 RECOMMENDED_SHARE = 0.5
 """Of the seconds, after which a repair that something is suspicious about ends the search too."""
