@@ -10,9 +10,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from suture.errors import UsageError
+from suture.errors import StorageError, UsageError
 
-__all__ = ["parse_toml", "read_plain", "read_text_file"]
+__all__ = ["parse_toml", "read_plain", "read_stored", "read_text_file"]
 
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG)
 """There is nothing, or a link, a socket or a device without anything behind it."""
@@ -46,6 +46,30 @@ def read_plain(path: Path, most_bytes: int, *, follow: bool = False) -> bytes | 
         return None
     with os.fdopen(handle, "rb") as file:
         return file.read(most_bytes + 1)
+
+
+def read_stored(path: Path, most_bytes: int, what: str) -> bytes:
+    """The content of a file of our own state, which may be somebody else's run, or damaged.
+
+    Args:
+        path: The file; a link is followed.
+        most_bytes: A longer one is none of ours.
+        what: What it should be, for the error, such as `the ledger`.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        StorageError: It cannot be read, is too long or is no regular file.
+    """
+    try:
+        content = read_plain(path, most_bytes, follow=True)
+    except OSError as fault:
+        raise StorageError(f"{what} {str(path)!r} cannot be read: {fault.strerror}") from fault
+    if content is None and not os.path.lexists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    if content is None or len(content) > most_bytes:
+        why = "it is no regular file" if content is None else f"it is longer than {most_bytes // 2**20:,} MiB"
+        raise StorageError(f"{what} {str(path)!r} cannot be read: {why}", remedy="move it away")
+    return content
 
 
 def read_text_file(path: Path, most_bytes: int, what: str, *, remedy: str = "") -> str:

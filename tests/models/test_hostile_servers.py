@@ -14,7 +14,15 @@ from pydantic import SecretStr
 from models.openai_stub import Answer, OpenAIStub, chat_completion
 from models.raw_server import RawServer, head
 from models.wire_formats import FORMATS, WireFormat
-from suture.errors import ForeignReply, ModelError, ModelNotThere, ModelTimeout, ModelUnreachable, ReplyLost
+from suture.errors import (
+    ForeignReply,
+    ModelAuthError,
+    ModelError,
+    ModelNotThere,
+    ModelTimeout,
+    ModelUnreachable,
+    ReplyLost,
+)
 from suture.models import Message, Model, Reply, Sampling, open_model
 from suture.models.guarded_http import ERROR_BYTES, FRAME_BYTES, reply_bytes
 from suture.models.tokens import count_upper_bound, text_lower_bound
@@ -378,3 +386,29 @@ async def test_an_answer_that_is_cut_is_lost_and_of_no_other_kind(wire: WireForm
     with RawServer(lambda peer: peer.sendall(head(**JSON) + good)) as server, pytest.raises(ReplyLost):
         await ask(wire, server.address)
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_ORG_ID", "OLLAMA_API_KEY"])
+async def test_a_header_that_cannot_be_sent_is_not_quoted(
+    monkeypatch: pytest.MonkeyPatch, stub: OpenAIStub, variable: str
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv(variable, "sk-mine\nsk-more")
+    wire = next(one for one in FORMATS if one.name.startswith(variable.partition("_")[0].lower()))
+    with pytest.raises(ModelAuthError, match="no header may") as caught:
+        await ask(wire, stub.address)
+    assert "sk-" not in str(caught.value)
+    assert not stub.requests
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "http://me:hunter2@[::1"])
+async def test_an_odd_proxy_is_named_and_no_fault_of_ours(
+    monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    for name in ("ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, proxy)
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ModelUnreachable, match="proxy") as caught:
+        await ask(FORMATS[0], "http://elsewhere.test")
+    assert "hunter2" not in str(caught.value)

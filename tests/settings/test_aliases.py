@@ -161,9 +161,8 @@ def test_our_own_variable_beats_it_and_both_is_a_note(
     tmp_path: Path, environ: dict[str, str], key: str, credit: str
 ) -> None:
     own = f"SUTURE_{key}".upper().replace(".", "_")
-    ours = {"model.name": "ollama:mine", "budget.attempts": "9", "model.quantization": "none"}.get(
-        key, "mine"
-    )
+    values = {"model.name": "ollama:mine", "budget.attempts": "9", "model.quantization": "none"}
+    ours = {**values, "model.base_url": "http://mine.test"}.get(key, "mine")
     (tmp_path / ".env").write_text(f"{own}={ours}\n")  # a weaker place than the environment, and yet
     loaded = load(tmp_path, **environ)
     assert str(value_of(loaded, key)) == ours

@@ -110,3 +110,32 @@ def test_a_file_names_files_beside_itself(tmp_path: Path, place: str) -> None:
     assert loaded.settings.loop.recipe == str(folder / "way.toml")
     assert loaded.settings.model.name == f"scripted:{folder / 'said.yaml'}"
     assert loaded.settings.model.fallbacks == ("scripted:example", "a:b")
+
+
+@pytest.mark.parametrize("key", ["sk-1\nsk-2", "sk-1\r\nX-More: 1", "sk-é", "sk 1", "sk\x00"])
+def test_a_key_that_no_header_may_hold_is_refused_unseen(tmp_path: Path, key: str) -> None:
+    with pytest.raises(UsageError, match=r"keys\.openai") as caught:
+        load_settings(tmp_path, environ={"HOME": str(tmp_path), "OPENAI_API_KEY": key})
+    assert "sk" not in caught.value.message
+    loaded = load_settings(tmp_path, environ={"HOME": str(tmp_path), "OPENAI_API_KEY": " sk-1\n"})
+    assert loaded.settings.keys.openai is not None
+    assert loaded.settings.keys.openai.get_secret_value() == "sk-1"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1:9",
+        "file:///etc/passwd",
+        "http://",
+        "http://[::1",
+        "http://h:99999/v1",
+        "http://h\r\nx: y",
+        "x",
+    ],
+)
+def test_an_address_that_is_none_is_told_at_once(tmp_path: Path, address: str) -> None:
+    with pytest.raises(UsageError, match=r"model\.base_url"):
+        load_settings(tmp_path, {"model.base_url": address}, {"HOME": str(tmp_path)})
+    for fine in ("http://[::1]:8/v1", "https://me:pw@host.test/v1", "http://localhost"):
+        assert load_settings(tmp_path, {"model.base_url": fine}, {"HOME": str(tmp_path)})

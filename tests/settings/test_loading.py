@@ -265,7 +265,7 @@ def test_every_setting_is_documented_and_has_a_variable(project: Path, home: Pat
     for described in describe_settings():
         assert described.text.endswith("."), described.key
         assert described.default == "unset" or not Path(described.default).is_absolute()
-        value = "64" if described.key.endswith("_tokens") else "1"
+        value = "64" if described.key.endswith("_tokens") else "http://h" if "url" in described.key else "1"
         value = value if described.default == "unset" else described.default
         loaded = load(project, home, **{described.variable: value})
         assert loaded.origins[described.key] == f"environment {described.variable}"

@@ -11,8 +11,11 @@ from suture.cli.faults import reports_faults
 from suture.cli.options import Debug, Json, Set, load
 from suture.cli.terminal import answer, answer_json, note, printable, table
 from suture.errors import UsageError
+from suture.plain_files import read_stored
 
 __all__ = ["show"]
+
+MOST_DIFF_BYTES = 256 * 2**20
 
 
 @reports_faults
@@ -59,7 +62,7 @@ def show(
         diff = full if as_full_diff and full.is_file() else found.path / "result.diff"
         if not diff.is_file():
             raise UsageError(f"run {found.id} has no diff", remedy=f"see what it did: suture show {found.id}")
-        answer(diff.read_text("utf-8", "surrogateescape"), diff=True)
+        answer(read_stored(diff, MOST_DIFF_BYTES, "the diff").decode("utf-8", "surrogateescape"), diff=True)
     elif as_faults:
         show_suspects(found, as_json=as_json)
     elif at is not None:

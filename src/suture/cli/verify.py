@@ -92,9 +92,9 @@ def one_line(text: str) -> str:
 
 def read(name: str, settings: Settings) -> Certificate:
     """The certificate itself, once it was found to be one."""
-    from suture.proof import certificate_path, read_certificate
+    from suture.proof import certificate_at, certificate_path
 
-    return read_certificate(certificate_path(name, settings.paths.home).read_bytes())
+    return certificate_at(certificate_path(name, settings.paths.home))
 
 
 def judged_by_of(certificate: Certificate) -> dict[str, object]:

@@ -16,6 +16,7 @@ from suture.errors import StorageError, UsageError
 from suture.ledger.clock import Clock, SystemClock
 from suture.ledger.event import Event, event_as_json, parsed_event, written_event
 from suture.ledger.payload import Payload
+from suture.plain_files import read_stored
 
 __all__ = [
     "Ledger",
@@ -28,6 +29,8 @@ __all__ = [
     "run_of",
 ]
 
+MOST_BYTES = 512 * 2**20
+"""Of a ledger; a long run has a few of them. Somebody else's may be of any length."""
 _place: ContextVar[Mapping[str, int]] = ContextVar("_place", default=MappingProxyType({}))
 
 
@@ -51,8 +54,8 @@ def read_ledger(path: Path) -> LedgerReading:
         StorageError: The file cannot be read, or a whole line of it is not as Suture writes them.
     """
     try:
-        raw = path.read_bytes()
-    except OSError as fault:
+        raw = read_stored(path, MOST_BYTES, "the ledger")
+    except FileNotFoundError as fault:
         raise StorageError(f"the ledger {str(path)!r} cannot be read: {fault.strerror}") from fault
     events: list[Event] = []
     torn: list[int] = []

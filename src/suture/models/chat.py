@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from suture.errors import ModelRateLimited, ReplyLost
+from suture.errors import ModelRateLimited, ModelUnreachable, ReplyLost
 from suture.models.answer_shapes import WireFault
 from suture.models.connections import Connection
 from suture.models.endpoints import Endpoint, EndpointLimits
@@ -43,6 +43,7 @@ TEXT_BYTES_PER_TOKEN = 128
 """The longest single tokens of today's models. A text longer than so many times the tokens that were asked
 for is no reply to the question, whatever its server says that it is."""
 SPARE_TEXT_BYTES = 4096
+MOST_QUOTED_CHARS = 200
 
 
 class LangChainModel:
@@ -168,7 +169,14 @@ class LangChainModel:
         loop = asyncio.get_running_loop()
         connection = self._connections.get(loop)
         if connection is None:
-            connection = self._connections[loop] = self._connect()
+            try:
+                connection = self._connections[loop] = self._connect()
+            except Exception as fault:  # as above: of whichever library finds the address or a proxy odd
+                said = self._asked.masked(ascii(str(fault)))[:MOST_QUOTED_CHARS]
+                raise ModelUnreachable(
+                    f"{self.name!r} cannot be connected to at {self._asked.address}: {said}",
+                    remedy="check model.base_url, and the proxy that your environment names",
+                ) from fault
         return connection
 
 

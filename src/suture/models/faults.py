@@ -32,6 +32,7 @@ FaultKind = Literal[
     "key",
     "missing",
     "context",
+    "unsendable",
     "refused",
     "rate",
     "quota",
@@ -91,6 +92,11 @@ FAULTS: Mapping[FaultKind, Fault] = {
         error=ContextTooLong,
         sentence="has too little context for the prompt",
         remedy="raise model.context_tokens, or give less",
+    ),
+    "unsendable": Fault(
+        error=ModelAuthError,
+        sentence="was not asked: the key, or another header, holds what no header may",
+        remedy="set {key} to the key alone: no line break, no space, ASCII letters only",
     ),
     "refused": Fault(error=ModelError, sentence="refused the request"),
     "rate": Fault(
@@ -213,7 +219,9 @@ class Asked:
 
     def masked(self, text: str) -> str:
         """A text without the key, and without credentials in addresses."""
-        return without_credentials(text.replace(self.secret, "***") if self.secret else text)
+        for form in (self.secret, ascii(self.secret)[1:-1]) if self.secret else ():
+            text = text.replace(form, "***")
+        return without_credentials(text)
 
 
 def as_model_error(fault: Exception, asked: Asked) -> ModelError:
@@ -250,6 +258,8 @@ def _detail(fault: Exception, asked: Asked) -> str:
     refused = _refused(fault)
     if refused is not None:
         return str(refused)
+    if classify(fault) == "unsendable":
+        return "it is not shown here"  # the key itself would stand in the words of who refuses it
     if _has_no_status(fault) and (reached := why_unreached(fault)) is not None:
         return f"{asked.address}: {reached[1]}" if asked.address else reached[1]
     if any(kind.__name__ == "APIConnectionError" for kind in type(fault).__mro__):
@@ -271,6 +281,8 @@ def classify(fault: Exception) -> FaultKind:
         return UNREACHED[reached[0]]
     if any("Timeout" in kind for kind in kinds):
         return "timeout"
+    if "LocalProtocolError" in kinds or "UnicodeEncodeError" in kinds:
+        return "unsendable"
     if "RemoteProtocolError" in kinds and "without sending a response" in _said(fault):
         return "dropped"
     if "RemoteProtocolError" in kinds and "closed" not in _said(fault):

@@ -15,9 +15,12 @@ from suture.models.calls import call_as_plain, call_hash
 from suture.models.seam import Message, Model, Reply, Sampling
 from suture.models.source import ReplyMissing, ReplySource, reply_of_record
 from suture.models.tokens import count_tokens
+from suture.plain_files import read_stored
 
 __all__ = ["RecordedModel"]
 
+MOST_BYTES = 256 * 2**20
+"""Of a stored reply with its prompt."""
 COUNTING = Sampling(max_tokens=0)
 """A count is kept like a reply without text, so that a replay shrinks its prompts as the run did."""
 
@@ -101,11 +104,11 @@ class RecordedModel:
     def _load(self, key: str) -> Reply | None:
         path = self._replies_dir / f"{key}.json"
         try:
-            stored = reply_of_record(json.loads(path.read_bytes())["reply"])
+            stored = reply_of_record(json.loads(read_stored(path, MOST_BYTES, "the reply"))["reply"])
             return replace(stored, replayed=True, from_run="")
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError, KeyError, StorageError) as fault:
+        except (ValueError, TypeError, KeyError, RecursionError, StorageError) as fault:
             raise StorageError(
                 f"the stored reply {str(path)!r} is damaged",
                 remedy="delete that file; the model is then asked again",

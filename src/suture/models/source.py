@@ -11,11 +11,14 @@ from typing import Any, NoReturn, TypeVar
 from suture.errors import ModelError, StorageError, UsageError
 from suture.models.calls import call_hash
 from suture.models.seam import Message, Reply, Sampling
+from suture.plain_files import read_stored
 from suture.settings.schema import Settings
 
 __all__ = ["AbsentModel", "ReplyMissing", "ReplySource", "absent_model", "open_replies", "reply_of_record"]
 
 T = TypeVar("T")
+MOST_BYTES, MOST_REPLY_BYTES = 2**30, 64 * 2**20
+"""Of a file of replies, and of one reply with its prompt; those of a benchmark have a tenth of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +123,7 @@ def open_replies(where: Path, *, may_be_empty: bool = False) -> ReplySource:
 
 def _entries_of_folder(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for path in sorted(folder.glob("*.json")):
-        yield _keyed(_read(path), str(path))
+        yield _keyed(_read(path, MOST_REPLY_BYTES), str(path))
 
 
 def _entries_of_file(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -129,13 +132,11 @@ def _entries_of_file(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield _keyed(line, f"line {number} of {str(path)!r}")
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     try:
-        return path.read_bytes()
+        return read_stored(path, most_bytes, "the replies")
     except FileNotFoundError as fault:
         raise UsageError(f"there is no {str(path)!r}", remedy="name a run or a file of replies") from fault
-    except OSError as fault:
-        raise StorageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault
 
 
 def _keyed(raw: bytes, where: str) -> tuple[str, Mapping[str, Any]]:
@@ -144,7 +145,7 @@ def _keyed(raw: bytes, where: str) -> tuple[str, Mapping[str, Any]]:
         entry = json.loads(raw)
         messages = [Message(**message) for message in entry["messages"]]
         return call_hash(entry["model"], messages, _known(Sampling, entry["sampling"])), entry
-    except (ValueError, TypeError, KeyError) as fault:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as fault:
         raise StorageError(f"{where} is no recorded reply: {fault!r}") from fault
 
 

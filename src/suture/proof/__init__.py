@@ -5,7 +5,7 @@ user, and taken back. It asks no model, and what running cannot prove stands und
 """
 
 from suture.proof.certificate import Certificate, CertificateRefused, read_certificate
-from suture.proof.certified_file import certificate_path, verify_file
+from suture.proof.certified_file import certificate_at, certificate_path, verify_file
 from suture.proof.handover import Handover, choose_handover, hand_over, require_possible
 from suture.proof.proving import prove
 from suture.proof.undoing import Undone, find_applied_run, undo_run
@@ -17,6 +17,7 @@ __all__ = [
     "Finding",
     "Handover",
     "Undone",
+    "certificate_at",
     "certificate_path",
     "choose_handover",
     "find_applied_run",

@@ -10,7 +10,8 @@ from suture.errors import StorageError, UsageError
 from suture.languages import Interpreter
 from suture.ledger import RunFolder, find_run
 from suture.loop import open_recorded
-from suture.proof.certificate import Certificate, CertificateRefused, read_certificate
+from suture.plain_files import read_plain
+from suture.proof.certificate import MAX_BYTES, Certificate, CertificateRefused, read_certificate
 from suture.proof.proving import CERTIFICATE
 from suture.proof.verification import Finding, project_before, verify_certificate
 from suture.records import Language
@@ -18,7 +19,7 @@ from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import Settings
 from suture.workspace import take_snapshot
 
-__all__ = ["certificate_path", "verify_file"]
+__all__ = ["certificate_at", "certificate_path", "verify_file"]
 
 
 def certificate_path(name: str | Path, home: Path) -> Path:
@@ -38,6 +39,22 @@ def certificate_path(name: str | Path, home: Path) -> Path:
     if not (folder / CERTIFICATE).is_file():
         raise UsageError(f"run {folder.name} has no certificate", remedy="only a healed result gets one")
     return folder / CERTIFICATE
+
+
+def certificate_at(path: Path) -> Certificate:
+    """The certificate in a file.
+
+    Raises:
+        UsageError: The file cannot be read.
+        CertificateRefused: It is no certificate of this format, or was changed since it was sealed.
+    """
+    try:
+        content = read_plain(path, MAX_BYTES, follow=True)
+    except OSError as fault:
+        raise UsageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault
+    if content is None:
+        raise UsageError(f"{str(path)!r} cannot be read: it is no regular file")
+    return read_certificate(content)
 
 
 async def verify_file(
@@ -61,12 +78,10 @@ async def verify_file(
     """
     path = certificate_path(name, settings.paths.home)
     try:
-        certificate = read_certificate(path.read_bytes())
+        certificate = certificate_at(path)
     except CertificateRefused as refused:
         yield Finding(name="certificate", ok=False, detail=str(refused))
         return
-    except OSError as fault:
-        raise UsageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault
     files, interpreter = _surroundings(certificate, path.parent, project, settings.sandbox.secrets)
     wall = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from suture.errors import EditDoesNotApply, MalformedReply
 from suture.models import Reply
+from suture.roles.bounded_reading import bounded
 from suture.roles.coder import RepairBrief, WriteBrief
 from suture.roles.edit_blocks import split_edits
 from suture.roles.fenced import Block, fenced_blocks
@@ -16,6 +17,7 @@ __all__ = ["breaks_off", "files_from_reply"]
 STARTS = ("def ", "class ", "import ", "from ", "@", "async ")
 
 
+@bounded
 def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str, str]:
     """The files that a reply asks to write.
 
@@ -42,9 +44,11 @@ def breaks_off(reply: Reply) -> bool:
         return False
     try:
         edits, text = split_edits(reply.text)
+        blocks = [block for block in bounded(fenced_blocks)(text) if block.may_be_code]
     except EditDoesNotApply:
         return True
-    blocks = [block for block in fenced_blocks(text) if block.may_be_code]
+    except MalformedReply:  # whoever wrote it would write more of the same
+        return False
     return not (edits or blocks) or any(not block.closed for block in blocks)
 
 

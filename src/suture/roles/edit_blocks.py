@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from suture.errors import EditDoesNotApply
+from suture.roles.bounded_reading import require_few
 from suture.roles.fenced import FENCE, named_path
 
 __all__ = ["EditBlock", "apply_edits", "may_create", "split_edits"]
@@ -65,6 +66,7 @@ def split_edits(text: str) -> tuple[list[EditBlock], str]:
         if len(dividers) != 1:
             raise block.fault(f"it has {len(dividers)} lines `=======` instead of one")
         search, replace = lines[at + 1 : dividers[0]], lines[dividers[0] + 1 : end]
+        require_few(len(blocks))
         blocks.append(
             EditBlock(number=block.number, path=path, search="\n".join(search), replace="\n".join(replace))
         )

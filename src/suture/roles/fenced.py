@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+from suture.roles.bounded_reading import MOST_NAMING_CHARS, require_few
 from suture.roles.python_code import parsed, parses, without_nodes
 
 __all__ = ["FENCE", "Block", "fenced_blocks", "named_path"]
@@ -84,6 +87,7 @@ def fenced_blocks(text: str) -> list[Block]:
     """All fenced blocks, in order. A block whose end is missing reaches to the end of the text."""
     # Not str.splitlines: a form feed or U+2028 can stand inside a string of the code.
     lines = [line.removesuffix("\r") for line in text.split("\n")]
+    closings = [(number, match) for number, line in enumerate(lines) if (match := CLOSING.match(line))]
     blocks: list[Block] = []
     before, number = "", 0
     while number < len(lines):
@@ -93,7 +97,8 @@ def fenced_blocks(text: str) -> list[Block]:
         if opening is None:
             before = line if line.strip() else before
             continue
-        end = _end(lines, number, opening)
+        end = _end(lines, number, opening, closings)
+        require_few(len(blocks))
         body = _dedented(lines[number:end], len(opening[1]))
         if end < len(lines) or any(content.strip() for content in body):
             blocks.append(_block(body, opening[3].strip(), before, closed=end < len(lines)))
@@ -101,21 +106,23 @@ def fenced_blocks(text: str) -> list[Block]:
     return blocks
 
 
-def _end(lines: Sequence[str], start: int, opening: re.Match[str]) -> int:
+def _end(
+    lines: Sequence[str], start: int, opening: re.Match[str], closings: Sequence[tuple[int, re.Match[str]]]
+) -> int:
     """The number of the line that closes a block; a fence inside one of its strings does not."""
-    closings = [number for number in range(start, len(lines)) if _closes(lines[number], opening)]
-    if not closings:
+    behind = closings[bisect.bisect_left(closings, start, key=lambda closing: closing[0]) :]
+    ends = list(islice((n for n, closing in behind if _closes(closing, opening)), FURTHEST_CLOSINGS))
+    if not ends:
         return len(lines)
     if Block(code="", info=opening[3]).may_be_code:
-        for end in closings[:FURTHEST_CLOSINGS]:
+        for end in ends:
             if parses("\n".join(_dedented(lines[start:end], len(opening[1])))):
                 return end
-    return closings[0]
+    return ends[0]
 
 
-def _closes(line: str, opening: re.Match[str]) -> bool:
-    closing = CLOSING.match(line)
-    return bool(closing and closing[2].startswith(opening[2]) and len(closing[1]) <= len(opening[1]) + 3)
+def _closes(closing: re.Match[str], opening: re.Match[str]) -> bool:
+    return closing[2].startswith(opening[2]) and len(closing[1]) <= len(opening[1]) + 3
 
 
 def _dedented(lines: Sequence[str], width: int) -> list[str]:
@@ -131,6 +138,7 @@ def _block(body: Sequence[str], info: str, before: str, *, closed: bool) -> Bloc
 
 def named_path(before: str, info: str, first: str = "") -> str | None:
     """The file that the line before a block, its info string or its first line names."""
+    before, info, first = (line if len(line) <= MOST_NAMING_CHARS else "" for line in (before, info, first))
     named = PATH_LINE.match(before) or PATH_IN_INFO.search(info) or PATH_LINE.match(first)
     return named[1].removeprefix("./") if named else None
 

@@ -7,6 +7,8 @@ import io
 import warnings
 from collections.abc import Iterable, Iterator
 
+from suture.roles.bounded_reading import allowance
+
 __all__ = [
     "Definition",
     "defined_names",
@@ -29,7 +31,21 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def parsed(code: str) -> ast.Module | None:
-    """The syntax tree, or `None` where there is none: source can also be too deep for the parser."""
+    """The syntax tree, or `None` where there is none: source can also be too deep for the parser.
+
+    Raises:
+        MalformedReply: A reply is being read, and that has become too much work. Its trees are shared.
+    """
+    known = allowance()
+    if known is None:
+        return _parsed(code)
+    if code not in known.trees:
+        known.take(code)
+        known.trees[code] = _parsed(code)
+    return known.trees[code]
+
+
+def _parsed(code: str) -> ast.Module | None:
     with warnings.catch_warnings():
         # An odd escape in someone else's string is not our user's to read about, nor ours to fail on.
         warnings.simplefilter("ignore")

@@ -27,6 +27,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Import = ast.Import | ast.ImportFrom
 
 
+MOST_STATEMENTS = 1000
+
+
 class _NoPlaceError(Exception):
     """Something in the snippet has no one place in the file."""
 
@@ -42,7 +45,7 @@ def splice(original: str, patch: str) -> str | None:
         The new text; `None` where either does not parse, or something in the patch has no one place.
     """
     old, new = parsed(original), parsed(patch)
-    if old is None or new is None:
+    if old is None or new is None or _is_endless(new):
         return None
     work = _Splice(old=lines_of(original), new=lines_of(patch), patch=new)
     try:
@@ -51,6 +54,11 @@ def splice(original: str, patch: str) -> str | None:
     except _NoPlaceError:
         return None
     return text if parses(text) else None
+
+
+def _is_endless(patch: ast.Module) -> bool:
+    """Whether it has more statements side by side than are compared with each other."""
+    return any(len(getattr(node, "body", ())) > MOST_STATEMENTS for node in (patch, *patch.body))
 
 
 def _is_method(node: ast.stmt) -> bool:

@@ -15,6 +15,7 @@ from suture.errors import MalformedReply
 from suture.languages import LANGUAGES
 from suture.models import Reply
 from suture.records import Language
+from suture.roles.bounded_reading import bounded
 from suture.roles.coder import RepairBrief, coder_draft
 from suture.roles.edit_blocks import apply_edits, split_edits
 from suture.roles.fenced import Block, fenced_blocks
@@ -62,6 +63,7 @@ def _in_language(prompt: Prompt, label: str, fence: str) -> Prompt:
     return replace(prompt, templates=spoken)
 
 
+@bounded
 def files_from_text_reply(reply: Reply, brief: TextBrief) -> dict[str, str]:
     """The files that a reply asks to write.
 

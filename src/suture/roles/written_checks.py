@@ -6,11 +6,13 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from suture.checks.sources import check_of, distinct
 from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.records import Check, Provenance
+from suture.roles.bounded_reading import bounded
 from suture.roles.fenced import fenced_blocks
 from suture.roles.given_properties import is_given, loop_of_given
 from suture.roles.python_code import Definition, lines_of, parsed, read_names, sound_prefix
@@ -22,6 +24,8 @@ UNTRIED = 0.0
 """The trust of a generated check that nothing has been compared with yet."""
 MOST_CHECKS = 24
 """A small model that has begun to list cases may never end."""
+MOST_LOOKED_AT = 400
+"""Tests of one reply, usable or not."""
 MOST_CHARS = 2000
 COMPOUND = (ast.For, ast.While, ast.If, ast.With, ast.Try)
 
@@ -47,6 +51,7 @@ class _Found:
     scope: Scope
 
 
+@bounded
 def checks_from_reply(
     reply: Reply, provenance: Provenance, entry_point: str | None, *, trust: float = UNTRIED
 ) -> WrittenChecks:
@@ -67,7 +72,7 @@ def checks_from_reply(
     """
     dropped: Counter[str] = Counter()
     checks: list[Check] = []
-    for found in _tests_in(_sources(reply, dropped), dropped):
+    for found in islice(_tests_in(_sources(reply, dropped), dropped), MOST_LOOKED_AT):
         setup = setup_for(found.node, found.scope, entry_point)
         why = _unusable(found, setup, entry_point)
         if why:

@@ -252,7 +252,9 @@ def _validated(given: Layer, environ: Mapping[str, str]) -> Settings:
     except ValidationError as fault:
         error = fault.errors()[0]
         key = ".".join(str(part) for part in error["loc"][:2])
-        said = "" if key.startswith("keys.") else f" {error['input']!r}"
+        given_value = error["input"]
+        told = shown(given_value) if isinstance(given_value, str) else given_value
+        said = "" if key.startswith("keys.") else f" {told!r}"
         # Not chained: the foreign error repeats the value, which may be a key.
         raise UsageError(f"{key} from {given[key].origin}:{said} is wrong: {error['msg']}") from None
 

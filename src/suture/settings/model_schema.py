@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from suture.settings.groups import Group, NamesAFile
 
@@ -15,6 +16,24 @@ __all__ = ["ModelSettings", "Names", "RoleSettings"]
 def _split_names(value: object) -> object:
     """A variable or a flag holds a list as one text with commas."""
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+def _address(text: str | None) -> str | None:
+    """An address that can be asked for something.
+
+    Raises:
+        ValueError: It is none. The text is not repeated: a password may stand in it.
+    """
+    if text is None:
+        return None
+    parts = urlsplit(text)  # which itself refuses half an IPv6 address
+    if not text.isprintable() or " " in text or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(
+            "an address begins with http:// or https:// and a host, such as http://127.0.0.1:8000/v1"
+        )
+    if not 0 < (parts.port or 80) < 65536:  # a number beyond is refused by asking for it
+        raise ValueError("there is no such port")
+    return text
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
@@ -42,7 +61,7 @@ class ModelSettings(Group):
     """Calls at once to one address."""
     requests_per_minute: float | None = Field(default=None, gt=0)
     """Calls a minute to one address, evenly spaced."""
-    base_url: str | None = None
+    base_url: Annotated[str | None, AfterValidator(_address)] = None
     """Address of an OpenAI-compatible server, or of Ollama; for models of the provider in `model.name`."""
     context_tokens: int = Field(default=8192, ge=1024)
     """Context of the embedded model, for each of its parallel slots, and of Ollama's."""

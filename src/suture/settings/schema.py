@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import AfterValidator, Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
 
 from suture.settings.groups import Group, NamesAFile
@@ -37,20 +37,35 @@ Autonomy = Literal["full_auto", "review_repairs", "review_all"]
 """How far a run goes by itself."""
 
 
+def _plain_key(key: SecretStr | None) -> SecretStr | None:
+    """A key without what a file that it came from had around it.
+
+    Raises:
+        ValueError: It cannot stand in the header of a request; who would refuse it there would quote it.
+    """
+    plain = key.get_secret_value().strip() if key is not None else ""
+    if not (plain.isascii() and plain.isprintable()) or " " in plain:
+        raise ValueError("a key is one word of ASCII letters, digits and signs")
+    return SecretStr(plain) if key is not None else None
+
+
+Key = Annotated[SecretStr | None, AfterValidator(_plain_key)]
+
+
 class KeySettings(Group):
     """API keys. They are masked wherever they are shown and never written to a run folder."""
 
-    openai: SecretStr | None = None
+    openai: Key = None
     """Key for `openai:` models and OpenAI-compatible servers."""
-    anthropic: SecretStr | None = None
+    anthropic: Key = None
     """Key for `anthropic:` models."""
-    qwen: SecretStr | None = None
+    qwen: Key = None
     """Key for `qwen:` models."""
-    huggingface: SecretStr | None = None
+    huggingface: Key = None
     """Token for the Hugging Face hub, where a download needs one."""
-    serve: SecretStr | None = None
+    serve: Key = None
     """What callers of `suture models serve` must show; random where unset."""
-    e2b: SecretStr | None = None
+    e2b: Key = None
     """Key for the sandbox `e2b`."""
 
 

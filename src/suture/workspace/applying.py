@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from suture.errors import StorageError, UsageError
+from suture.plain_files import read_plain
 from suture.workspace.diffs import unified_diff
 
 __all__ = ["Applied", "apply_changes"]
@@ -76,9 +77,9 @@ def _require_as_seen(root: Path, path: str, seen: bytes | None) -> None:
             raise UsageError(f"{path!r} is reached through a link; nothing was written")
     target = root / path
     try:
-        if target.exists() and not target.is_file():  # reading a pipe would wait for ever
+        now = read_plain(target, len(seen or b""))  # one byte more is read of a longer file
+        if now is None and target.lstat():
             raise UsageError(f"{path!r} is no regular file; nothing was written")
-        now = target.read_bytes()
     except FileNotFoundError:
         now = None
     except OSError as fault:
