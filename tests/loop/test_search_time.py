@@ -34,16 +34,31 @@ def test_failures_are_looked_for_once_however_many_outcomes_there_are() -> None:
     assert Counting.looks == 1
 
 
-def context_with(left_s: float | None) -> RunContext:
+def context_with(left_s: float | None, model: str, seconds: float | None) -> RunContext:
     budget = SimpleNamespace(remaining_s=lambda: left_s)
-    settings = SimpleNamespace(repair=RepairSettings(seconds=60))
-    return cast(RunContext, cast(Any, SimpleNamespace(budget=budget, settings=settings)))
+    settings = SimpleNamespace(repair=RepairSettings(seconds=seconds))
+    asked = SimpleNamespace(name=model)
+    return cast(RunContext, cast(Any, SimpleNamespace(budget=budget, settings=settings, model=asked)))
 
 
 @pytest.mark.parametrize(
-    ("left_s", "verdict_s", "wanted_s"),
-    [(None, 9.0, 60.0), (900.0, 1.0, 60.0), (100.0, 1.0, 50.0), (100.0, 15.0, 35.0), (100.0, 90.0, 20.0)],
+    ("left_s", "verdict_s", "with_model_s", "alone_s"),
+    [
+        (None, 9.0, 60.0, 60.0),
+        (900.0, 1.0, 60.0, 892.0),
+        (100.0, 1.0, 50.0, 92.0),
+        (100.0, 17.0, 44.0, 44.0),
+        (100.0, 90.0, 40.0, 40.0),
+    ],
 )
-def test_the_time_of_the_verdict_is_kept(left_s: float | None, verdict_s: float, wanted_s: float) -> None:
+def test_the_time_of_the_verdict_is_kept(
+    left_s: float | None, verdict_s: float, with_model_s: float, alone_s: float
+) -> None:
     base = Verdict(candidate="c", outcomes=(), evidence="nonce", wall_s=verdict_s)
-    assert search_limits(context_with(left_s), base).seconds == pytest.approx(wanted_s)
+    for model, wanted_s in (("local:m", with_model_s), ("none", alone_s)):
+        assert search_limits(context_with(left_s, model, None), base).seconds == pytest.approx(wanted_s)
+
+
+def test_who_says_how_long_is_heard() -> None:
+    base = Verdict(candidate="c", outcomes=(), evidence="nonce", wall_s=1.0)
+    assert search_limits(context_with(900.0, "none", 7.0), base).seconds == 7.0

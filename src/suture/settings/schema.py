@@ -128,8 +128,9 @@ class RepairSettings(Group):
     """Whether it is tried at all."""
     candidates: int = Field(default=4000, ge=0)
     """The most changes that are tried."""
-    seconds: float = Field(default=60, gt=0)
-    """The most wall-clock seconds of the search; never more than half of what is left of the run's."""
+    seconds: float | None = Field(default=None, gt=0)
+    """The most wall-clock seconds of the search. Where none are set: 60, and half of what the run has left;
+    with no model to ask afterwards, what the verdict and its proof leave."""
     seed: int = 0
     """Decides between changes that are equally likely, and which inputs tell repairs apart."""
 

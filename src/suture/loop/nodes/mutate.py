@@ -30,6 +30,7 @@ from suture.loop.guide import guide_of
 from suture.loop.judging import all_ended, judge, tried_entry
 from suture.loop.nodes.propose import Branch
 from suture.loop.state import LoopState, Proposal, TriedEntry
+from suture.models import NO_MODEL
 from suture.records import Candidate, Verdict
 from suture.repair import Difference, Findings, Repair, SearchLimits, rank_repairs, recover, search
 from suture.workspace import text_of
@@ -42,14 +43,15 @@ MOST_JUDGED = 8
 """Repairs that the trusted suite judges, likeliest first; it stops at the first group in which one passes."""
 MOST_TOLD = 40
 """Suspicious lines that the ledger names."""
+USUAL_S = 60.0
 SHARE = 0.5
-"""Of the run's seconds that are left, the most that a search may take."""
-VERDICTS = 4
-"""Runs of the test command that a found repair needs: two of its verdict, each beside another's."""
+"""The most seconds of a search, and of the run's that are left, where a model can be asked afterwards."""
+VERDICTS = 3
+"""Runs of the test command that a found repair needs: two of its verdict, and one of its proof."""
 LEAST_KEPT_S = 5.0
-MOST_KEPT = 0.8
+MOST_KEPT = 0.6
 """Of the run's seconds that are left, the most that is kept from the search."""
-LEAST_RANKING_S = 2.0
+LEAST_RANKING_S, MOST_RANKING_S = 2.0, 15.0
 
 
 async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
@@ -105,17 +107,18 @@ def unreadable_in(base: Verdict | None, texts: Mapping[str, str]) -> str:
 def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:
     """What a search may use. What it finds has still to be judged, twice, and proved: that time is kept."""
     knobs, left_s = context.settings.repair, context.budget.remaining_s()
-    seconds = knobs.seconds
+    may_ask = context.model.name != NO_MODEL
+    seconds = knobs.seconds or (USUAL_S if may_ask or left_s is None else left_s)
     if left_s is not None:
         verdict_s = base.wall_s if base is not None else 0.0
         kept_s = min(VERDICTS * verdict_s + LEAST_KEPT_S, MOST_KEPT * left_s)
-        seconds = min(seconds, SHARE * left_s, left_s - kept_s)
+        seconds = min(seconds, left_s - kept_s, SHARE * left_s if may_ask else left_s)
     return SearchLimits(candidates=knobs.candidates, seconds=seconds, seed=knobs.seed)
 
 
 def _ranking_s(limits: SearchLimits, found: Findings) -> float:
-    """Ranking is of the search: it has what that left, and at least what a few calls take."""
-    return max(LEAST_RANKING_S, limits.seconds - found.seconds)
+    """Ranking is of the search: it has some of what that left, and at least what a few calls take."""
+    return min(max(LEAST_RANKING_S, limits.seconds - found.seconds), MOST_RANKING_S)
 
 
 def _told(
