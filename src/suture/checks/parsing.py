@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 
-__all__ = ["PARSE_FAULTS", "parsed"]
+__all__ = ["PARSE_FAULTS", "first_line", "parsed"]
 
 PARSE_FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What `ast.parse` raises: the last two for sources that nest too deeply, `ValueError` for NUL bytes."""
@@ -27,3 +27,9 @@ def _parse(source: str | bytes) -> ast.Module:
     except SystemError:
         # CPython 3.11 miscounts its depth where the garbage collector runs somebody's finaliser meanwhile.
         return ast.parse(source)
+
+
+def first_line(node: ast.stmt) -> int:
+    """The number of a statement's first line, its decorators included."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])

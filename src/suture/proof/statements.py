@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from suture.checks.parsing import parsed
+from suture.checks.parsing import first_line, parsed
 from suture.workspace import changed_stretches
 
 __all__ = ["NO_STATEMENT", "changed_lines", "touched_statements"]
@@ -46,20 +46,15 @@ def touched_statements(before: str, after: str) -> tuple[range, ...]:
 def _heads(tree: ast.Module) -> Iterator[range]:
     for node in ast.walk(tree):
         if isinstance(node, ast.match_case):
-            yield range(node.pattern.lineno, max(_first_line(node.body[0]), node.pattern.lineno + 1))
+            yield range(node.pattern.lineno, max(first_line(node.body[0]), node.pattern.lineno + 1))
         elif isinstance(node, ast.ExceptHandler):
-            yield range(node.lineno, max(_first_line(node.body[0]), node.lineno + 1))
+            yield range(node.lineno, max(first_line(node.body[0]), node.lineno + 1))
         elif isinstance(node, ast.stmt) and not _is_docstring(node):
             inner = [child.lineno for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
             inner += [case.pattern.lineno for case in getattr(node, "cases", ())]
             last = min([(node.end_lineno or node.lineno) + 1, *inner])
-            yield range(_first_line(node), max(last, node.lineno + 1))
+            yield range(first_line(node), max(last, node.lineno + 1))
 
 
 def _is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _first_line(node: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])

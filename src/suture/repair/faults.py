@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from suture.checks.parsing import first_line
 from suture.repair.trials import Spectrum
 from suture.repair.view import FUNCTIONS, View, open_view
 
@@ -75,7 +76,7 @@ def rank_faults(spectrum: Spectrum, texts: Mapping[str, str]) -> tuple[Fault, ..
         star = 1.0 if stars[path, line] == math.inf else stars[path, line] / (2 * top)
         share = ochiai(failed, passed, all_failed)
         holder = _function_at(views[path], line) if path in views else None
-        near = holder is not None and (path, _first_line(holder)) in called
+        near = holder is not None and (path, first_line(holder)) in called
         score = SPECTRUM * (0.8 * share + 0.2 * star)
         score += FRAME * frames.get((path, line), 0.0) + CALLED * near
         name = holder.name if holder is not None else ""
@@ -134,7 +135,7 @@ def _spread(view: View, own: dict[int, float]) -> None:
         if isinstance(node, FUNCTIONS):
             worst = max((own.get(line, 0.0) for line in _lines(node)), default=0.0)
             if worst:
-                for line in range(_first_line(node), node.body[0].lineno):
+                for line in range(first_line(node), node.body[0].lineno):
                     own[line] = max(own.get(line, 0.0), HEADER * worst)
         elif isinstance(node, ast.stmt) and not isinstance(node, ast.ClassDef):
             body = getattr(node, "body", None)
@@ -171,10 +172,6 @@ def _function_at(view: View, line: int) -> ast.FunctionDef | ast.AsyncFunctionDe
     """The innermost function whose lines hold a line."""
     holders = [n for n in view.functions_in_order if n.lineno <= line <= (n.end_lineno or n.lineno)]
     return max(holders, key=lambda node: node.lineno, default=None)
-
-
-def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 def _lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> range:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import doctest
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -96,7 +97,9 @@ async def rank_repairs(
     if not proposals:
         return (), None
     calls = _calls(findings, proposals, random.Random(seed))
-    examples = _examples(findings.texts)
+    changed = {proposal.path: findings.texts[proposal.path] for proposal in proposals}
+    examples = _examples(changed)
+    words = {path: frozenset(_pairs(text)) for path, text in changed.items()}
     made = [*calls, *(call for call, _ in examples)]
     answers: dict[int, list[str]] = {}
     if made and len(proposals) > 1:
@@ -105,12 +108,13 @@ async def rank_repairs(
     literals = literals_of(tests)
     repairs = []
     for number, proposal in enumerate(proposals):
+        await asyncio.sleep(0)  # reading a long file takes a moment, and the run's time may be up
         text = mutated(findings.texts[proposal.path], proposal.edits)
         warnings = warnings_about(findings.texts[proposal.path], text, literals)
         broken = _broken(behaviour[number], examples, len(calls))
         score = proposal.score * WARNED ** len(warnings) * EXAMPLE ** min(1, broken)
         score *= 0.6 + 0.4 * _agreement(number, behaviour, proposals)
-        score *= 0.85 + 0.3 * _naturalness(findings.texts[proposal.path], proposal)
+        score *= 0.85 + 0.3 * _naturalness(words[proposal.path], proposal)
         repairs.append(
             (Repair(proposal=proposal, text=text, score=score, warnings=warnings), behaviour[number])
         )
@@ -164,10 +168,9 @@ def _agreement(number: int, behaviour: Sequence[tuple[str, ...]], proposals: Seq
     return agreed / weight if weight else 1.0
 
 
-def _naturalness(text: str, proposal: Proposal) -> float:
+def _naturalness(known: Container[tuple[str, str]], proposal: Proposal) -> float:
     """The share of the new words' neighbourhoods that the file has elsewhere."""
     pairs = {pair for edit in proposal.edits for pair in _pairs(edit.text)}
-    known = set(_pairs(text))
     return sum(pair in known for pair in pairs) / len(pairs) if pairs else 0.5
 
 
@@ -178,10 +181,10 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 def _calls(findings: Findings, proposals: Sequence[Proposal], draw: random.Random) -> list[Call]:
     """Calls of functions that the tests call in the changed files, with arguments near the tests'."""
-    paths = {proposal.path for proposal in proposals}
+    functions = {path: _at_top(findings.texts[path]) for path in {proposal.path for proposal in proposals}}
     by_function: dict[tuple[str, str], list[str]] = {}
     for call in findings.spectrum.calls:
-        if call.path in paths and _is_top_level(findings.texts[call.path], call.function):
+        if call.function in functions.get(call.path, ()):
             by_function.setdefault((call.path, call.function), []).append(call.arguments)
     calls: list[Call] = []
     for (path, name), texts in sorted(by_function.items())[:8]:
@@ -190,9 +193,10 @@ def _calls(findings: Findings, proposals: Sequence[Proposal], draw: random.Rando
     return calls
 
 
-def _is_top_level(text: str, name: str) -> bool:
+def _at_top(text: str) -> frozenset[str]:
+    """Names of a file's functions that are in no class and no other function."""
     tree = parsed(text)
-    return tree is not None and any(isinstance(n, FUNCTIONS) and n.name == name for n in tree.body)
+    return frozenset(n.name for n in (tree.body if tree else ()) if isinstance(n, FUNCTIONS))
 
 
 def _examples(texts: Mapping[str, str]) -> list[tuple[Call, str]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 
-from suture.checks.parsing import parsed
+from suture.checks.parsing import first_line, parsed
 from suture.repair.dead_code import dead_parts
 from suture.repair.view import FUNCTIONS
 
@@ -25,16 +25,20 @@ def warnings_about(before: str, after: str, test_literals: frozenset[str]) -> tu
         after: The source with the change.
         test_literals: Literals of the tests, as `literals_of` gives them.
     """
-    old, new = parsed(before), parsed(after)
-    if old is None or new is None:
+    whole_old, whole_new = parsed(before), parsed(after)
+    if whole_old is None or whole_new is None:
         return ()
+    own = {
+        node.name for tree in (whole_old, whole_new) for node in ast.walk(tree) if isinstance(node, FUNCTIONS)
+    }
+    old, new = _differing(whole_old, before, whole_new, after)
     found: list[str] = []
     named = (_compared(new) - _compared(old)) & test_literals
     if named:
         found.append(f"compares with {', '.join(sorted(named))}, which the tests use")
     if dead_parts(new) > dead_parts(old):
         found.append(DEAD)
-    lost = _own_calls(old) - _own_calls(new)
+    lost = _calls_of(own, old) - _calls_of(own, new)
     if lost:
         found.append(f"no longer calls {', '.join(sorted(lost))}")
     if _count(new, (ast.Raise,)) < _count(old, (ast.Raise,)):
@@ -47,6 +51,35 @@ def warnings_about(before: str, after: str, test_literals: frozenset[str]) -> tu
     if _count(new, (ast.stmt,)) < _count(old, (ast.stmt,)):
         found.append("takes a statement away")
     return tuple(found)
+
+
+def _differing(old: ast.Module, before: str, new: ast.Module, after: str) -> tuple[ast.Module, ast.Module]:
+    """Both without the functions and statements that they share: of a long file nearly all."""
+    ours, theirs = dict(_pieces(old, before)), dict(_pieces(new, after))
+    shared = ours.keys() & theirs.keys()
+    return tuple(  # type: ignore[return-value]
+        ast.Module(body=[node for key, node in pieces.items() if key not in shared], type_ignores=[])
+        for pieces in (ours, theirs)
+    )
+
+
+def _pieces(tree: ast.Module, text: str) -> Iterator[tuple[tuple[str, int], ast.stmt]]:
+    """Functions, statements and the heads of classes: each by its lines, and which of several alike it is."""
+    lines, seen = text.split("\n"), Counter[str]()
+    for node in _flat(tree.body):
+        inner = [first_line(child) for child in node.body] if isinstance(node, ast.ClassDef) else []
+        last = min(inner, default=(node.end_lineno or node.lineno) + 1)
+        key = "\n".join(lines[first_line(node) - 1 : last - 1])
+        seen[key] += 1
+        head = ast.ClassDef(**{**dict(ast.iter_fields(node)), "body": []}) if inner else node
+        yield (key, seen[key]), head
+
+
+def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        yield node
+        if isinstance(node, ast.ClassDef):
+            yield from _flat(node.body)
 
 
 def literals_of(sources: Iterable[str]) -> frozenset[str]:
@@ -81,9 +114,8 @@ def _compared(tree: ast.AST) -> set[str]:
     return found
 
 
-def _own_calls(tree: ast.AST) -> Counter[str]:
+def _calls_of(own: Container[str], tree: ast.AST) -> Counter[str]:
     """Calls of functions that the source itself defines."""
-    own = {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS)}
     names: Counter[str] = Counter()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from suture.checks.parsing import first_line
 from suture.repair.edits import Edit
 from suture.repair.operators.change import Change, Operator, short
 from suture.repair.view import FUNCTIONS, Function, View, is_docstring
@@ -24,7 +25,7 @@ def _guard(node: ast.AST, view: View) -> Iterator[Change]:
     body = [statement for statement in node.body if not is_docstring(statement)]
     if not body or view.lines_of(body[0]) is None:
         return
-    start, indent = view.offset(_first_line(body[0]), 0), view.indent(body[0])
+    start, indent = view.offset(first_line(body[0]), 0), view.indent(body[0])
     parameters = [a.arg for a in node.args.args if a.arg not in ("self", "cls")]
     kinds = view.names(body[0]).kinds
     for name in parameters:
@@ -163,11 +164,6 @@ def _beside(node: ast.stmt, view: View, text: str, weight: float, *, before: boo
         edit = Edit(start=lines[1], end=lines[1], text=f"{newline}{indent}{text}\n")
         where = f"behind line {node.end_lineno}"
         yield Change(edits=(edit,), note=f"{short(text)} {where}", weight=weight)
-
-
-def _first_line(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 OPERATORS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from suture.checks.parsing import first_line
 from suture.repair.edits import Edit
 from suture.repair.operators.change import Change, Operator, instead, short
 from suture.repair.view import FUNCTIONS, View
@@ -90,7 +91,7 @@ def _order(node: ast.AST, view: View) -> Iterator[Change]:
 def _decorator(node: ast.AST, view: View) -> Iterator[Change]:
     """A decorator that is missing: by the first parameter, or as the file uses it elsewhere."""
     assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
-    start, indent = view.offset(_first_line(node), 0), view.indent(node)
+    start, indent = view.offset(first_line(node), 0), view.indent(node)
     own = {view.text(decorator) for decorator in node.decorator_list}
     elsewhere = list(dict.fromkeys(text for text in _decorators(view) if text not in own))
     options = dict.fromkeys(elsewhere[:MOST_ELSEWHERE], 0.5)
@@ -166,10 +167,6 @@ def _find_decorators(view: View) -> list[str]:
 
 def _last_part(text: str) -> str:
     return text.rpartition(".")[2]
-
-
-def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 DECORATED = (*FUNCTIONS, ast.ClassDef)
