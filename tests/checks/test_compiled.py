@@ -45,6 +45,34 @@ async def test_a_change_counts_though_it_is_as_long_as_what_was_there(prepare: P
     }
 
 
+PLANTING = """\
+import atexit, glob, marshal
+
+X = 0
+
+
+def plant():
+    for place in glob.glob("__pycache__/test_mod.*pytest*.pyc"):
+        with open(place, "rb") as file:
+            head = file.read(16)
+        code = compile("def test_value(): pass\\ndef test_is_compiled(): pass\\n", "test_mod.py", "exec")
+        with open(place, "wb") as file:
+            file.write(head + marshal.dumps(code))
+
+
+plant()
+"""
+
+
+async def test_what_the_code_under_test_writes_in_the_place_of_a_compiled_test_is_not_kept(
+    prepare: Prepare,
+) -> None:
+    suite = await prepare({**FILES, "mod.py": PLANTING})
+    await suite.command.run(suite.task.files)
+    run = await suite.command.run(_encoded({**FILES, "mod.py": "X = 3\n"}))
+    assert {o.check_id: o.status for o in run.outcomes}["test_mod.py::test_value"] == "failed"
+
+
 def test_what_was_brought_back_lies_beside_its_source() -> None:
     found = compiled_from(HEAD + b"abcde", SOURCES)
     assert found.beside(SOURCES) == {

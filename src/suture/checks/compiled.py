@@ -1,15 +1,15 @@
 """What the unchanged project compiles to: kept from its first run, and laid beside the sources in later ones.
 
-Each run begins with an empty folder, and to compile a project and to rewrite the asserts of its tests takes
-longer than most suites do. Only the user's own code has run where this was made; what a candidate changes is
-compiled anew.
+Each run begins with an empty folder, and to compile a project takes longer than many suites do. The user's
+own code has run where this was made, and may have left anything in its place: what a candidate changes is
+compiled anew, and so are the tests, on which a verdict rests.
 """
 
 from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 __all__ = ["COMPILED", "Compiled", "compiled_from", "sources_of"]
@@ -40,6 +40,11 @@ class Compiled:
     def dated(self, files: Mapping[str, bytes]) -> list[str]:
         """The sources that must be as old as they were for that to be believed."""
         return [path for path in self.by_source if files.get(path) == self.sources[path]]
+
+    def without(self, paths: Container[str]) -> Compiled:
+        """Without what some sources were compiled to."""
+        kept = {path: made for path, made in self.by_source.items() if path not in paths}
+        return Compiled(by_source=kept, sources={path: self.sources[path] for path in kept})
 
 
 def sources_of(files: Mapping[str, bytes]) -> list[str]:

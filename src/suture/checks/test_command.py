@@ -27,6 +27,7 @@ from suture.languages import Interpreter, is_pytest_command, program_environment
 from suture.records import CheckOutcome, CheckStatus, Counterexample, Task
 from suture.sandbox import BOX, Channel, RunRequest, RunResult, Sandbox, interpreter_mounts
 from suture.settings import SandboxSettings
+from suture.workspace import is_protected
 
 __all__ = ["PLUGIN", "CommandRun", "TestCommand"]
 
@@ -124,6 +125,8 @@ class TestCommand:
         if not report.begun or self._is_misused(result, report):
             self._refuse_start(result)
         self._collected = collected_from(report, self._task.files)
+        tests = {*self._collected.files, *filter(is_protected, self._task.files)}
+        self._compiled = self._compiled.without(tests)
         if not self._collected.all_ids and not self._collected.torn:
             raise UsageError(
                 f"{self._shown!r} collects no tests", remedy="name a test file or folder in the command"
