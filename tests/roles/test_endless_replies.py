@@ -35,7 +35,7 @@ ENDLESS = {
 @pytest.mark.parametrize("name", ENDLESS)
 @pytest.mark.parametrize("finish", ["stop", "length"])
 def test_a_reply_without_end_is_given_up(name: str, finish: str) -> None:
-    """Each took minutes; the test's own time limit is the measure."""
+    """None ended within seconds; the test's own time limit is the measure."""
     reply = Reply(text=ENDLESS[name], finish="length" if finish == "length" else "stop")
     for brief in (WRITE, REPAIR):
         with contextlib.suppress(MalformedReply):
