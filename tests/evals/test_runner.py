@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -150,9 +151,10 @@ async def test_nothing_is_measured_where_the_controls_fail(
     tmp_path: Path, ids: Ids, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = (tmp_path / "data" / "sanitized-mbpp.jsonl").read_text()
-    # Hidden tests that any code passes: the solver that is always wrong scores as the right one does.
+    # Hidden tests that bear with code that is not there: who is always wrong scores as who is right.
+    bears = "try:\\\\n    got = {}\\\\nexcept NotImplementedError:\\\\n    got = {}\\\\nassert got == {}"
     (tmp_path / "data" / "sanitized-mbpp.jsonl").write_text(
-        records.replace("assert times_2(", "assert True or times_2(")
+        re.sub(r"assert (times_2\(\d+\)) == (\d+)", bears.format(r"\1", r"\2", r"\2"), records)
     )
     folder = BenchFolder(tmp_path / "bench")
     with pytest.raises(PrerequisiteError, match=r"always wrong does not score 0 on MBPP/2"):

@@ -89,11 +89,12 @@ async def grade_code(
 
 
 async def wall_holds(problem: Problem, sandbox: Sandbox, settings: SandboxSettings) -> bool:
-    """Whether a wall stands when harmless code runs behind it: the problem's reference, under its checks."""
+    """Whether a wall stands when harmless code runs behind it: the problem's reference, whatever its grade."""
     try:
-        return (await _graded(problem, problem.solution, sandbox, settings, _limits(None, settings))).right
+        graded = await _graded(problem, problem.solution, sandbox, settings, _limits(None, settings))
     except SandboxError:
         return False
+    return graded.standing != "infra"
 
 
 async def _graded(
