@@ -89,7 +89,7 @@ async def grade_code(
 
 
 async def wall_holds(problem: Problem, sandbox: Sandbox, settings: SandboxSettings) -> bool:
-    """Whether a wall stands when harmless code runs behind it: the problem's reference, whatever its grade."""
+    """Whether a wall stands when harmless code runs behind it: a problem's reference, whatever its grade."""
     try:
         graded = await _graded(problem, problem.solution, sandbox, settings, _limits(None, settings))
     except SandboxError:
