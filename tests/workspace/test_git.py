@@ -272,6 +272,20 @@ def test_nothing_of_a_hostile_repository_runs(root: Path, tmp_path: Path) -> Non
     assert proof.exists(), "the trap itself does not work"
 
 
+def test_hooks_that_the_configuration_names_are_switched_off(root: Path) -> None:
+    for key in ("hook.evil.command", "hook.E v.i=l.command"):  # git before 2.54 knows none
+        git_in(root)("config", key, "touch it-ran")
+        git_in(root)("config", key.replace(".command", ".event"), "reference-transaction")
+        git_in(root)("config", key.replace(".command", ".enabled"), "true")
+    git_in(root)("config", "hook.jobs", "2")
+    repository = open_repository(root)
+    for name in ("hook.evil.enabled", "hook.E v.i=l.enabled"):
+        assert repository.git("config", "--get", name) == b"false\n"
+    assert "hook.enabled" not in repository.environment.values()
+    heal(root, {"code.py": FIXED})
+    assert not (root / "it-ran").exists()
+
+
 def test_variables_of_the_caller_lead_nowhere_else(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -315,7 +329,8 @@ def test_no_repository_no_commit_no_identity(tmp_path: Path, root: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "how", ["gitfile", "link", "commondir", "linked refs", "linked index", "stolen worktree"]
+    "how",
+    ["gitfile", "link", "commondir", "linked refs", "linked index", "stolen worktree", "piped worktree"],
 )
 def test_a_repository_that_leads_into_another_one_is_refused(root: Path, tmp_path: Path, how: str) -> None:
     mine = root / ".git"
@@ -327,6 +342,12 @@ def test_a_repository_that_leads_into_another_one_is_refused(root: Path, tmp_pat
         own.write_text(f"gitdir: {mine}\n")
     elif how == "link":
         own.symlink_to(mine)
+    elif how == "piped worktree":
+        git_in(root)("worktree", "add", "-q", str(tmp_path / "side"))
+        own.write_text((tmp_path / "side" / ".git").read_text())
+        backlink = mine / "worktrees" / "side" / "gitdir"
+        backlink.unlink()
+        os.mkfifo(backlink)
     elif how == "stolen worktree":
         git_in(root)("worktree", "add", "-q", str(tmp_path / "side"))
         own.write_text(f"gitdir: {mine}/worktrees/side\n")

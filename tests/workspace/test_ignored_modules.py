@@ -186,3 +186,9 @@ def test_names_in_imports() -> None:
 )
 def test_names_of_files(file: str, name: str) -> None:
     assert module_name(file) == name
+
+
+def test_ignored_folders_in_one_another_are_looked_at_to_a_depth(tmp_path: Path) -> None:
+    near, far = "out/" + "d/" * 20 + "near.py", "out/" + "d/" * 200 + "far.py"
+    lay(tmp_path, {".gitignore": "out/\n", "a.py": "import near, far\n", near: "", far: ""})
+    assert list(take_snapshot(tmp_path).left_out) == [near]

@@ -19,6 +19,7 @@ from suture.workspace.secret_files import may_be_secret
         *(".git-credentials", "prod.env", "service-account.json", ".vault-token", "terraform.tfstate"),
         *("release.jks", "token.json", ".ENV", "ID_RSA", "deploy_ed25519", "secrets.yaml", "secret.toml"),
         *("a/b/.docker/config.json", ".cargo/credentials.toml", "aws_credentials.json", "my-credentials.yml"),
+        *(".env~", "prod.env.bak", "secrets.yaml.orig", "deploy.pem.old"),
         *("x/serviceAccountKey.json", "shop-firebase-adminsdk-x1.json", "prod.tfvars", ".bash_history"),
         *(
             "passwords.csv",
@@ -60,6 +61,7 @@ def test_folders_that_secrets_are_kept_in(name: str) -> None:
             "config.json",
         ),
         *("environment.yml", "history.txt", "credentials_test.go", "prod.env.template", "id_rsa.pub"),
+        *("secrets.py~", "token.py.bak", "a.env.sample.orig", "history.txt~"),
     ],
 )
 def test_names_that_only_sound_so(name: str) -> None:

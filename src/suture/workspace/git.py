@@ -118,6 +118,9 @@ def programs_off(root: Path) -> dict[str, str]:
     names = sorted({name for name in map(os.fsdecode, listed) if "." in name})
     off = [(name, "") for name in names if PROGRAM.fullmatch(name)]
     off += [(name, "false") for name in names if name.startswith("filter.") and name.endswith(".required")]
+    # Since git 2.54 a configuration names hooks too, and `core.hooksPath` is not about those.
+    hooks = {name.rpartition(".")[0] for name in names if name.startswith("hook.")}
+    off += [(f"{hook}.enabled", "false") for hook in sorted(hooks) if hook != "hook"]
     pairs = {f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in enumerate(off)}
     values = {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in enumerate(off)}
     return {"GIT_CONFIG_COUNT": str(len(off)), **pairs, **values}

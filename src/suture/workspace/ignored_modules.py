@@ -33,6 +33,7 @@ WORD = re.compile(r"[^\W\d]\w*")
 PRIVATE_KEY = b"PRIVATE KEY-----"
 MOST_ENTRIES = 2000
 """Names that are looked at in one ignored folder: it may as well hold data."""
+MAX_DEPTH = 64
 
 
 def module_name(file: str) -> str:
@@ -150,6 +151,8 @@ def _modules_below(folder: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
         if left < 0:
             return
         within = (folder.name, *Path(place).relative_to(folder).parts)
+        if len(within) >= MAX_DEPTH:
+            folders.clear()  # `os.walk` calls itself for each
         for file in sorted(files):
             name = module_name(file)
             if name:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suture.errors import StorageError, UsageError
+from suture.plain_files import read_plain
 from suture.workspace.git import programs_off, run_git, start_git
 
 __all__ = ["Repository", "open_repository"]
@@ -231,8 +232,8 @@ def _require_own(repository: Repository, common: Path) -> None:
 def _names(backlink: Path, entry: Path) -> bool:
     """Whether a worktree's folder in the repository names the worktree that led to it."""
     try:
-        with backlink.open("rb") as file:
-            return Path(os.fsdecode(file.read(PATH_MAX).strip())).resolve() == entry.resolve()
+        named = read_plain(backlink, PATH_MAX)  # never waited for: it may be a pipe
+        return named is not None and Path(os.fsdecode(named.strip())).resolve() == entry.resolve()
     except (OSError, ValueError):
         return False
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -57,6 +58,8 @@ NOT_SECRET: tuple[str, ...] = (
 """What is no secret whatever else its name says: examples, public halves, code."""
 
 _NAMES = parse_globs((*SECRET_FILES, *(f"!{glob}" for glob in NOT_SECRET)))
+_COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save))\Z")
+"""How editors and people call the copy of a file beside it."""
 _HEAD_BYTES = 4096
 _LARGEST_ACCOUNT_BYTES = 64 * 2**10
 
@@ -68,8 +71,12 @@ def may_be_secret(path: str, *, is_folder: bool) -> bool:
         path: Relative to the project's root.
         is_folder: Whether it is a folder.
     """
-    _NAMES.steps_left = len(path) * 100_000  # a list of ours cannot run dry
-    return _NAMES.verdict(path.lower(), is_folder=is_folder) is True
+    name = path.lower() if is_folder else _COPY.sub("", path.lower())
+    for one in {path.lower(), name}:
+        _NAMES.steps_left = len(path) * 100_000  # a list of ours cannot run dry
+        if _NAMES.verdict(one, is_folder=is_folder):
+            return True
+    return False
 
 
 def holds_a_key(content: bytes) -> bool:
