@@ -33,6 +33,7 @@ AT_ONCE = 2
 """Processes that try candidates."""
 LOCATE_SHARE = 0.34
 """Of the seconds, the most that localisation may take."""
+NONE_READY = "the tests could not be kept ready for trials in the time there was"
 MAKING_SHARE = 0.2
 """Of the seconds, the most that making single changes may take."""
 LINGER = 0.5
@@ -163,6 +164,7 @@ class Search:
         self._passed: list[Proposal] = []
         self._are_tried = False
         self._looking: Looking | None = None
+        self._is_lost = False
         self._all: asyncio.Task[Spectrum] | None = None
         self._workers = [
             Worker(command, texts, list(texts), limits.seconds + SPARE_S) for _ in range(AT_ONCE)
@@ -193,7 +195,7 @@ class Search:
             found.ended = unguided(found.spectrum)
         else:
             await self._search()
-            found.ended = self._reason() or "everything was tried"
+            found.ended = self._reason() or (NONE_READY if self._is_lost else "everything was tried")
         found.seconds = self._now_s()
         return found
 
@@ -224,6 +226,7 @@ class Search:
             if not found.plausible:
                 await self._try(iter(await self._pairs()), benches, pause_s=pause_s)
                 await self._try(left, benches)
+        self._is_lost = not any(bench.usable for bench in benches)
         if self._all.done():
             found.spectrum = self._all.result()
         found.notes = tuple(dict.fromkeys(note for bench in benches for note in bench.notes))
