@@ -96,7 +96,7 @@ QUIET = {
     "GIT_GRAFT_FILE": os.devnull,
     "LC_ALL": "C",
 }
-TIMEOUT_S = 120.0
+TIMEOUT_S = 30.0
 MOST_BYTES = 256 * 2**20
 """Of one answer: a tree of a few hundred bytes can unfold into any number of files."""
 MOST_MEMORY_BYTES = 4 * 2**30
