@@ -95,6 +95,14 @@ async def test_faults_are_mapped(stub: OpenAIStub, answer: Answer, error: type[M
     assert KEY not in str(caught.value)
 
 
+@pytest.mark.parametrize("before", range(165, 200, 3))
+async def test_a_key_that_a_quotation_cuts_in_two_is_not_shown(stub: OpenAIStub, before: int) -> None:
+    stub.answer(Answer(body={"error": "x" * before + KEY}))
+    with pytest.raises(ForeignReply) as caught:
+        await ask(stub)
+    assert KEY[:9] not in str(caught.value)
+
+
 async def test_a_slow_server_times_out(stub: OpenAIStub) -> None:
     stub.answer(Answer(body=b"", slow=True))
     with pytest.raises(ModelTimeout, match="timeout_s"):

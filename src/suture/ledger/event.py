@@ -27,6 +27,8 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 PLACE = ("step", "branch", "part")
 """Of every event that a branch of a round wrote."""
 SHORT_CHARS = 200
+LATEST_S = 250_000_000_000
+"""The year 9892: later times, and nan, no calendar of Python's can tell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +159,8 @@ def parsed_event(line: Any, run: str) -> Event | None:
     whole = (("seq", int), ("time_s", (int, float)), ("kind", str), ("data", Mapping), ("version", int))
     for name, wanted in whole:
         _require(name, getattr(event, name), wanted)
+    if not abs(event.time_s) <= LATEST_S:
+        raise ValueError(f"'time_s' is {event.time_s!r:.60}")
     payload = payload_of(event.kind, event.data, event.version)
     for name in PLACE:
         if event.data.get(name) is not None and name not in payload.__dataclass_fields__:

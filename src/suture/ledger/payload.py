@@ -12,6 +12,7 @@ versions of a kind. Where a change of form cannot be told that way, the kind get
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
@@ -144,7 +145,9 @@ def _json_types(hint: Any) -> tuple[type, ...]:
 
 
 def is_json(value: object, json_types: tuple[type, ...]) -> bool:
-    """Whether a value is of one of these types; `True` is no number."""
+    """Whether a value is of one of these types; `True` is no number, nor is what no float can hold one."""
+    if float in json_types and isinstance(value, int) and abs(value) > sys.float_info.max:
+        return False
     return isinstance(value, json_types) and (not isinstance(value, bool) or int not in json_types)
 
 

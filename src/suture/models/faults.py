@@ -179,6 +179,8 @@ STATUSES: Mapping[int, FaultKind] = {
 }
 MAX_QUOTED_CHARS = 300
 MAX_READ_CHARS = 4000
+TOLD_KEY_CHARS = 8
+"""Of the beginning of a key; so much says whose and of what kind it is (`sk-proj-`), and no more."""
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 """What SDKs raise when the body is not what the wire format promises."""
 PROTOCOLS = {"anthropic": "Anthropic", "ollama": "Ollama"}
@@ -221,6 +223,9 @@ class Asked:
         """A text without the key, and without credentials in addresses."""
         for form in (self.secret, ascii(self.secret)[1:-1]) if self.secret else ():
             text = text.replace(form, "***")
+        # What is quoted of an answer was cut, maybe in the middle of the key.
+        for length in range(len(self.secret) - 1, TOLD_KEY_CHARS, -1):
+            text = text.replace(self.secret[:length], "***")
         return without_credentials(text)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import sys
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -87,7 +88,8 @@ def restored(hint: Any, value: Any, where: str) -> Any:
     if hint is bytes:
         return base64.b64decode(_required(isinstance(value, str), value, where), validate=True)
     if hint is float:
-        return float(_required(type(value) in (int, float), value, where))
+        held = type(value) is float or (type(value) is int and abs(value) <= sys.float_info.max)
+        return float(_required(held, value, where))
     return _required(type(value) is hint, value, where)
 
 
