@@ -65,3 +65,15 @@ async def test_a_damaged_reply_is_said(tmp_path: Path) -> None:
     (tmp_path / f"{reply.call_hash}.json").write_text("{")
     with pytest.raises(StorageError, match="damaged"):
         await model.complete(PROMPT, Sampling())
+
+
+@pytest.mark.parametrize("field", ["seconds", "prompt_tokens", "text", "finish", "logprobs", "model"])
+async def test_a_reply_with_a_value_of_another_type_is_damaged(field: str, tmp_path: Path) -> None:
+    model = RecordedModel(ScriptedModel(["one"]), tmp_path)
+    reply = await model.complete(PROMPT, Sampling())
+    stored = tmp_path / f"{reply.call_hash}.json"
+    entry = json.loads(stored.read_text())
+    entry["reply"][field] = {"a": 1}
+    stored.write_text(json.dumps(entry))
+    with pytest.raises(StorageError, match="damaged"):
+        await model.complete(PROMPT, Sampling())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -12,6 +12,7 @@ from suture.errors import ModelError, StorageError, UsageError
 from suture.models.calls import call_hash
 from suture.models.seam import Message, Reply, Sampling
 from suture.plain_files import read_stored
+from suture.records import from_plain
 from suture.settings.schema import Settings
 
 __all__ = ["AbsentModel", "ReplyMissing", "ReplySource", "absent_model", "open_replies", "reply_of_record"]
@@ -155,18 +156,15 @@ def reply_of_record(plain: Mapping[str, Any]) -> Reply:
     Raises:
         StorageError: It is damaged.
     """
-    reply = _known(Reply, plain)
-    return replace(reply, logprobs=tuple(reply.logprobs), tokens=tuple(reply.tokens))
+    return _known(Reply, plain)
 
 
 def _known(cls: type[T], plain: Mapping[str, Any]) -> T:
     """A record of ours out of a JSON object; what a newer Suture wrote besides is passed over."""
-    kind: Any = cls
     try:
-        record: T = kind(**{field.name: plain[field.name] for field in fields(kind) if field.name in plain})
-    except (TypeError, AttributeError) as fault:
+        return from_plain(cls, plain)
+    except (ValueError, TypeError, AttributeError) as fault:
         raise StorageError(f"a recorded {cls.__name__} is damaged: {fault}") from fault
-    return record
 
 
 def _raise_again(fault: Mapping[str, Any]) -> NoReturn:
