@@ -304,3 +304,38 @@ def test_what_only_looks_dead_is_not(after: str) -> None:
 
 def test_an_honest_change_raises_no_warning() -> None:
     assert warnings_about(SOURCE, SOURCE.replace("n > 2", "n >= 2"), literals_of(["assert f(77) == 1"])) == ()
+
+
+LONG = """\
+class Till:
+    def total(self):
+        return self.sum() + 1
+
+    def sum(self):
+        return 13
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sign"),
+    [
+        ("self.sum() + 1", "14", "no longer calls sum"),
+        ("return 13", "return 13 if self == 4711 else 0", "compares with 4711, which the tests use"),
+        ("return 13", "pass", None),
+    ],
+)
+def test_signs_of_a_change_within_a_class_are_seen(old: str, new: str, sign: str | None) -> None:
+    signs = warnings_about(LONG, LONG.replace(old, new), frozenset({"4711"}))
+    assert (sign in signs) if sign else not any("calls" in one or "compares" in one for one in signs)
+
+
+def test_a_literal_that_the_file_compares_with_elsewhere_is_no_sign() -> None:
+    before = LONG + "\n\ndef is_odd(n):\n    return n == 4711\n"
+    after = before.replace("return 13", "return 13 if self == 4711 else 0")
+    assert not any("compares" in one for one in warnings_about(before, after, frozenset({"4711"})))
+
+
+def test_a_name_that_other_code_reads_is_not_unused() -> None:
+    before = "a = 1\nb = 2\n\n\ndef f():\n    return a + b\n\n\ndef g():\n    return a\n"
+    signs = warnings_about(before, before.replace("return a + b", "return 0"), frozenset())
+    assert "leaves b unused" in signs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from suture.checks.parsing import first_line, parsed
 from suture.repair.dead_code import dead_parts
@@ -33,7 +33,7 @@ def warnings_about(before: str, after: str, test_literals: frozenset[str]) -> tu
     }
     old, new = _differing(whole_old, before, whole_new, after)
     found: list[str] = []
-    named = (_compared(new) - _compared(old)) & test_literals
+    named = (_compared(new) - _compared(whole_old)) & test_literals
     if named:
         found.append(f"compares with {', '.join(sorted(named))}, which the tests use")
     if dead_parts(new) > dead_parts(old):
@@ -45,7 +45,7 @@ def warnings_about(before: str, after: str, test_literals: frozenset[str]) -> tu
         found.append("no longer raises")
     if _swallowing(new) > _swallowing(old):
         found.append("hides exceptions")
-    unread = _unread(new) - _unread(old)
+    unread = _unread(whole_new) - _unread(whole_old)  # what reads a name may lie anywhere
     if unread:
         found.append(f"leaves {', '.join(sorted(unread))} unused")
     if _count(new, (ast.stmt,)) < _count(old, (ast.stmt,)):
@@ -56,11 +56,11 @@ def warnings_about(before: str, after: str, test_literals: frozenset[str]) -> tu
 def _differing(old: ast.Module, before: str, new: ast.Module, after: str) -> tuple[ast.Module, ast.Module]:
     """Both without the functions and statements that they share: of a long file nearly all."""
     ours, theirs = dict(_pieces(old, before)), dict(_pieces(new, after))
-    shared = ours.keys() & theirs.keys()
-    return tuple(  # type: ignore[return-value]
-        ast.Module(body=[node for key, node in pieces.items() if key not in shared], type_ignores=[])
-        for pieces in (ours, theirs)
-    )
+    return _module(ours, theirs), _module(theirs, ours)
+
+
+def _module(pieces: Mapping[tuple[str, int], ast.stmt], shared: Container[tuple[str, int]]) -> ast.Module:
+    return ast.Module(body=[node for key, node in pieces.items() if key not in shared], type_ignores=[])
 
 
 def _pieces(tree: ast.Module, text: str) -> Iterator[tuple[tuple[str, int], ast.stmt]]:

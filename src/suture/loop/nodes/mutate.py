@@ -51,7 +51,7 @@ VERDICTS = 3
 LEAST_KEPT_S = 5.0
 MOST_KEPT = 0.6
 """Of the run's seconds that are left, the most that is kept from the search."""
-LEAST_RANKING_S, MOST_RANKING_S = 2.0, 15.0
+LEAST_RANKING_S = 2.0
 
 
 async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
@@ -117,8 +117,8 @@ def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:
 
 
 def _ranking_s(limits: SearchLimits, found: Findings) -> float:
-    """Ranking is of the search: it has some of what that left, and at least what a few calls take."""
-    return min(max(LEAST_RANKING_S, limits.seconds - found.seconds), MOST_RANKING_S)
+    """Ranking is of the search: it has what that left, and at least what a few calls take."""
+    return max(LEAST_RANKING_S, limits.seconds - found.seconds)
 
 
 def _told(
