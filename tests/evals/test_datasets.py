@@ -171,7 +171,10 @@ def test_a_record_of_something_else_is_the_files_fault(data: Path, name: str, fi
         load_problems(name)
 
 
-@pytest.mark.parametrize("damage", [b"no gzip at all", gzip.compress(b"{}" * 999)[:-9], b"\xff\xfe\xff"])
+DAMAGED = {"no gzip": b"no gzip at all", "cut short": gzip.compress(b"{}" * 999)[:-9], "no text": b"\xff\xfe\xff"}
+
+
+@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
 def test_a_file_that_cannot_be_read_is_named(data: Path, damage: bytes) -> None:
     for file in ("HumanEvalPlus.jsonl.gz", "MbppPlus.jsonl"):
         (data / file).write_bytes(damage)
