@@ -171,7 +171,11 @@ def test_a_record_of_something_else_is_the_files_fault(data: Path, name: str, fi
         load_problems(name)
 
 
-DAMAGED = {"no gzip": b"no gzip at all", "cut short": gzip.compress(b"{}" * 999)[:-9], "no text": b"\xff\xfe\xff"}
+DAMAGED = {
+    "no gzip": b"no gzip at all",
+    "cut short": gzip.compress(b"{}" * 999)[:-9],
+    "no text": b"\xff\xfe\xff",
+}
 
 
 @pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
