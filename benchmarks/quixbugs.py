@@ -27,12 +27,12 @@ from suture.checks import prepare_suite
 from suture.checks.inputs import inputs_near, read_arguments
 from suture.checks.test_command import TestCommand
 from suture.evals import Problem, load_problems
-from suture.loop.tasks import heal_task
 from suture.repair import Edit, Proposal
 from suture.repair.comparing import compare
 from suture.repair.looking import locate
 from suture.sandbox import Sandbox, discover_interpreter
 from suture.settings import Settings
+from suture.tasks.building import heal_task
 
 WANTED = 500
 """Inputs asked for; at least `ENOUGH` must be in the domain."""

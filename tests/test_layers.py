@@ -19,7 +19,7 @@ LINES = (
     ("sandbox", "models", "workspace", "store", "tracing"),
     ("checks",),
     ("repair", "roles"),
-    ("loop", "proof"),
+    ("tasks", "loop", "proof"),
     ("api",),
     ("evals",),
     ("cli", "web", "mcp", "testing"),

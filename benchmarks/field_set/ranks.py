@@ -22,7 +22,6 @@ from field_set.cases import case_folder
 from field_set.packages import Package
 from suture.checks import prepare_suite
 from suture.loop.nodes.mutate import editable_texts
-from suture.loop.tasks import heal_task
 from suture.repair import mutated
 from suture.repair.clues import clues_of
 from suture.repair.faults import line_scores, rank_faults
@@ -32,6 +31,7 @@ from suture.repair.trials import Proposal, Spectrum
 from suture.repair.worker import Worker
 from suture.sandbox import discover_interpreter, open_sandbox
 from suture.settings import load_settings
+from suture.tasks.building import heal_task
 
 __all__ = ["Rank", "Seen", "line_of_rank", "rank_bug", "see_bug", "sums_of", "tell_ranks"]
 

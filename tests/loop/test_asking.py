@@ -22,9 +22,9 @@ from suture.errors import (
     StorageError,
 )
 from suture.ledger import Budget, Ledger, Limits, new_run, spend_by
-from suture.loop.asking import Question, ask
+from suture.loop.calls.model_call import Question, ask
 from suture.loop.context import RunContext
-from suture.loop.recipe import load_recipe
+from suture.loop.recipes.recipe import load_recipe
 from suture.models import (
     Message,
     Models,

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suture.errors import UsageError
-from suture.loop.policy import decide
-from suture.loop.progress import Progress, Tried, best_of
-from suture.loop.recipe import load_recipe
+from suture.loop.policy.next_moves import decide
+from suture.loop.policy.progress import Progress, Tried, best_of
+from suture.loop.recipes.recipe import load_recipe
 from suture.records import Move
 from suture.settings import LoopSettings
 

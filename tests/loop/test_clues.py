@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from suture.ledger import Event
-from suture.loop.clues import clues_of, suspects_in
-from suture.loop.excerpts import MAX_WHOLE_CHARS, NEIGHBOURHOOD, excerpt
+from suture.loop.prompting.excerpts import MAX_WHOLE_CHARS, NEIGHBOURHOOD, excerpt
+from suture.loop.prompting.search_clues import clues_of, suspects_in
 from suture.records import to_plain
 from suture.repair import Fault
 from suture.roles import Hint, Suspect

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.loop.confidence import (
+from suture.loop.evaluation.confidence import (
     CONSTANTS,
     Grounds,
     confidence_in,

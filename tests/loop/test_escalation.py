@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from suture.loop.policy import decide, escalation, next_parent
-from suture.loop.progress import Progress, Tried
-from suture.loop.recipe import list_recipes, load_recipe
+from suture.loop.policy.next_moves import decide, escalation, next_parent
+from suture.loop.policy.progress import Progress, Tried
+from suture.loop.recipes.recipe import list_recipes, load_recipe
 from suture.settings import LoopSettings
 
 ADAPTIVE = load_recipe(LoopSettings(), 0.8)

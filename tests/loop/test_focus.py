@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from suture.errors import UsageError
-from suture.loop.focus import MAX_SHOWN_CHARS, suspect_files
+from suture.loop.prompting.file_focus import MAX_SHOWN_CHARS, suspect_files
 from suture.records import Counterexample
 from suture.workspace import is_protected
 

@@ -10,10 +10,10 @@ import pytest
 from suture.checks.trust import Assessed, Assessment, Signs
 from suture.errors import BudgetExceeded
 from suture.ledger import Budget, Ledger, Limits, new_run
-from suture.loop import generated_tests
-from suture.loop.aids import Aids
 from suture.loop.context import RunContext
-from suture.loop.recipe import load_recipe
+from suture.loop.helper_state import Aids
+from suture.loop.helpers import generated_tests
+from suture.loop.recipes.recipe import load_recipe
 from suture.loop.state import LoopState, TriedEntry, first_state
 from suture.models import Models, RoleModel
 from suture.models.prices import Prices

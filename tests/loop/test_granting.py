@@ -11,10 +11,10 @@ import pytest
 from loop.test_asking import ANSWER, BOUND, PRICES, Setting, question
 from suture.errors import BudgetExceeded
 from suture.ledger import Budget, Ledger, Limits, RawPayload, branch_of_round, open_reservations
-from suture.loop.asking import ask
-from suture.loop.consulting import degraded_helpers
+from suture.loop.calls.budgeted_calls import Act, precedent_of, set_aside
+from suture.loop.calls.helper_call import degraded_helpers
+from suture.loop.calls.model_call import ask
 from suture.loop.context import RunContext
-from suture.loop.granting import Act, precedent_of, set_aside
 from suture.models import Models, RecordedModel, RoleModel
 from suture.testing import FakeClock, ScriptedModel
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suture.errors import UsageError
-from suture.loop.policy import decide
-from suture.loop.progress import Progress, Tried, best_of
-from suture.loop.recipe import Recipe, list_recipes, load_recipe
-from suture.loop.stuck import barren_rounds, same_failure_rounds
+from suture.loop.policy.next_moves import decide
+from suture.loop.policy.progress import Progress, Tried, best_of
+from suture.loop.policy.stuck import barren_rounds, same_failure_rounds
+from suture.loop.recipes.recipe import Recipe, list_recipes, load_recipe
 from suture.records import Origin, TaskKind
 from suture.settings import LoopSettings
 

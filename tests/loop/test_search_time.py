@@ -9,7 +9,7 @@ import pytest
 
 from suture.loop.context import RunContext
 from suture.loop.nodes.mutate import search_limits
-from suture.loop.progress import failure_signature
+from suture.loop.policy.progress import failure_signature
 from suture.records import CheckOutcome, Verdict
 from suture.settings import RepairSettings
 

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from suture.loop.consulting import SEATS
-from suture.loop.recipe import Helpers
+from suture.loop.calls.helper_call import SEATS
+from suture.loop.recipes.recipe import Helpers
 from suture.models import Role
 from suture.roles import packaged_names
 from suture.settings.schema import RoleSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from suture.errors import UsageError
-from suture.loop.tasks import example_task, heal_task, write_task
+from suture.tasks.building import example_task, heal_task, write_task
 from suture.workspace import is_protected
 
 

@@ -9,11 +9,11 @@ import pytest
 from suture.api import heal
 from suture.checks import prepare_suite
 from suture.ledger import find_run, read_ledger
-from suture.loop.tasks import heal_task
 from suture.proof.behaving import Behaviour
 from suture.records import Result
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import Settings
+from suture.tasks.building import heal_task
 from suture.testing import ScriptedModel
 
 COMMAND = "python -m pytest -q"

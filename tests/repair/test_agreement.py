@@ -12,10 +12,10 @@ import pytest_asyncio
 from requirements import Require
 from suture.checks import Suite, prepare_suite
 from suture.loop.nodes.mutate import editable_texts
-from suture.loop.tasks import heal_task
 from suture.repair import Findings, SearchLimits, mutated, search
 from suture.sandbox import BubblewrapSandbox, Finding, discover_interpreter
 from suture.settings import SandboxSettings
+from suture.tasks.building import heal_task
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

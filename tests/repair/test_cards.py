@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from suture.api import heal
-from suture.loop.siblings import siblings_of
+from suture.loop.prompting.related_functions import siblings_of
 from suture.models import Message, count_upper_bound
 from suture.records import Counterexample
 from suture.roles import Hint, RepairBrief, Suspect, coder_draft, fit, packaged_prompt

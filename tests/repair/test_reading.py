@@ -11,11 +11,11 @@ import pytest
 
 from suture.checks import prepare_suite
 from suture.loop.nodes.mutate import editable_texts
-from suture.loop.tasks import heal_task
 from suture.repair import SearchLimits, search
 from suture.repair.reading import Answered, Attempted, Collected, Seen, entries_of, lines_of
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings
+from suture.tasks.building import heal_task
 
 GOOD = {"mutant": 1, "answers": ["1"]}
 ATTEMPTED = {"words": "P", "ended": True, "unsupported": False}

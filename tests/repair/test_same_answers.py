@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 from suture.checks import prepare_suite
-from suture.loop.tasks import heal_task
 from suture.repair import Edit, Proposal
 from suture.repair.comparing import compare
 from suture.repair.inside.suture_told import told_of
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings
+from suture.tasks.building import heal_task
 
 ONE, OTHER = {0, 8}, {8, 0}
 CODE = """\

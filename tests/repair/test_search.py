@@ -11,10 +11,10 @@ from suture.checks import Suite, prepare_suite
 from suture.errors import PrerequisiteError
 from suture.ledger import read_ledger
 from suture.loop.nodes.mutate import editable_texts
-from suture.loop.tasks import heal_task
 from suture.repair import SearchLimits, mutated, rank_repairs, search
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import PathSettings, ProofSettings, RepairSettings, SandboxSettings, Settings
+from suture.tasks.building import heal_task
 
 COMMAND = "python -m pytest -q"
 CART = """\

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from suture.checks import prepare_suite
-from suture.loop.tasks import heal_task
 from suture.repair import SearchLimits, mutated, recover
 from suture.repair.edits import edits_between
 from suture.repair.syntax import readable_texts
 from suture.repair.syntax.stopped import stop_of
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings
+from suture.tasks.building import heal_task
 
 pytestmark = pytest.mark.timeout(300)
 FIRST = 8

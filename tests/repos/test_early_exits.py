@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from suture.checks import Suite, check_candidate, prepare_suite
-from suture.loop.tasks import heal_task
 from suture.records import Candidate
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.settings import SandboxSettings
+from suture.tasks.building import heal_task
 
 EXITS = {
     "node": "process.exit(0);\n",

@@ -11,10 +11,10 @@ import pytest
 from requirements import Require
 from suture.checks import Suite, check_candidate, prepare_suite, triage
 from suture.errors import PrerequisiteError
-from suture.loop.tasks import heal_task
 from suture.records import Candidate
 from suture.sandbox import BubblewrapSandbox, discover_programs, discover_toolchain
 from suture.settings import SandboxSettings
+from suture.tasks.building import heal_task
 
 AS_IT_IS = Candidate(files={}, origin="user")
 TEST = "import test from 'node:test';\nimport twice from './twice.js';\nimport { two } from 'dep';\n" + (

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from suture.errors import UsageError
-from suture.loop.tasks import heal_task
-from suture.loop.text_focus import named_files
+from suture.loop.prompting.text_focus import named_files
+from suture.tasks.building import heal_task
 from suture.workspace import is_protected
 
 FILES = {

@@ -21,12 +21,12 @@ from suture.api.carrying_out import models_for
 from suture.errors import UsageError
 from suture.ledger import find_run
 from suture.loop import About, Opening, list_recipes, opened, run_task
-from suture.loop.tasks import write_task
 from suture.models import Message, Reply, Sampling, open_replies
 from suture.proof import prove
 from suture.records import Result
 from suture.sandbox import Sandbox
 from suture.settings import BudgetSettings, LoopSettings, PathSettings, ProofSettings, Settings
+from suture.tasks.building import write_task
 
 __all__ = ["wall"]
 

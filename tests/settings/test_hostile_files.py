@@ -9,10 +9,10 @@ import pytest
 
 from suture.errors import StorageError, UsageError
 from suture.ledger import RunFolder
-from suture.loop.tasks import write_task
 from suture.settings import Settings, digest_of_project, load_settings
 from suture.settings.named_files import is_path, kind_of
 from suture.settings.schema import THE_USERS_ALONE, setting_fields
+from suture.tasks.building import write_task
 from trusting import load_trusted
 
 

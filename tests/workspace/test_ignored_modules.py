@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from suture.loop.tasks import heal_task
+from suture.tasks.building import heal_task
 from suture.workspace import is_protected, take_snapshot
 from suture.workspace.ignored_modules import imported_names, module_name
 

@@ -14,10 +14,10 @@ from suture.api.reviewing import pending_review
 from suture.api.solving import solve
 from suture.api.streaming import stream
 from suture.ledger.follow import Listener
-from suture.loop.choosing import Asker, Choice
-from suture.loop.reviewing import Review, ReviewAnswer, ReviewChoice, Reviewer
-from suture.loop.tasks import example_task
+from suture.loop.review.disambiguation import Asker, Choice
+from suture.loop.review.reviewing import Review, ReviewAnswer, ReviewChoice, Reviewer
 from suture.repair import Difference
+from suture.tasks.building import example_task
 
 __all__ = [
     "Asker",

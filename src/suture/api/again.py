@@ -11,9 +11,9 @@ from suture.errors import UsageError
 from suture.ledger import Limits, RunFolder, compare_runs, find_run, read_ledger
 from suture.ledger.follow import Listener
 from suture.loop import Opening, RecordedRun, Replay, open_recorded
-from suture.loop.choosing import recorded_asker
-from suture.loop.forking import recorded_start
-from suture.loop.reviewing import (
+from suture.loop.resuming.forking import recorded_start
+from suture.loop.review.disambiguation import recorded_asker
+from suture.loop.review.reviewing import (
     Review,
     ReviewAnswer,
     Reviewer,

@@ -11,7 +11,7 @@ from suture.api.carrying_out import run_sync
 from suture.api.forking import fork_from_iteration
 from suture.api.solving import solve
 from suture.errors import UsageError
-from suture.loop.reviewing import Reviewer
+from suture.loop.review.reviewing import Reviewer
 from suture.records import Result
 from suture.settings import flags_from_arguments, load_settings
 

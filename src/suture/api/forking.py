@@ -12,8 +12,8 @@ from suture.api.carrying_out import carry_out, models_for
 from suture.errors import UsageError
 from suture.ledger.follow import Listener
 from suture.loop import Opening, RecordedRun
-from suture.loop.forking import start_at
-from suture.loop.reviewing import Reviewer
+from suture.loop.resuming.forking import start_at
+from suture.loop.review.reviewing import Reviewer
 from suture.models import Model
 from suture.proof import choose_handover
 from suture.records import Result

@@ -12,15 +12,15 @@ from suture.api.apart import apart
 from suture.api.carrying_out import carry_out, models_for, replies_from
 from suture.ledger.follow import Listener
 from suture.loop import Opening
-from suture.loop.choosing import Asker
-from suture.loop.recipe import load_recipe
-from suture.loop.reviewing import Reviewer
-from suture.loop.tasks import heal_task
+from suture.loop.recipes.recipe import load_recipe
+from suture.loop.review.disambiguation import Asker
+from suture.loop.review.reviewing import Reviewer
 from suture.models import NO_MODEL, Model, refuse_without_model
 from suture.proof import choose_handover, require_possible
 from suture.records import Result
 from suture.sandbox import Sandbox
 from suture.settings import Settings, load_settings
+from suture.tasks.building import heal_task
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from suture.api.again import run_folder
-from suture.loop.reviewing import Review
-from suture.loop.reviewing import pending_review as question_of_run
+from suture.loop.review.reviewing import Review
+from suture.loop.review.reviewing import pending_review as question_of_run
 from suture.settings import Settings
 
 __all__ = ["pending_review"]

@@ -9,13 +9,13 @@ from suture.api.carrying_out import carry_out, models_for, replies_from
 from suture.errors import UsageError
 from suture.ledger.follow import Listener
 from suture.loop import Opening
-from suture.loop.reviewing import Reviewer
-from suture.loop.tasks import write_task
+from suture.loop.review.reviewing import Reviewer
 from suture.models import NO_MODEL, Model, refuse_without_model
 from suture.proof import choose_handover
 from suture.records import Result, Task
 from suture.sandbox import Sandbox
 from suture.settings import Settings, load_settings
+from suture.tasks.building import write_task
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

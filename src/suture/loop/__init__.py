@@ -5,9 +5,9 @@ This room decides what happens next and in what order. It imports no front door,
 """
 
 from suture.loop.context import RunContext
-from suture.loop.opening import Opening, opened
-from suture.loop.recipe import Recipe, describe_recipe, list_recipes, load_recipe, recipe_as_toml
-from suture.loop.recorded import About, RecordedRun, Replay, open_recorded
+from suture.loop.open_run import Opening, opened
+from suture.loop.recipes.recipe import Recipe, describe_recipe, list_recipes, load_recipe, recipe_as_toml
+from suture.loop.resuming.recorded import About, RecordedRun, Replay, open_recorded
 from suture.loop.run import fork_task, resume_task, run_task
 
 __all__ = [

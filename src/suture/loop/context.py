@@ -11,12 +11,12 @@ from suture.checks import Suite, prepare_suite
 from suture.languages import Interpreter, is_pytest_command, pytest_equivalent
 from suture.ledger import Budget, Event, Ledger, RunFolder, those_of
 from suture.ledger.kinds import CandidateProposed
-from suture.loop.choosing import Asker
-from suture.loop.extensions import Extensions
-from suture.loop.progress import Progress, Tried
+from suture.loop.policy.progress import Progress, Tried
 from suture.loop.proving import Prover
-from suture.loop.recipe import Recipe
-from suture.loop.reviewing import Reviewer
+from suture.loop.recipes.plugins import Extensions
+from suture.loop.recipes.recipe import Recipe
+from suture.loop.review.disambiguation import Asker
+from suture.loop.review.reviewing import Reviewer
 from suture.loop.state import LoopState, TriedEntry
 from suture.models import NO_MODEL, Model, Models
 from suture.records import Candidate, Check, Task, Verdict, from_plain, to_plain

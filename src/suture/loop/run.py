@@ -22,18 +22,18 @@ from suture.errors import (
 )
 from suture.ledger import last_of, open_reservations, read_ledger
 from suture.ledger.kinds import ReviewAsked, RunFinished, RunRefused, RunResumed
-from suture.loop.aids import aids_of
 from suture.loop.context import RunContext
-from suture.loop.forking import Start, begin, enter, never_begun, recorded_start, rewind
-from suture.loop.generated_tests import adopt_recorded
 from suture.loop.graph import Compiled, build_graph
+from suture.loop.helper_state import aids_of
+from suture.loop.helpers.generated_tests import adopt_recorded
+from suture.loop.interrupts import answer_to
 from suture.loop.nodes.finish import prove_best, write_result
-from suture.loop.parking import answer_to
-from suture.loop.progress import best_of
+from suture.loop.policy.progress import best_of
 from suture.loop.proving import Proven
-from suture.loop.recorded import About, started_with
-from suture.loop.reviewing import review_of
-from suture.loop.salvage import with_judged_candidates
+from suture.loop.resuming.forking import Start, begin, enter, never_begun, recorded_start, rewind
+from suture.loop.resuming.recorded import About, started_with
+from suture.loop.resuming.recover_partial import with_judged_candidates
+from suture.loop.review.reviewing import review_of
 from suture.loop.state import LoopState, first_state
 from suture.records import Outcome, Result, from_plain
 

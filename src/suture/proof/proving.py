@@ -17,11 +17,11 @@ from suture.errors import BudgetExceeded
 from suture.ledger import those_of
 from suture.ledger.kinds import CertificateWritten, ModelCalled
 from suture.loop import RunContext
-from suture.loop.confidence import confidence_in, confidence_when_warned
-from suture.loop.judging import judge
-from suture.loop.progress import tally
+from suture.loop.evaluation.confidence import confidence_in, confidence_when_warned
+from suture.loop.evaluation.judging import judge
+from suture.loop.evaluation.suspicion import suspicious_signs
+from suture.loop.policy.progress import tally
 from suture.loop.proving import Proven
-from suture.loop.suspicion import suspicious_signs
 from suture.proof.behaving import Behaviour
 from suture.proof.certificate import (
     FORMAT,

@@ -9,8 +9,7 @@ from pathlib import Path, PurePosixPath
 from suture.checks import Suite, check_candidate, prepare_suite, refused_files
 from suture.errors import UsageError
 from suture.languages import Interpreter, scripts_run_by
-from suture.loop.commands import files_named_in
-from suture.loop.confidence import confidence_in
+from suture.loop.evaluation.confidence import confidence_in
 from suture.proof.certificate import Certificate, digest
 from suture.proof.covering import measure_coverage, touched
 from suture.proof.mutating import draw_mutants, replay_mutants
@@ -19,6 +18,7 @@ from suture.proof.proving import new_failures, statuses
 from suture.records import Candidate, Task, Verdict, content_hash
 from suture.sandbox import Sandbox
 from suture.settings import Settings
+from suture.tasks.commands import files_named_in
 from suture.workspace import (
     DEFAULT_PROTECTED,
     PatchRefused,

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from suture.ledger import branch_of_round
 from suture.loop.context import RunContext
-from suture.loop.judging import all_ended, judge, tried_entry
+from suture.loop.evaluation.judging import all_ended, judge, tried_entry
 from suture.loop.state import LoopState, Proposal, TriedEntry
 
 __all__ = ["check"]

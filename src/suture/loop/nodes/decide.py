@@ -9,8 +9,8 @@ from langgraph.runtime import Runtime
 from suture.ledger import first_of
 from suture.ledger.kinds import AttemptsNearLimit, Decided, ModelEscalated
 from suture.loop.context import RunContext
-from suture.loop.policy import decide, escalation
-from suture.loop.recipe import Recipe
+from suture.loop.policy.next_moves import decide, escalation
+from suture.loop.recipes.recipe import Recipe
 from suture.loop.state import LoopState
 from suture.records import to_plain
 

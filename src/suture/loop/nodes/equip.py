@@ -6,10 +6,10 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.loop.aids import aids_of
 from suture.loop.context import RunContext
-from suture.loop.generated_tests import tests_from_the_task
-from suture.loop.planning import planned
+from suture.loop.helper_state import aids_of
+from suture.loop.helpers.generated_tests import tests_from_the_task
+from suture.loop.helpers.planning import planned
 from suture.loop.state import LoopState
 from suture.records import to_plain
 

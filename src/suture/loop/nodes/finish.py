@@ -7,13 +7,13 @@ from typing import Any, cast
 from langgraph.runtime import Runtime
 
 from suture.ledger.kinds import RunFinished, RunParked
-from suture.loop.confidence import confidence_in, confidence_when_warned
-from suture.loop.consulting import degraded_helpers
+from suture.loop.calls.helper_call import degraded_helpers
 from suture.loop.context import RunContext
-from suture.loop.progress import best_of
+from suture.loop.evaluation.confidence import confidence_in, confidence_when_warned
+from suture.loop.evaluation.suspicion import suspicious_signs
+from suture.loop.policy.progress import best_of
 from suture.loop.proving import Proven
 from suture.loop.state import LoopState
-from suture.loop.suspicion import suspicious_signs
 from suture.records import Candidate, FaultCause, Outcome, Result, Verdict, to_plain
 from suture.workspace import overlay, unified_diff
 

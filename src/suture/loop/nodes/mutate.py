@@ -20,15 +20,15 @@ from suture.ledger.kinds import (
     SuspectLine,
     Trials,
 )
-from suture.loop.bisecting import suspect_hunks
-from suture.loop.briefs import deciding_facts
-from suture.loop.choosing import chosen_repairs
 from suture.loop.context import RunContext
-from suture.loop.divergence import divergences
 from suture.loop.edits import proposed_event
-from suture.loop.guide import guide_of
-from suture.loop.judging import all_ended, judge, tried_entry
+from suture.loop.evaluation.bisecting import suspect_hunks
+from suture.loop.evaluation.divergence import divergences
+from suture.loop.evaluation.judging import all_ended, judge, tried_entry
+from suture.loop.evaluation.search_tests import guide_of
 from suture.loop.nodes.propose import Branch
+from suture.loop.prompting.briefs import deciding_facts
+from suture.loop.review.disambiguation import chosen_repairs
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.models import NO_MODEL
 from suture.records import Candidate, Verdict

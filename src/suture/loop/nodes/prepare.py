@@ -9,8 +9,8 @@ from langgraph.runtime import Runtime
 from suture.checks import Triage, shows_endless_loops, triage, triage_of_tests
 from suture.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
 from suture.loop.context import RunContext
-from suture.loop.judging import judge
-from suture.loop.progress import failure_signature, tally
+from suture.loop.evaluation.judging import judge
+from suture.loop.policy.progress import failure_signature, tally
 from suture.loop.state import LoopState, TriedEntry
 from suture.records import Candidate, Verdict
 

@@ -19,12 +19,12 @@ from suture.errors import (
 )
 from suture.ledger import branch_of_round, first_of
 from suture.ledger.kinds import ModelCalled, MoveFailed
-from suture.loop.aids import aids_of
-from suture.loop.answering import answered, coder_of
-from suture.loop.briefs import brief_for
+from suture.loop.calls.fit_and_call import answered, coder_of
 from suture.loop.context import RunContext
 from suture.loop.edits import proposed_event
-from suture.loop.planning import plan_of, planned_files
+from suture.loop.helper_state import aids_of
+from suture.loop.helpers.planning import plan_of, planned_files
+from suture.loop.prompting.briefs import brief_for
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.records import Candidate, Move, from_plain
 from suture.roles import RepairBrief, files_from_reply

@@ -7,18 +7,18 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.loop.aids import Aids, aids_of
-from suture.loop.briefs import repair_brief
 from suture.loop.context import RunContext
-from suture.loop.extending import advice_of, mended
-from suture.loop.generated_tests import adopt_generated, attack, may_be_tested
-from suture.loop.opinions import criticise, diagnose, draw_lessons
-from suture.loop.policy import decide, next_parent
-from suture.loop.polishing import optimised, reviewed
-from suture.loop.progress import best_of
-from suture.loop.recipe_schema import Helpers
+from suture.loop.helper_state import Aids, aids_of
+from suture.loop.helpers.critique import criticise, diagnose, draw_lessons
+from suture.loop.helpers.generated_tests import adopt_generated, attack, may_be_tested
+from suture.loop.helpers.plugin_calls import advice_of, mended
+from suture.loop.helpers.post_processing import optimised, reviewed
+from suture.loop.helpers.tournament import ranked
+from suture.loop.policy.next_moves import decide, next_parent
+from suture.loop.policy.progress import best_of
+from suture.loop.prompting.briefs import repair_brief
+from suture.loop.recipes.schema import Helpers
 from suture.loop.state import LoopState, TriedEntry
-from suture.loop.tournament import ranked
 from suture.records import Strategy, to_plain
 from suture.roles import RepairBrief
 

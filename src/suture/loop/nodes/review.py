@@ -12,8 +12,8 @@ from suture.ledger import those_of
 from suture.ledger.kinds import Diagnosed
 from suture.loop.context import RunContext
 from suture.loop.edits import proposal_of, proposed_event
-from suture.loop.progress import best_of
-from suture.loop.reviewing import ReviewStage
+from suture.loop.policy.progress import best_of
+from suture.loop.review.reviewing import ReviewStage
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.records import content_hash, to_plain
 

@@ -10,7 +10,7 @@ from suture.ledger import those_of
 from suture.ledger.kinds import ReviewAnswered, ReviewAsked
 from suture.loop.context import RunContext
 from suture.loop.edits import edited_candidate
-from suture.loop.reviewing import review_of
+from suture.loop.review.reviewing import review_of
 from suture.records import from_plain
 
 __all__ = ["answer_to"]

@@ -10,12 +10,12 @@ from typing import TypeVar
 from suture.checks import refused_files
 from suture.errors import SutureError
 from suture.ledger.kinds import Advised, TestsWritten
-from suture.loop.asking import Question, ask
-from suture.loop.consulting import Consultation, degrade, is_given_up
+from suture.loop.calls.helper_call import Consultation, degrade, is_given_up
+from suture.loop.calls.model_call import Question, ask
 from suture.loop.context import RunContext
 from suture.loop.edits import proposed_event
-from suture.loop.extensions import Adviser, CheckSource, Mender
-from suture.loop.judging import judge, tried_entry
+from suture.loop.evaluation.judging import judge, tried_entry
+from suture.loop.recipes.plugins import Adviser, CheckSource, Mender
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.models import Message, Sampling
 from suture.records import Candidate, Check, Provenance, Task

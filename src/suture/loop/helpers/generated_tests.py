@@ -8,11 +8,11 @@ from types import MappingProxyType
 
 from suture.checks.trust import Assessment, assess_checks
 from suture.ledger.kinds import AssessedTest, RemovedTest, TestsAssessed, TestsWritten
-from suture.loop.aids import Aids
-from suture.loop.consulting import Consultation
+from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
-from suture.loop.extending import brought_checks
-from suture.loop.judging import judged_again
+from suture.loop.evaluation.judging import judged_again
+from suture.loop.helper_state import Aids
+from suture.loop.helpers.plugin_calls import brought_checks
 from suture.loop.state import LoopState, TriedEntry
 from suture.models import Reply
 from suture.records import Check, from_plain, to_plain

@@ -17,8 +17,8 @@ from pydantic import BaseModel
 from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError
 from suture.ledger import those_of
 from suture.ledger.kinds import RoleDegraded
-from suture.loop.answering import fitted_reply, room_tokens
-from suture.loop.asking import Question, ask
+from suture.loop.calls.fit_and_call import fitted_reply, room_tokens
+from suture.loop.calls.model_call import Question, ask
 from suture.loop.context import RunContext
 from suture.models import Message, Reply, Role, Sampling, count_tokens
 from suture.models.structured import ask as ask_structured

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from suture.errors import UsageError
-from suture.loop.recipe_schema import Helpers, Recipe, recipe_fields
+from suture.loop.recipes.schema import Helpers, Recipe, recipe_fields
 from suture.plain_files import parse_toml, read_text_file
 from suture.settings import LoopSettings, ModelSettings
 

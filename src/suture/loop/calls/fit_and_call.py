@@ -8,7 +8,7 @@ from functools import partial
 from suture.errors import BudgetExceeded, ContextTooLong, ModelAuthError, ModelError
 from suture.ledger import those_of
 from suture.ledger.kinds import ModelCalled, PromptShrunk, ReplyCut
-from suture.loop.asking import Question, affordable_reply, ask
+from suture.loop.calls.model_call import Question, affordable_reply, ask
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState
 from suture.models import Reply, Role, RoleModel, Sampling, count_tokens

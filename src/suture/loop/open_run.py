@@ -14,12 +14,12 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from suture.languages import Interpreter
 from suture.ledger import Budget, Event, Ledger, Limits, RunFolder, SystemClock, new_run
-from suture.loop.choosing import Asker
 from suture.loop.context import RunContext
-from suture.loop.extensions import load_extensions
-from suture.loop.forking import Start
-from suture.loop.recipe import load_recipe
-from suture.loop.reviewing import Reviewer
+from suture.loop.recipes.plugins import load_extensions
+from suture.loop.recipes.recipe import load_recipe
+from suture.loop.resuming.forking import Start
+from suture.loop.review.disambiguation import Asker
+from suture.loop.review.reviewing import Reviewer
 from suture.models import Model, Models, RecordedModel, ReplySource
 from suture.records import Task
 from suture.roles import PromptBook

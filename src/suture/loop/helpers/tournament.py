@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from suture.checks.distinguishing import compare_candidates
 from suture.ledger.kinds import CandidatesCompared, DifferingCall
-from suture.loop.aids import aids_of
 from suture.loop.context import RunContext
-from suture.loop.generated_tests import generated_checks
-from suture.loop.progress import Tried, best_of
+from suture.loop.helper_state import aids_of
+from suture.loop.helpers.generated_tests import generated_checks
+from suture.loop.policy.progress import Tried, best_of
 from suture.loop.state import LoopState, TriedEntry
 
 __all__ = ["ranked"]

@@ -11,10 +11,10 @@ from suture.checks import Suite, refused_files
 from suture.errors import MalformedReply
 from suture.ledger import part_of_branch
 from suture.ledger.kinds import PartStepped, Planned, ToolStep
-from suture.loop.aids import Aids
-from suture.loop.consulting import Consultation
+from suture.loop.calls.budgeted_calls import Act, precedent_of, set_aside
+from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
-from suture.loop.granting import Act, precedent_of, set_aside
+from suture.loop.helper_state import Aids
 from suture.models import Role
 from suture.records import Lesson, Move, Plan, from_plain, to_plain
 from suture.roles.file_tools import FileDesk, merged_work

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from suture.ledger.kinds import CandidateChecked, CandidateProposed
 from suture.loop.context import RunContext
-from suture.loop.progress import failure_signature, tally
+from suture.loop.policy.progress import failure_signature, tally
 from suture.loop.state import LoopState, TriedEntry
 
 __all__ = ["with_judged_candidates"]

@@ -9,12 +9,12 @@ from pathlib import Path
 from suture.checks import asserts_in, examples_in
 from suture.errors import UsageError
 from suture.languages import LANGUAGES, is_source, scripts_run_by
-from suture.loop.commands import files_named_in, literal_glob, words_of
-from suture.loop.entry_point import entry_point_of
-from suture.loop.intake import chosen_command
-from suture.loop.subject import module_under_test
 from suture.plain_files import read_plain
 from suture.records import Check, Task
+from suture.tasks.commands import files_named_in, literal_glob, words_of
+from suture.tasks.entry_point import entry_point_of
+from suture.tasks.intake import chosen_command
+from suture.tasks.module_under_test import module_under_test
 from suture.workspace import (
     DEFAULT_PROTECTED,
     Snapshot,

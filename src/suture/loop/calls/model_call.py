@@ -16,8 +16,8 @@ from suture.errors import (
 )
 from suture.ledger import Reservation
 from suture.ledger.kinds import ModelCalled, ModelSteppedDown
+from suture.loop.calls.budgeted_calls import Act, Precedent, precedent_of, refuse, set_aside
 from suture.loop.context import RunContext
-from suture.loop.granting import Act, Precedent, precedent_of, refuse, set_aside
 from suture.models import Message, Model, Price, Reply, Role, Sampling, count_upper_bound
 from suture.models.calls import call_hash
 

@@ -6,12 +6,12 @@ from functools import partial
 
 from suture.checks.tracing import Probe
 from suture.ledger.kinds import Criticised, DebuggerStepped, Diagnosed, LessonsDrawn, ToolStep
-from suture.loop.aids import Aids
-from suture.loop.briefs import digest
-from suture.loop.consulting import Consultation
+from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
+from suture.loop.helper_state import Aids
+from suture.loop.helpers.tools import Iteration, debugger_tools, setup_of
+from suture.loop.prompting.briefs import digest
 from suture.loop.state import LoopState, TriedEntry
-from suture.loop.tools import Iteration, debugger_tools, setup_of
 from suture.records import Critique, Diagnosis, Lesson
 from suture.roles import DiagnosisReply, RepairBrief, diagnosis_draft
 from suture.roles.critic import CritiqueBrief, CritiqueReply, critique_draft

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from suture.errors import UsageError
 from suture.languages import LANGUAGES, is_source
-from suture.loop.focus import MAX_SHOWN_CHARS
+from suture.loop.prompting.file_focus import MAX_SHOWN_CHARS
 from suture.records import Language
 from suture.workspace import text_of
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from suture.checks import refused_files
 from suture.ledger.kinds import Optimised, Reviewed
-from suture.loop.consulting import Consultation
+from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.edits import proposed_event
-from suture.loop.judging import judge, tried_entry
+from suture.loop.evaluation.judging import judge, tried_entry
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.records import Candidate
 from suture.roles import RepairBrief

@@ -11,7 +11,7 @@ from suture.languages import Interpreter
 from suture.ledger import Difference, Event, RunFolder, first_of, last_end, read_ledger
 from suture.ledger.kinds import RunFinished, RunRefused, RunStarted
 from suture.loop.context import RunContext
-from suture.loop.recipe import is_own_file, recipe_as_toml
+from suture.loop.recipes.recipe import is_own_file, recipe_as_toml
 from suture.loop.state import SCHEMA_VERSION
 from suture.records import Result, Task, from_plain, to_plain
 from suture.settings import Settings

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from suture.checks import Suite, check_candidate
 from suture.errors import BudgetExceeded
 from suture.ledger.kinds import CandidateChecked, CandidateRegressed, CandidateUnconfirmed
-from suture.loop.confirming import confirmed, unrepeated
 from suture.loop.context import RunContext
-from suture.loop.progress import failure_signature, tally
+from suture.loop.evaluation.confirming import confirmed, unrepeated
+from suture.loop.policy.progress import failure_signature, tally
+from suture.loop.policy.stuck import code_fingerprint
 from suture.loop.state import Proposal, TriedEntry
-from suture.loop.stuck import code_fingerprint
 from suture.records import Candidate, Verdict
 
 __all__ = ["all_ended", "judge", "judged_again", "tried_entry"]

@@ -6,10 +6,10 @@ most two rounds in one lineage, then start afresh (see docs/loop.md for the sour
 
 from __future__ import annotations
 
-from suture.loop.progress import Progress, Tried, best_of
-from suture.loop.recipe import Recipe
-from suture.loop.recipe_schema import Way
-from suture.loop.stuck import circling, rounds_without_gain
+from suture.loop.policy.progress import Progress, Tried, best_of
+from suture.loop.policy.stuck import circling, rounds_without_gain
+from suture.loop.recipes.recipe import Recipe
+from suture.loop.recipes.schema import Way
 from suture.records import Move, Outcome
 
 __all__ = ["decide", "escalation", "next_parent"]

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from suture.errors import PrerequisiteError, UsageError
-from suture.loop.recipe_schema import Helpers
+from suture.loop.recipes.schema import Helpers
 from suture.records import Check, Task
 from suture.roles import RepairBrief
 

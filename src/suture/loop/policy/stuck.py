@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from suture.loop.progress import Tried
+from suture.loop.policy.progress import Tried
 from suture.records import content_hash
 
 __all__ = [

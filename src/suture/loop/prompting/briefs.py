@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from suture.checks import Suite, refused_files
-from suture.loop.aids import aids_of
-from suture.loop.clues import Clues, clues_of, suspects_in
 from suture.loop.context import RunContext
-from suture.loop.excerpts import MAX_WHOLE_CHARS, excerpt
-from suture.loop.focus import suspect_files
-from suture.loop.hints import with_advice, with_hints
-from suture.loop.siblings import siblings_of
+from suture.loop.helper_state import aids_of
+from suture.loop.prompting.excerpts import MAX_WHOLE_CHARS, excerpt
+from suture.loop.prompting.file_focus import suspect_files
+from suture.loop.prompting.hints import with_advice, with_hints
+from suture.loop.prompting.related_functions import siblings_of
+from suture.loop.prompting.search_clues import Clues, clues_of, suspects_in
+from suture.loop.prompting.text_focus import named_files
 from suture.loop.state import LoopState, TriedEntry
-from suture.loop.text_focus import named_files
 from suture.records import Candidate, Counterexample, Move, Strategy, Verdict
 from suture.roles import Attempt, Brief, RepairBrief, WriteBrief, describe_fact
 from suture.roles.text_coder import TextBrief

@@ -17,7 +17,7 @@ from suture.ledger.kinds import CandidateProposed, ForkPoint, RunStarted
 from suture.loop.context import RunContext
 from suture.loop.edits import edited_candidate, proposal_of, proposed_event
 from suture.loop.graph import Compiled, build_graph
-from suture.loop.progress import best_of
+from suture.loop.policy.progress import best_of
 from suture.loop.state import SCHEMA_VERSION, LoopState
 from suture.store import open_checkpointer
 

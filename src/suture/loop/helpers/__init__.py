@@ -1,0 +1,1 @@
+"""What roles beside the coder contribute: tests, plans, critique, advice of plugins, tidying."""

@@ -1,0 +1,1 @@
+"""A person in the loop: what is asked, and what may be answered."""
