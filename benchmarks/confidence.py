@@ -32,9 +32,9 @@ from public_bugs import MODULE, grade, project_of
 from quixbugs import programs as quixbugs_programs
 
 from suture.api import heal
-from suture.checks.parsing import parsed
 from suture.errors import PrerequisiteError, SandboxError, UsageError
 from suture.ledger import read_ledger
+from suture.pysource.parsing import parsed
 from suture.records import Result
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import (

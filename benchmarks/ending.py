@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from suture.cli.faults import end_with
+from suture.cli.terminal.faults import end_with
 from suture.errors import Cancelled, StorageError, SutureError
 
 __all__ = ["exit_code_of"]

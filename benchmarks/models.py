@@ -24,9 +24,9 @@ import httpx
 from ending import exit_code_of
 
 from suture.models import Message, Sampling
-from suture.models.embedded import LlamaServer
-from suture.models.local import EmbeddedModel
-from suture.models.serving import shared_servers, stop_servers
+from suture.models.embedded.local import EmbeddedModel
+from suture.models.embedded.server import LlamaServer
+from suture.models.embedded.serving import shared_servers, stop_servers
 from suture.settings import ModelSettings, Settings
 
 PROMPT = (

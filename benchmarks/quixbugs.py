@@ -24,8 +24,8 @@ from healing import COMMAND, Graded, Program, run_benchmark
 from quixbugs_graphs import WRAPPERS
 
 from suture.checks import prepare_suite
-from suture.checks.inputs import inputs_near, read_arguments
-from suture.checks.test_command import TestCommand
+from suture.checks.command.test_command import TestCommand
+from suture.checks.differential.inputs import inputs_near, read_arguments
 from suture.evals import Problem, load_problems
 from suture.repair import Edit, Proposal
 from suture.repair.comparing import compare

@@ -27,12 +27,12 @@ from data_files import read_data
 from ending import exit_code_of
 
 from suture.checks import asserts_in, check_candidate, prepare_suite
-from suture.checks.parsing import parsed
 from suture.checks.trust import Assessed, MatrixLimits, Row, assess, given_checks, run_matrix, sift
 from suture.checks.trust.matrix import is_viable
 from suture.checks.trust.scoring import WEIGHTS
 from suture.errors import UsageError
 from suture.evals.measures.calibration import calibration_of
+from suture.pysource.parsing import parsed
 from suture.records import Candidate, Check, Task
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import load_settings

@@ -97,7 +97,7 @@ class ModelError(SutureError):
     replayed = False
     """Whether it was recorded before and nothing was asked now."""
     passing = False
-    """Whether the same call may well succeed in a moment (see the table of `suture.models.faults`)."""
+    """Whether the same call may well succeed in a moment (`suture.models.vendors.faults` has a table)."""
 
 
 class ModelAuthError(ModelError):

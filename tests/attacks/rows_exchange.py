@@ -18,7 +18,7 @@ from attacks.trials import (
     request,
     shown,
 )
-from suture.cli.terminal import printable
+from suture.cli.terminal.output import printable
 from suture.errors import SandboxError, UsageError
 from suture.sandbox import Mount, RunRequest, RunStatus
 

@@ -10,7 +10,7 @@ import pytest
 
 from checks.forgeries import CORPUS, HANGS, SPLIT_TESTS, WEAK, in_a_class
 from suture.checks import grade, prepare_suite
-from suture.checks.names import plan_program
+from suture.checks.sources.needed_names import plan_program
 from suture.records import Check, Task
 from suture.sandbox import ProgramLimits, RunRequest, Sandbox
 from suture.settings import SandboxSettings

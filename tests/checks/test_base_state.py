@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from suture.checks import check_candidate
-from suture.checks.written_tests import tests_in_reach as in_reach
+from suture.checks.command.written_tests import tests_in_reach as in_reach
 from suture.errors import UsageError
 from suture.records import Candidate, Verdict
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from suture.checks.compiled import compiled_from
+from suture.checks.command.compiled import compiled_from
 
 Prepare = Callable[..., Any]
 

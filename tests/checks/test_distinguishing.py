@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from suture.checks import prepare_suite
-from suture.checks.distinguishing import Comparison, InputLimits, compare_candidates
-from suture.checks.questions import edge_questions, questions_near
-from suture.checks.telling import tell
+from suture.checks.differential.distinguishing import Comparison, InputLimits, compare_candidates
+from suture.checks.differential.questions import edge_questions, questions_near
+from suture.checks.split.value_digest import tell
 from suture.records import Candidate, Check, Task
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings

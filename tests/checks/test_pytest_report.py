@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from suture.checks import Suite, check_candidate, prepare_suite
-from suture.checks.pytest_report import outcome_of, read_report
-from suture.checks.written_tests import tests_written_in as written_in
+from suture.checks.command.pytest_report import outcome_of, read_report
+from suture.checks.command.written_tests import tests_written_in as written_in
 from suture.errors import UsageError
 from suture.records import Candidate, Task, Verdict
 from suture.sandbox import Sandbox, discover_interpreter

@@ -5,9 +5,9 @@ import ast
 import pytest
 
 from suture.checks import asserts_in, examples_in
-from suture.checks.names import plan_program
-from suture.checks.parsing import parsed
+from suture.checks.sources.needed_names import plan_program
 from suture.errors import UsageError
+from suture.pysource.parsing import parsed
 
 
 def test_one_check_for_each_assert_with_what_it_needs() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from suture.checks import asserts_in, grade
-from suture.checks.names import plan_program
-from suture.checks.split_judge import run_program
+from suture.checks.sources.needed_names import plan_program
+from suture.checks.split.judge_program import run_program
 from suture.errors import SandboxUnavailable
 from suture.records import Counterexample, Verdict
 from suture.sandbox import BubblewrapSandbox, Sandbox

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from suture.checks import check_candidate, grade, prepare_suite
-from suture.checks.names import plan_program
+from suture.checks.sources.needed_names import plan_program
 from suture.checks.suite import refused_files
 from suture.records import Candidate, Check, Task
 from suture.sandbox import Sandbox

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from suture.checks.tracing import Observation, Probe, first_divergence, observe, render_trace
+from suture.checks.tracing.variables import Observation, Probe, first_divergence, observe, render_trace
 from suture.sandbox import Sandbox, discover_interpreter
 from suture.settings import SandboxSettings
 

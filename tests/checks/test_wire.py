@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.checks.decoding import decode, well_formed
-from suture.checks.encoding import Encoder
-from suture.checks.wire import BadFrame, NotData, dump, load
+from suture.checks.split.decoding import decode, well_formed
+from suture.checks.split.encoding import Encoder
+from suture.checks.split.wire import BadFrame, NotData, dump, load
 
 SCALARS = (
     st.none()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from suture.api import Difference
-from suture.cli.choosing import ask_which_is_right
-from suture.cli.progress import Progress
+from suture.cli.terminal.disambiguation import ask_which_is_right
+from suture.cli.terminal.progress import Progress
 from suture.settings import BudgetSettings
 
 DIFFERENCE = Difference(

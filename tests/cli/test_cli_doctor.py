@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from suture.cli.models import download_shown
-from suture.models.catalogue import find_entry
-from suture.models.stamps import write_stamp
+from suture.cli.commands.models import download_shown
+from suture.models.weights.catalogue import find_entry
+from suture.models.weights.stamps import write_stamp
 
 Cli = Callable[..., Result]
 

@@ -10,7 +10,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from suture import errors
-from suture.cli.faults import EXIT_CODES, reports_faults
+from suture.cli.terminal.faults import reports_faults
+from suture.narrative.exit_codes import EXIT_CODES
 from suture.records import Outcome
 
 

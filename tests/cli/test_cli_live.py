@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from cli.terminals import Terminal
-from suture.cli.live import LiveView
+from suture.cli.terminal.live import LiveView
 from suture.ledger import Event
 
 STORY: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.cli.terminal import file_bytes, printable, table
+from suture.cli.terminal.output import file_bytes, printable, table
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_table_aligns_and_keeps_each_row_on_a_line() -> None:
     assert table([]) == ""
 
 
-ANSWER = "from suture.cli.terminal import answer; answer('+a\\x1b[2J[red]\\n', diff=True)"
+ANSWER = "from suture.cli.terminal.output import answer; answer('+a\\x1b[2J[red]\\n', diff=True)"
 
 
 def test_a_pipe_gets_the_exact_bytes() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evals.test_leaks import asked
-from suture.checks.asserts import shorten
+from suture.checks.split.asserts import shorten
 from suture.evals.datasets.evalplus import CASE
 from suture.evals.leaks.hidden_calls import hidden_calls, weight_of
 from suture.evals.leaks.prompts import leaked_lines

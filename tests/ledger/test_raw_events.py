@@ -16,7 +16,7 @@ OTHER_DATA = ("evals/tracking/mlflow.py",)
 """Where `.data` is that of a run of MLflow's."""
 RAW = {"RawPayload", "data_of", "payload_of", "written_event", "parsed_event", "every_field_of"}
 """What knows how an event lies on disk."""
-MAY_KNOW_RAW = {"cli/live.py": {"RawPayload"}}
+MAY_KNOW_RAW = {"cli/terminal/live.py": {"RawPayload"}}
 """The live view only asks whether an event is of any kind at all."""
 
 

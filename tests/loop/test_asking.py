@@ -35,7 +35,7 @@ from suture.models import (
     RoleModel,
     Sampling,
 )
-from suture.models.prices import Price, Prices
+from suture.models.choosing.prices import Price, Prices
 from suture.records import Task
 from suture.settings import Settings
 from suture.testing import FakeClock, ScriptedModel

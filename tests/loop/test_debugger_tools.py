@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from suture.checks.tracing import Probe
+from suture.checks.tracing.variables import Probe
 from suture.loop.helpers.tools import Iteration, debugger_tools, setup_of
-from suture.roles.actions import Action
+from suture.roles.replies.actions import Action
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import SandboxSettings
 

@@ -16,7 +16,7 @@ from suture.loop.helpers import generated_tests
 from suture.loop.recipes.recipe import load_recipe
 from suture.loop.state import LoopState, TriedEntry, first_state
 from suture.models import Models, RoleModel
-from suture.models.prices import Prices
+from suture.models.choosing.prices import Prices
 from suture.records import Candidate, Check, Task, Verdict, to_plain
 from suture.settings import Settings
 from suture.testing import FakeClock, ScriptedModel

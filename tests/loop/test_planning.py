@@ -17,7 +17,7 @@ from suture.loop.helper_state import Aids
 from suture.loop.helpers.planning import planned_files
 from suture.loop.recipes.recipe import load_recipe
 from suture.models import Message, Models, Reply, Role, RoleModel, Sampling
-from suture.models.prices import Prices
+from suture.models.choosing.prices import Prices
 from suture.records import Move, Plan, Subtask, Task
 from suture.settings import Settings
 from suture.testing import FakeClock

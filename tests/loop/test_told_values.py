@@ -23,7 +23,7 @@ from suture.repair import Difference, Fault
 from suture.repair.mutants import OperatorFault
 from suture.repair.trials import Disagreement
 from suture.roles import Hint
-from suture.roles.react import Step
+from suture.roles.tools.react import Step
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from models.openai_stub import OpenAIStub
 from suture.errors import SutureError
 from suture.models import pull_model
-from suture.models.serving import stop_servers
+from suture.models.embedded.serving import stop_servers
 from suture.settings.schema import ModelSettings, Settings
 
 SMALL_MODEL = "qwen2.5-coder-0.5b"

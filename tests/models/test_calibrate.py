@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from suture.models.cache import model_path
-from suture.models.calibrate import (
+from suture.models.embedded.calibrate import (
     Speed,
     calibrate,
     choose_threads,
@@ -14,6 +13,7 @@ from suture.models.calibrate import (
     measure_speeds,
     read_calibration,
 )
+from suture.models.weights.cache import model_path
 from suture.settings.schema import Settings
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")

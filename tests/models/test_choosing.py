@@ -15,7 +15,7 @@ from models.openai_stub import OpenAIStub
 from models.raw_server import RawServer
 from suture.errors import PrerequisiteError, UsageError
 from suture.models import Model, Models, Role, choose_model, detect_models, list_models, open_models
-from suture.models.stamps import write_stamp
+from suture.models.weights.stamps import write_stamp
 from suture.settings.schema import KeySettings, ModelSettings, PathSettings, RoleSettings, Settings
 from suture.testing import ScriptedModel
 
@@ -58,7 +58,7 @@ def test_the_embedded_model_comes_first_and_the_default_before_others(tmp_path: 
 def test_then_an_ollama_that_answers(
     tmp_path: Path, stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch, names: list[str], found: str
 ) -> None:
-    monkeypatch.setattr("suture.models.detection.OLLAMA_PATIENCE_S", 60)  # the machine may be busy
+    monkeypatch.setattr("suture.models.choosing.detection.OLLAMA_PATIENCE_S", 60)  # the machine may be busy
     stub.pages["/api/tags"] = {"models": [{"name": name} for name in names]}
     assert choose_model(here(tmp_path, base_url=stub.address))[0] == found
 

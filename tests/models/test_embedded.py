@@ -15,9 +15,8 @@ import pytest
 
 from suture.errors import ContextTooLong, ModelError, PrerequisiteError
 from suture.models import Message, Sampling, open_model
-from suture.models.catalogue import find_entry
-from suture.models.embedded import LlamaServer, ServerOptions, start_server
-from suture.models.serving import (
+from suture.models.embedded.server import LlamaServer, ServerOptions, start_server
+from suture.models.embedded.serving import (
     affordable_slots,
     required_bytes,
     server_options,
@@ -25,6 +24,7 @@ from suture.models.serving import (
     stop_servers,
     useful_slots,
 )
+from suture.models.weights.catalogue import find_entry
 from suture.settings.schema import Settings
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
@@ -35,7 +35,7 @@ PROMPT = (Message(role="user", content="Write a Python function that adds two nu
 PARENT = """
 import asyncio, sys, time
 from suture.models import Message, Sampling, open_model
-from suture.models.serving import shared_servers
+from suture.models.embedded.serving import shared_servers
 from suture.settings.schema import Settings
 
 settings = Settings.model_validate_json(sys.argv[1])

@@ -19,7 +19,7 @@ from suture.errors import (
     ReplyLost,
 )
 from suture.models import Message, Reply, Sampling, open_model
-from suture.models.faults import Asked, as_model_error
+from suture.models.vendors.faults import Asked, as_model_error
 from suture.settings.schema import KeySettings, ModelSettings, Settings
 
 PROMPT = (Message(role="user", content="hi"),)

@@ -24,8 +24,8 @@ from suture.errors import (
     ReplyLost,
 )
 from suture.models import Message, Model, Reply, Sampling, open_model
-from suture.models.guarded_http import ERROR_BYTES, FRAME_BYTES, reply_bytes
 from suture.models.tokens import count_upper_bound, text_lower_bound
+from suture.models.vendors.guarded_http import ERROR_BYTES, FRAME_BYTES, reply_bytes
 from suture.settings.schema import KeySettings, ModelSettings, Settings
 
 KEY = "sk-very-secret"

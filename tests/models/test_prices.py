@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from suture.errors import UsageError
-from suture.models.prices import Price, parse_prices, read_prices
+from suture.models.choosing.prices import Price, parse_prices, read_prices
 from suture.settings.schema import ModelSettings, Settings
 
 

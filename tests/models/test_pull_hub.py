@@ -12,9 +12,9 @@ import pytest
 
 from models.tiny_wheels import CONTENT, entry
 from suture.errors import PrerequisiteError
-from suture.models.cache import partial_path
-from suture.models.catalogue import HubFile
-from suture.models.pull import pull_entry
+from suture.models.weights.cache import partial_path
+from suture.models.weights.catalogue import HubFile
+from suture.models.weights.pull import pull_entry
 
 
 class HubStub(ThreadingHTTPServer):

@@ -16,8 +16,8 @@ from suture.models import (
     open_model,
     open_replies,
 )
-from suture.models.embedded import LlamaServer
-from suture.models.serving import shared_servers
+from suture.models.embedded.server import LlamaServer
+from suture.models.embedded.serving import shared_servers
 from suture.models.tokens import estimate_tokens
 from suture.settings.schema import Settings
 from suture.testing import ScriptedModel

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from suture.checks.inputs import inputs_near, read_arguments
+from suture.checks.differential.inputs import inputs_near, read_arguments
 from suture.repair import Edit, mutants, mutated
 from suture.repair.clues import clues_of
 from suture.repair.dead_code import dead_parts

@@ -70,7 +70,7 @@ async def test_repairs_that_differ_only_in_how_they_fill_a_set_are_alike(
 
 def test_inputs_of_one_seed_are_the_same_in_every_process() -> None:
     program = (
-        "import random\nfrom suture.checks.inputs import inputs_near, read_arguments\n"
+        "import random\nfrom suture.checks.differential.inputs import inputs_near, read_arguments\n"
         "seeds = read_arguments([\"({'aa', 'bb', 'cc', 'dd'},)\", \"({'aa', 'zz', 'ee'},)\"])\n"
         "print([sorted(new[0]) for new in inputs_near(seeds, 20, random.Random(0))])\n"
     )

@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from suture.checks import check_candidate, prepare_suite
-from suture.checks.names import plan_program
+from suture.checks.sources.needed_names import plan_program
 from suture.errors import MalformedReply
 from suture.models import Reply, Sampling
 from suture.models.structured import ask

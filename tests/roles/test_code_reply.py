@@ -10,7 +10,7 @@ from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.models.seam import Finish
 from suture.roles import WriteBrief, files_from_reply
-from suture.roles.coder_reply import breaks_off
+from suture.roles.coding.coder_reply import breaks_off
 
 STUB = '''from typing import List
 

@@ -8,10 +8,10 @@ import pytest
 
 from suture.errors import MalformedReply
 from suture.models import Reply
+from suture.pysource.bounded_reading import MOST_BLOCKS
 from suture.roles import RepairBrief, files_from_reply
-from suture.roles.bounded_reading import MOST_BLOCKS
-from suture.roles.coder import WriteBrief
-from suture.roles.written_checks import checks_from_reply
+from suture.roles.coding.coder import WriteBrief
+from suture.roles.testers.written_checks import checks_from_reply
 
 ADD = "def add(a, b):\n    return a - b\n"
 WRITE = WriteBrief(statement="Write add(a, b).", module="solution.py", entry_point="add")

@@ -24,7 +24,7 @@ from suture.roles import (
     fit,
     packaged_prompt,
 )
-from suture.roles.prompt_files import ShrinkRule
+from suture.roles.prompting.prompt_files import ShrinkRule
 
 CODER = packaged_prompt("coder")
 

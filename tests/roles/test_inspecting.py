@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.roles.inspecting import describe_function, function_facts, functions_in
+from suture.pysource.inspecting import describe_function, function_facts, functions_in
 
 CODE = '''
 import os

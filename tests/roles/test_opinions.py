@@ -11,8 +11,8 @@ from suture.models import Message, Sampling
 from suture.models.structured import ask
 from suture.records import Counterexample, Critique, Lesson, from_plain, to_plain
 from suture.roles import Attempt, Draft, RepairBrief, coder_draft, packaged_prompt
-from suture.roles.critic import CritiqueBrief, CritiqueReply, critique_draft
-from suture.roles.summariser import LessonsBrief, LessonsReply, lessons_draft
+from suture.roles.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft
+from suture.roles.advisers.summariser import LessonsBrief, LessonsReply, lessons_draft
 from suture.testing import ScriptedModel
 
 CODE = "def f(x):\n    return x\n"

@@ -9,11 +9,11 @@ from suture.models import Reply, Sampling
 from suture.models.structured import ask as ask_typed
 from suture.records import Lesson, Plan, Subtask
 from suture.roles import Draft, packaged_prompt
-from suture.roles.actions import Action
-from suture.roles.file_tools import MOST_WRITTEN, FileDesk, merged_work
-from suture.roles.planner import PlanBrief, PlanReply, plan_draft
-from suture.roles.react import Trail
-from suture.roles.subtask_coder import SubtaskBrief, work_on
+from suture.roles.advisers.planner import PlanBrief, PlanReply, plan_draft
+from suture.roles.coding.subtask_coder import SubtaskBrief, work_on
+from suture.roles.replies.actions import Action
+from suture.roles.tools.file_tools import MOST_WRITTEN, FileDesk, merged_work
+from suture.roles.tools.react import Trail
 from suture.testing import ScriptedModel
 
 FENCE = "```"

@@ -11,9 +11,9 @@ from suture.models import Reply, Sampling
 from suture.models.structured import ask as ask_typed
 from suture.records import Counterexample, Diagnosis
 from suture.roles import DiagnosisReply, Draft, packaged_prompt
-from suture.roles.actions import Action, read_action
-from suture.roles.debugger import DebugBrief, Investigation, investigate
-from suture.roles.react import MOST_SHOWN, Step, Tool
+from suture.roles.advisers.debugger import DebugBrief, Investigation, investigate
+from suture.roles.replies.actions import Action, read_action
+from suture.roles.tools.react import MOST_SHOWN, Step, Tool
 from suture.testing import ScriptedModel
 
 TOOLS = ("trace_call", "run_snippet")

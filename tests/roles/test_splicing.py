@@ -10,8 +10,8 @@ import pytest
 import suture
 from suture.errors import MalformedReply
 from suture.models import Reply
+from suture.pysource.splicing import splice
 from suture.roles import RepairBrief, files_from_reply
-from suture.roles.splicing import splice
 
 FILE = '''"""Rates."""
 

@@ -11,9 +11,9 @@ from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.records import Candidate, Task
 from suture.roles import packaged_prompt
-from suture.roles.adversarial_tester import AdversarialBrief, adversarial_draft
-from suture.roles.spec_tester import SpecTestBrief, spec_test_draft
-from suture.roles.written_checks import MOST_CHECKS, UNTRIED, WrittenChecks, checks_from_reply
+from suture.roles.testers.adversarial_tester import AdversarialBrief, adversarial_draft
+from suture.roles.testers.spec_tester import SpecTestBrief, spec_test_draft
+from suture.roles.testers.written_checks import MOST_CHECKS, UNTRIED, WrittenChecks, checks_from_reply
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import SandboxSettings
 

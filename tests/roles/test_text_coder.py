@@ -8,7 +8,7 @@ from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.records import Language
 from suture.roles import packaged_prompt
-from suture.roles.text_coder import TextBrief, files_from_text_reply, text_draft
+from suture.roles.coding.text_coder import TextBrief, files_from_text_reply, text_draft
 
 GO = """package clock
 

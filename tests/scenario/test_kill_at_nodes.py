@@ -17,7 +17,7 @@ import pytest
 from scenario.cast import Cast
 from scenario.test_recipes import HELPFUL, SCENARIOS, TASK, wall
 from suture.api import resume
-from suture.api.carrying_out import models_for
+from suture.api.run_execution import models_for
 from suture.errors import UsageError
 from suture.ledger import find_run
 from suture.loop import About, Opening, list_recipes, opened, run_task

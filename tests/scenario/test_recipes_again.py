@@ -12,8 +12,8 @@ import pytest
 from scenario.cast import Cast, as_json
 from scenario.test_recipes import HELPFUL, RIGHT, TASK, wrong
 from suture.api import replay, resume, solve
-from suture.cli.story import run_as_text
 from suture.ledger import find_run, read_ledger
+from suture.narrative.story import run_as_text
 from suture.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
 
 KILLED = """

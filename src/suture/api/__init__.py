@@ -4,15 +4,15 @@ from suture import run_sync, solve
 result = run_sync(solve("Write a function add(a, b) that adds two numbers. add(1, 2) == 3"))
 """
 
-from suture.api.afterwards import undo, verify
-from suture.api.again import recorded_run, replay, resume
 from suture.api.agent import SelfHealingAgent
-from suture.api.carrying_out import run_sync
 from suture.api.forking import fork_from_iteration
 from suture.api.healing import heal
+from suture.api.replay_resume import recorded_run, replay, resume
 from suture.api.reviewing import pending_review
+from suture.api.run_execution import run_sync
 from suture.api.solving import solve
 from suture.api.streaming import stream
+from suture.api.verify_undo import undo, verify
 from suture.ledger.follow import Listener
 from suture.loop.review.disambiguation import Asker, Choice
 from suture.loop.review.reviewing import Review, ReviewAnswer, ReviewChoice, Reviewer

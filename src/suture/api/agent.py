@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from suture.api.again import recorded_run
-from suture.api.carrying_out import run_sync
 from suture.api.forking import fork_from_iteration
+from suture.api.replay_resume import recorded_run
+from suture.api.run_execution import run_sync
 from suture.api.solving import solve
 from suture.errors import UsageError
 from suture.loop.review.reviewing import Reviewer

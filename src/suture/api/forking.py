@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from suture.api.again import answered_calls, recorded_run
-from suture.api.carrying_out import carry_out, models_for
+from suture.api.replay_resume import answered_calls, recorded_run
+from suture.api.run_execution import carry_out, models_for
 from suture.errors import UsageError
 from suture.ledger.follow import Listener
 from suture.loop import Opening, RecordedRun

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from suture.api.apart import apart
-from suture.api.carrying_out import carry_out, models_for, replies_from
+from suture.api.run_execution import carry_out, models_for, replies_from
 from suture.ledger.follow import Listener
 from suture.loop import Opening
 from suture.loop.recipes.recipe import load_recipe

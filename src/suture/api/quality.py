@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from suture.api.again import recorded_run
+from suture.api.replay_resume import recorded_run
 from suture.checks import prepare_suite
 from suture.errors import UsageError
 from suture.ledger import RunFolder, last_of, read_ledger

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from suture.api.again import run_folder
+from suture.api.replay_resume import run_folder
 from suture.loop.review.reviewing import Review
 from suture.loop.review.reviewing import pending_review as question_of_run
 from suture.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from suture.api.carrying_out import carry_out, models_for, replies_from
+from suture.api.run_execution import carry_out, models_for, replies_from
 from suture.errors import UsageError
 from suture.ledger.follow import Listener
 from suture.loop import Opening

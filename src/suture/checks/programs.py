@@ -23,16 +23,25 @@ CACHE_MB = 1024
 CORES = 4
 MODULES = (
     *(
-        "asserts",
-        "decoding",
-        "encoding",
-        "frames",
-        "kept_arguments",
-        "nonce_program",
-        "own_ends",
-        "own_failures",
+        f"split/{name}"
+        for name in (
+            "asserts",
+            "candidate_program",
+            "decoding",
+            "encoding",
+            "frames",
+            "judge_program",
+            "kept_arguments",
+            "nonce_program",
+            "own_ends",
+            "own_failures",
+            "proxies",
+            "unordered",
+            "value_digest",
+            "wire",
+        )
     ),
-    *("split_candidate", "split_judge", "stand_ins", "telling", "tracing_program", "unordered", "wire"),
+    "tracing/tracing_program",
 )
 BOOT = "from suture.checks.{} import main; main()"
 
@@ -83,7 +92,7 @@ def own_program(
     """A request that starts one of our programs on the interpreter that runs Suture, without site-packages.
 
     Args:
-        name: The module, such as `split_judge`.
+        name: The module below `suture.checks`, such as `split.judge_program`.
         files: What lies beside it.
         settings: The wall.
         wall_s: The most seconds that it lives.

@@ -9,13 +9,13 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.checks.libraries import libraries_of, takes_a_librarys_place
-from suture.checks.names import plan_program, promised_classes, promised_functions
-from suture.checks.nonce import run_in_one_process
-from suture.checks.parsing import parsed
-from suture.checks.split import Ruling, SplitCourt
-from suture.checks.test_command import PLUGIN, TestCommand
+from suture.checks.command.libraries import libraries_of, takes_a_librarys_place
+from suture.checks.command.test_command import PLUGIN, TestCommand
+from suture.checks.sources.needed_names import plan_program, promised_classes, promised_functions
+from suture.checks.split.nonce import run_in_one_process
+from suture.checks.split.runner import Ruling, SplitCourt
 from suture.languages import Interpreter, is_source
+from suture.pysource.parsing import parsed
 from suture.records import Candidate, Check, CheckOutcome, Counterexample, Evidence, Task, Verdict
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings

@@ -7,22 +7,22 @@ from typing import Annotated
 import typer
 
 from suture.cli.bench import bench_app
-from suture.cli.config import config_app
-from suture.cli.doctor import doctor
-from suture.cli.fork import fork
-from suture.cli.heal import heal
-from suture.cli.history import history
-from suture.cli.models import models_app
-from suture.cli.prompts import prompts_app
-from suture.cli.quality import quality
-from suture.cli.recipes import recipes_app
-from suture.cli.replay import replay, resume
-from suture.cli.reviewing import review
-from suture.cli.run import run
-from suture.cli.show import show
-from suture.cli.trust import trust
-from suture.cli.undo import undo
-from suture.cli.verify import verify
+from suture.cli.commands.config import config_app
+from suture.cli.commands.doctor import doctor
+from suture.cli.commands.fork import fork
+from suture.cli.commands.heal import heal
+from suture.cli.commands.history import history
+from suture.cli.commands.models import models_app
+from suture.cli.commands.prompts import prompts_app
+from suture.cli.commands.quality import quality
+from suture.cli.commands.recipes import recipes_app
+from suture.cli.commands.replay import replay, resume
+from suture.cli.commands.review import review
+from suture.cli.commands.run import run
+from suture.cli.commands.show import show
+from suture.cli.commands.trust import trust
+from suture.cli.commands.undo import undo
+from suture.cli.commands.verify import verify
 
 __all__ = ["app"]
 

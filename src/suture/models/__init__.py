@@ -5,20 +5,20 @@ scripted model, and the store that holds every reply before it is used. It must 
 are imported only when a model of theirs is used.
 """
 
-from suture.models.cache import CachedModel, list_models, model_path, remove_model
-from suture.models.calibrate import Calibration, list_calibrations, read_calibration
-from suture.models.calls import call_hash
-from suture.models.detection import choose_model, detect_models
-from suture.models.no_model import NO_MODEL, refuse_without_model
-from suture.models.per_role import Models, Role, RoleModel, open_model, open_models
-from suture.models.prices import Price
-from suture.models.providers import PROVIDERS, notice_of
-from suture.models.pull import pull_model
-from suture.models.replies import RecordedModel
+from suture.models.choosing.detection import choose_model, detect_models
+from suture.models.choosing.no_model import NO_MODEL, refuse_without_model
+from suture.models.choosing.per_role import Models, Role, RoleModel, open_model, open_models
+from suture.models.choosing.prices import Price
+from suture.models.choosing.providers import PROVIDERS, notice_of
+from suture.models.embedded.calibrate import Calibration, list_calibrations, read_calibration
+from suture.models.recording.calls import call_hash
+from suture.models.recording.replies import RecordedModel
+from suture.models.recording.source import AbsentModel, ReplyMissing, ReplySource, open_replies
 from suture.models.scripted import ScriptedModel, ScriptRanDry
 from suture.models.seam import Finish, Message, Model, Reply, Sampling
-from suture.models.source import AbsentModel, ReplyMissing, ReplySource, open_replies
 from suture.models.tokens import count_tokens, count_upper_bound
+from suture.models.weights.cache import CachedModel, list_models, model_path, remove_model
+from suture.models.weights.pull import pull_model
 
 __all__ = [
     "NO_MODEL",

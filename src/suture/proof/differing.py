@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from suture.checks.parsing import parsed
+from suture.pysource.parsing import parsed
 from suture.records import Task
 from suture.workspace import text_of
 

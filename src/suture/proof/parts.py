@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from suture.checks.parsing import parsed
+from suture.pysource.parsing import parsed
 from suture.workspace import changed_stretches, text_of
 
 __all__ = ["Edit", "Part", "blocks_of", "lines_of", "parts_of"]

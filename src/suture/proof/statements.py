@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from suture.checks.parsing import first_line, parsed
+from suture.pysource.parsing import first_line, parsed
 from suture.workspace import changed_stretches
 
 __all__ = ["NO_STATEMENT", "changed_lines", "touched_statements"]

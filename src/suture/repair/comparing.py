@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 
-from suture.checks.test_command import TestCommand
+from suture.checks.command.test_command import TestCommand
 from suture.repair.trials import Proposal
 from suture.repair.worker import Worker
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from suture.checks.parsing import first_line
+from suture.pysource.parsing import first_line
 from suture.repair.trials import Spectrum
 from suture.repair.view import FUNCTIONS, View, open_view
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from suture.checks.parsing import parsed
+from suture.pysource.parsing import parsed
 from suture.repair.reading import Collected, Seen, lines_of, places_of
 from suture.repair.trials import Call, Disagreement, Spectrum, TestRun
 

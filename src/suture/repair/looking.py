@@ -12,7 +12,7 @@ import posixpath
 import time
 from collections.abc import Collection, Mapping, Sequence
 
-from suture.checks.test_command import TestCommand
+from suture.checks.command.test_command import TestCommand
 from suture.repair.locating import FAILED, Sights, spectrum_of, unseen
 from suture.repair.reading import Seen, lines_of
 from suture.repair.trials import Spectrum

@@ -10,9 +10,9 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from suture.checks.inputs import inputs_near, read_arguments
-from suture.checks.parsing import parsed
-from suture.checks.test_command import TestCommand
+from suture.checks.command.test_command import TestCommand
+from suture.checks.differential.inputs import inputs_near, read_arguments
+from suture.pysource.parsing import parsed
 from suture.repair.comparing import compare
 from suture.repair.edits import mutated
 from suture.repair.search import Findings

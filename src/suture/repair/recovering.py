@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from suture.checks.test_command import TestCommand
+from suture.checks.command.test_command import TestCommand
 from suture.errors import UsageError
 from suture.repair.edits import edits_between, mutated
 from suture.repair.search import Findings, SearchLimits, search

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from suture.checks.test_command import TestCommand
+from suture.checks.command.test_command import TestCommand
 from suture.records import content_hash
 from suture.repair.bench import Bench, all_of
 from suture.repair.clues import clues_of

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, TypeVar
 
-from suture.checks.parsing import parsed
+from suture.pysource.parsing import parsed
 from suture.repair.edits import Edit
 from suture.repair.names_in_scope import Names, names_of
 

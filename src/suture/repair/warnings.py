@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 
-from suture.checks.parsing import first_line, parsed
+from suture.pysource.parsing import first_line, parsed
 from suture.repair.dead_code import dead_parts
 from suture.repair.view import FUNCTIONS
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from suture.checks.test_command import TestCommand
+from suture.checks.command.test_command import TestCommand
 from suture.repair.reading import Answered, Attempted, Collected, Seen, entries_of
 from suture.repair.trials import Proposal
 from suture.sandbox import Channel

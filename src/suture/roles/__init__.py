@@ -5,27 +5,33 @@ touches the sandbox, and it never decides anything: a reply with nothing usable 
 not a success.
 """
 
-from suture.roles.adversarial_tester import AdversarialBrief, adversarial_draft
-from suture.roles.coder import Brief, RepairBrief, WriteBrief, as_shown, coder_draft
-from suture.roles.coder_reply import files_from_reply
-from suture.roles.critic import CritiqueBrief, CritiqueReply, critique_draft
-from suture.roles.debugger import MOST_STEPS, AskDiagnosis, DebugBrief, Investigation, investigate
-from suture.roles.diagnosis import DiagnosisReply, diagnosis_draft
-from suture.roles.file_tools import FileDesk, merged_work
-from suture.roles.fitting import Count, Draft, Fitted, Part, fit
-from suture.roles.optimiser import OptimiseBrief, OptimiseGoal, optimise_draft, optimised_files
-from suture.roles.planner import MOST_SUBTASKS, PlanBrief, PlanReply, plan_draft
-from suture.roles.prompt_book import PROMPTS_FOLDER, PromptBook, packaged_names, packaged_prompt, read_prompt
-from suture.roles.prompt_files import Prompt, parse_prompt
-from suture.roles.prompt_text import prompt_as_plain, prompt_as_yaml
-from suture.roles.property_tester import PropertyBrief, properties_from_reply, property_draft
-from suture.roles.react import AskDraft, OnStep, Step, Tool, Trail
-from suture.roles.reviewer import ReviewBrief, ReviewReply, review_draft
-from suture.roles.showing import Attempt, Hint, Sibling, Suspect, describe_fact
-from suture.roles.spec_tester import SpecTestBrief, spec_test_draft
-from suture.roles.subtask_coder import SubtaskBrief, work_on
-from suture.roles.summariser import MOST_LESSONS, LessonsBrief, LessonsReply, lessons_draft
-from suture.roles.written_checks import UNTRIED, WrittenChecks, checks_from_reply
+from suture.roles.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft
+from suture.roles.advisers.debugger import MOST_STEPS, AskDiagnosis, DebugBrief, Investigation, investigate
+from suture.roles.advisers.diagnosis import DiagnosisReply, diagnosis_draft
+from suture.roles.advisers.planner import MOST_SUBTASKS, PlanBrief, PlanReply, plan_draft
+from suture.roles.advisers.reviewer import ReviewBrief, ReviewReply, review_draft
+from suture.roles.advisers.summariser import MOST_LESSONS, LessonsBrief, LessonsReply, lessons_draft
+from suture.roles.coding.coder import Brief, RepairBrief, WriteBrief, as_shown, coder_draft
+from suture.roles.coding.coder_reply import files_from_reply
+from suture.roles.coding.optimiser import OptimiseBrief, OptimiseGoal, optimise_draft, optimised_files
+from suture.roles.coding.subtask_coder import SubtaskBrief, work_on
+from suture.roles.prompting.fitting import Count, Draft, Fitted, Part, fit
+from suture.roles.prompting.prompt_book import (
+    PROMPTS_FOLDER,
+    PromptBook,
+    packaged_names,
+    packaged_prompt,
+    read_prompt,
+)
+from suture.roles.prompting.prompt_files import Prompt, parse_prompt
+from suture.roles.prompting.prompt_parts import Attempt, Hint, Sibling, Suspect, describe_fact
+from suture.roles.prompting.prompt_text import prompt_as_plain, prompt_as_yaml
+from suture.roles.testers.adversarial_tester import AdversarialBrief, adversarial_draft
+from suture.roles.testers.property_tester import PropertyBrief, properties_from_reply, property_draft
+from suture.roles.testers.spec_tester import SpecTestBrief, spec_test_draft
+from suture.roles.testers.written_checks import UNTRIED, WrittenChecks, checks_from_reply
+from suture.roles.tools.file_tools import FileDesk, merged_work
+from suture.roles.tools.react import AskDraft, OnStep, Step, Tool, Trail
 
 __all__ = [
     "MOST_LESSONS",

@@ -7,7 +7,8 @@ import keyword
 import re
 from collections.abc import Iterable, Iterator
 
-from suture.roles.python_code import Definition, parsed
+from suture.pysource.parsing import parsed
+from suture.pysource.python_code import Definition
 
 __all__ = ["entry_point_of"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from suture.errors import UsageError
-from suture.roles.python_code import parsed
+from suture.pysource.parsing import parsed
 from suture.workspace import is_protected
 
 __all__ = ["module_under_test"]

@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from posixpath import basename
 
-from suture.checks.parsing import parsed
 from suture.checks.suite import Suite
+from suture.pysource.parsing import parsed
 from suture.records import CheckOutcome
 from suture.workspace import is_test_file
 

@@ -7,7 +7,7 @@ import doctest
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from suture.checks.parsing import PARSE_FAULTS, parsed
+from suture.pysource.parsing import PARSE_FAULTS, parsed
 from suture.workspace import is_test_file
 
 __all__ = ["Contradiction", "Example", "contradictions_of", "examples_of"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from suture.checks.command.test_command import TestCommand
 from suture.checks.suite import Suite
-from suture.checks.test_command import TestCommand
 
 __all__ = ["Reruns"]
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.checks.parsing import parsed
 from suture.checks.suite import Suite
 from suture.checks.triage.broken_tests import endless_tests, unreadable_test
 from suture.checks.triage.contradictions import Example, contradictions_of, examples_of
@@ -15,6 +14,7 @@ from suture.checks.triage.other_languages import fault_in_line, printed_errors
 from suture.checks.triage.pollution import shared_state_written_by
 from suture.checks.triage.reruns import Reruns
 from suture.checks.triage.surroundings import fault_of_surroundings
+from suture.pysource.parsing import parsed
 from suture.records import CheckOutcome, FaultCause, Verdict
 from suture.workspace import is_test_file, text_of
 

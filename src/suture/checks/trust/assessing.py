@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import mean
 from types import MappingProxyType
 
-from suture.checks.examples import examples_in
+from suture.checks.sources.examples import examples_in
 from suture.checks.suite import Suite
 from suture.checks.trust.claims import contradict
 from suture.checks.trust.matrix import GIVEN, MatrixLimits, Row, run_matrix

@@ -7,7 +7,7 @@ import builtins
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from suture.checks.parsing import parsed
+from suture.pysource.parsing import parsed
 from suture.records import Check
 
 __all__ = ["Claim", "Expectation", "claim_of", "contradict"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from suture.checks.sources import distinct
+from suture.checks.sources.plain_asserts import distinct
 from suture.checks.trust.claims import Claim, claim_of, contradict
 from suture.records import Check, Provenance
 

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from suture.cli.bench.options import Benchmark
-from suture.cli.faults import reports_faults
-from suture.cli.options import Debug, load
-from suture.cli.terminal import answer, printable
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import Debug, load
+from suture.cli.terminal.output import answer, printable
 
 __all__ = ["baseline_command"]
 

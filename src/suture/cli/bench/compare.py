@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from suture.cli.faults import reports_faults
-from suture.cli.options import Debug, Json, load
-from suture.cli.terminal import answer, answer_json, printable, table
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import Debug, Json, load
+from suture.cli.terminal.output import answer, answer_json, printable, table
 
 __all__ = ["compare_command"]
 

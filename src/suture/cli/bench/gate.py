@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suture.cli.bench.options import Benchmark, Parallel, Recordings, Replayed
-from suture.cli.faults import reports_faults
-from suture.cli.options import Debug, Json, Set, load
-from suture.cli.terminal import answer, answer_json, printable
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.output import answer, answer_json, printable
 from suture.errors import UsageError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import get_args
 import typer
 
 from suture.api import run_sync
-from suture.cli.options import load
-from suture.cli.terminal import answer, answer_json, note
+from suture.cli.terminal.options import load
+from suture.cli.terminal.output import answer, answer_json, note
 from suture.errors import UsageError
 from suture.evals.datasets import load_problems
 from suture.evals.problem import Regime

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from suture.cli.terminal import console, note, printable
+from suture.cli.terminal.output import console, note, printable
 
 if TYPE_CHECKING:
     from suture.evals.rows import Row

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from suture.cli.bench.options import Benchmark, Parallel
-from suture.cli.faults import reports_faults
-from suture.cli.options import Debug, Json, Set, load
-from suture.cli.terminal import note
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.output import note
 
 if TYPE_CHECKING:
     from suture.evals.rows import Row

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from suture.cli.faults import reports_faults
-from suture.cli.options import Debug, Json, load
-from suture.cli.terminal import answer, note
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import Debug, Json, load
+from suture.cli.terminal.output import answer, note
 
 __all__ = ["report_command"]
 

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from suture.cli.bench.options import Parallel, Recordings, Replayed
-from suture.cli.faults import reports_faults
-from suture.cli.options import Debug, Json, Set, load
-from suture.cli.terminal import note
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.output import note
 from suture.errors import UsageError
 
 __all__ = ["lines_of", "run_command"]

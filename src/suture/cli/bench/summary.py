@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from suture.cli.terminal import answer, answer_json, note, table
+from suture.cli.terminal.output import answer, answer_json, note, table
 from suture.errors import SutureError
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from suture.cli.bench.options import Benchmark
-from suture.cli.faults import reports_faults
-from suture.cli.options import Debug, Json, load
-from suture.cli.terminal import answer, answer_json
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import Debug, Json, load
+from suture.cli.terminal.output import answer, answer_json
 
 __all__ = ["track_command"]
 

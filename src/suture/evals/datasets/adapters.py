@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from suture.evals.problem import Problem
-from suture.roles.python_code import parsed
+from suture.pysource.parsing import parsed
 
 __all__ = ["Adapter", "Make", "Record", "humaneval", "humanevalfix", "mbpp", "quixbugs"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from suture.evals.datasets.adapters import Make, Record
 from suture.evals.problem import Problem
-from suture.roles.python_code import parsed
+from suture.pysource.parsing import parsed
 
 __all__ = ["leetcode"]
 

@@ -8,9 +8,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from suture.checks.literals import is_literal
-from suture.checks.parsing import parsed
+from suture.checks.sources.literals import is_literal
 from suture.evals.datasets.evalplus import CASE
+from suture.pysource.parsing import parsed
 
 __all__ = ["LEAST_WEIGHT", "HiddenCalls", "atoms_of", "calls_told", "compact", "hidden_calls", "weight_of"]
 

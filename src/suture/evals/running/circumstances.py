@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from suture.models.machine import cpu_name
+from suture.models.embedded.machine import cpu_name
 
 __all__ = ["circumstances"]
 

@@ -14,8 +14,8 @@ from suture.loop.state import LoopState
 from suture.models import Reply, Role, RoleModel, Sampling, count_tokens
 from suture.records import Move
 from suture.roles import Brief, Draft, Fitted, as_shown, coder_draft, fit
-from suture.roles.coder_reply import breaks_off
-from suture.roles.text_coder import TextBrief, text_draft
+from suture.roles.coding.coder_reply import breaks_off
+from suture.roles.coding.text_coder import TextBrief, text_draft
 
 __all__ = ["answered", "coder_of", "fitted_reply", "room_tokens"]
 

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from suture.checks.tracing import Observation, Probe, first_divergence, observe
+from suture.checks.tracing.variables import Observation, Probe, first_divergence, observe
 from suture.loop.context import RunContext
+from suture.pysource.parsing import parsed
 from suture.records import Counterexample
 from suture.repair import Proposal, mutated
-from suture.roles.python_code import parsed
 from suture.workspace import overlay
 
 __all__ = ["divergences"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from suture.checks import Suite
-from suture.checks.test_command import TestCommand
+from suture.checks.command.test_command import TestCommand
 from suture.errors import UsageError
 from suture.languages import pytest_equivalent
 from suture.ledger.kinds import SearchSkipped

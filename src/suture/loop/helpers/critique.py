@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from suture.checks.tracing import Probe
+from suture.checks.tracing.variables import Probe
 from suture.ledger.kinds import Criticised, DebuggerStepped, Diagnosed, LessonsDrawn, ToolStep
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
@@ -14,10 +14,10 @@ from suture.loop.prompting.briefs import digest
 from suture.loop.state import LoopState, TriedEntry
 from suture.records import Critique, Diagnosis, Lesson
 from suture.roles import DiagnosisReply, RepairBrief, diagnosis_draft
-from suture.roles.critic import CritiqueBrief, CritiqueReply, critique_draft
-from suture.roles.debugger import DebugBrief, investigate
-from suture.roles.react import Step
-from suture.roles.summariser import LessonsBrief, LessonsReply, lessons_draft
+from suture.roles.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft
+from suture.roles.advisers.debugger import DebugBrief, investigate
+from suture.roles.advisers.summariser import LessonsBrief, LessonsReply, lessons_draft
+from suture.roles.tools.react import Step
 from suture.workspace import overlay
 
 __all__ = ["criticise", "diagnose", "draw_lessons"]

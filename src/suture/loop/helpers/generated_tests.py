@@ -17,11 +17,11 @@ from suture.loop.state import LoopState, TriedEntry
 from suture.models import Reply
 from suture.records import Check, from_plain, to_plain
 from suture.roles import Draft, Prompt
-from suture.roles.adversarial_tester import AdversarialBrief, adversarial_draft
-from suture.roles.property_tester import PropertyBrief, properties_from_reply, property_draft
-from suture.roles.spec_tester import SpecTestBrief, spec_test_draft
-from suture.roles.sureness import mean_logprob
-from suture.roles.written_checks import WrittenChecks, checks_from_reply
+from suture.roles.replies.logprobs import mean_logprob
+from suture.roles.testers.adversarial_tester import AdversarialBrief, adversarial_draft
+from suture.roles.testers.property_tester import PropertyBrief, properties_from_reply, property_draft
+from suture.roles.testers.spec_tester import SpecTestBrief, spec_test_draft
+from suture.roles.testers.written_checks import WrittenChecks, checks_from_reply
 
 __all__ = [
     "adopt_generated",

@@ -17,10 +17,10 @@ from suture.loop.context import RunContext
 from suture.loop.helper_state import Aids
 from suture.models import Role
 from suture.records import Lesson, Move, Plan, from_plain, to_plain
-from suture.roles.file_tools import FileDesk, merged_work
-from suture.roles.planner import PlanBrief, PlanReply, plan_draft
-from suture.roles.react import Step
-from suture.roles.subtask_coder import SubtaskBrief, work_on
+from suture.roles.advisers.planner import PlanBrief, PlanReply, plan_draft
+from suture.roles.coding.subtask_coder import SubtaskBrief, work_on
+from suture.roles.tools.file_tools import FileDesk, merged_work
+from suture.roles.tools.react import Step
 from suture.workspace import text_of
 
 __all__ = ["plan_of", "planned", "planned_files"]

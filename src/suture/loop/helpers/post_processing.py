@@ -13,11 +13,11 @@ from suture.loop.context import RunContext
 from suture.loop.edits import proposed_event
 from suture.loop.evaluation.judging import judge, tried_entry
 from suture.loop.state import LoopState, Proposal, TriedEntry
+from suture.pysource.parsing import parsed
 from suture.records import Candidate
 from suture.roles import RepairBrief
-from suture.roles.optimiser import OptimiseBrief, optimise_draft, optimised_files
-from suture.roles.python_code import parsed
-from suture.roles.reviewer import ReviewBrief, ReviewReply, review_draft
+from suture.roles.advisers.reviewer import ReviewBrief, ReviewReply, review_draft
+from suture.roles.coding.optimiser import OptimiseBrief, optimise_draft, optimised_files
 
 __all__ = ["optimised", "reviewed"]
 

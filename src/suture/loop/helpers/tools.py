@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from suture.checks.tracing import Probe, first_divergence, observe, render_trace
-from suture.roles.actions import Action
-from suture.roles.inspecting import describe_function
-from suture.roles.python_code import parsed
-from suture.roles.react import Tool
+from suture.checks.tracing.variables import Probe, first_divergence, observe, render_trace
+from suture.pysource.inspecting import describe_function
+from suture.pysource.parsing import parsed
+from suture.roles.replies.actions import Action
+from suture.roles.tools.react import Tool
 from suture.workspace import text_of, unified_diff
 
 __all__ = ["Iteration", "debugger_tools", "setup_of"]

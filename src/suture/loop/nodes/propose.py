@@ -28,7 +28,7 @@ from suture.loop.prompting.briefs import brief_for
 from suture.loop.state import LoopState, Proposal, TriedEntry
 from suture.records import Candidate, Move, from_plain
 from suture.roles import RepairBrief, files_from_reply
-from suture.roles.text_coder import TextBrief, files_from_text_reply
+from suture.roles.coding.text_coder import TextBrief, files_from_text_reply
 
 __all__ = ["Branch", "propose"]
 

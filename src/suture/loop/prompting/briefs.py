@@ -17,7 +17,7 @@ from suture.loop.prompting.text_focus import named_files
 from suture.loop.state import LoopState, TriedEntry
 from suture.records import Candidate, Counterexample, Move, Strategy, Verdict
 from suture.roles import Attempt, Brief, RepairBrief, WriteBrief, describe_fact
-from suture.roles.text_coder import TextBrief
+from suture.roles.coding.text_coder import TextBrief
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
 
 __all__ = ["brief_for", "deciding_facts", "digest", "repair_brief"]

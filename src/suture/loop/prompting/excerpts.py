@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from suture.roles.python_code import Definition, first_line, lines_of, parsed
+from suture.pysource.parsing import first_line, parsed
+from suture.pysource.python_code import Definition, lines_of
 
 __all__ = ["MAX_WHOLE_CHARS", "excerpt"]
 

@@ -7,8 +7,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from suture.errors import UsageError
+from suture.pysource.parsing import parsed
 from suture.records import Counterexample
-from suture.roles.python_code import parsed
 from suture.workspace import text_of
 
 __all__ = ["MAX_SHOWN_CHARS", "suspect_files"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from suture.pysource.parsing import parsed
 from suture.roles import Brief, RepairBrief
-from suture.roles.python_code import parsed
 
 __all__ = ["with_advice", "with_hints"]
 

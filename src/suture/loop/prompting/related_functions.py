@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from suture.pysource.inspecting import FunctionFacts, functions_in
 from suture.roles import Sibling, Suspect
-from suture.roles.inspecting import FunctionFacts, functions_in
 
 __all__ = ["siblings_of"]
 

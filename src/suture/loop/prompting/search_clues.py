@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from suture.ledger import Event, last_of
 from suture.ledger.kinds import SearchFinished
+from suture.pysource.python_code import lines_of
 from suture.repair import Fault
 from suture.roles import Hint, Suspect
-from suture.roles.python_code import lines_of
 
 __all__ = ["Clues", "clues_of", "suspects_in"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from suture.checks.parsing import parsed
 from suture.proof.quality.counting import NO_PYTHON
 from suture.proof.quality.evaluator import Measured, Subject
+from suture.pysource.parsing import parsed
 
 __all__ = ["Complexity"]
 

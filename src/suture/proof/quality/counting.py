@@ -7,8 +7,8 @@ import io
 import tokenize
 from collections.abc import Iterator
 
-from suture.checks.parsing import parsed
 from suture.proof.quality.evaluator import Measured, Subject
+from suture.pysource.parsing import parsed
 
 __all__ = ["NO_PYTHON", "Docstrings", "Lines"]
 

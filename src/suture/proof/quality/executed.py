@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from importlib import resources
 
-from suture.checks.names import module_name
 from suture.checks.programs import PRIVATE, without_private
+from suture.checks.sources.needed_names import module_name
 from suture.languages import resolve_command
 from suture.proof.covering import touched, watch_lines
 from suture.proof.quality.evaluator import Measured, Subject

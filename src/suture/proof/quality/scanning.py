@@ -8,10 +8,10 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
-from suture.checks.parsing import parsed
 from suture.proof.linting import NOT_FOUND, find_ruff, ruff_findings
 from suture.proof.quality.counting import NO_PYTHON
 from suture.proof.quality.evaluator import Measured, Subject
+from suture.pysource.parsing import parsed
 from suture.workspace import overlay
 
 __all__ = ["Lint", "Security"]

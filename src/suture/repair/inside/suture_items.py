@@ -1,7 +1,7 @@
 """Running pytest's items as pytest itself does, and reading what its reports say.
 
 The hooks of the project and of its plugins are all asked: what fails, is expected to fail or is skipped is
-their decision, as in the user's own run. The rule is that of `suture.checks.pytest_report.outcome_of`.
+their decision, as in the user's own run. The rule is that of `pytest_report.outcome_of`.
 """
 
 from __future__ import annotations

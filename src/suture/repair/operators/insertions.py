@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from suture.checks.parsing import first_line
+from suture.pysource.parsing import first_line
 from suture.repair.edits import Edit
 from suture.repair.operators.change import Change, Operator, short
 from suture.repair.view import FUNCTIONS, Function, View, is_docstring

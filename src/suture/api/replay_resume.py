@@ -1,0 +1,184 @@
+"""Runs that are there already: do one again, or go on with one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from suture.api.run_execution import carry_out, models_for
+from suture.errors import UsageError
+from suture.ledger import Limits, RunFolder, compare_runs, find_run, read_ledger
+from suture.ledger.follow import Listener
+from suture.loop import Opening, RecordedRun, Replay, open_recorded
+from suture.loop.resuming.forking import recorded_start
+from suture.loop.review.disambiguation import recorded_asker
+from suture.loop.review.reviewing import (
+    Review,
+    ReviewAnswer,
+    Reviewer,
+    answered_with,
+    pending_review,
+    recorded_reviewer,
+)
+from suture.models import Model, ReplySource, open_replies
+from suture.proof import choose_handover
+from suture.records import Result
+from suture.sandbox import Sandbox
+from suture.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+__all__ = ["answered_calls", "recorded_run", "replay", "resume", "run_folder"]
+
+
+async def replay(
+    run: str | Path,
+    *,
+    or_live: bool = False,
+    settings: Settings | None = None,
+    model: str | Model | BaseChatModel | None = None,
+    sandbox: Sandbox | None = None,
+    on_event: Listener | None = None,
+) -> Replay:
+    """Do a recorded run again with the model's replies of then, and say whether it went the same way.
+
+    The task, its files and the settings are those in the run folder; nothing is applied. Seconds are not
+    limited, because they are no part of the comparison.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or a run's folder.
+        or_live: Ask the model for replies that the record does not hold.
+        settings: Whose keys and folders count; from environment and files where not given.
+        model: Who is asked with `or_live`; the recorded one where not given.
+        sandbox: The wall; the recorded settings' where not given.
+        on_event: As in `solve`.
+
+    Raises:
+        UsageError: There is no such run, or it came to a call that was never recorded (`ReplyMissing`).
+        PrerequisiteError: Something is missing: a sandbox, or with `or_live` a model or a key.
+        Cancelled: The user stopped it.
+        StorageError: A run folder cannot be read or written.
+    """
+    recorded = recorded_run(run, settings)
+    events = read_ledger(recorded.folder.ledger_path).events
+    async with models_for(recorded.settings, model or recorded.model, live=or_live) as models:
+        wanted = Opening(
+            task=recorded.task,
+            settings=recorded.settings,
+            project=recorded.project,
+            models=models,
+            sandbox=sandbox,
+            limits=Limits(**{**recorded.settings.budget.model_dump(), "seconds": None}),
+            interpreter=recorded.interpreter,
+            source=open_replies(recorded.folder.path, may_be_empty=True),
+            or_live=or_live,
+            start=recorded_start(recorded.folder),
+            replays=recorded.folder.id,
+            ask_user=recorded_asker(events),
+            on_review=recorded_reviewer(recorded.folder),
+            follows=() if or_live else events,  # who may pay for a reply asks the budget of now
+        )
+        result = await carry_out(wanted, on_event=on_event)
+    again = find_run(recorded.settings.paths.home, result.run_id)
+    return Replay(recorded=recorded.folder.id, result=result, difference=compare_runs(recorded.folder, again))
+
+
+async def resume(
+    run: str | Path,
+    *,
+    settings: Settings | None = None,
+    model: str | Model | BaseChatModel | None = None,
+    sandbox: Sandbox | None = None,
+    apply: bool = False,
+    answer: ReviewAnswer | None = None,
+    on_review: Reviewer | None = None,
+    on_event: Listener | None = None,
+) -> Result:
+    """Go on with a run that waits for a person, was killed or stopped, or whose machinery failed.
+
+    It raises as `solve` does.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or a run's folder.
+        settings: Whose keys and folders count; from environment and files where not given.
+        model: The run's own model, where it was handed in as an object; the recorded name where not given.
+        sandbox: The wall; the recorded settings' where not given.
+        apply: As in `solve` and `heal`.
+        answer: To the question that it waits with; a later one goes to `on_review`.
+        on_review: As in `solve`.
+        on_event: As in `solve`; it sees the run from its beginning.
+    """
+    recorded = recorded_run(run, settings)
+    recorded.require_resumable()
+    if answer is not None:
+        on_review = answered_with(answer, _question_of(recorded), on_review)
+    async with models_for(recorded.settings, model or recorded.model, live=True) as models:
+        wanted = Opening(
+            task=recorded.task,
+            settings=recorded.settings,
+            project=recorded.project,
+            models=models,
+            sandbox=sandbox,
+            folder=recorded.folder,
+            interpreter=recorded.interpreter,
+            source=_forked_from(recorded.folder, recorded.settings),
+            or_live=True,
+            ask_user=recorded_asker(read_ledger(recorded.folder.ledger_path).events),
+            on_review=on_review,
+        )
+        return await carry_out(wanted, choose_handover(apply=apply), on_event=on_event)
+
+
+def _question_of(recorded: RecordedRun) -> Review:
+    review = pending_review(recorded.folder)
+    if review is None:
+        raise UsageError(
+            f"run {recorded.folder.id} waits for no answer", remedy="go on with it: `suture resume` alone"
+        )
+    return review
+
+
+def answered_calls(folder: RunFolder) -> ReplySource:
+    """The replies of a run without the calls that failed: these may be tried again."""
+    source = open_replies(folder.path, may_be_empty=True)
+    return replace(source, entries={key: e for key, e in source.entries.items() if "reply" in e})
+
+
+def _forked_from(folder: RunFolder, settings: Settings) -> ReplySource | None:
+    """What a fork answers from: the run that it began in, where that is still there."""
+    start = recorded_start(folder)
+    origin = settings.paths.home / "runs" / start.run if start else None
+    return answered_calls(RunFolder(origin)) if origin and origin.is_dir() else None
+
+
+def recorded_run(run: str | Path, settings: Settings | None = None) -> RecordedRun:
+    """How a run began, as its folder tells it.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or a run's folder.
+        settings: Whose keys and folders count; from environment and files where not given.
+
+    Raises:
+        UsageError: There is no such run, or it does not say how it began.
+        StorageError: Its folder is damaged.
+    """
+    present = settings or load_settings(Path.cwd()).settings
+    return open_recorded(run_folder(run, present), present)
+
+
+def run_folder(run: str | Path, settings: Settings | None = None) -> RunFolder:
+    """The folder of a run.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or the folder itself.
+        settings: Whose runs; from environment and files where not given.
+
+    Raises:
+        UsageError: There is no such run.
+    """
+    folder = RunFolder(Path(run))
+    if folder.ledger_path.is_file():
+        return folder
+    return find_run((settings or load_settings(Path.cwd(), looks=True).settings).paths.home, str(run))

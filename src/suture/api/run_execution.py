@@ -1,0 +1,120 @@
+"""What all doors share: whose models answer, from which record, and a run from its start to its hand-over."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from suture.api.stopping import run_until_stopped
+from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
+from suture.ledger import find_run
+from suture.ledger.follow import Listener, listening
+from suture.loop import About, Opening, RunContext, fork_task, load_recipe, opened, resume_task, run_task
+from suture.models import Model, Models, ReplySource, open_models, open_replies
+from suture.models.choosing.deferred import open_or_defer
+from suture.models.choosing.providers import open_named
+from suture.models.recording.source import absent_model
+from suture.proof import Handover, hand_over, prove
+from suture.records import Result
+from suture.settings import Settings
+from suture.tracing import export_run, wants_traces
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+__all__ = ["carry_out", "models_for", "replies_from", "run_sync"]
+
+
+T = TypeVar("T")
+KEPT = Handover()
+HANDOVER_FAULTS = (UsageError, PrerequisiteError, SandboxError, StorageError)
+
+
+def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run one of this module's coroutines to its end, where there is no event loop yet.
+
+    Raises:
+        KeyboardInterrupt: The user stopped it where nothing of a run was there yet.
+    """
+    return run_until_stopped(coroutine)
+
+
+async def carry_out(wanted: Opening, handover: Handover = KEPT, *, on_event: Listener | None) -> Result:
+    """Do one run, prove what it healed, and hand that over as the user asked."""
+    async with opened(wanted) as (context, checkpointer):
+        context.prove = prove
+        go = _how(wanted)
+        about = About(project=str(wanted.project), replays=wanted.replays, left_out=wanted.left_out)
+        async with (
+            _traced(context),
+            listening(context.ledger.path, on_event, seen=len(context.ledger.events)),
+        ):
+            result = await go(context, checkpointer, about=about)
+        try:
+            await hand_over(handover, result, wanted.project, context)
+        except asyncio.CancelledError:
+            raise _kept(Cancelled("stopped"), result, context) from None
+        except HANDOVER_FAULTS as fault:
+            raise _kept(fault, result, context) from fault
+    return result
+
+
+@contextlib.asynccontextmanager
+async def _traced(context: RunContext) -> AsyncIterator[None]:
+    """Send the run's spans when it has ended, however, where the environment asks for them."""
+    try:
+        yield
+    finally:
+        if wants_traces(os.environ):
+            await asyncio.to_thread(export_run, context.folder)
+
+
+def _how(wanted: Opening) -> Callable[..., Coroutine[Any, Any, Result]]:
+    if wanted.folder is not None:
+        return resume_task
+    return run_task if wanted.start is None else partial(fork_task, start=wanted.start)
+
+
+def _kept(fault: SutureError, result: Result, context: RunContext) -> SutureError:
+    """The same fault, naming the healed result that it leaves in the run folder."""
+    where = context.folder.path / "result.diff"
+    named = type(fault)(
+        f"{fault.message}; run {result.run_id} is healed and its verified diff is kept: {where}",
+        remedy=fault.remedy,
+    )
+    named.run_id = result.run_id
+    return named
+
+
+def replies_from(replies: str | Path | None, settings: Settings) -> ReplySource | None:
+    """The record that `replies` names: a run, or a file; `None` where there is none.
+
+    Raises:
+        UsageError: There is no such run or file.
+    """
+    if replies is None:
+        return None
+    where = Path(replies)
+    return open_replies(where if where.exists() else find_run(settings.paths.home, str(replies)).path)
+
+
+@contextlib.asynccontextmanager
+async def models_for(
+    settings: Settings, model: str | Model | BaseChatModel | None, *, live: bool, later: bool = False
+) -> AsyncIterator[Models]:
+    """The models, closed at the end unless handed in; where they are not to be asked, none is opened.
+
+    Where they may not be needed (`later`), one that is missing is an error only when it is asked.
+    """
+    opener = (open_or_defer if later else open_named) if live else absent_model
+    helpers = load_recipe(settings.loop, settings.model.temperature).helpers
+    models = open_models(settings, model, opener=opener, in_use=("coder", *helpers.seats))
+    try:
+        yield models
+    finally:
+        await models.close()

@@ -1,0 +1,163 @@
+"""What the report of a pytest run says, once its signatures are checked."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from suture.pysource.parsing import PARSE_FAULTS
+from suture.records import CheckOutcome, CheckStatus, Counterexample
+
+__all__ = ["PytestReport", "outcome_of", "read_report"]
+
+WHERE_RE = re.compile(r"^\s*\+\s+where (?P<value>.+) = (?P<call>.+\(.*\))$")
+
+
+@dataclass
+class PytestReport:
+    """One run.
+
+    Attributes:
+        begun: Whether pytest started at all.
+        named: Files, folders and ids that the command names, where it names any.
+        patterns: Names of test files, by pytest's settings.
+        left_out: Names of folders that pytest does not enter.
+        items: Ids that pytest collected.
+        examples: Id of a docstring's test -> its examples, each as source and wanted output.
+        files: Files that hold the other tests.
+        deselected: Ids that the command's own options left out.
+        uncollectable: Files (or folders) that it could not collect, with its complaint.
+        phases: Test id -> the phases it went through.
+        started: Ids of tests that began, in order.
+        exit_code: Pytest's own; `None` where it did not get to the end.
+    """
+
+    begun: bool = False
+    named: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+    examples: dict[str, list[list[str]]] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    deselected: tuple[str, ...] = ()
+    uncollectable: dict[str, str] = field(default_factory=dict)
+    phases: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    started: list[str] = field(default_factory=list)
+    exit_code: int | None = None
+
+
+def read_report(content: bytes, key: bytes) -> PytestReport:
+    """Read a report up to the first line that does not verify."""
+    report = PytestReport()
+    for number, line in enumerate(content.split(b"\n")):
+        signature, _, signed = line.partition(b" ")
+        expected = hmac.new(key, signed, hashlib.sha256).hexdigest().encode()
+        if not hmac.compare_digest(signature, expected) or not signed.startswith(b"%d " % number):
+            break
+        _take(report, json.loads(signed.partition(b" ")[2]))
+    return report
+
+
+def _take(report: PytestReport, event: dict[str, Any]) -> None:
+    match event["event"]:
+        case "begin":
+            report.begun = True
+            report.named, report.patterns = tuple(event["named"]), tuple(event["patterns"])
+            report.left_out = tuple(event["left_out"])
+        case "items":
+            report.items = tuple(event["ids"])
+            report.examples = event.get("examples", {})
+            report.files = tuple(event.get("files", ()))
+            report.deselected = tuple(event.get("deselected", ()))
+        case "uncollectable":
+            report.uncollectable[event["id"]] = event["text"]
+        case "start":
+            report.started.append(event["id"])
+        case "phase":
+            report.phases.setdefault(event["id"], []).append(event)
+        case "end":
+            report.exit_code = event["exit"]
+
+
+def outcome_of(test_id: str, phases: Iterable[Mapping[str, Any]]) -> CheckOutcome:
+    """What the phases of one test add up to. An expected failure is no pass: it counts as skipped."""
+    status: CheckStatus = "missing"
+    counterexample = None
+    finished = False
+    for phase in phases:
+        if phase["outcome"] == "failed":
+            status = "failed" if phase["when"] == "call" else "error"
+            counterexample = _counterexample(test_id, phase)
+            break
+        finished = finished or phase["when"] == "teardown"
+        if phase["outcome"] == "skipped":
+            status = "skipped"
+        elif phase["when"] == "call":
+            status = "passed"
+    if status == "passed" and not finished:
+        status = "missing"
+    return CheckOutcome(check_id=test_id, status=status, evidence="nonce", counterexample=counterexample)
+
+
+def _counterexample(test_id: str, phase: Mapping[str, Any]) -> Counterexample:
+    fact = phase.get("fact") or {}
+    text = str(fact.get("text", ""))
+    file, line = str(fact.get("file", "")), fact.get("line")
+    statement = " ".join(str(fact.get("statement", "")).split())
+    if "example" in fact:
+        return _example_failed(test_id, fact)
+    if fact.get("type") == "AssertionError" and "assert " in text:
+        told = _introspection(text[text.index("assert ") :])
+        return Counterexample(
+            check_id=test_id,
+            call=told.get("call", statement),
+            expected=told.get("expected", ""),
+            got=told.get("got", ""),
+            file=file,
+            line=line,
+        )
+    lines = (text or str(phase.get("text", ""))).strip().splitlines() or [""]
+    exception = f"{fact['type']}: {lines[0]}" if "type" in fact else lines[-1]
+    return Counterexample(
+        check_id=test_id, call=statement, exception=exception.rstrip(": "), file=file, line=line
+    )
+
+
+def _example_failed(test_id: str, fact: Mapping[str, Any]) -> Counterexample:
+    source, wanted, got = (str(part).strip() for part in fact["example"])
+    raised = "" if got else f"{fact['type']}: {fact['text']}".rstrip(": ")
+    file = str(fact.get("file", "")) or test_id.partition("::")[0]
+    return Counterexample(
+        check_id=test_id,
+        call=source,
+        expected=wanted,
+        got=got,
+        exception=raised,
+        file=file,
+        line=fact["line"],
+    )
+
+
+def _introspection(text: str) -> dict[str, str]:
+    """`assert 3 == 4` and `where 3 = add(1, 2)` as call, expected and got, as far as they can be told."""
+    lines = text.splitlines()
+    first = lines[0].removeprefix("assert ")
+    where = [match for line in lines[1:] if (match := WHERE_RE.match(line))]
+    told = {"call": where[0]["call"]} if where else {}
+    try:
+        tree = ast.parse(first, mode="eval").body
+    except PARSE_FAULTS:
+        tree = None
+    if not isinstance(tree, ast.Compare) or not isinstance(tree.ops[0], ast.Eq) or len(tree.ops) > 1:
+        wanted = f"`{first}` to hold"
+        got = {"got": where[0]["value"]} if where else {}
+        return {**told, "expected": wanted, **got}
+    left, right = ast.unparse(tree.left), ast.unparse(tree.comparators[0])
+    swapped = bool(where) and where[0]["value"].strip() == right != left
+    return {**told, "expected": left if swapped else right, "got": right if swapped else left}

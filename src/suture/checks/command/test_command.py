@@ -1,0 +1,382 @@
+"""The user's test command: pytest with a signed report, anything else by its exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import PurePosixPath
+
+from suture.checks.command.collecting import Collected, collected_from
+from suture.checks.command.compiled import COMPILED, Compiled, compiled_from, sources_of
+from suture.checks.command.endings import ending_of, last_words, output_of
+from suture.checks.command.pytest_report import PytestReport, read_report
+from suture.checks.command.reported import outcomes_of
+from suture.checks.command.run_counts import NO_TESTS, fewer_ran, kept_from_running
+from suture.checks.command.skips import rule_on_examples, rule_on_skip
+from suture.checks.command.unsteady_names import lost_and_new, names_in_place, under_names, unsteady_functions
+from suture.checks.programs import PRIVATE, test_limits, without_private
+from suture.errors import UsageError
+from suture.languages import Interpreter, is_pytest_command, program_environment, resolve_command
+from suture.records import CheckOutcome, CheckStatus, Counterexample, Task
+from suture.sandbox import BOX, Channel, RunRequest, RunResult, Sandbox, interpreter_mounts
+from suture.settings import SandboxSettings
+from suture.workspace import is_protected
+
+__all__ = ["PLUGIN", "CommandRun", "TestCommand"]
+
+PLUGIN = "suture_report"
+"""The module that reports what pytest does."""
+REPORT = f"{PRIVATE}/report"
+KEPT = f"{PRIVATE}/{COMPILED}"
+PRELOAD = """
+import os, sys
+import pytest
+sys.stdout = open(os.devnull, "w")
+try:
+    pytest.main("-q -s -p no:cacheprovider --rootdir=/etc -c /dev/null --collect-only /etc/hosts".split())
+finally:
+    sys.stdout = sys.__stdout__
+"""
+"""Import pytest and its plugins the way pytest itself does; nothing is collected."""
+MISUSED = 4
+CANNOT_START = (126, 127)
+"""What a shell, and our wall, exit with where a program cannot be started."""
+IN_PROCESS = "pytest ran in the candidate's own process: code that forges the signed report is not ruled out"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandRun:
+    """What one run of the test command said, and the wall-clock seconds that it took."""
+
+    outcomes: tuple[CheckOutcome, ...]
+    output: str
+    notes: tuple[str, ...] = ()
+    wall_s: float = 0.0
+
+
+class TestCommand:
+    """A task's test command behind the wall.
+
+    Args:
+        task: A task with a test command.
+        sandbox: The wall.
+        settings: Its limits.
+        interpreter: What `python` means in the command.
+    """
+
+    __test__ = False  # pytest must not collect it
+
+    def __init__(
+        self, task: Task, sandbox: Sandbox, settings: SandboxSettings, interpreter: Interpreter
+    ) -> None:
+        self._task = task
+        self._sandbox = sandbox
+        self._settings = settings
+        self.interpreter = interpreter
+        self.is_pytest = is_pytest_command(task.test_command)
+        self._shown = " ".join(task.test_command)
+        self._collected = Collected()
+        self._compiled = Compiled()
+        self._first: tuple[RunResult, PytestReport] | None = None
+        self._unsteady: frozenset[str] | None = None
+        self._base_lock = asyncio.Lock()
+        self._base: PytestReport | None = None
+        self._plain_base: RunResult | None = None
+
+    @property
+    def dated(self) -> list[str]:
+        """The files that must be as old as in the first run, for what they were compiled to be believed."""
+        return self._compiled.dated(without_private(self._task.files))
+
+    @property
+    def test_files(self) -> tuple[str, ...]:
+        """The project's files that hold the command's tests; known once they are collected."""
+        return self._collected.files
+
+    async def collect(self, *, run: bool = False) -> None:
+        """Learn, before any candidate is there, which tests must be reported.
+
+        Args:
+            run: Whether the whole command is run for that, where one run can tell both: how the tests end on
+                the task's own files is known then, and is answered when it is next asked for.
+
+        Raises:
+            UsageError: The command cannot start, or there are no tests.
+        """
+        if not self.is_pytest:
+            await self._try_plain()
+            return
+        result, report = await self._pytest(
+            self._task.files, options="" if run else "--collect-only", compile_for_later=True
+        )
+        if run and (report.items or report.uncollectable):
+            self._first = result, report
+        elif run:  # its tests are collected by other processes, or it did not get there
+            result, report = await self._pytest(
+                self._task.files, options="--collect-only", compile_for_later=True
+            )
+        if not report.begun or self._is_misused(result, report):
+            self._refuse_start(result)
+        self._collected = collected_from(report, self._task.files)
+        tests = {*self._collected.files, *filter(is_protected, self._task.files)}
+        self._compiled = self._compiled.without(tests)
+        if not self._collected.all_ids and not self._collected.torn:
+            raise UsageError(
+                f"{self._shown!r} collects no tests", remedy="name a test file or folder in the command"
+            )
+
+    async def run(self, files: Mapping[str, bytes]) -> CommandRun:
+        """Run the command on a project's files; whatever they do to it is a verdict on them.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        is_base = dict(files) == dict(self._task.files)
+        if not self.is_pytest:
+            return await self._plain(files, is_base)
+        result, report = await self._whole(files, is_base)
+        if is_base:
+            self._base = report
+        outcomes = outcomes_of(report, result, self._collected)
+        if not is_base and any(outcome.status == "skipped" for outcome in outcomes):
+            base = await self._base_report()
+            outcomes = [rule_on_skip(outcome, report, base, self._task) for outcome in outcomes]
+        outcomes = rule_on_examples(outcomes, report, self._collected, files)
+        outcomes += self._disagreement(result, outcomes)
+        return CommandRun(
+            outcomes=tuple(outcomes), output=output_of(result), notes=(IN_PROCESS,), wall_s=result.wall_s
+        )
+
+    async def _whole(self, files: Mapping[str, bytes], is_base: bool) -> tuple[RunResult, PytestReport]:
+        """One run of all tests, under the names that they had first; the very first one answers once."""
+        first, self._first = (self._first, None) if is_base else (None, self._first)
+        if first is not None:
+            return first
+        result, report = await self._pytest(files)
+        names = self._collected.ids
+        if is_base:
+            self._unsteady = unsteady_functions(names, report.items)
+        changed = lost_and_new(names, report.items)
+        if changed and self._unsteady is None:
+            _, again = await self._pytest(self._task.files, options="--collect-only")
+            self._unsteady = unsteady_functions(names, again.items)
+        if changed and self._unsteady:
+            report = under_names(report, names_in_place(names, report.items, changed & self._unsteady))
+        return result, report
+
+    async def run_some(
+        self,
+        files: Mapping[str, bytes],
+        tests: Collection[str],
+        wall_s: float | None = None,
+        *,
+        apart: bool = False,
+    ) -> tuple[CheckOutcome, ...]:
+        """Run only some of the tests, to learn about them; no verdict is made of it.
+
+        Args:
+            files: A project.
+            tests: Their ids; all of them where there are none. A command that is not pytest runs whole.
+            wall_s: The most seconds; the settings' `test_wall_s` where it is left out.
+            apart: Whether each of pytest's runs as if it were the only one.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        if not self.is_pytest:
+            result = await self._sandbox.run(self._request(files, self._environment(), wall_s=wall_s))
+            return (self._by_exit_status(result),)
+        result, report = await self._pytest(files, only=tests, apart=apart, wall_s=wall_s)
+        outcomes = outcomes_of(report, result, self._collected)
+        return tuple(o for o in outcomes if not tests or o.check_id in tests)
+
+    def on(self, files: Mapping[str, bytes]) -> TestCommand:
+        """The same command for a task with other files; its tests are not collected yet."""
+        task = replace(self._task, files=files)
+        return TestCommand(task, self._sandbox, self._settings, self.interpreter)
+
+    def open_with(
+        self, plugin: str, own: Mapping[str, bytes], *, wall_s: float
+    ) -> AbstractAsyncContextManager[Channel]:
+        """Start pytest on the task's own files with another plugin of ours, to talk with it.
+
+        No verdict is made of what it says.
+
+        Args:
+            plugin: The plugin's module. Pytest's own stdin and stdout are the line to it.
+            own: Files in our own folder beside the project: name -> content, the plugin among them.
+            wall_s: The most seconds that it lives.
+        """
+        environment = self._environment()
+        paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
+        files = without_private(self._task.files)
+        request = self._request(
+            {
+                **files,
+                **self._compiled.beside(files),
+                **{f"{PRIVATE}/{name}": text for name, text in own.items()},
+            },
+            {
+                **environment,
+                "PYTHONPATH": ":".join(path for path in paths if path),
+                "PYTEST_ADDOPTS": f"-p {plugin} -p no:cacheprovider {self._unwanted()}".strip(),
+            },
+            wall_s=wall_s,
+        )
+        return self._sandbox.open(replace(request, collect=()))
+
+    async def _base_report(self) -> PytestReport:
+        """What the tests say on the task's own files: run once, and only where a verdict turns on it."""
+        async with self._base_lock:
+            if self._base is None:
+                _, self._base = await self._pytest(self._task.files)
+            return self._base
+
+    @staticmethod
+    def _is_misused(result: RunResult, report: PytestReport) -> bool:
+        """Whether pytest refused its options, or never came to an end; code that breaks it is no misuse."""
+        if report.exit_code is not None or report.items or report.uncollectable:
+            return False
+        refused = (
+            result.exit_code == MISUSED and b"while loading conftest" not in result.stdout + result.stderr
+        )
+        return refused or result.status == "timeout"
+
+    def _disagreement(self, result: RunResult, outcomes: Iterable[CheckOutcome]) -> list[CheckOutcome]:
+        if result.status == "ok" or any(o.status not in ("passed", "skipped") for o in outcomes):
+            return []
+        fact = Counterexample(
+            check_id=self._shown, call=self._shown, exception=f"{ending_of(result)} though no test failed"
+        )
+        return [CheckOutcome(check_id=self._shown, status="error", evidence="nonce", counterexample=fact)]
+
+    async def _pytest(
+        self,
+        files: Mapping[str, bytes],
+        *,
+        options: str = "",
+        only: Collection[str] = (),
+        apart: bool = False,
+        compile_for_later: bool = False,
+        wall_s: float | None = None,
+    ) -> tuple[RunResult, PytestReport]:
+        key = secrets.token_bytes(32)
+        plugin = resources.files("suture.checks.command").joinpath("report_plugin.py").read_bytes()
+        environment = self._environment()
+        paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
+        added = f"-p {PLUGIN} -p no:cacheprovider {self._unwanted()} {options}"
+        own = without_private(files)
+        given = {
+            **{"report": f"{BOX}/{REPORT}", "key": key.hex(), "only": sorted(only), "apart": apart},
+            **{"root": BOX, "compiled": f"{BOX}/{KEPT}" if compile_for_later else ""},
+            "sources": sources_of(own) if compile_for_later else self._compiled.dated(own),
+        }
+        result = await self._sandbox.run(
+            self._request(
+                {**own, **self._compiled.beside(own), f"{PRIVATE}/{PLUGIN}.py": plugin},
+                {
+                    **environment,
+                    "PYTHONPATH": ":".join(path for path in paths if path),
+                    "PYTEST_ADDOPTS": added.strip(),
+                },
+                stdin=json.dumps(given).encode("ascii"),
+                wall_s=wall_s,
+            )
+        )
+        if compile_for_later:
+            self._compiled = compiled_from(result.files.get(KEPT, b""), own)
+        return result, read_report(result.files.get(REPORT, b""), key)
+
+    def _unwanted(self) -> str:
+        """A plugin in Suture's own environment that costs seconds, and that no project asked for."""
+        return "-p no:langsmith_plugin" if self.interpreter.prefix == sys.prefix else ""
+
+    async def _plain(self, files: Mapping[str, bytes], is_base: bool) -> CommandRun:
+        base = self._plain_base
+        if is_base and base is not None:
+            result = base
+        else:
+            result = await self._sandbox.run(self._request(files, self._environment()))
+        idle = ""
+        if result.status == "ok" and base is not None and self._is_unittest:
+            idle = kept_from_running(result, base)
+        elif result.status == "ok" and base is not None and self._task.language != "python":
+            idle = fewer_ran(result, base, self._task.language)
+        return CommandRun(
+            outcomes=(self._by_exit_status(result, idle),),
+            output=output_of(result),
+            notes=(f"{self._shown!r} is judged by its exit status alone",),
+        )
+
+    def _by_exit_status(self, result: RunResult, idle: str = "") -> CheckOutcome:
+        """The outcome of a command as a whole; `idle` says what kept its tests from running."""
+        status: CheckStatus = "passed" if result.status == "ok" and not idle else "failed"
+        if result.status == "timeout":
+            status = "timeout"
+        fact = None
+        if status != "passed":
+            why = idle or f"{ending_of(result)}: {last_words(result)}".rstrip(": ")
+            fact = Counterexample(check_id=self._shown, call=self._shown, exception=why)
+        return CheckOutcome(check_id=self._shown, status=status, evidence="exit_status", counterexample=fact)
+
+    def _environment(self) -> dict[str, str]:
+        return {**program_environment(self.interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def _request(
+        self,
+        files: Mapping[str, bytes],
+        environment: Mapping[str, str],
+        stdin: bytes = b"",
+        wall_s: float | None = None,
+    ) -> RunRequest:
+        return RunRequest(
+            argv=resolve_command(self._task.test_command, self.interpreter),
+            files=files,
+            preload=PRELOAD if self.is_pytest else "",
+            stdin=stdin,
+            env=environment,
+            mounts=interpreter_mounts(self.interpreter),
+            limits=test_limits(self._settings, wall_s or self._settings.test_wall_s, self._task.language),
+            collect=(REPORT, KEPT) if self.is_pytest else (),
+        )
+
+    async def _try_plain(self) -> None:
+        """Run the command on the task's own files: it must start, and unittest must find something."""
+        result = await self._sandbox.run(self._request(self._task.files, self._environment()))
+        if result.exit_code in CANNOT_START:
+            await self._require_program()
+            self._refuse_start(result)
+        if self._is_unittest and any(said in result.stdout + result.stderr for said in NO_TESTS):
+            raise UsageError(
+                f"{self._shown!r} runs no tests", remedy="name a test module or folder in the command"
+            )
+        self._plain_base = result
+
+    @property
+    def _is_unittest(self) -> bool:
+        return "unittest" in self._task.test_command
+
+    async def _require_program(self) -> None:
+        request = self._request(self._task.files, self._environment())
+        look = ("/bin/sh", "-c", 'command -v -- "$1"', "sh", request.argv[0])
+        result = await self._sandbox.run(replace(request, argv=look))
+        if result.status == "failed":
+            raise UsageError(
+                f"the test command {self._shown!r} cannot start: there is no program {request.argv[0]!r}",
+                remedy="write it as you would run it in the project's folder",
+            )
+
+    def _refuse_start(self, result: RunResult) -> None:
+        said = last_words(result) or ending_of(result)
+        toolchain = self.interpreter.toolchain
+        program = toolchain.program if toolchain else self.interpreter.executable
+        raise UsageError(
+            f"the test command {self._shown!r} cannot start: {said[:300]}",
+            remedy=f"run it yourself in the project first; `{PurePosixPath(program).name}` means {program}",
+        )

@@ -1,0 +1,169 @@
+"""The examples in a docstring or a statement, as checks.
+
+Only what is written as a call with a plain value becomes a check; nothing is guessed. An example that
+misreads the statement would send every repair in the wrong direction.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from suture.checks.sources.doctests import doctest_examples
+from suture.checks.sources.literals import call_at, is_literal, literal_at, value_of
+from suture.checks.sources.needed_names import promised_functions
+from suture.checks.sources.plain_asserts import check_of, distinct
+from suture.pysource.parsing import PARSE_FAULTS
+from suture.records import Check
+
+__all__ = ["examples_in"]
+
+LEADS_TO = re.compile(
+    r"[ \t]*(?:\#|//)?[ \t]*(?P<word>==>|==|=>|->|➞|→|⇒|⟹|=|:"
+    r"|(?:should |must |will )?(?:return|equal|be|give|yield|evaluate to|output)s?(?:\s+to)?\b|is\b)[ \t]*"
+)
+WEAK = ("=", ":", "is", "be")
+INPUT_RE = re.compile(r"\bInputs?\s*:\s*(?P<given>.*?)\s*\bOutputs?\s*:[ \t]*", re.DOTALL)
+FOR_RE = re.compile(r"\bFor\s+(?P<given>\w+\s*=[^\n]*?),?\s+the\s+(?:[^\n]*?\s)?should\s+be\s+")
+LONGEST_INPUT = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """One example: where it stands, and what it says."""
+
+    start: int
+    call: str
+    expected: str
+    weak: bool = False
+
+
+def examples_in(text: str, entry_point: str | None = None) -> tuple[Check, ...]:
+    """The examples that a docstring or a statement gives, as checks of provenance `visible`.
+
+    Read are `>>>` examples, asserts, and prose such as `f(1, 2) == 3`, `f(1, 2) -> 3`, `f(1, 2) returns 3`,
+    `Input: x = 1 Output: 3`, `For x = 1 the output should be 3`.
+
+    Args:
+        text: The docstring, the stub or the statement.
+        entry_point: The function that the examples call; the last `def` in the text where it is left out.
+    """
+    functions = promised_functions(text)
+    if entry_point is None:
+        stubs = re.findall(r"^\s*(?:async\s+)?def\s+(\w+)\s*\(", text, re.MULTILINE)
+        entry_point = stubs[-1] if stubs else None
+    known = functions | {entry_point} if entry_point else functions
+    checks, prose = doctest_examples(text, entry_point, frozenset(known))
+    found = sorted(
+        (*_calls(prose, entry_point), *_named_inputs(prose, text, entry_point)), key=lambda e: e.start
+    )
+    for example in _consistent(found):
+        checks.append((example.start, check_of(f"assert {example.call} == {example.expected}", "visible")))
+    return distinct(check for _, check in sorted(checks, key=lambda pair: pair[0]))
+
+
+def _calls(text: str, entry_point: str | None) -> Iterator[Example]:
+    name = re.escape(entry_point) if entry_point else r"[A-Za-z_]\w*"
+    for match in re.finditer(rf"(?<![\w.]){name}[ ]?\(", text):
+        found = call_at(text, match.start())
+        if found is None or not _plain_call(found[0]):
+            continue
+        leads = LEADS_TO.match(text, found[1])
+        literal = literal_at(text, leads.end()) if leads else None
+        if leads and literal:
+            word = leads["word"].split()[-1]
+            call = " ".join(ast.unparse(found[0]).split("\n"))
+            yield Example(start=match.start(), call=call, expected=literal[0], weak=word in WEAK)
+
+
+def _plain_call(call: ast.Call) -> bool:
+    if not isinstance(call.func, ast.Name) or hasattr(builtins, call.func.id):
+        return False
+    values = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]
+    return len(values) == len(call.args) + len(call.keywords) and all(is_literal(value) for value in values)
+
+
+def _named_inputs(text: str, whole: str, entry_point: str | None) -> Iterator[Example]:
+    parameters = _parameters(whole, entry_point)
+    if entry_point is None or parameters is None:
+        return
+    for pattern in (INPUT_RE, FOR_RE):
+        for match in pattern.finditer(text):
+            literal = literal_at(text, match.end())
+            given = match["given"]
+            values = _inputs(given, parameters) if len(given) <= LONGEST_INPUT else None
+            if literal and values is not None:
+                call = f"{entry_point}({', '.join(values)})"
+                yield Example(start=match.start(), call=call, expected=literal[0])
+
+
+def _parameters(text: str, entry_point: str | None) -> list[str] | None:
+    """The parameters that the entry point needs, in order; `None` where the text does not show its stub."""
+    match = re.search(rf"^[ \t]*def\s+{re.escape(entry_point or ' ')}\s*\(", text, re.MULTILINE)
+    end = text.find(":\n", match.end()) if match else -1
+    while match and end >= 0:
+        try:
+            tree = ast.parse(text[match.start() : end + 1].strip() + " ...")
+        except SyntaxError:
+            end = text.find(":\n", end + 1)
+            continue
+        stub = tree.body[0]
+        if isinstance(stub, ast.FunctionDef) and not (stub.args.kwonlyargs or stub.args.vararg):
+            arguments = [argument.arg for argument in (*stub.args.posonlyargs, *stub.args.args)]
+            return arguments[: len(arguments) - len(stub.args.defaults)]
+        return None
+    return None
+
+
+def _inputs(given: str, parameters: list[str]) -> list[str] | None:
+    """The values of `a = 1, b = 2` (or of a lone value) in the order of the parameters."""
+    lone = literal_at(given, 0)
+    if lone and lone[1] == len(given):
+        return [lone[0]] if len(parameters) == 1 else None
+    values: dict[str, str] = {}
+    position = 0
+    while position < len(given):
+        name = re.compile(r"[\s,]*(\w+)\s*[=:]\s*").match(given, position)
+        if name is None or name[1] in values:
+            return None
+        end = next((e for e in _value_ends(given, name.end())), None)
+        if end is None:
+            return None
+        values[name[1]] = given[name.end() : end].strip()
+        position = end
+    return [values[name] for name in parameters] if set(values) == set(parameters) else None
+
+
+def _value_ends(given: str, start: int) -> Iterator[int]:
+    for match in re.compile(r",\s*\w+\s*[=:]|\n|$").finditer(given, start):
+        source = given[start : match.start()].strip()
+        try:
+            if source and is_literal(ast.parse(source, mode="eval")):
+                yield match.start()
+        except PARSE_FAULTS:
+            continue
+
+
+def _consistent(examples: list[Example]) -> list[Example]:
+    """Drop what contradicts the rest: `f(2) = 1` among lists is mathematics, `("a")` among tuples a slip."""
+    kinds = {kind for example in examples if (kind := _kind(example.expected)) != "None"}
+    if len(kinds) <= 1:
+        return examples
+    return [
+        example
+        for example in examples
+        if not example.weak and not (example.expected[0] == "(" and _kind(example.expected) != "tuple")
+    ]
+
+
+def _kind(source: str) -> str:
+    try:
+        value = value_of(source)
+    except ValueError:
+        return "None"
+    if isinstance(value, (bool, int, float, complex)):
+        return "number"
+    return "None" if value is None else type(value).__name__

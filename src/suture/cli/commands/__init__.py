@@ -1,0 +1,1 @@
+"""The commands, a file each: arguments in, a call of the api, words out."""

@@ -1,0 +1,151 @@
+"""`suture heal`: repair code that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from suture.cli.terminal.disambiguation import ask_which_is_right
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import (
+    Attempts,
+    Autonomy,
+    Debug,
+    Json,
+    Model,
+    Money,
+    OrLive,
+    Recipe,
+    Replies,
+    Seconds,
+    Set,
+    Tokens,
+    load,
+)
+from suture.cli.terminal.output import stdin_is_terminal
+from suture.errors import UsageError
+
+if TYPE_CHECKING:
+    from suture.cli.terminal.progress import Progress
+    from suture.records import Result
+
+__all__ = ["heal"]
+
+
+@reports_faults
+def heal(
+    path: Annotated[Path, typer.Argument(help="A project's folder.")],
+    test: Annotated[
+        str | None,
+        typer.Option("--test", metavar="COMMAND", help="What must pass; else what the project's files show."),
+    ] = None,
+    protect: Annotated[
+        list[str] | None,
+        typer.Option("--protect", metavar="GLOB", help="Files that must stay as they are; may be repeated."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="GLOB", help="The files that may change; may be repeated."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="REF",
+            help="Look first at what changed since this commit; else at the last few.",
+        ),
+    ] = None,
+    python: Annotated[
+        Path | None,
+        typer.Option(
+            "--python", metavar="PATH", help="Whose Python runs the tests; the setting sandbox.python."
+        ),
+    ] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Change the files, once the fix is verified.")
+    ] = False,
+    commit: Annotated[
+        bool,
+        typer.Option("--commit", help="Change the files and commit that alone; the rest stays as it is."),
+    ] = False,
+    branch: Annotated[
+        str | None,
+        typer.Option("--branch", metavar="NAME", help="Commit on a new branch; your files stay as they are."),
+    ] = None,
+    patch: Annotated[
+        Path | None,
+        typer.Option(
+            "--patch", metavar="FILE", help="Write the diff into a file; your files stay as they are."
+        ),
+    ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask which is right where two repairs that pass differ.")
+    ] = False,
+    no_model: Annotated[
+        bool, typer.Option("--no-model", help="Ask no model: the search alone; the setting model.name=none.")
+    ] = False,
+    model: Model = None,
+    recipe: Recipe = None,
+    autonomy: Autonomy = None,
+    attempts: Attempts = None,
+    tokens: Tokens = None,
+    money: Money = None,
+    seconds: Seconds = None,
+    replies: Replies = None,
+    or_live: OrLive = False,
+    assignments: Set = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Repair a project until its test command passes; print the diff.
+
+    The command runs in the sandbox, on a copy. The files stay as they are unless --apply or --commit is given
+    and every test passes. Test files are never changed.
+    """
+    if ask and not stdin_is_terminal():
+        raise UsageError("--ask needs a terminal to ask on", remedy="leave it out: the difference is shown")
+    project = path if path.is_dir() else path.parent
+    if no_model and model:
+        raise UsageError(f"--no-model and --model {model!r} exclude each other", remedy="leave one out")
+    loaded = load(
+        project,
+        assignments,
+        model__name="none" if no_model else model,
+        models__coder="none" if no_model else None,
+        sandbox__python=str(python) if python else None,
+        loop__recipe=recipe,
+        loop__autonomy=autonomy,
+        budget__attempts=attempts,
+        budget__tokens=tokens,
+        budget__money=money,
+        budget__seconds=seconds,
+    )
+    from suture.cli.run_command import carry_out
+
+    def start(progress: Progress) -> Coroutine[Any, Any, Result]:
+        from suture.api import heal as heal_project
+        from suture.cli.commands.review import reviewer_at
+
+        return heal_project(
+            path,
+            test=test,
+            protect=protect or (),
+            only=only or (),
+            since=since,
+            settings=loaded.settings,
+            apply=apply,
+            commit=commit,
+            branch=branch,
+            patch=patch,
+            replies=replies,
+            or_live=or_live,
+            ask=partial(ask_which_is_right, progress) if ask else None,
+            on_review=reviewer_at(progress),
+            on_event=progress,
+        )
+
+    carry_out(start, loaded, project=project, kind="heal", as_json=as_json)

@@ -1,0 +1,147 @@
+"""`suture replay` and `suture resume`: a run again from its record, or on from where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.files_given import files_given
+from suture.cli.terminal.options import Debug, Json, OrLive, RunName, Set, load
+from suture.errors import UsageError
+
+if TYPE_CHECKING:
+    from suture.api import ReviewAnswer, ReviewChoice
+    from suture.cli.terminal.progress import Progress
+    from suture.loop import RecordedRun, Replay
+    from suture.records import Result
+
+__all__ = ["replay", "resume"]
+
+
+@reports_faults
+def replay(
+    run: RunName = "last",
+    or_live: OrLive = False,
+    assignments: Set = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Do a run again with the replies that its model gave then, and compare.
+
+    No model is asked. Task, files and settings come from the run's folder; nothing is applied. Prints
+    whether both runs went the same way, or where they part first, which exits 1. Times, usage and run ids
+    are left out of the comparison.
+    """
+    loaded = load(Path(), assignments)
+    from suture.cli.terminal.output import answer, answer_json, note
+    from suture.cli.terminal.progress import Progress
+
+    with Progress(loaded.settings.budget) as progress:
+        from suture.api import replay as replay_run
+        from suture.api import run_sync
+
+        done = run_sync(replay_run(run, or_live=or_live, settings=loaded.settings, on_event=progress))
+    if as_json:
+        answer_json(_as_plain(done))
+    elif done.difference is None:
+        answer(f"the same: {done.recorded} and its replay went the same way")
+    else:
+        answer(f"not the same: {done.difference}")
+    note(f"{done.result.outcome}: {done.result.reason}; {done.result.spend.model_calls} model calls")
+    note(f"replay: suture show {done.result.run_id}; recorded: suture show {done.recorded}")
+    if not done.same:
+        raise typer.Exit(1)
+
+
+def _as_plain(done: Replay) -> dict[str, Any]:
+    return {
+        "recorded": done.recorded,
+        "replay": done.result.run_id,
+        "same": done.same,
+        "difference": vars(done.difference) if done.difference else None,
+        "outcome": done.result.outcome,
+        "model_calls": done.result.spend.model_calls,
+    }
+
+
+@reports_faults
+def resume(
+    run: RunName = "last",
+    said: Annotated[
+        str | None,
+        typer.Option("--answer", metavar="WORD", help="To what it asks: approve, reject or abort."),
+    ] = None,
+    hint: Annotated[
+        str, typer.Option("--hint", metavar="TEXT", help="To what it asks: go on, and tell the model this.")
+    ] = "",
+    edit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--edit", metavar="[PATH=]FILE", help="To what it asks: your own candidate; may be repeated."
+        ),
+    ] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Change the files, once the result is verified.")
+    ] = False,
+    assignments: Set = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Go on with a run that waits for a person, was killed or stopped, or whose machinery failed.
+
+    Replies that the model had given are not paid for again. A run that ended on its own cannot go on (see
+    fork); its settings are those that it began with. Without an answer, what it waits for is asked on the
+    terminal; without a terminal it goes on waiting.
+    """
+    loaded = load(Path(), assignments)
+    from suture.api import recorded_run
+    from suture.cli.run_command import carry_out
+
+    recorded = recorded_run(run, loaded.settings)
+    given = _answer(said, hint, edit or (), recorded)
+
+    def start(progress: Progress) -> Coroutine[Any, Any, Result]:
+        from suture.api import resume as resume_run
+        from suture.cli.commands.review import reviewer_at
+
+        return resume_run(
+            run,
+            settings=loaded.settings,
+            apply=apply,
+            answer=given,
+            on_review=reviewer_at(progress),
+            on_event=progress,
+        )
+
+    began_with = replace(loaded, settings=recorded.settings)
+    carry_out(start, began_with, project=recorded.project, kind=recorded.task.kind, as_json=as_json)
+
+
+def _answer(said: str | None, hint: str, edit: Sequence[str], recorded: RecordedRun) -> ReviewAnswer | None:
+    """The one thing that a person says to a run that waits; `None` where they say nothing.
+
+    Raises:
+        UsageError: It is more than one thing, or none that is known.
+    """
+    from suture.api import ReviewAnswer
+
+    if (said is not None) + bool(hint) + bool(edit) > 1:
+        raise UsageError("--answer, --hint and --edit exclude each other", remedy="give one of them")
+    if hint:
+        return ReviewAnswer(choice="redirect", hint=hint)
+    if edit:
+        files = files_given(edit, recorded.task, recorded.project)
+        return ReviewAnswer(choice="edit", files=files)
+    words: dict[str, ReviewChoice] = {"approve": "approve", "reject": "reject", "abort": "abort"}
+    if said is None:
+        return None
+    if said in words:
+        return ReviewAnswer(choice=words[said])
+    raise UsageError(
+        f"--answer takes approve, reject or abort, not {said!r}", remedy="or use --hint or --edit"
+    )

@@ -1,0 +1,190 @@
+"""`suture review`, and the question on a terminal: diagnosis, facts and diff, and what to say to it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from suture.cli.terminal.editor import edit_text
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import Debug, Json, RunName, Set, load
+from suture.cli.terminal.output import (
+    DIFF_STYLES,
+    answer,
+    answer_json,
+    console,
+    note,
+    printable,
+    stdin_is_terminal,
+)
+from suture.errors import UsageError
+from suture.narrative.waiting import waiting_lines
+
+if TYPE_CHECKING:
+    from suture.api import Review, ReviewAnswer, Reviewer
+    from suture.cli.terminal.progress import Progress
+
+__all__ = ["review", "reviewer_at"]
+
+FACTS_SHOWN = 5
+CHOICES = "a approve, e edit, h HINT redirect with a hint, r reject, x abort the run, l later"
+
+
+@reports_faults
+def review(
+    run: RunName = "last", assignments: Set = None, as_json: Json = False, debug: Debug = False
+) -> None:
+    """Show what a run that waits for a person asks: diagnosis, facts and diff.
+
+    Exits 1 where it waits for nothing. Answer with `suture resume`.
+    """
+    from suture.api import pending_review
+
+    asked = pending_review(run, settings=load(Path(), assignments, looks=True).settings)
+    if asked is None:
+        raise UsageError(f"run {run!r} waits for no answer", remedy="see how it stands: suture history")
+    if as_json:
+        answer_json(_as_plain(asked))
+        return
+    answer(printable("\n".join([*_lines(asked), asked.diff])))
+    for line in waiting_lines(asked.run_id):
+        note(line)
+
+
+def reviewer_at(progress: Progress) -> Reviewer | None:
+    """Asks on the terminal; `None` where there is none, so that the run is parked."""
+    if not stdin_is_terminal():
+        return None
+    reader = _LineReader(sys.stdin.fileno())
+
+    async def ask(asked: Review) -> ReviewAnswer | None:
+        with progress.paused():
+            for line in _lines(asked):
+                note(line)
+            _print_diff(asked.diff)
+            while True:
+                note(f"May it {asked.asked}?\n  {CHOICES}")
+                typed = await reader.read()
+                if typed is None or typed.strip() == "l":
+                    return None
+                said = _understood(typed.strip(), asked)
+                if said is not None:
+                    return said
+
+    return ask
+
+
+def _understood(line: str, asked: Review) -> ReviewAnswer | None:
+    """What a person typed; `None` where they have to be asked again."""
+    from suture.api import ReviewAnswer
+
+    word, _, rest = line.partition(" ")
+    if word in ("h", "hint", "redirect") and rest.strip():
+        return ReviewAnswer(choice="redirect", hint=rest.strip())
+    if word in ("e", "edit"):
+        files = _edited(asked, rest.strip())
+        return ReviewAnswer(choice="edit", files=files) if files else None
+    if rest:
+        return None
+    if word in ("a", "approve"):
+        return ReviewAnswer(choice="approve")
+    if word in ("r", "reject"):
+        return ReviewAnswer(choice="reject")
+    return ReviewAnswer(choice="abort") if word in ("x", "abort") else None
+
+
+def _edited(asked: Review, wanted: str) -> dict[str, str]:
+    editable = asked.editable
+    if not wanted and len(editable) > 1 and not (asked.candidate and len(asked.candidate.files) == 1):
+        note(f"which file? e PATH, one of: {', '.join(list(editable)[:20])}")
+        return {}
+    path = wanted or next(iter(editable))
+    if path not in editable:
+        note(f"{path!r} is none of the files that may change")
+        return {}
+    changed = edit_text(editable[path], path)
+    if changed is None:
+        note("nothing was changed")
+    return {} if changed is None else {path: changed}
+
+
+def _lines(asked: Review) -> Iterator[str]:
+    """The question in words, without the diff."""
+    from suture.narrative.event_text import fact_lines
+
+    yield f"run {asked.run_id} waits: may it {asked.asked}?"
+    yield from (f"  {move.kind}{_how(move.strategy, move.kind)}: {move.reason}" for move in asked.moves)
+    if asked.diagnosis:
+        said = asked.diagnosis
+        yield f"diagnosis: {said.category}, confidence {said.confidence:.2f}: {said.root_cause}"
+    if asked.candidate is None:
+        yield "there is no candidate yet"
+        return
+    verdict = asked.verdict
+    total = len(verdict.passed) + len(verdict.failed) if verdict else 0
+    passed = (
+        f"{len(verdict.passed)} of {total} checks pass" if verdict and total else "nothing to check it by"
+    )
+    yield f"candidate {asked.candidate.hash[:8]} ({asked.candidate.label}): {passed}"
+    for fact in asked.facts[:FACTS_SHOWN]:
+        yield from (f"  {line}" for line in fact_lines(fact))
+    if verdict and verdict.failed and not asked.facts:
+        yield from (f"  | {line}" for line in verdict.output.strip().splitlines()[-15:])
+
+
+def _how(strategy: str, kind: str) -> str:
+    return f" ({strategy})" if kind == "repair" else ""
+
+
+def _print_diff(diff: str) -> None:
+    screen = console(stderr=True)
+    for line in printable(diff).splitlines():
+        style = next((style for mark, style in DIFF_STYLES if line.startswith(mark)), None)
+        screen.print(line, style=style)
+
+
+def _as_plain(asked: Review) -> dict[str, Any]:
+    from suture.records import to_plain
+
+    return {
+        "run": asked.run_id,
+        "stage": asked.stage,
+        "question": asked.asked,
+        "moves": [to_plain(move) for move in asked.moves],
+        "candidate": to_plain(asked.candidate) if asked.candidate else None,
+        "diagnosis": to_plain(asked.diagnosis) if asked.diagnosis else None,
+        "facts": [to_plain(fact) for fact in asked.facts],
+        "diff": asked.diff,
+        "editable": sorted(asked.editable),
+    }
+
+
+class _LineReader:
+    """Lines of a terminal, awaited: a blocking read would keep Ctrl-C from being heard."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+        self._rest = b""
+
+    async def read(self) -> str | None:
+        """The next line; `None` at the end of input (Ctrl-D)."""
+        while b"\n" not in self._rest:
+            await self._ready()
+            part = os.read(self._terminal, 65536)
+            if not part:
+                return None
+            self._rest += part
+        line, self._rest = self._rest.split(b"\n", 1)
+        return line.decode("utf-8", "replace")
+
+    async def _ready(self) -> None:
+        loop, typed = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._terminal, typed.set)
+        try:
+            await typed.wait()
+        finally:
+            loop.remove_reader(self._terminal)

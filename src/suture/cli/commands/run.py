@@ -1,0 +1,144 @@
+"""`suture run`: write new code for a task."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import (
+    Attempts,
+    Autonomy,
+    Debug,
+    Json,
+    Model,
+    Money,
+    OrLive,
+    Recipe,
+    Replies,
+    Seconds,
+    Set,
+    Tokens,
+    load,
+)
+from suture.cli.terminal.output import stdin_is_terminal
+from suture.errors import UsageError
+
+if TYPE_CHECKING:
+    from suture.cli.terminal.progress import Progress
+    from suture.records import Result, Task
+
+__all__ = ["read_task", "run"]
+
+HOW_TO_GIVE_A_TASK = (
+    'write it as an argument, such as suture run "Write a function ...", or pipe it to suture run -'
+)
+
+
+@reports_faults
+def run(
+    task: Annotated[
+        str | None,
+        typer.Argument(help="In words, or a stub with a docstring; `-` reads it from stdin."),
+    ] = None,
+    example: Annotated[bool, typer.Option("--example", help="A built-in task.")] = False,
+    test: Annotated[
+        Path | None,
+        typer.Option(
+            "--test", metavar="FILE", help="Tests that the code must pass: pytest's, or plain asserts."
+        ),
+    ] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the verified code into the current folder.")
+    ] = False,
+    model: Model = None,
+    recipe: Recipe = None,
+    autonomy: Autonomy = None,
+    attempts: Attempts = None,
+    tokens: Tokens = None,
+    money: Money = None,
+    seconds: Seconds = None,
+    replies: Replies = None,
+    or_live: OrLive = False,
+    assignments: Set = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Write new code until trusted tests pass; print the code.
+
+    The trusted tests are those of --test and the examples in the task itself. Without either the code is
+    printed but not verified, and the exit code is 1.
+    """
+    wanted = read_task(task, example=example)
+    loaded = load(
+        Path(),
+        assignments,
+        model__name=model,
+        loop__recipe=recipe,
+        loop__autonomy=autonomy,
+        budget__attempts=attempts,
+        budget__tokens=tokens,
+        budget__money=money,
+        budget__seconds=seconds,
+    )
+    from suture.cli.run_command import carry_out
+
+    def start(progress: Progress) -> Coroutine[Any, Any, Result]:
+        from suture.api import solve
+        from suture.cli.commands.review import reviewer_at
+
+        return solve(
+            wanted,
+            test=test,
+            settings=loaded.settings,
+            apply=apply,
+            replies=replies,
+            or_live=or_live,
+            on_review=reviewer_at(progress),
+            on_event=progress,
+        )
+
+    carry_out(start, loaded, project=Path(), kind="write", as_json=as_json)
+
+
+def read_task(argument: str | None, *, example: bool) -> str | Task:
+    """The task, wherever it is to come from.
+
+    Raises:
+        UsageError: There is none, or there are two.
+    """
+    if example:
+        if argument is not None:
+            raise UsageError("--example is a task of its own", remedy="leave out the other one, or --example")
+        from suture.api import example_task
+
+        return example_task()
+    if argument == "-":
+        text = sys.stdin.read()
+    elif argument is not None:
+        text = argument
+    elif stdin_is_terminal():
+        text = ask()
+    else:
+        raise UsageError("there is no task", remedy=HOW_TO_GIVE_A_TASK)
+    if not text.strip():
+        raise UsageError("the task is empty", remedy=HOW_TO_GIVE_A_TASK)
+    return text
+
+
+def ask() -> str:
+    """Ask for the task; an empty line or the end of input ends it."""
+    sys.stderr.write("What shall Suture write? An empty line ends the task.\n> ")
+    sys.stderr.flush()
+    lines: list[str] = []
+    for line in iter(sys.stdin.readline, ""):
+        if not line.strip():
+            break
+        lines.append(line)
+        sys.stderr.write("> ")
+        sys.stderr.flush()
+    return "".join(lines)

@@ -1,0 +1,73 @@
+"""`suture show`: what happened in a run, from its ledger alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.output import answer, answer_json, note, printable, table
+from suture.errors import UsageError
+from suture.plain_files import read_stored
+
+__all__ = ["show"]
+
+MOST_DIFF_BYTES = 256 * 2**20
+
+
+@reports_faults
+def show(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="`last`, an id, or the unique start or end of one.")
+    ] = "last",
+    as_list: Annotated[bool, typer.Option("--list", help="List all runs, oldest first.")] = False,
+    as_diff: Annotated[bool, typer.Option("--diff", help="Print the run's diff alone.")] = False,
+    as_full_diff: Annotated[
+        bool,
+        typer.Option("--full-diff", help="Print the change as it was written, before parts were left out."),
+    ] = False,
+    as_faults: Annotated[
+        bool, typer.Option("--faults", help="Print the lines that may be at fault, the likeliest first.")
+    ] = False,
+    at: Annotated[
+        int | None,
+        typer.Option("--at", metavar="N", help="As it stood after its step N; 0 is before the first."),
+    ] = None,
+    as_json: Json = False,
+    assignments: Set = None,
+    debug: Debug = False,
+) -> None:
+    """Tell a run step by step: moves, candidates, verdicts, spend."""
+    from suture.cli.commands.suspects import show_suspects
+    from suture.ledger import find_run, list_runs
+    from suture.narrative.step import step_as_json, step_as_text
+    from suture.narrative.story import run_as_json, run_as_text, summary_row
+
+    home = load(Path(), assignments, looks=True).settings.paths.home.expanduser()
+    if as_list:
+        rows = [summary_row(found) for found in list_runs(home)]
+        if as_json:
+            answer_json([dict(zip(("run", "state", "spent", "task"), row, strict=True)) for row in rows])
+        elif rows:
+            answer(table(rows))
+        else:
+            note("no runs yet; start one with `suture run --example`")
+        return
+    found = find_run(home, run)
+    if as_diff or as_full_diff:
+        full = found.path / "full.diff"  # only where there is more of it than the result has
+        diff = full if as_full_diff and full.is_file() else found.path / "result.diff"
+        if not diff.is_file():
+            raise UsageError(f"run {found.id} has no diff", remedy=f"see what it did: suture show {found.id}")
+        answer(read_stored(diff, MOST_DIFF_BYTES, "the diff").decode("utf-8", "surrogateescape"), diff=True)
+    elif as_faults:
+        show_suspects(found, as_json=as_json)
+    elif at is not None:
+        answer_json(step_as_json(found, at)) if as_json else answer(printable(step_as_text(found, at)))
+    elif as_json:
+        answer_json(run_as_json(found))
+    else:
+        answer(printable(run_as_text(found)))

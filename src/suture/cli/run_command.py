@@ -1,0 +1,99 @@
+"""Carry out a run for the user: progress while it goes on, the result and how it ended at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from suture.cli.terminal.output import answer, answer_json, note
+from suture.cli.terminal.progress import Progress
+from suture.errors import PrerequisiteError, SutureError, UsageError
+from suture.ledger import find_run
+from suture.narrative.ending import (
+    ending_lines,
+    finished_result,
+    result_as_json,
+    way_on,
+    what_to_print,
+    what_was_applied,
+)
+from suture.narrative.exit_codes import EXIT_CODES
+
+if TYPE_CHECKING:
+    from suture.records import Result, TaskKind
+    from suture.settings import Loaded, Settings
+
+__all__ = ["carry_out"]
+
+
+def _chosen(settings: Settings) -> str:
+    """The model that will be asked first, and where nobody named it, why that one."""
+    if settings.models.coder:
+        return settings.models.coder
+    from suture.models import choose_model
+
+    name, why = choose_model(settings)
+    return name if name == settings.model.name else f"{name} ({why})"
+
+
+def _with_way_on(fault: SutureError) -> SutureError:
+    """The fault, and in its remedy how the run that it stopped goes on."""
+    if fault.stopped_run and not (isinstance(fault, UsageError) and not isinstance(fault, PrerequisiteError)):
+        fault.remedy = "; ".join(filter(None, (fault.remedy, f"then {way_on(fault.stopped_run)}")))
+    return fault
+
+
+def carry_out(
+    start: Callable[[Progress], Coroutine[Any, Any, Result]],
+    loaded: Loaded,
+    *,
+    project: Path,
+    kind: TaskKind,
+    as_json: bool,
+) -> None:
+    """Run to the end, then report. Answers through the exit code.
+
+    Args:
+        start: Makes the run, given what is to be called with each event.
+        loaded: The settings, with what is to be said about them.
+        project: The folder that a diff applies to.
+        kind: `write` answers with the code, `heal` with a diff.
+        as_json: Whether to answer with JSON.
+    """
+    settings = loaded.settings
+    for remark in loaded.notes:
+        note(f"note: {remark}")
+    budget = settings.budget
+    money = "" if budget.money is None else f"${budget.money:g}, "
+    note(
+        f"model {_chosen(settings)}, recipe {settings.loop.recipe}; at most {budget.attempts} attempts, "
+        f"{budget.tokens:,} tokens, {money}{budget.seconds:g} s"
+    )
+    with Progress(budget) as progress:
+        from suture.api import run_sync  # slow to import; the lines above are on the screen by then
+
+        failed = None
+        try:
+            result = run_sync(start(progress))
+        except SutureError as fault:
+            if not fault.run_id:
+                raise _with_way_on(fault) from fault.__cause__
+            failed = fault
+            result = finished_result(find_run(settings.paths.home, fault.run_id))
+    folder = find_run(settings.paths.home, result.run_id)
+    applied = what_was_applied(folder)
+    exit_code = failed.exit_code if failed else EXIT_CODES[result.outcome]
+    if as_json:
+        error = {"error": str(failed)} if failed else {}
+        answer_json({**result_as_json(result, folder, applied), "exit_code": exit_code, **error})
+    elif text := what_to_print(result, kind):
+        answer(text, diff=kind == "heal")
+    for line in ending_lines(result, settings.budget, folder, project):
+        note(line)
+    if failed:
+        raise failed
+    if exit_code:
+        raise typer.Exit(exit_code)

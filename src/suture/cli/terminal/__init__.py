@@ -1,0 +1,1 @@
+"""What a terminal shows and asks: text made harmless, progress, questions, faults, shared options."""

@@ -1,0 +1,69 @@
+"""How a command that fails ends: one line, the remedy, and the documented exit code."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec
+
+import typer
+
+from suture.errors import Cancelled, SutureError
+
+__all__ = ["reports_faults"]
+
+Arguments = ParamSpec("Arguments")
+
+
+def reports_faults(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Wrap a command so that whatever it raises ends as one line on stderr and an exit code.
+
+    The command's `debug` argument, where it is true, adds the traceback.
+    """
+
+    @functools.wraps(command)
+    def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except (typer.Exit, typer.Abort, typer.TyperException, BrokenPipeError):
+            raise  # typer ends these itself
+        except KeyboardInterrupt:
+            fault: BaseException = Cancelled("cancelled")
+        except Exception as raised:
+            fault = raised
+        else:
+            return
+        raise typer.Exit(end_with(fault, debug=bool(kwargs.get("debug"))))
+
+    return guarded
+
+
+def end_with(fault: BaseException, *, debug: bool) -> int:
+    """Say what went wrong; answers the exit code.
+
+    Args:
+        fault: What ended the command.
+        debug: Whether to print the traceback too.
+    """
+    from suture.cli.terminal.output import note
+
+    if debug:
+        import traceback
+
+        note("".join(traceback.format_exception(fault)).rstrip())
+    if isinstance(fault, SutureError):
+        wanted = isinstance(fault, Cancelled)  # what the user asked for is no error
+        text = fault.message if wanted else f"error: {fault.message}"
+        note(one_line(text), style=None if wanted else "red")
+        if fault.remedy:
+            note(f"  try: {one_line(fault.remedy)}")
+    else:
+        note(f"error: {type(fault).__name__}: {one_line(str(fault)) or 'no message'}", style="red")
+        if not debug:
+            note("  this is a fault in Suture; --debug shows where")
+    return fault.exit_code if isinstance(fault, SutureError) else 6
+
+
+def one_line(text: str) -> str:
+    """Text with its line ends and runs of blanks made single blanks."""
+    return " ".join(text.split())

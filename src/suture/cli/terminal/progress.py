@@ -1,0 +1,98 @@
+"""Progress on stderr while a run goes on: what just happened, and on a terminal how the run stands."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+from rich.control import Control
+from rich.live import Live
+from rich.segment import ControlType
+
+from suture.cli.terminal.live import LiveView
+from suture.cli.terminal.output import console, printable
+from suture.ledger import Event
+from suture.ledger.kinds import CandidateChecked, RunFinished, RunParked
+from suture.narrative.event_text import tell
+
+if TYPE_CHECKING:
+    from suture.settings import BudgetSettings
+
+__all__ = ["Progress"]
+
+REFRESHES_PER_SECOND = 8
+
+
+class Progress:
+    """Called with each event of a run; a context manager, because a terminal gets a live view too.
+
+    The lines stay on the screen, above the view; without a terminal they are all there is.
+
+    Args:
+        budget: The limits, for telling what is left.
+    """
+
+    def __init__(self, budget: BudgetSettings) -> None:
+        self._events: list[Event] = []
+        self._console = console(stderr=True)
+        self._view = LiveView(budget.model_dump())
+        self._live = Live(
+            self._view,
+            console=self._console,
+            transient=True,
+            refresh_per_second=REFRESHES_PER_SECOND,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._before: Callable[[int, FrameType | None], object] | int | None = None
+
+    def __enter__(self) -> Progress:
+        if self._console.is_terminal:
+            self._live.start()
+            if threading.current_thread() is threading.main_thread():
+                self._before = signal.signal(signal.SIGWINCH, self._resized)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGWINCH, self._before)
+        self._live.stop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Without the view, so that the user can be asked something."""
+        self._live.stop()
+        yield
+        if self._console.is_terminal:
+            self._live.start()
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What has happened so far."""
+        return tuple(self._events)
+
+    def __call__(self, event: Event) -> None:
+        """Say what happened."""
+        self._events.append(event)
+        self._view.tell(event)
+        line = tell(event)
+        told_at_the_end = isinstance(event.payload, RunFinished | RunParked)
+        if line is not None and not told_at_the_end:
+            self._console.print(printable(line))
+        if isinstance(event.payload, CandidateChecked):
+            self._console.print(f"  spent {self._view.spent(event.time_s)}", style="dim")
+
+    def _resized(self, number: int, frame: FrameType | None) -> None:
+        """A terminal that got narrower has wrapped the view's lines: clear the rows that came of it."""
+        if self._live.is_started:
+            width = max(1, self._console.width)
+            wrapped = sum((cells - 1) // width for cells in self._view.widths if cells)
+            row = (ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1))
+            self._console.control(Control(*row * wrapped))
+            self._live.refresh()

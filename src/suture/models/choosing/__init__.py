@@ -1,0 +1,1 @@
+"""Which model a name, a role or `auto` means, and what its tokens cost."""

@@ -1,0 +1,195 @@
+"""How many threads the embedded model should use here: measured once per machine, never assumed.
+
+On some virtual machines two threads write four times slower than one, because each step waits for a core that
+the host has given to someone else. No count of cores tells; a few tokens do.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from suture.errors import ModelError
+from suture.ledger.run_folder import write_atomically
+from suture.models.embedded.machine import cpu_name, usable_cores
+from suture.models.embedded.server import ServerOptions, start_server
+
+__all__ = [
+    "Calibration",
+    "Speed",
+    "calibrate",
+    "choose_threads",
+    "list_calibrations",
+    "measure_speed",
+    "measure_speeds",
+    "read_calibration",
+]
+
+WORTHWHILE_GAIN = 1.1
+"""More threads must bring at least this factor: each of them is taken from the sandbox."""
+PROMPT = "def add(a, b):\n    return a + b\n\n" * 6
+REPLY_TOKENS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speed:
+    """Tokens per second at one thread count: of writing a reply and of reading a prompt."""
+
+    threads: int
+    reply_tokens_per_s: float
+    prompt_tokens_per_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """What was measured for one model file on one machine.
+
+    Attributes:
+        cpu: The processor's name.
+        cores: Physical cores that this process may use.
+        model_file: The model.
+        engine: Version of xllamacpp.
+        threads: The count for writing replies.
+        batch_threads: The count for reading prompts.
+        speeds: All that was measured.
+    """
+
+    cpu: str
+    cores: int
+    model_file: str
+    engine: str
+    threads: int
+    batch_threads: int
+    speeds: tuple[Speed, ...]
+
+
+def calibrate(
+    model_path: Path, cache: Path, *, measure: Callable[[Path, int], Speed] | None = None
+) -> Calibration:
+    """The cached calibration, or a new one (some seconds).
+
+    Args:
+        model_path: A GGUF file.
+        cache: The cache folder.
+        measure: Times one thread count; `measure_speed` unless a test says otherwise.
+
+    Raises:
+        ModelError: The server did not come up.
+        StorageError: The answer cannot be stored.
+    """
+    known = read_calibration(model_path, cache)
+    if known is not None:
+        return known
+    speeds = measure_speeds(model_path, usable_cores(), measure or measure_speed)
+    found = Calibration(
+        **_machine(model_path),
+        threads=choose_threads({speed.threads: speed.reply_tokens_per_s for speed in speeds}),
+        batch_threads=choose_threads({speed.threads: speed.prompt_tokens_per_s for speed in speeds}),
+        speeds=speeds,
+    )
+    others = [c for c in list_calibrations(cache) if _key(c) != _key(found)]
+    entries = [asdict(calibration) for calibration in (*others, found)]
+    write_atomically(_store(cache), json.dumps(entries, indent=1).encode())
+    return found
+
+
+def read_calibration(model_path: Path, cache: Path) -> Calibration | None:
+    """What was measured before for this file on this machine, if anything."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        return None
+    machine = tuple(_machine(model_path).values())
+    return next((c for c in list_calibrations(cache) if _key(c) == machine), None)
+
+
+def list_calibrations(cache: Path) -> tuple[Calibration, ...]:
+    """All that was ever measured; a damaged file counts as nothing measured."""
+    try:
+        entries = json.loads(_store(cache).read_bytes())
+        return tuple(
+            Calibration(**{**entry, "speeds": tuple(Speed(**speed) for speed in entry["speeds"])})
+            for entry in entries
+        )
+    except (OSError, ValueError, TypeError, KeyError):
+        return ()
+
+
+def measure_speed(model_path: Path, threads: int) -> Speed:
+    """Load the model with so many threads and time a few tokens.
+
+    Raises:
+        ModelError: The server did not come up or did not answer.
+    """
+    import httpx
+
+    options = ServerOptions(
+        model_path=model_path, context_tokens=512, slots=1, threads=threads, batch_threads=threads
+    )
+    server = start_server(options)
+    try:
+        answer = httpx.post(
+            f"{server.url}/completion",
+            headers={"Authorization": f"Bearer {server.key}"},
+            json={"prompt": PROMPT, "n_predict": REPLY_TOKENS, "temperature": 0, "ignore_eos": True},
+            trust_env=False,
+            timeout=120,
+        )
+        timings = answer.raise_for_status().json()["timings"]
+    except httpx.HTTPError as fault:
+        raise ModelError(f"the embedded model did not answer while it was timed: {fault}") from fault
+    finally:
+        server.stop()
+    return Speed(
+        threads=threads,
+        reply_tokens_per_s=round(timings["predicted_per_second"], 1),
+        prompt_tokens_per_s=round(timings["prompt_per_second"], 1),
+    )
+
+
+def measure_speeds(model_path: Path, cores: int, measure: Callable[[Path, int], Speed]) -> tuple[Speed, ...]:
+    """Time 1, 2, 4 ... up to all cores, until it only gets worse."""
+    speeds: list[Speed] = []
+    threads = 1
+    while threads <= cores:
+        speeds.append(measure(model_path, threads))
+        if len(speeds) > 1 and _slower(speeds[-1], speeds[-2]):
+            break
+        threads = cores if threads < cores < 2 * threads else 2 * threads
+    return tuple(speeds)
+
+
+def _slower(now: Speed, before: Speed) -> bool:
+    return (
+        now.reply_tokens_per_s < before.reply_tokens_per_s
+        and now.prompt_tokens_per_s < before.prompt_tokens_per_s
+    )
+
+
+def choose_threads(rates: Mapping[int, float]) -> int:
+    """The fastest count, where each step up must be worth its threads."""
+    best = min(rates)
+    for threads in sorted(rates):
+        if rates[threads] >= rates[best] * WORTHWHILE_GAIN:
+            best = threads
+    return best
+
+
+def _machine(model_path: Path) -> dict[str, Any]:
+    return {
+        "cpu": cpu_name(),
+        "cores": usable_cores(),
+        "model_file": model_path.name,
+        "engine": version("xllamacpp"),
+    }
+
+
+def _key(calibration: Calibration) -> tuple[str, int, str, str]:
+    return calibration.cpu, calibration.cores, calibration.model_file, calibration.engine
+
+
+def _store(cache: Path) -> Path:
+    return cache.expanduser() / "calibration.json"

@@ -1,0 +1,1 @@
+"""Every reply on disk by call hash, and answers from what was recorded."""

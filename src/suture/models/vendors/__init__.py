@@ -1,0 +1,1 @@
+"""Models behind a protocol: connections, bounded HTTP, faults and retries, and usage that is checked."""

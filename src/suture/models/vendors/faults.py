@@ -1,0 +1,336 @@
+"""What a vendor's exception means in our words, and whether asking again may help: one table.
+
+Each SDK has a tree of its own, and none of them is imported here: what they share is an HTTP status, a
+`response` with headers, telling class names, and httpx below them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from suture.errors import (
+    ContextTooLong,
+    ForeignReply,
+    ModelAuthError,
+    ModelError,
+    ModelNotThere,
+    ModelRateLimited,
+    ModelTimeout,
+    ModelUnreachable,
+    ReplyLost,
+)
+from suture.models.vendors.addresses import without_credentials
+from suture.models.vendors.answer_shapes import WireFault
+from suture.models.vendors.retry_after import retry_after_s, told_wait
+from suture.models.vendors.unreached import Unreached, why_unreached
+
+__all__ = ["FAULTS", "Asked", "Fault", "FaultKind", "as_model_error", "classify"]
+
+FaultKind = Literal[
+    "key",
+    "missing",
+    "context",
+    "unsendable",
+    "refused",
+    "rate",
+    "quota",
+    "busy",
+    "server",
+    "gateway",
+    "unreachable",
+    "unknown_host",
+    "tls",
+    "redirect",
+    "page",
+    "flood",
+    "encoded",
+    "foreign",
+    "dropped",
+    "timeout",
+    "lost",
+    "unreadable",
+    "other",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """One row of the table.
+
+    Attributes:
+        error: What it becomes.
+        retry: Whether the same call is made again. Never where the first one may have been paid for: a run
+            must not exceed its budget.
+        counts: Whether it says that the endpoint is in trouble, for the circuit breaker.
+        sentence: For people; stands after the model's name.
+        remedy: What the reader can do; `{protocol}` and `{key}` stand for those of the model.
+    """
+
+    error: type[ModelError]
+    retry: bool = False
+    counts: bool = False
+    sentence: str
+    remedy: str = ""
+
+
+IS_IT_ONE = "check model.base_url: is this an {protocol}-compatible address?"
+
+FAULTS: Mapping[FaultKind, Fault] = {
+    "key": Fault(error=ModelAuthError, sentence="refused the key", remedy="set {key} to a key that it takes"),
+    "missing": Fault(error=ModelNotThere, sentence="is not there", remedy=f"check model.name; {IS_IT_ONE}"),
+    "redirect": Fault(
+        error=ModelNotThere,
+        sentence="answers with a redirect, which is not followed",
+        remedy="where you trust that address, set model.base_url to it",
+    ),
+    "page": Fault(
+        error=ModelNotThere, sentence="is not there: its address answers with a web page", remedy=IS_IT_ONE
+    ),
+    "context": Fault(
+        error=ContextTooLong,
+        sentence="has too little context for the prompt",
+        remedy="raise model.context_tokens, or give less",
+    ),
+    "unsendable": Fault(
+        error=ModelAuthError,
+        sentence="was not asked: the key, or another header, holds what no header may",
+        remedy="set {key} to the key alone: no line break, no space, ASCII letters only",
+    ),
+    "refused": Fault(error=ModelError, sentence="refused the request"),
+    "rate": Fault(
+        error=ModelRateLimited,
+        retry=True,
+        sentence="asks to slow down",
+        remedy="wait, or set model.requests_per_minute",
+    ),
+    "quota": Fault(
+        error=ModelRateLimited, sentence="has no quota left", remedy="check the account's plan and billing"
+    ),
+    "busy": Fault(error=ModelError, retry=True, counts=True, sentence="is overloaded, or still starting"),
+    "server": Fault(error=ModelError, retry=True, counts=True, sentence="failed"),
+    "gateway": Fault(
+        error=ReplyLost,
+        counts=True,
+        sentence="was asked, and a gateway lost what it may have answered",
+    ),
+    "unreachable": Fault(
+        error=ModelUnreachable,
+        retry=True,
+        counts=True,
+        sentence="cannot be reached: nobody takes the connection",
+        remedy="check that the server runs, model.base_url where you set it, and your proxy if you have one",
+    ),
+    "unknown_host": Fault(
+        error=ModelUnreachable,
+        retry=True,
+        counts=True,
+        sentence="cannot be reached: its host's name is not known",
+        remedy="check the host in model.base_url where you set it, and that this machine is online",
+    ),
+    "tls": Fault(
+        error=ModelUnreachable,
+        counts=True,
+        sentence="cannot be reached: no secure connection (TLS) comes about",
+        remedy="check that model.base_url begins with the right one of http and https, this machine's clock, "
+        "and SSL_CERT_FILE where the server has a certificate of your own",
+    ),
+    "flood": Fault(
+        error=ForeignReply,
+        counts=True,
+        sentence="sends more than a reply of that length can be",
+        remedy=IS_IT_ONE,
+    ),
+    "encoded": Fault(
+        error=ForeignReply,
+        sentence="answered with something unreadable, in an encoding of its own",
+        remedy=IS_IT_ONE,
+    ),
+    "foreign": Fault(
+        error=ForeignReply, sentence="answered with something that is no reply", remedy=IS_IT_ONE
+    ),
+    "dropped": Fault(error=ReplyLost, counts=True, sentence="hung up before it answered"),
+    "timeout": Fault(
+        error=ModelTimeout, counts=True, sentence="did not answer in time", remedy="raise model.timeout_s"
+    ),
+    "lost": Fault(error=ReplyLost, counts=True, sentence="broke off in the middle of its reply"),
+    "unreadable": Fault(error=ForeignReply, sentence="answered with something unreadable", remedy=IS_IT_ONE),
+    "other": Fault(error=ReplyLost, sentence="failed in a way that is not known"),
+}
+"""From the kind of a provider's error to what it becomes, whether it is tried again, and a plain sentence."""
+
+STATUSES: Mapping[int, FaultKind] = {
+    401: "key",
+    402: "quota",
+    403: "key",
+    404: "missing",
+    405: "missing",
+    408: "timeout",
+    429: "rate",
+    501: "missing",
+    502: "gateway",
+    503: "busy",
+    504: "timeout",
+    520: "gateway",
+    522: "gateway",
+    524: "timeout",
+    529: "busy",
+}
+MAX_QUOTED_CHARS = 300
+MAX_READ_CHARS = 4000
+TOLD_KEY_CHARS = 8
+"""Of the beginning of a key; so much says whose and of what kind it is (`sk-proj-`), and no more."""
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+"""What SDKs raise when the body is not what the wire format promises."""
+PROTOCOLS = {"anthropic": "Anthropic", "ollama": "Ollama"}
+"""Those of other providers are OpenAI's."""
+NO_QUOTA = (
+    *("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "current quota"),
+    *("credit balance is too low", "insufficient balance", "arrearage"),
+)
+"""How OpenAI, Anthropic, DeepSeek and Model Studio say that an account is used up."""
+UNREACHED: Mapping[Unreached, FaultKind] = {
+    "closed": "unreachable",
+    "unknown_host": "unknown_host",
+    "tls": "tls",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Who was asked, for the words about a fault.
+
+    Attributes:
+        name: The model, as `provider:model`.
+        address: Where it is; empty where that is not known.
+        secret: The key, which some servers echo; it is masked.
+        key_variable: Where its users set the key.
+    """
+
+    name: str
+    address: str = ""
+    secret: str = ""
+    key_variable: str = ""
+
+    def remedy(self, text: str) -> str:
+        """A remedy with what it leaves open filled in."""
+        protocol = PROTOCOLS.get(self.name.partition(":")[0], "OpenAI")
+        key = self.key_variable or "the provider's key"
+        return text.replace("{protocol}", protocol).replace("{key}", key)
+
+    def masked(self, text: str) -> str:
+        """A text without the key, and without credentials in addresses."""
+        for form in (self.secret, ascii(self.secret)[1:-1]) if self.secret else ():
+            text = text.replace(form, "***")
+        # What is quoted of an answer was cut, maybe in the middle of the key.
+        for length in range(len(self.secret) - 1, TOLD_KEY_CHARS, -1):
+            text = text.replace(self.secret[:length], "***")
+        return without_credentials(text)
+
+
+def as_model_error(fault: Exception, asked: Asked) -> ModelError:
+    """Turn a vendor's exception into ours.
+
+    Args:
+        fault: What the SDK raised.
+        asked: Of whom.
+    """
+    if isinstance(fault, ModelError):
+        return fault
+    kind = classify(fault)
+    row = FAULTS[kind]
+    status = getattr(fault, "status_code", None)
+    code = f" (HTTP {status})" if isinstance(status, int) and status > 0 else ""
+    said = " ".join(asked.masked(_detail(fault, asked)).split())[:MAX_QUOTED_CHARS] or type(fault).__name__
+    if issubclass(row.error, ModelNotThere) and asked.address:
+        said = f"{asked.address}: {said}"
+    wait_s = retry_after_s(fault)
+    wait = f"; it asks to wait {told_wait(wait_s)}" if wait_s and kind in ("rate", "quota", "busy") else ""
+    message = f"{asked.name!r} {row.sentence}{code}: {said}{wait}"
+    remedy = asked.remedy(row.remedy)
+    error = (
+        ModelRateLimited(message, retry_after_s=wait_s, remedy=remedy)
+        if row.error is ModelRateLimited
+        else row.error(message, remedy=remedy)
+    )
+    error.passing = row.retry
+    return error
+
+
+def _detail(fault: Exception, asked: Asked) -> str:
+    """What was seen, in the words of who saw it first: an SDK's own are often "Connection error."."""
+    refused = _refused(fault)
+    if refused is not None:
+        return str(refused)
+    if classify(fault) == "unsendable":
+        return "it is not shown here"  # the key itself would stand in the words of who refuses it
+    if _has_no_status(fault) and (reached := why_unreached(fault)) is not None:
+        return f"{asked.address}: {reached[1]}" if asked.address else reached[1]
+    if any(kind.__name__ == "APIConnectionError" for kind in type(fault).__mro__):
+        return [said for link in _chain(fault) if (said := str(link))][-1]
+    return str(fault)
+
+
+def classify(fault: Exception) -> FaultKind:
+    """Which row of the table a vendor's exception is."""
+    refused = _refused(fault)
+    if refused is not None:
+        return refused.kind
+    kinds = {cls.__name__ for link in _chain(fault) for cls in type(link).__mro__}
+    if "ContextOverflowError" in kinds:
+        return "context"
+    if not _has_no_status(fault):
+        return _from_status(int(getattr(fault, "status_code", 0)), fault)
+    if (reached := why_unreached(fault)) is not None:
+        return UNREACHED[reached[0]]
+    if any("Timeout" in kind for kind in kinds):
+        return "timeout"
+    if "LocalProtocolError" in kinds or "UnicodeEncodeError" in kinds:
+        return "unsendable"
+    if "RemoteProtocolError" in kinds and "without sending a response" in _said(fault):
+        return "dropped"
+    if "RemoteProtocolError" in kinds and "closed" not in _said(fault):
+        return "foreign"  # what came is no HTTP
+    if kinds & {"OSError", "APIConnectionError", "TransportError"}:
+        return "lost"
+    if isinstance(fault, UNREADABLE):
+        return "unreadable"
+    return "other"
+
+
+def _refused(fault: BaseException) -> WireFault | None:
+    return next((link for link in _chain(fault) if isinstance(link, WireFault)), None)
+
+
+def _has_no_status(fault: Exception) -> bool:
+    status = getattr(fault, "status_code", None)
+    return not isinstance(status, int) or status <= 0  # Ollama's client says -1 where there was none
+
+
+def _from_status(status: int, fault: Exception) -> FaultKind:
+    # OpenAI's SDK shows only the message; what kind of error it is stands beside it.
+    kind = f"{fault} {getattr(fault, 'code', '')} {getattr(fault, 'type', '')}".lower()
+    told = f"{kind} {str(getattr(fault, 'body', ''))[:MAX_READ_CHARS]}".lower()
+    if status in (400, 403, 429) and any(words in told for words in NO_QUOTA):
+        return "quota"
+    if status in (400, 413) and _is_about_context(kind):
+        return "context"
+    return STATUSES.get(status, "server" if status >= 500 else "refused")
+
+
+def _is_about_context(said: str) -> bool:
+    about = "context" in said or "prompt" in said
+    return about and any(word in said for word in ("exceed", "length", "window", "size", "too long"))
+
+
+def _chain(fault: BaseException) -> Iterator[BaseException]:
+    """A fault and what it was raised from, as SDKs wrap httpx."""
+    link: BaseException | None = fault
+    while link is not None:
+        yield link
+        link = link.__cause__
+
+
+def _said(fault: BaseException) -> str:
+    return " ".join(str(link) for link in _chain(fault)).lower()

@@ -1,0 +1,164 @@
+"""The weights in the cache folder: what is there, where, and away with it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from suture.errors import PrerequisiteError, StorageError, UsageError
+from suture.models.weights.catalogue import CATALOGUE, CatalogueEntry, find_entry
+from suture.models.weights.stamps import sha256_of, stamp_path
+
+__all__ = [
+    "CachedModel",
+    "exclusive",
+    "list_models",
+    "model_path",
+    "partial_path",
+    "remove_model",
+    "verified",
+    "weights_path",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachedModel:
+    """A catalogue entry and how much of it is here.
+
+    Attributes:
+        entry: The entry.
+        path: The verified file, or `None`.
+        partial_bytes: What an interrupted download left, to go on from.
+    """
+
+    entry: CatalogueEntry
+    path: Path | None
+    partial_bytes: int
+
+
+def weights_path(entry: CatalogueEntry, cache: Path) -> Path:
+    """Where the finished file lies, or will."""
+    return cache.expanduser() / "models" / entry.filename
+
+
+def partial_path(entry: CatalogueEntry, cache: Path) -> Path:
+    """Where a download in progress lies."""
+    target = weights_path(entry, cache)
+    return target.with_name(target.name + ".partial")
+
+
+def list_models(cache: Path) -> tuple[CachedModel, ...]:
+    """The whole catalogue and what of it is here."""
+    return tuple(_look(entry, cache) for entry in CATALOGUE.values())
+
+
+def model_path(name: str, cache: Path) -> Path:
+    """The weights of the model called `name`.
+
+    Raises:
+        UsageError: The catalogue has no such model.
+        PrerequisiteError: It is not here, or what is here is not the published file.
+        StorageError: It cannot be read.
+    """
+    found = _look(find_entry(name), cache)
+    if found.path is None:
+        if weights_path(found.entry, cache).is_file():
+            raise PrerequisiteError(
+                f"{str(weights_path(found.entry, cache))!r} is not the published file of {name!r}",
+                remedy=f"fetch it anew with `suture models pull {name}`",
+            )
+        raise PrerequisiteError(
+            f"the model {name!r} is not here yet", remedy=f"fetch it once with `suture models pull {name}`"
+        )
+    return found.path
+
+
+def verified(entry: CatalogueEntry, cache: Path) -> Path | None:
+    """The file of the weights where it is the published one; `None` where it is another, or not here.
+
+    Its hash is computed again whenever the file is not the one that was hashed last: seconds for a gigabyte.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    path = weights_path(entry, cache)
+    if not path.is_file() or path.stat().st_size != entry.size_bytes:
+        return None
+    return path if sha256_of(path) == entry.sha256 else None
+
+
+def remove_model(name: str, cache: Path) -> int:
+    """Delete a model's weights and what a download left of them.
+
+    Returns:
+        Bytes freed.
+
+    Raises:
+        UsageError: The catalogue has no such model, or it is being fetched.
+        StorageError: A file cannot be deleted.
+    """
+    entry = find_entry(name)
+    if not weights_path(entry, cache).parent.is_dir():
+        return 0
+    with exclusive(entry, cache, on_wait=partial(_refuse_to_wait, name)):
+        weights = weights_path(entry, cache)
+        _delete(stamp_path(weights))
+        return _delete(weights) + _delete(partial_path(entry, cache))
+
+
+@contextlib.contextmanager
+def exclusive(entry: CatalogueEntry, cache: Path, *, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold a model's files for this process alone.
+
+    Args:
+        entry: The model.
+        cache: The cache folder.
+        on_wait: Called once where another process holds them, before waiting for it; it may raise instead.
+
+    Raises:
+        StorageError: The folder cannot be written.
+    """
+    target = weights_path(entry, cache)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = target.with_name(f".{target.name}.lock").open("ab")
+    except OSError as fault:
+        raise StorageError(
+            f"{str(target.parent)!r} cannot be written: {fault.strerror}",
+            remedy="set paths.cache to a folder that you can write",
+        ) from fault
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_wait()
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _refuse_to_wait(name: str) -> None:
+    raise UsageError(f"the model {name!r} is being fetched by another process", remedy="wait for it to end")
+
+
+def _delete(path: Path) -> int:
+    try:
+        size_bytes = path.stat().st_size
+        path.unlink()
+    except FileNotFoundError:
+        return 0
+    except OSError as fault:
+        raise StorageError(f"{str(path)!r} cannot be deleted: {fault.strerror}") from fault
+    return size_bytes
+
+
+def _look(entry: CatalogueEntry, cache: Path) -> CachedModel:
+    unfinished = partial_path(entry, cache)
+    return CachedModel(
+        entry=entry,
+        path=verified(entry, cache),
+        partial_bytes=unfinished.stat().st_size if unfinished.is_file() else 0,
+    )

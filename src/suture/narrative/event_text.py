@@ -1,0 +1,293 @@
+"""An event of the ledger as one line for people. Live progress and `suture show` both speak through this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from suture.ledger import Event, Payload, event_in_short
+from suture.ledger.kinds import (
+    BudgetRefused,
+    BudgetReserved,
+    BudgetSettled,
+    CandidateChecked,
+    CandidateProposed,
+    CandidateRegressed,
+    CandidateUnconfirmed,
+    Decided,
+    HistorySearched,
+    ModelCalled,
+    ModelEscalated,
+    ModelSteppedDown,
+    MoveFailed,
+    ReplyCut,
+    ReviewAnswered,
+    ReviewAsked,
+    ReviewStage,
+    RunFinished,
+    RunParked,
+    RunRefused,
+    RunResumed,
+    RunStarted,
+    SearchFinished,
+    SearchStarted,
+    TaskPrepared,
+    TriageFinished,
+    Trials,
+    UserAnswered,
+)
+from suture.narrative.helper_lines import HELPER_TELLERS
+from suture.narrative.proof_lines import PROOF_TELLERS
+from suture.records import Counterexample, Evidence, Spend
+
+__all__ = ["EVIDENCE_WORDS", "describe_share", "describe_spend", "fact_lines", "tell"]
+
+EVIDENCE_WORDS: dict[Evidence, str] = {
+    "split": "judged in a process that never loads the code under test",
+    "nonce": "pytest's own report, each line signed with a secret of this run",
+    "exit_status": "the exit status of the command and nothing else; code that ends it with 0 passes too",
+}
+"""What each kind of evidence is worth, in words (see docs/verdicts.md)."""
+
+WAITS_BEFORE: dict[ReviewStage, str] = {
+    "search": "a search without a model",
+    "samples": "fresh candidates",
+    "repairs": "repairs",
+    "hand_over": "the hand-over",
+}
+MOST_NAMED = 8
+SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
+
+
+def tell(event: Event) -> str | None:
+    """One line about an event; `None` for mere bookkeeping.
+
+    An event that this version cannot read (an older or newer ledger) is told by its kind and its data.
+    """
+    if isinstance(event.payload, BudgetReserved | BudgetSettled | BudgetRefused):
+        return None
+    teller = TELLERS.get(type(event.payload))
+    return teller(event.payload) if teller else event_in_short(event)
+
+
+def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
+    """What was used, and of how much, such as `3 of 12 attempts, 2,310 of 60,000 tokens, 41 of 900 s`."""
+    parts = []
+    for name, unit in SPEND_WORDS:
+        limit = limits.get(name)
+        if name == "money":
+            parts += _money(spend, limit)
+            continue
+        of = "" if limit is None else f" of {limit:,.12g}"
+        parts.append(f"{getattr(spend, name):,.0f}{of} {unit}")
+    return ", ".join(parts)
+
+
+def describe_share(spend: Spend) -> str:
+    """What one role or one kind of move has used."""
+    counts = (f"{spend.attempts:,} attempts", f"{spend.tokens:,} tokens", f"{spend.model_calls:,} calls")
+    return ", ".join([*counts, *_money(spend, None)])
+
+
+def _money(spend: Spend, limit: float | None) -> list[str]:
+    """Money, where there is any to speak of."""
+    unknown = f" and {spend.unpriced_calls} calls of unknown price" if spend.unpriced_calls else ""
+    if not spend.money and limit is None and not unknown:
+        return []
+    return [f"${spend.money:,.4f}" + ("" if limit is None else f" of ${limit:,.12g}") + unknown]
+
+
+def fact_lines(fact: Counterexample) -> list[str]:
+    """A counterexample, one aspect a line."""
+    where = f" ({fact.file or 'the code'} line {fact.line})" if fact.line else ""
+    pairs = (
+        ("call", fact.call),
+        ("expected", fact.expected),
+        ("got", fact.got),
+        ("raised", fact.exception + where if fact.exception else ""),
+    )
+    return [fact.check_id, *(f"  {name}: {value}" for name, value in pairs if value)]
+
+
+def _started(started: RunStarted) -> str:
+    parts = [f"{name} {value}" for name in ("model", "recipe") if (value := getattr(started, name))]
+    parts += [f"{started.stronger} for a hard case"] if started.stronger else []
+    scripted = "; scripted, not a model" if started.model.startswith("scripted:") else ""
+    unpriced = ", ".join(started.unpriced)
+    note = f"; no price is known of {unpriced}, whose money is not counted" if unpriced else ""
+    told = f" with {', '.join(parts)}" if parts else ""
+    origin = f", from step {started.forks.at} of {started.forks.run}" if started.forks else ""
+    return f"started: {started.kind}{told}{origin}{scripted}{note}{_left_out(started.left_out)}"
+
+
+def _left_out(names: Sequence[str]) -> str:
+    """Files that no run sees: a test that needs one of them fails for want of it."""
+    if not names:
+        return ""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    told = f"{', '.join(names[:MOST_NAMED])}{more}"
+    return f"; left out, as they may hold secrets: {told} (sandbox.secrets lets files in)"
+
+
+def _prepared(prepared: TaskPrepared) -> str:
+    command = " ".join(prepared.test_command)
+    parts = [f"{prepared.checks} checks of functions"] if prepared.checks else []
+    origin = f" ({prepared.test_origin})" if prepared.test_origin else ""
+    parts += [f"the command {command!r}{origin}"] if command else []
+    python = f"; python is {prepared.python}, {prepared.python_origin}" if prepared.python else ""
+    python += f"; {prepared.language} is {prepared.toolchain}" if prepared.toolchain else ""
+    return "checks: " + (" and ".join(parts) or "none to trust, so nothing can be verified") + python
+
+
+def _triaged(triaged: TriageFinished) -> str:
+    apart = [f"{one.test} ({one.cause}: {one.why})" for one in triaged.set_apart]
+    told = f"; not the code's: {'; '.join(apart)}" if apart else ""
+    return f"triage: {triaged.code_faults} failing test(s) to mend{told}"
+
+
+def _search_began(began: SearchStarted) -> str:
+    return (
+        f"search without a model: {began.failing} failing, {len(began.files)} file(s), "
+        f"at most {began.candidates} changes and {began.seconds:.0f} s"
+    )
+
+
+def _history_searched(searched: HistorySearched) -> str:
+    if not searched.good:
+        return "history: the tests fail on the oldest code too; no change broke them"
+    return f"history: the tests pass on the code of {searched.good}, and not since {searched.broke}"
+
+
+def _search_ended(ended: SearchFinished) -> str:
+    found = f"{ended.plausible} with which all tests pass" if ended.plausible else "none that suffices"
+    told = f"search: {ended.tried} changes tried in {ended.seconds:.1f} s, {found} ({ended.ended})"
+    told += _trials(ended.trials)
+    if apart := ended.difference:
+        answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart.answers.items())
+        told += f"; {apart.call} tells the likeliest apart: {answers}"
+    for broken in ended.broken[:1]:
+        told += f"; {broken.operator!r} broke on {broken.path}:{broken.line} and was left out there"
+        told += f" (a fault of suture's own: {broken.fault})"
+    return told
+
+
+def _trials(trials: Trials) -> str:
+    """Where the search could not see what the user's own run shows."""
+    told = "".join(f"; {note}" for note in (trials.partly, *trials.notes) if note)
+    if trials.disagreements:
+        some = [f"{one.test} ({one.run} in your run, {one.trial} in a trial)" for one in trials.differing[:3]]
+        more = ", ..." if trials.disagreements > len(some) else ""
+        told += f"; {trials.disagreements} test(s) end otherwise in a trial and are left to the verdict: "
+        told += ", ".join(some) + more
+    return told
+
+
+def _user_answered(answered: UserAnswered) -> str:
+    return f"asked about {answered.call}: {' or '.join(answered.answers)}? the user says {answered.choice}"
+
+
+def _decided(decided: Decided) -> str:
+    first, count = decided.moves[0], len(decided.moves)
+    if first.kind == "stop":
+        return f"decided: stop, {first.reason}"
+    return f"decided: {count} {first.kind}{'s' if count > 1 else ''}, {first.reason}"
+
+
+def _called(called: ModelCalled) -> str:
+    tokens = f"{called.prompt_tokens} tokens in, {called.completion_tokens} out"
+    if called.replayed:
+        record = f"the record of {called.from_run}" if called.from_run else "the run's own record"
+        return f"model: answered from {record}, {tokens}"
+    cut = ", cut short" if called.finish == "length" else ""
+    money = f", ${called.money:.4f}" if called.money else ""
+    again = f", after {called.retries} tries that failed" if called.retries else ""
+    return f"{_asked(called.role)}: {tokens}, {called.seconds:.1f} s{money}{again}{cut}"
+
+
+def _asked(role: str) -> str:
+    return {"coder": "model", "escalate": "stronger model"}.get(role, f"model of the {role}")
+
+
+def _escalated(escalated: ModelEscalated) -> str:
+    return f"{escalated.to} takes over from {escalated.from_}: {escalated.reason}"
+
+
+def _cut(cut: ReplyCut) -> str:
+    return f"the reply broke off in its code: asked again, with {cut.again_with_tokens} tokens"
+
+
+def _stepped_down(down: ModelSteppedDown) -> str:
+    return f"{down.from_} failed, so {down.to} is asked: {down.message}"
+
+
+def _failed_move(failed: MoveFailed) -> str:
+    return f"no candidate: {failed.message}"
+
+
+def _proposed(proposed: CandidateProposed) -> str:
+    return f"candidate {proposed.candidate[:8]}: {proposed.label}, writes {', '.join(proposed.files)}"
+
+
+def _checked(checked: CandidateChecked) -> str:
+    total, name = checked.passed + checked.failed, f"{checked.candidate[:8]} ({checked.label})"
+    if not total:
+        return f"not checked {name}: there is nothing to check it against"
+    return f"checked {name}: {checked.passed} of {total} checks passed"
+
+
+def _regressed(regressed: CandidateRegressed) -> str:
+    return f"candidate {regressed.candidate[:8]} breaks what worked: {', '.join(regressed.checks)}"
+
+
+def _unconfirmed(lost: CandidateUnconfirmed) -> str:
+    return f"candidate {lost.candidate[:8]} passed once, and not again: {', '.join(lost.checks)}"
+
+
+def _asked_person(asked: ReviewAsked) -> str:
+    return f"a person is asked before {WAITS_BEFORE[asked.stage]}"
+
+
+def _person_answered(answered: ReviewAnswered) -> str:
+    hint = f": {answered.hint}" if answered.hint else ""
+    return f"the person says: {answered.choice}{hint}"
+
+
+def _stands(end: RunFinished | RunParked) -> str:
+    return f"{end.outcome}: {end.reason}"
+
+
+def _resumed(resumed: RunResumed) -> str:
+    return f"resumed at: {', '.join(resumed.at) or 'the beginning'}"
+
+
+def _refused(refused: RunRefused) -> str:
+    return f"ended by an error: {refused.message}"
+
+
+TELLERS: dict[type[Payload], Callable[[Any], str]] = {
+    RunStarted: _started,
+    TaskPrepared: _prepared,
+    TriageFinished: _triaged,
+    HistorySearched: _history_searched,
+    SearchStarted: _search_began,
+    SearchFinished: _search_ended,
+    UserAnswered: _user_answered,
+    Decided: _decided,
+    ModelCalled: _called,
+    ModelSteppedDown: _stepped_down,
+    ModelEscalated: _escalated,
+    ReplyCut: _cut,
+    MoveFailed: _failed_move,
+    CandidateProposed: _proposed,
+    CandidateChecked: _checked,
+    CandidateRegressed: _regressed,
+    CandidateUnconfirmed: _unconfirmed,
+    ReviewAsked: _asked_person,
+    ReviewAnswered: _person_answered,
+    RunParked: _stands,
+    RunResumed: _resumed,
+    RunFinished: _stands,
+    RunRefused: _refused,
+    **HELPER_TELLERS,
+    **PROOF_TELLERS,
+}

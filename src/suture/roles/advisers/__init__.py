@@ -1,0 +1,1 @@
+"""Roles that advise: what they say informs, and decides nothing."""

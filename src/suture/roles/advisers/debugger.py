@@ -1,0 +1,140 @@
+"""The debugger: looks for the cause of a failure with tools, then says it as a `Diagnosis`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from suture.errors import MalformedReply
+from suture.models.structured import describe_schema
+from suture.records import Counterexample, Diagnosis
+from suture.roles.advisers.diagnosis import DiagnosisReply
+from suture.roles.prompting.fitting import Draft, Part
+from suture.roles.prompting.prompt_files import Prompt
+from suture.roles.prompting.prompt_parts import (
+    Attempt,
+    attempts_part,
+    facts_part,
+    files_part,
+    output_part,
+    task_text,
+)
+from suture.roles.replies.actions import Action
+from suture.roles.tools.react import AskDraft, OnStep, Step, Tool, Trail, act, steps_part, tools_text
+
+__all__ = ["MOST_STEPS", "AskDiagnosis", "DebugBrief", "Investigation", "investigate", "step_draft"]
+
+MOST_STEPS = 5
+"""Two or three looks tell nearly all that a small model can make use of."""
+TRACE = "trace_call"
+AskDiagnosis = Callable[[Draft], Awaitable[DiagnosisReply]]
+"""Fits a prompt, and asks the role's model for the answer's type."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DebugBrief:
+    """What the debugger needs.
+
+    Attributes:
+        statement: The task, in words or as a stub; empty where there is only code and tests.
+        files: The failing code, path -> text.
+        facts: Counterexamples, most telling first.
+        output: What the test command printed; used where there are no facts.
+        history: Earlier attempts, oldest first.
+    """
+
+    statement: str
+    files: Mapping[str, str]
+    facts: Sequence[Counterexample] = ()
+    output: str = ""
+    history: Sequence[Attempt] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Investigation:
+    """What the debugger found, and how."""
+
+    diagnosis: Diagnosis
+    trail: Trail
+
+
+async def investigate(
+    brief: DebugBrief,
+    prompt: Prompt,
+    tools: Sequence[Tool],
+    *,
+    ask: AskDraft,
+    conclude: AskDiagnosis,
+    most_steps: int = MOST_STEPS,
+    on_step: OnStep | None = None,
+) -> Investigation:
+    """Look for the cause of a failure with tools, a bounded number of times, and say what it is.
+
+    The first failing call is traced before the model is asked: that costs no reply, and a small model would
+    not come to it.
+
+    Args:
+        brief: The failure.
+        prompt: The prompt file `debugger`.
+        tools: What it may look with.
+        ask: Asks for one step.
+        conclude: Asks for the diagnosis, once.
+        most_steps: The most replies before that.
+        on_step: Told of each step.
+
+    Raises:
+        MalformedReply: No reply was an action, or no diagnosis came; none is made up.
+        BudgetExceeded: There was no budget for another call.
+        ModelError: The model failed.
+        SandboxError: A tool's wall failed.
+    """
+    trail = await act(
+        lambda steps: step_draft(brief, prompt, tools, steps),
+        tools,
+        ask,
+        most_steps=most_steps,
+        on_step=on_step,
+        first=_first_look(brief, tools),
+    )
+    if trail.ended == "malformed" and not trail.acted:
+        raise MalformedReply(
+            f"the debugger never took a step: {trail.steps[-1].observation}", remedy="take a stronger model"
+        )
+    answer = await conclude(_conclusion_draft(brief, prompt, trail.steps))
+    return Investigation(diagnosis=answer.record(), trail=trail)
+
+
+def step_draft(brief: DebugBrief, prompt: Prompt, tools: Sequence[Tool], steps: Sequence[Step]) -> Draft:
+    """The question for the next step, before it is cut to the room there is."""
+    # A small model repeats an example: this one shows it something.
+    texts = {"task": _task(brief), "tools": tools_text(tools), "example": _failing_call(brief) or "1 + 2"}
+    return Draft(prompt=prompt, template="step", texts=texts, parts=_parts(brief, steps))
+
+
+def _first_look(brief: DebugBrief, tools: Sequence[Tool]) -> tuple[Action, ...]:
+    call = _failing_call(brief)
+    return (Action(tool=TRACE, input=call),) if call and TRACE in {tool.name for tool in tools} else ()
+
+
+def _failing_call(brief: DebugBrief) -> str:
+    return next((fact.call for fact in brief.facts if "(" in fact.call), "")
+
+
+def _conclusion_draft(brief: DebugBrief, prompt: Prompt, steps: Sequence[Step]) -> Draft:
+    texts = {"task": _task(brief), "format": describe_schema(DiagnosisReply)}
+    seen = [step for step in steps if step.tool]
+    return Draft(prompt=prompt, template="conclude", texts=texts, parts=_parts(brief, seen))
+
+
+def _task(brief: DebugBrief) -> str:
+    return f"{task_text(brief.statement)}\n" if brief.statement else ""
+
+
+def _parts(brief: DebugBrief, steps: Sequence[Step]) -> dict[str, Part]:
+    return {
+        "history": attempts_part(brief.history),
+        "steps": steps_part(steps),
+        "facts": facts_part(brief.facts),
+        "output": output_part(brief.output) if not brief.facts else Part(pieces=()),
+        "files": files_part(brief.files),
+    }

@@ -1,0 +1,1 @@
+"""Roles that write code, and the way from their replies to files."""

@@ -1,0 +1,72 @@
+"""From the coder's reply to files, however untidy the reply is."""
+
+from __future__ import annotations
+
+from suture.errors import EditDoesNotApply, MalformedReply
+from suture.models import Reply
+from suture.pysource.bounded_reading import bounded
+from suture.pysource.python_code import lines_of, parses, sound_prefix
+from suture.roles.coding.coder import RepairBrief, WriteBrief
+from suture.roles.coding.mending import mended_files
+from suture.roles.coding.writing import written_module
+from suture.roles.replies.edit_blocks import split_edits
+from suture.roles.replies.fenced import Block, fenced_blocks
+
+__all__ = ["breaks_off", "files_from_reply"]
+
+STARTS = ("def ", "class ", "import ", "from ", "@", "async ")
+
+
+@bounded
+def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str, str]:
+    """The files that a reply asks to write.
+
+    Raises:
+        MalformedReply: There is no code in it, or not the code that was asked for.
+        EditDoesNotApply: A search/replace block in it has no one place.
+    """
+    edits, text = split_edits(reply.text) if isinstance(brief, RepairBrief) else ([], reply.text)
+    blocks = [block for block in fenced_blocks(text) if block.may_be_code]
+    cut = reply.finish == "length"
+    sound = [_sound(block, cut=cut) for block in (blocks if blocks or edits else _unfenced(reply))]
+    sound = [block for block in sound if block.code.strip()]
+    if not sound and not edits:
+        why = "was cut short before the code was complete" if cut else "holds no code"
+        raise MalformedReply(f"the reply {why}", remedy="raise model.max_tokens" if cut else "")
+    if isinstance(brief, WriteBrief):
+        return {brief.module: written_module(sound, brief)}
+    return mended_files(sound, brief, edits)
+
+
+def breaks_off(reply: Reply) -> bool:
+    """Whether a reply was cut before its code was whole; where only words are missing it was not."""
+    if reply.finish != "length":
+        return False
+    try:
+        edits, text = split_edits(reply.text)
+        blocks = [block for block in bounded(fenced_blocks)(text) if block.may_be_code]
+    except EditDoesNotApply:
+        return True
+    except MalformedReply:  # whoever wrote it would write more of the same
+        return False
+    return not (edits or blocks) or any(not block.closed for block in blocks)
+
+
+def _unfenced(reply: Reply) -> list[Block]:
+    """The longest run of lines that is code, in a reply without fences."""
+    lines = lines_of(reply.text)
+    starts = [number for number, line in enumerate(lines) if line.startswith(STARTS)]
+    for start in starts[:1]:
+        for end in range(len(lines), start, -1):
+            code = "".join(lines[start:end])
+            if parses(code):
+                return [Block(code=code)]
+    if not starts and reply.text.startswith((" ", "\t")):
+        return [Block(code=reply.text)]
+    return []
+
+
+def _sound(block: Block, *, cut: bool) -> Block:
+    if block.closed or (parses(block.code) and not cut):
+        return block
+    return Block(code=sound_prefix(block.code), path=block.path, closed=False, before=block.before)

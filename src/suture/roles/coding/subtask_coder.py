@@ -1,0 +1,113 @@
+"""The planner's coder: does one part of a plan with file tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from suture.errors import MalformedReply
+from suture.pysource.python_code import parses
+from suture.records import Lesson
+from suture.roles.prompting.fitting import Draft
+from suture.roles.prompting.prompt_files import Prompt
+from suture.roles.prompting.prompt_parts import advice_part, files_part, task_text
+from suture.roles.replies.actions import Action
+from suture.roles.replies.fenced import fenced_blocks
+from suture.roles.tools.file_tools import FileDesk
+from suture.roles.tools.react import AskDraft, OnStep, Step, Tool, Trail, act, steps_part, tools_text
+
+__all__ = ["MOST_STEPS_OF_A_PART", "SubtaskBrief", "work_on"]
+
+MOST_STEPS_OF_A_PART = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubtaskBrief:
+    """What the coder of one part needs.
+
+    Attributes:
+        statement: The whole task, in words or as a stub.
+        goal: The part to do now.
+        module: The file that the code goes to.
+        done: Goals of the parts that are done.
+        lessons: What earlier attempts taught.
+    """
+
+    statement: str
+    goal: str
+    module: str
+    done: Sequence[str] = ()
+    lessons: Sequence[Lesson] = ()
+
+
+async def work_on(
+    brief: SubtaskBrief,
+    prompt: Prompt,
+    desk: FileDesk,
+    *,
+    ask: AskDraft,
+    most_steps: int = MOST_STEPS_OF_A_PART,
+    on_step: OnStep | None = None,
+) -> Trail:
+    """Let a model do one part of a plan, until the module is written; the work lies on the desk afterwards.
+
+    A reply that is a block of code and no action is taken as the module's content: that is what small models
+    answer to whatever is asked.
+
+    Args:
+        brief: The part.
+        prompt: The prompt file `subtask_coder`.
+        desk: The files.
+        ask: Asks for one step.
+        most_steps: The most replies.
+        on_step: Told of each step.
+
+    Raises:
+        MalformedReply: Nothing was written.
+        BudgetExceeded: There was no budget for another call.
+        ModelError: The model failed.
+    """
+    before = dict(desk.written)
+    tools = desk.tools()
+    trail = await act(
+        lambda steps: _draft(brief, prompt, desk, tools, steps),
+        tools,
+        ask,
+        most_steps=most_steps,
+        on_step=on_step,
+        otherwise=lambda text: _as_file(text, brief.module),
+        enough=lambda: desk.written.get(brief.module) != before.get(brief.module),
+    )
+    if desk.written == before:
+        told = trail.steps[-1].observation if trail.steps else "it was done before it began"
+        raise MalformedReply(f"the coder wrote no file: {told}")
+    return trail
+
+
+def _as_file(text: str, module: str) -> Action | None:
+    blocks = [block for block in fenced_blocks(text) if block.may_be_code and block.closed]
+    sound = [block for block in blocks if parses(block.code) and block.code.strip()]
+    if not sound:
+        return None
+    chosen = max(sound, key=lambda block: len(block.code))
+    return Action(tool="create_file", input=chosen.path or module, code=chosen.code)
+
+
+def _draft(
+    brief: SubtaskBrief, prompt: Prompt, desk: FileDesk, tools: Sequence[Tool], steps: Sequence[Step]
+) -> Draft:
+    text = desk.read(brief.module)
+    done = "".join(f"\n- {goal}" for goal in brief.done)
+    texts = {
+        "task": task_text(brief.statement),
+        "goal": brief.goal,
+        "done": f"\nThese parts are done:{done}\n" if done else "",
+        "module": brief.module,
+        "tools": tools_text(tools),
+    }
+    parts = {
+        "files": files_part({brief.module: text} if text and text.strip() else {}),
+        "steps": steps_part(steps),
+        "lessons": advice_part([lesson.text for lesson in brief.lessons]),
+    }
+    return Draft(prompt=prompt, template="work", texts=texts, parts=parts)

@@ -1,0 +1,1 @@
+"""Prompts: the files that hold them, the parts that may shrink, and what fits into a model."""

@@ -1,0 +1,1 @@
+"""Roles that write tests, and what of those can be used."""

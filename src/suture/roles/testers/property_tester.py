@@ -1,0 +1,95 @@
+"""The property tester: what holds for every input, tried on inputs that are drawn with a fixed seed."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+
+from suture.models import Reply
+from suture.pysource.parsing import parsed
+from suture.roles.prompting.fitting import Draft
+from suture.roles.prompting.prompt_files import Prompt
+from suture.roles.prompting.prompt_parts import examples_part, task_text
+from suture.roles.testers.written_checks import UNTRIED, WrittenChecks, checks_from_reply
+
+__all__ = ["PropertyBrief", "properties_from_reply", "property_draft"]
+
+GENERATOR = "seeded_random"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PropertyBrief:
+    """What the property tester needs; like the spec tester, it sees no code.
+
+    Attributes:
+        statement: The task, in words or as a stub.
+        entry_point: The function or class to test, where known.
+        examples: Source of tests that exist already: they show how it is called.
+        count: How many properties to ask for.
+    """
+
+    statement: str
+    entry_point: str | None = None
+    examples: str = ""
+    count: int = 3
+
+
+def property_draft(brief: PropertyBrief, prompt: Prompt) -> Draft:
+    """The property tester's prompt, before it is cut to size; the answer is for `properties_from_reply`."""
+    texts = {
+        "task": task_text(brief.statement),
+        "name": f"`{brief.entry_point}`" if brief.entry_point else "the function of the task",
+        "count": str(brief.count),
+    }
+    return Draft(
+        prompt=prompt, template="tests", texts=texts, parts={"examples": examples_part(brief.examples)}
+    )
+
+
+def properties_from_reply(reply: Reply, entry_point: str | None, *, trust: float = UNTRIED) -> WrittenChecks:
+    """The properties of a reply, as checks that give the same inputs each time.
+
+    Args:
+        reply: What the tester wrote.
+        entry_point: What is under test, where known.
+        trust: Of each check.
+
+    Raises:
+        MalformedReply: No check can be used.
+    """
+    written = checks_from_reply(reply, "property", entry_point, trust=trust)
+    checks = tuple(replace(check, source=_seeded(check.source)) for check in written.checks)
+    return replace(written, checks=checks)
+
+
+def _seeded(source: str) -> str:
+    """A program that draws from a generator of its own in the place of the one that all share.
+
+    That one begins anywhere; and a test that seeds it could not be judged apart from the code.
+    """
+    tree = parsed(source)
+    if tree is None or "random" not in source or _makes_its_own(tree):
+        return source
+    body: list[ast.stmt] = []
+    for node in tree.body:
+        if isinstance(node, ast.Import) and any(alias.name == "random" for alias in node.names):
+            names = [alias.asname or "random" for alias in node.names if alias.name == "random"]
+            body += [node, *ast.parse("\n".join(f"{name} = {name}.Random(0)" for name in names)).body]
+        elif isinstance(node, ast.ImportFrom) and node.module == "random":
+            drawn = [f"{a.asname or a.name} = {GENERATOR}.{a.name}" for a in node.names]
+            made = ["import random", f"{GENERATOR} = random.Random(0)", *drawn]
+            body += ast.parse("\n".join(made)).body
+        elif not _seeds(node):
+            body.append(node)
+    return ast.unparse(ast.Module(body, [])) + "\n"
+
+
+def _makes_its_own(tree: ast.Module) -> bool:
+    made = {part.attr for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
+    taken = {a.name for node in tree.body if isinstance(node, ast.ImportFrom) for a in node.names}
+    return bool((made | taken) & {"Random", "SystemRandom"})
+
+
+def _seeds(node: ast.stmt) -> bool:
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == "seed"

@@ -1,0 +1,1 @@
+"""Working with tools: the loop of thought and act, and files in memory."""
