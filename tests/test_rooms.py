@@ -19,7 +19,7 @@ SOURCE = Path(suture.__file__).parent
 ORDERS = {
     "sandbox": (
         ("contract",),
-        ("runs", "seccomp", "shown"),
+        ("mounts", "runs", "seccomp"),
         ("zygote",),
         ("bubblewrap", "container", "e2b", "unsafe"),
         ("conformance", "vetting"),

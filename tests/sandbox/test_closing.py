@@ -13,7 +13,7 @@ from sandbox.sandbox_programs import eventually_gone, survivors
 from suture.errors import SandboxBroken
 from suture.sandbox import BubblewrapSandbox, RunRequest
 from suture.sandbox.runs.running import start_session
-from suture.sandbox.zygote import Zygote, ZygoteKeeper
+from suture.sandbox.zygote import Zygote, ZygotePool
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.02])
@@ -44,7 +44,7 @@ class Slow:
 
 @pytest.mark.parametrize("ahead", [False, True])
 async def test_a_closed_keeper_keeps_nothing(ahead: bool) -> None:
-    keeper, go = ZygoteKeeper(), asyncio.Event()
+    keeper, go = ZygotePool(), asyncio.Event()
     made: list[Slow] = []
 
     async def start() -> Zygote:
@@ -67,7 +67,7 @@ async def test_a_closed_keeper_keeps_nothing(ahead: bool) -> None:
 
 
 async def test_what_has_died_while_it_waited_is_let_go_by_the_next_lease() -> None:
-    keeper, made = ZygoteKeeper(), [Slow(), Slow()]
+    keeper, made = ZygotePool(), [Slow(), Slow()]
     waiting = iter(made)
 
     async def start() -> Zygote:

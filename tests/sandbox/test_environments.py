@@ -13,7 +13,7 @@ import pytest
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import discover_interpreter, own_interpreter
-from suture.sandbox.shown.environments import environments_of, lacking, required_packages
+from suture.sandbox.mounts.environments import environments_of, lacking, required_packages
 from suture.settings import load_settings
 
 PYPROJECT = """[project]

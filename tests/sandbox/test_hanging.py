@@ -17,7 +17,7 @@ from suture.sandbox.container.carrier import ContainerCarrier
 from suture.sandbox.container.engine import Engine
 from suture.sandbox.runs.program import Program, WallNotBuilt
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.straight import Hands
+from suture.sandbox.zygote.fd_channel import FdSender
 
 
 class Deaf:
@@ -112,7 +112,7 @@ async def test_a_program_that_does_not_end_is_a_fault(monkeypatch: pytest.Monkey
 
 async def test_a_zygote_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suture.sandbox.zygote.process.GONE_S", 0.1)
-    before, hands = asyncio.all_tasks(), Hands()
+    before, hands = asyncio.all_tasks(), FdSender()
     async with asyncio.timeout(30):
         zygote = await Zygote.start(cast("Any", Undying(b"h\0\0\0\0")), b"", hands=hands)
         for _ in range(2):

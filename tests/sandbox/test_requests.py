@@ -9,9 +9,9 @@ import pytest
 
 from suture.errors import UsageError
 from suture.sandbox import BOX, BubblewrapSandbox, Mount, ProgramLimits, RunRequest
+from suture.sandbox.mounts.bind_mounts import plan_mounts
 from suture.sandbox.runs import packing
 from suture.sandbox.runs.packing import pack_request
-from suture.sandbox.shown.mounts import plan_mounts
 
 BAD_PATHS = [
     "",

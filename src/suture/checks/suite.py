@@ -13,7 +13,7 @@ from suture.checks.command.libraries import libraries_of, takes_a_librarys_place
 from suture.checks.command.test_command import PLUGIN, TestCommand
 from suture.checks.sources.needed_names import plan_program, promised_classes, promised_functions
 from suture.checks.split.nonce import run_in_one_process
-from suture.checks.split.runner import Ruling, SplitCourt
+from suture.checks.split.runner import ProgramOutcome, SplitRunner
 from suture.languages import Interpreter, is_source
 from suture.pysource.parsing import parsed
 from suture.records import Candidate, Check, CheckOutcome, Counterexample, Evidence, Task, Verdict
@@ -201,7 +201,7 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
 
 async def rule_on(
     candidate: Candidate, suite: Suite, programs: Sequence[str], wall_s: float
-) -> tuple[Ruling, ...]:
+) -> tuple[ProgramOutcome, ...]:
     """Run programs that are no checks, such as questions, on a candidate by the split verdict.
 
     Args:
@@ -215,8 +215,8 @@ async def rule_on(
     """
     files, _ = _laid_over(candidate, suite)
     module = _module(suite.task, files)
-    async with SplitCourt(suite.sandbox, suite.settings, files, module, wall_s) as court:
-        unloadable = await court.load()
+    async with SplitRunner(suite.sandbox, suite.settings, files, module, wall_s) as runner:
+        unloadable = await runner.load()
         if unloadable is not None:
             return (unloadable,) * len(programs)
         own = suite.task.files
@@ -226,7 +226,9 @@ async def rule_on(
         ]
         return tuple(
             [
-                Ruling(status="error", live=plan.live) if plan.live else await court.try_program(plan)
+                ProgramOutcome(status="error", live=plan.live)
+                if plan.live
+                else await runner.try_program(plan)
                 for plan in plans
             ]
         )
@@ -322,8 +324,8 @@ async def _judge(
     cpu_s: float | None = None,
 ) -> tuple[list[CheckOutcome], str, float | None]:
     outcomes: list[CheckOutcome] = []
-    async with SplitCourt(sandbox, settings, files, module, wall_s, cpu_s) as court:
-        unloadable = await court.load()
+    async with SplitRunner(sandbox, settings, files, module, wall_s, cpu_s) as runner:
+        unloadable = await runner.load()
         for check in checks:
             if unloadable is not None:
                 # One fact is enough: it is the same for every check.
@@ -332,27 +334,27 @@ async def _judge(
             program = plan_program(
                 check.source, names.own, module, names.functions, names.classes, only=names.importable
             )
-            ruling = Ruling(status="error", live=program.live)
+            result = ProgramOutcome(status="error", live=program.live)
             if not program.live:
-                ruling = await court.try_program(program)
-            evidence: Evidence = "nonce" if ruling.live else "split"
-            if ruling.live:
-                ruling = await run_in_one_process(sandbox, settings, files, module, check.source, wall_s)
-            outcomes.append(_outcome(check, ruling, evidence))
-    output = court.output.decode("utf-8", "replace")
+                result = await runner.try_program(program)
+            evidence: Evidence = "nonce" if result.live else "split"
+            if result.live:
+                result = await run_in_one_process(sandbox, settings, files, module, check.source, wall_s)
+            outcomes.append(_outcome(check, result, evidence))
+    output = runner.output.decode("utf-8", "replace")
     if len(output) > LONGEST_OUTPUT:
         output = f"{output[: LONGEST_OUTPUT // 2]}\n[...]\n{output[-LONGEST_OUTPUT // 2 :]}"
-    return outcomes, output, court.candidate_cpu_s
+    return outcomes, output, runner.candidate_cpu_s
 
 
-def _outcome(check: Check, ruling: Ruling, evidence: Evidence, *, tell: bool = True) -> CheckOutcome:
+def _outcome(check: Check, result: ProgramOutcome, evidence: Evidence, *, tell: bool = True) -> CheckOutcome:
     counterexample = None
-    if ruling.status != "passed" and tell:
-        fact = {key: value for key, value in ruling.fact.items() if value is not None}
+    if result.status != "passed" and tell:
+        fact = {key: value for key, value in result.fact.items() if value is not None}
         counterexample = Counterexample(check_id=check.id, **fact)
     return CheckOutcome(
         check_id=check.id,
-        status=ruling.status,
+        status=result.status,
         provenance=check.provenance,
         trust=check.trust,
         evidence=evidence,

@@ -25,11 +25,11 @@ from suture.sandbox.contract import (
     Sandbox,
 )
 from suture.sandbox.doctor import diagnose_backends, sandbox_makers
+from suture.sandbox.mounts.bind_mounts import interpreter_mounts
+from suture.sandbox.mounts.interpreter import discover_interpreter, own_interpreter
+from suture.sandbox.mounts.toolchains import discover_programs, discover_toolchain
 from suture.sandbox.opening import open_sandbox
 from suture.sandbox.pool import SandboxPool
-from suture.sandbox.shown.interpreter import discover_interpreter, own_interpreter
-from suture.sandbox.shown.mounts import interpreter_mounts
-from suture.sandbox.shown.toolchains import discover_programs, discover_toolchain
 
 __all__ = [
     "BOX",

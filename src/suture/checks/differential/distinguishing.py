@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from suture.checks.differential.questions import edge_questions, questions_near
-from suture.checks.split.runner import Ruling
+from suture.checks.split.runner import ProgramOutcome
 from suture.checks.split.value_digest import TOLD
 from suture.checks.suite import Suite, rule_on
 from suture.records import Candidate, Check
@@ -127,8 +127,8 @@ async def compare_candidates(
     async def ask(name: str, batch: Sequence[str]) -> None:
         if not _is_late(answers[name]):
             async with gate:
-                rulings = await rule_on(chosen[name], suite, [_program(call) for call in batch], wall_s)
-            answers[name] += map(_answer_of, rulings)
+                results = await rule_on(chosen[name], suite, [_program(call) for call in batch], wall_s)
+            answers[name] += map(_answer_of, results)
 
     async def ask_all(questions: Sequence[str]) -> None:
         for batch in _batches(questions):
@@ -160,14 +160,14 @@ def _program(call: str) -> str:
     return f"__suture_given__ = {given}\n{TOLD} = ({name}(*__suture_given__), __suture_given__)\n"
 
 
-def _answer_of(ruling: Ruling) -> _Answer | None:
-    if ruling.told:
-        return _Answer(key=ruling.told[0], shown=ruling.told[1])
-    if ruling.live:
+def _answer_of(result: ProgramOutcome) -> _Answer | None:
+    if result.told:
+        return _Answer(key=result.told[0], shown=result.told[1])
+    if result.live:
         return None
-    if ruling.status == "timeout":
+    if result.status == "timeout":
         return _Answer(key=LATE, shown=LATE)
-    fault = str(ruling.fact.get("exception", "")).partition(":")[0]
+    fault = str(result.fact.get("exception", "")).partition(":")[0]
     return _Answer(key=f"! {fault}", shown=f"raises {fault}")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from suture.checks.programs import own_program
 from suture.checks.sources.needed_names import module_name
-from suture.checks.split.runner import Ruling
+from suture.checks.split.runner import ProgramOutcome
 from suture.checks.split.wire import BadFrame, dump, load
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
@@ -27,7 +27,7 @@ async def run_in_one_process(
     module: str,
     source: str,
     wall_s: float | None = None,
-) -> Ruling:
+) -> ProgramOutcome:
     """Run a test program in a candidate's process; it passes only if the nonce comes back.
 
     Args:
@@ -48,10 +48,14 @@ async def run_in_one_process(
     outcome = _outcome(frame, nonce)
     if outcome is None:
         if ended.status == "timeout":
-            return Ruling(status="timeout", fact={"exception": f"the test did not end within {limit_s:g} s"})
+            return ProgramOutcome(
+                status="timeout", fact={"exception": f"the test did not end within {limit_s:g} s"}
+            )
         how = f"signal {ended.signal}" if ended.signal is not None else f"exit code {ended.exit_code}"
-        return Ruling(status="error", fact={"exception": f"the program ended before the test did ({how})"})
-    return Ruling(status="passed" if outcome.get("passed") is True else "failed", fact=_fact(outcome))
+        return ProgramOutcome(
+            status="error", fact={"exception": f"the program ended before the test did ({how})"}
+        )
+    return ProgramOutcome(status="passed" if outcome.get("passed") is True else "failed", fact=_fact(outcome))
 
 
 def _outcome(frame: bytes | None, nonce: str) -> dict[str, Any] | None:

@@ -13,14 +13,14 @@ from typing import Any
 
 from suture.checks.sources.needed_names import Program, module_name
 from suture.checks.split.decoding import well_formed
-from suture.checks.split.program_sessions import Party
+from suture.checks.split.program_sessions import ProgramSession
 from suture.checks.split.waiting_judges import Judge, give_back, take_judge
 from suture.checks.split.wire import MAX_FRAME_BYTES, BadFrame, dump, load
 from suture.records import CheckStatus
 from suture.sandbox import RunResult, Sandbox
 from suture.settings import SandboxSettings
 
-__all__ = ["Ruling", "SplitCourt"]
+__all__ = ["ProgramOutcome", "SplitRunner"]
 
 ASK_FIELDS = {"op", "module", "name", "handle", "value", "nodes"}
 RAISED_FIELDS: dict[str, type | tuple[type, ...]] = {
@@ -38,7 +38,7 @@ AFTER_DEATH_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ruling:
+class ProgramOutcome:
     """What came of one test program.
 
     Attributes:
@@ -54,7 +54,7 @@ class Ruling:
     told: tuple[str, ...] = ()
 
 
-class SplitCourt:
+class SplitRunner:
     """A judge and a candidate for the checks of one verdict; an asynchronous context.
 
     Args:
@@ -82,13 +82,13 @@ class SplitCourt:
         self._sandbox = sandbox
         self._settings = settings
         self._judge = Judge(sandbox, settings)
-        self._candidate = Party(sandbox, "split.candidate_program", files, settings, cpu_s)
+        self._candidate = ProgramSession(sandbox, "split.candidate_program", files, settings, cpu_s)
         self._limit_s = self._deadline = 0.0
         self._death = ""
         self._late = False
         self._expects: frozenset[str] = frozenset()
 
-    async def __aenter__(self) -> SplitCourt:
+    async def __aenter__(self) -> SplitRunner:
         self._judge = await take_judge(self._sandbox, self._settings)
         return self
 
@@ -108,27 +108,29 @@ class SplitCourt:
         """CPU seconds that the candidate took, once it has been let end; `None` where that is not known."""
         return self._candidate.cpu_s
 
-    async def load(self) -> Ruling | None:
-        """Start both programs and load the candidate; a ruling where that fails."""
+    async def load(self) -> ProgramOutcome | None:
+        """Start both programs and load the candidate; what came of it where that fails."""
         started, loaded = await asyncio.gather(self._judge.start(), self._load(), return_exceptions=True)
         for fault in (started, loaded):
             if isinstance(fault, BaseException):
                 raise fault
-        return loaded if isinstance(loaded, Ruling) else None
+        return loaded if isinstance(loaded, ProgramOutcome) else None
 
-    async def _load(self) -> Ruling | None:
+    async def _load(self) -> ProgramOutcome | None:
         self._expects = frozenset()
         self._set_deadline(self._load_wall_s)
         reply = await self._start_candidate()
         if "died" in reply:
-            return Ruling(status=self._status(), fact={"exception": f"while loading: {self._death}"})
+            return ProgramOutcome(status=self._status(), fact={"exception": f"while loading: {self._death}"})
         if "raised" in reply:
             raised = reply["raised"]
             fact = {"exception": f"{raised['type']}: {raised['text']}"[:MOST_TEXT]}
-            return Ruling(status="error", fact={**fact, "file": raised["file"], "line": raised["line"]})
+            return ProgramOutcome(
+                status="error", fact={**fact, "file": raised["file"], "line": raised["line"]}
+            )
         return None
 
-    async def try_program(self, program: Program) -> Ruling:
+    async def try_program(self, program: Program) -> ProgramOutcome:
         """Run one test program against the candidate."""
         self._set_deadline(self._wall_s)
         self._death, self._late = "", False
@@ -144,27 +146,27 @@ class SplitCourt:
                 return await self._judge_fell()
             message = _said(answer)
             if "outcome" in message:
-                return self._ruling(message["outcome"])
+                return self._outcome(message["outcome"])
             if "ask" not in message:  # the tests have ended the process that ran them
                 return await self._judge_fell()
             frame = dump(await self._relay(message["ask"]))
 
-    def _ruling(self, outcome: dict[str, Any]) -> Ruling:
+    def _outcome(self, outcome: dict[str, Any]) -> ProgramOutcome:
         if outcome.get("live"):
-            return Ruling(status="error", live=outcome["live"])
+            return ProgramOutcome(status="error", live=outcome["live"])
         if outcome.get("passed") is True and not self._death:
-            return Ruling(status="passed", told=tuple(outcome.get("told", ())))
+            return ProgramOutcome(status="passed", told=tuple(outcome.get("told", ())))
         fact = outcome.get("fact") or {"exception": self._death}
-        return Ruling(status=self._status() if self._death else "failed", fact=fact)
+        return ProgramOutcome(status=self._status() if self._death else "failed", fact=fact)
 
     def _status(self) -> CheckStatus:
         return "timeout" if self._late else "error"
 
-    async def _judge_fell(self) -> Ruling:
+    async def _judge_fell(self) -> ProgramOutcome:
         late = self._late or self._left_s() <= 0
         await self._judge.kill()
         what = f"the test did not end within {self._limit_s:g} s" if late else "the test ended the judge"
-        return Ruling(status="timeout" if late else "error", fact={"exception": self._death or what})
+        return ProgramOutcome(status="timeout" if late else "error", fact={"exception": self._death or what})
 
     async def _relay(self, ask: dict[str, Any]) -> dict[str, Any]:
         if self._death:

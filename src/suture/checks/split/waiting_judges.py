@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from functools import partial
 
-from suture.checks.split.program_sessions import Party
+from suture.checks.split.program_sessions import ProgramSession
 from suture.checks.split.wire import BadFrame, dump, load
 from suture.sandbox import KeepingSandbox, Sandbox
 from suture.settings import SandboxSettings
@@ -24,7 +24,7 @@ OVER_S = 2.0
 _idle: dict[Sandbox, list[Judge]] = {}
 
 
-class Judge(Party):
+class Judge(ProgramSession):
     """The program that holds the tests of one verdict at a time."""
 
     def __init__(self, sandbox: Sandbox, settings: SandboxSettings) -> None:

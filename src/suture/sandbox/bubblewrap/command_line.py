@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from suture.sandbox.contract import BOX, Mount, ProgramLimits
-from suture.sandbox.shown.mounts import HOST_ETC, OWN_ETC
-from suture.sandbox.shown.places import SYSTEM_FOLDERS
+from suture.sandbox.mounts.bind_mounts import HOST_ETC, OWN_ETC
+from suture.sandbox.mounts.places import SYSTEM_FOLDERS
 
 __all__ = ["find_bubblewraps", "folder_with_libraries", "wall_arguments", "zygote_wall_arguments"]
 

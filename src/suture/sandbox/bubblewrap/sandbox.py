@@ -16,12 +16,12 @@ from suture.sandbox.bubblewrap.command_line import find_bubblewraps
 from suture.sandbox.bubblewrap.diagnosis import PROC, unavailable
 from suture.sandbox.bubblewrap.walls import WallBuilder
 from suture.sandbox.contract import LIMITS, Capabilities, Mode, RunRequest
+from suture.sandbox.mounts.bind_mounts import interpreter_mounts, planned_mounts
+from suture.sandbox.mounts.interpreter import own_interpreter
 from suture.sandbox.runs.memory import MemoryGroups
 from suture.sandbox.runs.packing import BASE_ENVIRONMENT
 from suture.sandbox.runs.program_sandbox import ProgramSandbox, trial
 from suture.sandbox.runs.running import Running
-from suture.sandbox.shown.interpreter import own_interpreter
-from suture.sandbox.shown.mounts import interpreter_mounts, planned_mounts
 
 __all__ = ["BubblewrapSandbox"]
 

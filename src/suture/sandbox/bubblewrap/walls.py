@@ -17,16 +17,16 @@ from suture.sandbox.bubblewrap.command_line import (
 )
 from suture.sandbox.bubblewrap.staging import StageKeeper
 from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
+from suture.sandbox.mounts.bind_mounts import ETC
 from suture.sandbox.runs.memory import MemoryGroup, MemoryGroups
 from suture.sandbox.runs.packing import as_program, pack_request
 from suture.sandbox.runs.program import WallNotBuilt
 from suture.sandbox.runs.running import ColdProcess, Running, memory_file
 from suture.sandbox.seccomp import own_filter
-from suture.sandbox.shown.mounts import ETC
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.bundle import boot_source, bundle
 from suture.sandbox.zygote.carrier import ProcessCarrier
-from suture.sandbox.zygote.straight import Hands
+from suture.sandbox.zygote.fd_channel import FdSender
 from suture.sandbox.zygote.warm import PRELOAD_MB, WarmRuns, ZygoteKind
 
 __all__ = ["WallBuilder"]
@@ -132,7 +132,7 @@ class WallBuilder:
         with ExitStack() as held, ExitStack() as unless_started:
             launch = await self._prepare(path, mounts, self._filter(namespaces=True), held, unless_started)
             wall = zygote_wall_arguments(launch.mounts, launch.etc, launch.filter_fd)
-            hands = None if kind.preload else Hands()  # what is preloaded may be a project's own code
+            hands = None if kind.preload else FdSender()  # what is preloaded may be a project's own code
             if hands is not None:
                 held.callback(hands.let_go)
                 unless_started.callback(hands.close)

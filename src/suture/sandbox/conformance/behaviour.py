@@ -15,7 +15,7 @@ from typing import Any
 
 from suture.errors import SutureError, UsageError
 from suture.sandbox.contract import ProgramLimits, RunRequest, RunResult, Sandbox
-from suture.sandbox.shown.interpreter import own_interpreter
+from suture.sandbox.mounts.interpreter import own_interpreter
 
 __all__ = [
     "LONG",

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from suture.sandbox.contract import BOX, Mount
-from suture.sandbox.shown.mounts import ETC, HOST_ETC
-from suture.sandbox.shown.places import SYSTEM_FOLDERS
+from suture.sandbox.mounts.bind_mounts import ETC, HOST_ETC
+from suture.sandbox.mounts.places import SYSTEM_FOLDERS
 
 __all__ = ["image_name", "pack_image", "system_mounts"]
 

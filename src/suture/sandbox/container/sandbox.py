@@ -16,8 +16,8 @@ from suture.sandbox.container.image import image_name, pack_image, system_mounts
 from suture.sandbox.container.owners import OWNER, own_name, remove_orphans
 from suture.sandbox.container.recipe import EMPTIED, Recipe
 from suture.sandbox.contract import LIMITS, Capabilities, Mount, ProgramLimits
-from suture.sandbox.shown.interpreter import own_interpreter
-from suture.sandbox.shown.mounts import interpreter_mounts
+from suture.sandbox.mounts.bind_mounts import interpreter_mounts
+from suture.sandbox.mounts.interpreter import own_interpreter
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.backend import ZygoteSandbox
 from suture.sandbox.zygote.bundle import bundle

@@ -37,7 +37,7 @@ class E2bCarrier:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, command: str) -> None:
-        """Start the outpost, as the machine's root.
+        """Start the bootstrap, as the machine's root.
 
         Args:
             command: For its shell.

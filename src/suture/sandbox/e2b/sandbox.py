@@ -142,10 +142,10 @@ class E2bSandbox(ZygoteSandbox):
 
 
 def _command(limits: ProgramLimits) -> str:
-    outpost = resources.files("suture.sandbox.e2b").joinpath("outpost.py").read_text("utf-8")
+    bootstrap = resources.files("suture.sandbox.e2b").joinpath("bootstrap.py").read_text("utf-8")
     code = own_filter(memory_files=False)  # nothing counts them there
     words = (
-        *("python3", "-I", "-S", "-B", "-c", outpost),
+        *("python3", "-I", "-S", "-B", "-c", bootstrap),
         *(code.hex(), str(secrets.choice(UIDS)), str(limits.disk_mb << 20), boot_source()),
     )
     return f"exec {shlex.join(words)}"

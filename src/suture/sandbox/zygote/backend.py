@@ -12,9 +12,9 @@ from typing import ClassVar
 from suture.errors import SandboxUnavailable
 from suture.languages import Interpreter
 from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
+from suture.sandbox.mounts.bind_mounts import planned_mounts
 from suture.sandbox.runs.program_sandbox import ProgramSandbox, trial
 from suture.sandbox.runs.running import Running
-from suture.sandbox.shown.mounts import planned_mounts
 from suture.sandbox.zygote.process import Zygote
 from suture.sandbox.zygote.warm import WarmRuns, ZygoteKind
 

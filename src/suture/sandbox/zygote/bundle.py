@@ -18,7 +18,7 @@ PARTS = (
     "suture.sandbox.zygote.inside.kills",
     "suture.sandbox.zygote.inside.child",
     "suture.sandbox.zygote.inside.modules",
-    "suture.sandbox.zygote.inside.passage",
+    "suture.sandbox.zygote.inside.relay_buffer",
     "suture.sandbox.zygote.inside.relay",
     "suture.sandbox.zygote.inside.sockets",
     "suture.sandbox.zygote.inside.serve",

@@ -12,8 +12,8 @@ from suture.errors import SandboxBroken
 from suture.sandbox.runs.memory import MemoryGroup
 from suture.sandbox.runs.program import GONE_S, WallNotBuilt
 from suture.sandbox.zygote.carrier import Carrier
+from suture.sandbox.zygote.fd_channel import FdChannel, FdSender
 from suture.sandbox.zygote.run import KILL_S, ZygoteRun
-from suture.sandbox.zygote.straight import Hands, StraightPipes
 
 __all__ = ["Zygote"]
 
@@ -39,7 +39,7 @@ class Zygote:
         *,
         most_runs: int | None = None,
         group: MemoryGroup | None = None,
-        hands: Hands | None = None,
+        hands: FdSender | None = None,
     ) -> None:
         self._carrier = carrier
         self._hands = hands
@@ -64,7 +64,7 @@ class Zygote:
         *,
         most_runs: int | None = None,
         group: MemoryGroup | None = None,
-        hands: Hands | None = None,
+        hands: FdSender | None = None,
     ) -> Zygote:
         """Wait until a zygote is ready.
 
@@ -117,7 +117,7 @@ class Zygote:
 
     async def begin_conversation(self, packed: bytes, total_memory_mb: int | None = None) -> ZygoteRun:
         """As `begin`, with pipes straight to the program where it can be given them."""
-        pipes = None if self._hands is None else await StraightPipes.lay(self._hands)
+        pipes = None if self._hands is None else await FdChannel.lay(self._hands)
         try:
             return self.begin(packed, total_memory_mb, pipes)
         except BaseException:
@@ -130,7 +130,7 @@ class Zygote:
         self,
         packed: bytes,
         total_memory_mb: int | None = None,
-        pipes: StraightPipes | None = None,
+        pipes: FdChannel | None = None,
         *,
         mute: bool = False,
     ) -> ZygoteRun:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from suture.sandbox.runs.running import Feed
-from suture.sandbox.zygote.straight import StraightPipes
+from suture.sandbox.zygote.fd_channel import FdChannel
 
 __all__ = ["KILL_S", "Line", "ZygoteRun"]
 
@@ -35,7 +35,7 @@ class Line(Protocol):
 class ZygoteRun:
     """One run in a zygote; see `running.Running`."""
 
-    def __init__(self, zygote: Line, pipes: StraightPipes | None = None, *, mute: bool = False) -> None:
+    def __init__(self, zygote: Line, pipes: FdChannel | None = None, *, mute: bool = False) -> None:
         self._zygote = zygote
         self._pipes = pipes
         self._gone = asyncio.Event()

@@ -14,7 +14,7 @@ from suture.sandbox.contract import Mount, ProgramLimits, RunRequest
 from suture.sandbox.runs.packing import pack_for_zygote
 from suture.sandbox.runs.program import WallNotBuilt
 from suture.sandbox.runs.running import Running
-from suture.sandbox.zygote.keeper import ZygoteKeeper
+from suture.sandbox.zygote.pool import ZygotePool
 from suture.sandbox.zygote.process import Zygote
 
 __all__ = ["PRELOAD_MB", "WarmRuns", "ZygoteKind", "bare_kind"]
@@ -70,12 +70,12 @@ class WarmRuns:
 
     def __init__(self, own: Interpreter) -> None:
         self._own = own
-        self._zygotes = ZygoteKeeper()
+        self._zygotes = ZygotePool()
         self._not_preloaded: set[ZygoteKind] = set()
 
     async def close(self) -> None:
         """End what waits; safe to call twice."""
-        closing, self._zygotes = self._zygotes, ZygoteKeeper()  # for those who run something after all
+        closing, self._zygotes = self._zygotes, ZygotePool()  # for those who run something after all
         await closing.close()
 
     @asynccontextmanager

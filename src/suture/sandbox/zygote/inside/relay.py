@@ -25,7 +25,7 @@ import select
 from contextlib import suppress
 
 from suture.sandbox.runs.inside import MOST_FRAME_BYTES
-from suture.sandbox.zygote.inside.passage import CHUNK, Passage
+from suture.sandbox.zygote.inside.relay_buffer import CHUNK, RelayBuffer
 
 __all__ = ["Host", "HostGone", "Relay"]
 
@@ -110,7 +110,7 @@ class Relay:
     def __init__(
         self,
         host: Host,
-        passage: Passage,
+        passage: RelayBuffer,
         pid: int,
         stdin: int | None,
         outputs: dict[int, bytes],

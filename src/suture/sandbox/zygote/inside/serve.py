@@ -16,8 +16,8 @@ from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.child import Place, live
 from suture.sandbox.zygote.inside.kills import Kills
 from suture.sandbox.zygote.inside.modules import take_library
-from suture.sandbox.zygote.inside.passage import Passage
 from suture.sandbox.zygote.inside.relay import Host, HostGone, Relay
+from suture.sandbox.zygote.inside.relay_buffer import RelayBuffer
 from suture.sandbox.zygote.inside.sockets import Sockets
 
 __all__ = ["main"]
@@ -47,7 +47,7 @@ class Zygote:
         self._hands = hands
         self._code = code
         self._place = place
-        self._passage = Passage()
+        self._passage = RelayBuffer()
         self._sockets = Sockets()
         self._state = observe()
         self._most_pages = int(kernel.resident_pages() * GROWTH) + SLACK_PAGES

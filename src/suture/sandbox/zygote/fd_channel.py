@@ -12,10 +12,10 @@ import socket
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-__all__ = ["Hands", "StraightPipes"]
+__all__ = ["FdChannel", "FdSender"]
 
 
-class Hands:
+class FdSender:
     """The way by which a zygote is given descriptors."""
 
     def __init__(self) -> None:
@@ -48,8 +48,8 @@ class Hands:
         self._ours.close()
 
 
-class StraightPipes:
-    """The host's ends of a program's stdin and stdout. Make them with `StraightPipes.lay`."""
+class FdChannel:
+    """The host's ends of a program's stdin and stdout. Make them with `FdChannel.lay`."""
 
     def __init__(
         self, stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader, source: asyncio.ReadTransport
@@ -59,7 +59,7 @@ class StraightPipes:
         self._source = source
 
     @classmethod
-    async def lay(cls, hands: Hands) -> StraightPipes:
+    async def lay(cls, hands: FdSender) -> FdChannel:
         """Make two pipes and give the program's ends away.
 
         Args:

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from suture.errors import PrerequisiteError
 from suture.languages import Interpreter
-from suture.sandbox.shown.environment_files import package_folders, read_environment, source_roots_in
-from suture.sandbox.shown.environments import environments_of, lacking, required_packages
-from suture.sandbox.shown.places import require_installation, where
+from suture.sandbox.mounts.environment_files import package_folders, read_environment, source_roots_in
+from suture.sandbox.mounts.environments import environments_of, lacking, required_packages
+from suture.sandbox.mounts.places import require_installation, where
 
 __all__ = ["discover_interpreter", "own_interpreter"]
 

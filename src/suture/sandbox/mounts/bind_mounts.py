@@ -10,7 +10,7 @@ from pathlib import Path
 from suture.errors import PrerequisiteError, UsageError
 from suture.languages import Interpreter
 from suture.sandbox.contract import BOX, Mount
-from suture.sandbox.shown.places import (
+from suture.sandbox.mounts.places import (
     in_system,
     is_below,
     real_path,

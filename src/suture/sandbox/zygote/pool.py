@@ -12,13 +12,13 @@ from suture.errors import SandboxBroken, SandboxError
 from suture.sandbox.runs.program import WallNotBuilt
 from suture.sandbox.zygote.process import Zygote
 
-__all__ = ["ZygoteKeeper"]
+__all__ = ["ZygotePool"]
 
 MOST_IDLE = 4
 """Zygotes that wait for work; each holds about 15 MB."""
 
 
-class ZygoteKeeper:
+class ZygotePool:
     """Leases zygotes, each to one run at a time; starts one where none that fits is idle."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from suture.errors import PrerequisiteError
 from suture.languages import Interpreter
-from suture.sandbox.shown.places import read_little, where
+from suture.sandbox.mounts.places import read_little, where
 
 __all__ = ["package_folders", "read_environment", "source_roots_in"]
 

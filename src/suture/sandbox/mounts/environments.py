@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from suture.plain_files import parse_toml
-from suture.sandbox.shown.places import read_little, where
+from suture.sandbox.mounts.places import read_little, where
 
 __all__ = ["environments_of", "lacking", "required_packages"]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from suture.errors import PrerequisiteError
 from suture.languages import LANGUAGES, Interpreter, Toolchain
 from suture.records import Language
-from suture.sandbox.shown.interpreter import discover_interpreter
-from suture.sandbox.shown.places import in_system, require_plain
+from suture.sandbox.mounts.interpreter import discover_interpreter
+from suture.sandbox.mounts.places import in_system, require_plain
 
 __all__ = ["discover_programs", "discover_toolchain", "project_packages"]
 

@@ -6,14 +6,14 @@ import os
 
 from suture.sandbox.zygote.inside import kernel
 
-__all__ = ["CHUNK", "Passage"]
+__all__ = ["CHUNK", "RelayBuffer"]
 
 CHUNK = 1 << 16
 QUEUE_BYTES = 1 << 22
 """Far more than a host sends before it hears that it should pause."""
 
 
-class Passage:
+class RelayBuffer:
     """One piece on its way out, and a queue of what is on its way in.
 
     Attributes:
