@@ -8,11 +8,11 @@ import re
 import stat
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from suture.errors import StorageError, UsageError
 
-__all__ = ["parse_toml", "read_plain", "read_stored", "read_text_file"]
+__all__ = ["open_plain", "parse_toml", "read_plain", "read_stored", "read_text_file"]
 
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG)
 """There is nothing, or a link, a socket or a device without anything behind it."""
@@ -36,6 +36,23 @@ def read_plain(path: Path, most_bytes: int, *, follow: bool = False) -> bytes | 
     Raises:
         OSError: It is there, and cannot be read.
     """
+    file = open_plain(path, follow=follow)
+    if file is None:
+        return None
+    with file:
+        return file.read(most_bytes + 1)
+
+
+def open_plain(path: Path, *, follow: bool = False) -> BinaryIO | None:
+    """A regular file, opened for reading; `None` where there is none.
+
+    Args:
+        path: As in `read_plain`.
+        follow: As there.
+
+    Raises:
+        OSError: It is there, and cannot be read.
+    """
     try:
         # O_NONBLOCK: opening a pipe must not wait for its other end.
         how = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
@@ -47,8 +64,7 @@ def read_plain(path: Path, most_bytes: int, *, follow: bool = False) -> bytes | 
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         return None
-    with os.fdopen(handle, "rb") as file:
-        return file.read(most_bytes + 1)
+    return os.fdopen(handle, "rb")
 
 
 def read_stored(path: Path, most_bytes: int, what: str) -> bytes:

@@ -67,5 +67,6 @@ async def test_a_heal_fork_that_cannot_collect_its_tests_ends_with_a_last_event(
     with pytest.raises(Cancelled):
         await fork(asyncio.CancelledError())
     assert last() == ("run.finished", "cancelled")
+    broken = find_run(settings.paths.home, "last")
     with pytest.raises(StorageError, match="ended while it began"):
-        recorded_start(find_run(settings.paths.home, "last"))
+        recorded_start(broken, read_ledger(broken.ledger_path).events)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from suture.api.run_execution import carry_out, models_for
 from suture.errors import UsageError
-from suture.ledger import Limits, RunFolder, compare_runs, find_run, read_ledger
+from suture.ledger import Limits, RunFolder, compare_runs, find_run
 from suture.ledger.follow import Listener
 from suture.loop import Opening, RecordedRun, Replay, open_recorded
 from suture.loop.resuming.forking import recorded_start
@@ -62,7 +62,7 @@ async def replay(
         StorageError: A run folder cannot be read or written.
     """
     recorded = recorded_run(run, settings)
-    events = read_ledger(recorded.folder.ledger_path).events
+    folder, events = recorded.folder, recorded.events
     async with models_for(recorded.settings, model or recorded.model, live=or_live) as models:
         wanted = Opening(
             task=recorded.task,
@@ -72,17 +72,17 @@ async def replay(
             sandbox=sandbox,
             limits=Limits(**{**recorded.settings.budget.model_dump(), "seconds": None}),
             interpreter=recorded.interpreter,
-            source=open_replies(recorded.folder.path, may_be_empty=True),
+            source=open_replies(folder.path, may_be_empty=True),
             or_live=or_live,
-            start=recorded_start(recorded.folder),
-            replays=recorded.folder.id,
+            start=recorded_start(folder, events),
+            replays=folder.id,
             ask_user=recorded_asker(events),
-            on_review=recorded_reviewer(recorded.folder),
+            on_review=recorded_reviewer(folder, events),
             follows=() if or_live else events,  # who may pay for a reply asks the budget of now
         )
         result = await carry_out(wanted, on_event=on_event)
     again = find_run(recorded.settings.paths.home, result.run_id)
-    return Replay(recorded=recorded.folder.id, result=result, difference=compare_runs(recorded.folder, again))
+    return Replay(recorded=folder.id, result=result, difference=compare_runs(folder, again))
 
 
 async def resume(
@@ -123,9 +123,9 @@ async def resume(
             sandbox=sandbox,
             folder=recorded.folder,
             interpreter=recorded.interpreter,
-            source=_forked_from(recorded.folder, recorded.settings),
+            source=_forked_from(recorded),
             or_live=True,
-            ask_user=recorded_asker(read_ledger(recorded.folder.ledger_path).events),
+            ask_user=recorded_asker(recorded.events),
             on_review=on_review,
         )
         return await carry_out(wanted, choose_handover(apply=apply), on_event=on_event)
@@ -146,10 +146,10 @@ def answered_calls(folder: RunFolder) -> ReplySource:
     return replace(source, entries={key: e for key, e in source.entries.items() if "reply" in e})
 
 
-def _forked_from(folder: RunFolder, settings: Settings) -> ReplySource | None:
+def _forked_from(recorded: RecordedRun) -> ReplySource | None:
     """What a fork answers from: the run that it began in, where that is still there."""
-    start = recorded_start(folder)
-    origin = settings.paths.home / "runs" / start.run if start else None
+    start = recorded_start(recorded.folder, recorded.events)
+    origin = recorded.settings.paths.home / "runs" / start.run if start else None
     return answered_calls(RunFolder(origin)) if origin and origin.is_dir() else None
 
 

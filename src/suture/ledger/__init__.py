@@ -4,23 +4,23 @@ This room keeps no state elsewhere: what is not in the run folder did not happen
 Each kind of event is a type of `ledger.kinds`; nobody else knows how it lies on disk.
 """
 
-from suture.ledger.budget import Budget, Limits, spend_by, spend_of
+from suture.ledger.budget import Budget, Limits
 from suture.ledger.clock import Clock, SystemClock
 from suture.ledger.comparing import Difference, compare_runs
 from suture.ledger.endings import last_end, without_earlier_ends
 from suture.ledger.event import Event, event_as_json, event_in_short, first_of, last_of, those_of
 from suture.ledger.events import (
     Ledger,
-    LedgerReading,
     branch_of_round,
     current_place,
     part_of_branch,
-    read_ledger,
 )
 from suture.ledger.follow import LAST_EVENTS, PARKED, follow_ledger
 from suture.ledger.payload import CATALOGUE, Payload, RawPayload
+from suture.ledger.reading import LedgerReading, read_ledger
 from suture.ledger.reservations import Reservation, open_reservations
 from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run
+from suture.ledger.spent import SpendFold, spend_by, spend_of
 from suture.ledger.steady import steady_text
 from suture.ledger.steps import decision_after, events_until, last_step
 from suture.ledger.taking_over import taken_over
@@ -40,6 +40,7 @@ __all__ = [
     "RawPayload",
     "Reservation",
     "RunFolder",
+    "SpendFold",
     "SystemClock",
     "branch_of_round",
     "compare_runs",

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Literal
 
 from suture.errors import BudgetExceeded
 from suture.ledger.clock import Clock
-from suture.ledger.event import Event
 from suture.ledger.events import Ledger
-from suture.ledger.kinds import (
-    BudgetReserved,
-    BudgetSettled,
-    ReviewAnswered,
-    ReviewAsked,
-    RunParked,
-    RunResumed,
-    RunStarted,
-)
-from suture.ledger.reservations import Reservation, open_reservations
+from suture.ledger.kinds import BudgetReserved, BudgetSettled
+from suture.ledger.reservations import Reservation
+from suture.ledger.spent import SpendFold
 from suture.records import Spend
 
-__all__ = ["Budget", "Limits", "spend_by", "spend_of"]
-
-SESSION_STARTS = (RunStarted.event_kind, RunResumed.event_kind, ReviewAnswered.event_kind)
-SESSION_ENDS = (ReviewAsked.event_kind, RunParked.event_kind)
+__all__ = ["Budget", "Limits"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,70 +29,8 @@ class Limits:
     seconds: float | None = None
 
 
-def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
-    """Fold events into what was spent.
-
-    A reservation counts in full until it is settled: after a crash the run has spent at most that much.
-    Seconds are those in which the run was at work, so one that waited a day for a person has not used a day.
-
-    Args:
-        events: A ledger's events, in order.
-        now_s: The time now, for a run that is alive; `None` for one that ended.
-    """
-    held: dict[int, BudgetReserved] = {}
-    attempts = prompt = completion = calls = unpriced = 0
-    seconds = money = 0.0
-    session_start: float | None = None
-    last_s = 0.0
-    for event in events:
-        match event.payload:
-            case BudgetReserved() as reserved:
-                held[event.seq] = reserved
-            case BudgetSettled() as settled if held.pop(settled.reservation, None):  # once
-                attempts += settled.attempts
-                prompt += settled.prompt_tokens
-                completion += settled.completion_tokens
-                calls += settled.model_calls
-                money += settled.money
-                unpriced += settled.unpriced_calls
-        if event.kind in SESSION_STARTS:
-            if session_start is not None:
-                seconds += max(0.0, last_s - session_start)
-            session_start = event.time_s
-        elif event.kind in SESSION_ENDS and session_start is not None:
-            seconds += max(0.0, event.time_s - session_start)
-            session_start = None
-        last_s = event.time_s
-    if session_start is not None:
-        seconds += max(0.0, (last_s if now_s is None else now_s) - session_start)
-    return Spend(
-        attempts=attempts + sum(reserved.attempts for reserved in held.values()),
-        tokens=prompt + completion + sum(reserved.tokens for reserved in held.values()),
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        model_calls=calls,
-        money=money + sum(reserved.money for reserved in held.values()),
-        unpriced_calls=unpriced,
-        seconds=seconds,
-    )
-
-
-def spend_by(events: Iterable[Event], what: Literal["role", "move"]) -> dict[str, Spend]:
-    """What each role, or each kind of move, has used, in the order of their first act; no seconds."""
-    groups: dict[str, list[Event]] = {}
-    group_of: dict[int, list[Event]] = {}
-    for event in events:
-        match event.payload:
-            case BudgetReserved() as reserved if name := getattr(reserved, what):
-                group_of[event.seq] = groups.setdefault(name, [])
-                group_of[event.seq].append(event)
-            case BudgetSettled() as settled if settled.reservation in group_of:
-                group_of[settled.reservation].append(event)
-    return {name: spend_of(group) for name, group in groups.items()}
-
-
 class Budget:
-    """Limits over a ledger. It holds no count of its own.
+    """Limits over a ledger. It counts nothing but what that tells.
 
     Args:
         ledger: Where reservations are written and read back.
@@ -115,11 +41,13 @@ class Budget:
     def __init__(self, ledger: Ledger, limits: Limits, clock: Clock) -> None:
         self._ledger = ledger
         self._clock = clock
+        self._fold = SpendFold()
         self.limits = limits
 
     def spend(self) -> Spend:
         """What is spent and reserved up to now."""
-        return spend_of(self._ledger.events, now_s=self._clock.now())
+        self._fold.add(self._ledger.events[self._fold.events :])
+        return self._fold.spend(now_s=self._clock.now())
 
     def remaining_s(self) -> float | None:
         """Seconds left, or `None` where there is no limit."""
@@ -273,6 +201,4 @@ class Budget:
 
     def _completion_tokens(self, spend: Spend) -> int:
         """Those that are spent, and those that are set aside."""
-        return spend.completion_tokens + sum(
-            reservation.completion_tokens for reservation in open_reservations(self._ledger.events)
-        )
+        return spend.completion_tokens + self._fold.reserved_completion_tokens

@@ -10,7 +10,6 @@ from typing import Any
 
 from suture.ledger.endings import without_earlier_ends
 from suture.ledger.event import Event
-from suture.ledger.events import read_ledger
 from suture.ledger.follow import LAST_EVENTS
 from suture.ledger.kinds import (
     BudgetRefused,
@@ -21,6 +20,7 @@ from suture.ledger.kinds import (
     SearchFinished,
 )
 from suture.ledger.payload import every_field_of
+from suture.ledger.reading import read_ledger
 from suture.ledger.run_folder import RunFolder
 from suture.ledger.steady import steady_text
 

@@ -162,6 +162,7 @@ def parsed_event(line: Any, run: str) -> Event | None:
     if not abs(event.time_s) <= LATEST_S:
         raise ValueError(f"'time_s' is {event.time_s!r:.60}")
     payload = payload_of(event.kind, event.data, event.version)
+    vars(event)["payload"] = payload  # where the cached property would keep it: it is worked out once
     for name in PLACE:
         if event.data.get(name) is not None and name not in payload.__dataclass_fields__:
             _require(f"{name} of {event.kind}", event.data[name], int)

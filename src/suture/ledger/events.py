@@ -8,98 +8,19 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from suture.errors import StorageError, UsageError
 from suture.ledger.clock import Clock, SystemClock
-from suture.ledger.event import Event, event_as_json, parsed_event, written_event
+from suture.ledger.event import Event, event_as_json, written_event
 from suture.ledger.payload import Payload
-from suture.plain_files import read_stored
+from suture.ledger.reading import MOST_LINE_BYTES, LineTooLong, read_ledger, run_of
 
-__all__ = [
-    "Ledger",
-    "LedgerReading",
-    "branch_of_round",
-    "current_place",
-    "parse_event",
-    "part_of_branch",
-    "read_ledger",
-    "run_of",
-]
+__all__ = ["Ledger", "branch_of_round", "current_place", "part_of_branch"]
 
-MOST_BYTES = 512 * 2**20
-"""Of a ledger; a long run has a few of them. Somebody else's may be of any length."""
 _place: ContextVar[Mapping[str, int]] = ContextVar("_place", default=MappingProxyType({}))
-
-
-@dataclass(frozen=True, kw_only=True)
-class LedgerReading:
-    """What a ledger says.
-
-    Attributes:
-        events: Every readable event, in order.
-        torn_lines: Numbers (from 1) of lines that a crash cut short; they are skipped, never guessed.
-    """
-
-    events: tuple[Event, ...]
-    torn_lines: tuple[int, ...] = ()
-
-
-def read_ledger(path: Path) -> LedgerReading:
-    """Read a ledger, also while its run goes on or after it was killed.
-
-    Raises:
-        StorageError: The file cannot be read, or a whole line of it is not as Suture writes them.
-    """
-    try:
-        raw = read_stored(path, MOST_BYTES, "the ledger")
-    except FileNotFoundError as fault:
-        raise StorageError(f"the ledger {str(path)!r} cannot be read: {fault.strerror}") from fault
-    events: list[Event] = []
-    torn: list[int] = []
-    lines = raw.split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        if not line:
-            continue
-        # No newline after it: not fully written.
-        where = f"line {number} of {str(path)!r}"
-        event = None if number == len(lines) else parse_event(line, where=where, run=run_of(path))
-        if event is None:
-            torn.append(number)
-        else:
-            events.append(event)
-    return LedgerReading(events=tuple(events), torn_lines=tuple(torn))
-
-
-def run_of(path: Path) -> str:
-    """The run that a ledger is of: the name of its folder."""
-    return path.parent.name
-
-
-def parse_event(line: bytes, *, where: str, run: str) -> Event | None:
-    """The event of a line; `None` where it is empty, or no event.
-
-    Args:
-        line: Without its end.
-        where: What to call it, for people.
-        run: The run's id.
-
-    Raises:
-        StorageError: It is an event with a field of another type than Suture writes.
-    """
-    try:
-        plain = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    try:
-        return parsed_event(plain, run)
-    except ValueError as fault:
-        raise StorageError(
-            f"{where} is damaged: {fault}",
-            remedy="put the line right, or move the run's folder away; its blobs and replies are whole",
-        ) from fault
 
 
 @contextlib.contextmanager
@@ -158,7 +79,7 @@ class Ledger:
         self.path = path
         self._clock = clock or SystemClock()
         try:
-            self._file = path.open("ab", buffering=0)  # what failed to be written must not be written later
+            self._file = path.open("ab+", buffering=0)  # what failed to be written must not be written later
         except OSError as fault:
             raise StorageError(f"the ledger {str(path)!r} cannot be opened: {fault.strerror}") from fault
         try:
@@ -179,7 +100,7 @@ class Ledger:
     def _recover(self) -> tuple[Event, ...]:
         # A torn line is closed, so that the next event starts on a line of its own, and read again after
         # that: where only its newline was missing, it counts from now on for every reader.
-        if self._file.tell() and not self.path.read_bytes().endswith(b"\n"):
+        if (length := self._file.tell()) and os.pread(self._file.fileno(), 1, length - 1) != b"\n":
             self._write(b"\n")
         return read_ledger(self.path).events
 
@@ -216,6 +137,9 @@ class Ledger:
         ]
         # ASCII only: a lone surrogate in model text must not make the record unwritable.
         lines = [json.dumps(event_as_json(event), separators=(",", ":")) for event in told]
+        for event, line in zip(told, lines, strict=True):
+            if len(line) >= MOST_LINE_BYTES:  # nobody could read it back
+                raise LineTooLong(f"a {event.kind!r} event of {str(self.path)!r}")
         self._write("".join(f"{line}\n" for line in lines).encode("ascii"))
         # What is on disk, not what callers change later.
         events = tuple(

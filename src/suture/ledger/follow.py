@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from suture.errors import StorageError
 from suture.ledger.event import Event
-from suture.ledger.events import parse_event, run_of
 from suture.ledger.kinds import RunFinished, RunParked, RunRefused
+from suture.ledger.reading import MOST_LINE_BYTES, LineTooLong, parse_event, run_of
 
 __all__ = ["LAST_EVENTS", "PARKED", "Listener", "follow_ledger", "listening"]
 
@@ -35,26 +36,31 @@ async def follow_ledger(path: Path, *, every_s: float = 0.05, seen: int = 0) -> 
     Raises:
         StorageError: The file cannot be read, or a line is not as Suture writes them.
     """
-    new_lines = _reader(path)
-    while True:
-        for line in next(new_lines):
-            event = parse_event(line, where=f"a line of {str(path)!r}", run=run_of(path))
-            if event is None:
-                continue  # cut short by a crash
-            yield event
-            if event.kind in (*LAST_EVENTS, PARKED) and event.seq >= seen:
-                return
-        await asyncio.sleep(every_s)
+    for line in _whole_lines(path):
+        if line is None:
+            await asyncio.sleep(every_s)
+            continue
+        event = parse_event(line, where=f"a line of {str(path)!r}", run=run_of(path))
+        if event is None:
+            continue  # cut short by a crash
+        yield event
+        if event.kind in (*LAST_EVENTS, PARKED) and event.seq >= seen:
+            return
 
 
-def _reader(path: Path) -> Iterator[list[bytes]]:
-    """At each turn the lines that have become complete since the last."""
-    rest = b""
+def _whole_lines(path: Path) -> Iterator[bytes | None]:
+    """Each line once it is complete, and `None` wherever there is no more of them yet."""
     try:
         with path.open("rb") as file:
             while True:
-                *lines, rest = (rest + file.read()).split(b"\n")
-                yield lines
+                line = file.readline(MOST_LINE_BYTES + 1)
+                if line.endswith(b"\n"):
+                    yield line
+                    continue
+                if len(line) > MOST_LINE_BYTES:
+                    raise LineTooLong(f"a line of {str(path)!r}")
+                file.seek(-len(line), os.SEEK_CUR)  # it is still being written
+                yield None
     except OSError as fault:
         raise StorageError(f"the ledger {str(path)!r} cannot be read: {fault.strerror}") from fault
 

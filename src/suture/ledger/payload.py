@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
-from suture.records.plain import restored, to_plain
+from suture.records.plain import restoring, to_plain
 
 __all__ = [
     "CATALOGUE",
@@ -92,9 +92,10 @@ class _Form:
 
     attribute: str
     name: str
-    hint: Any
     json_types: tuple[type, ...]
     optional: bool
+    restore: Callable[[Any, str], Any] | None
+    """Makes its JSON value itself again; `None` where it is that already."""
     absent: Any
     """Its value where it is not there; `MISSING` where nobody can say."""
     left_out: Any
@@ -120,12 +121,16 @@ def _forms_once(cls: Any) -> tuple[_Form, ...]:
 def _form(one: Field[Any], hint: Any) -> _Form:
     optional = get_origin(hint) in (Union, types.UnionType)
     default = one.default_factory() if one.default_factory is not MISSING else one.default
+    inner = get_args(hint)[0] if optional else hint
+    json_types = _json_types(inner)
+    # A whole number where a float may be stays one, so that it is told as it was written.
+    as_it_is = inner is str or (json_types[0] in (int, bool, object))
     return _Form(
         attribute=one.name,
         name=disk_name(one.name),
-        hint=hint,
-        json_types=_json_types(get_args(hint)[0] if optional else hint),
+        json_types=json_types,
         optional=optional,
+        restore=None if as_it_is else restoring(hint),
         absent=one.metadata.get("absent", default),
         left_out=default,
     )
@@ -192,9 +197,9 @@ def _found(cls: type[Payload], data: Mapping[str, Any]) -> dict[_Form, Any]:
 
 
 def _restored(form: _Form, value: Any) -> Any:
-    if value is form.absent or form.json_types[0] in (int, bool, object):
-        return value  # a whole number stays one, so that it is told as it was written
-    return restored(form.hint, value, form.name)
+    if value is form.absent or form.restore is None:
+        return value
+    return form.restore(value, form.name)
 
 
 def data_of(payload: Payload) -> dict[str, Any]:

@@ -120,7 +120,7 @@ async def resume_task(
     context.ledger.append(RunResumed(at=tuple(reached.next), project=about.project))
     if _has_begun(reached.values):
         return await _to_the_end(context, graph, None)
-    start = recorded_start(context.folder)
+    start = recorded_start(context.folder, context.ledger.events)
     if start is None:
         return await _to_the_end(context, graph, first_state(context.folder.id))
     await enter(start.state, context, graph)

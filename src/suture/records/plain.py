@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["from_plain", "restored", "to_plain"]
+__all__ = ["from_plain", "restoring", "to_plain"]
 
+Restore = Callable[[Any, str], Any]
 RecordT = TypeVar("RecordT")
 
 
@@ -41,56 +42,85 @@ def from_plain(cls: type[RecordT], plain: Mapping[str, Any]) -> RecordT:
         ValueError: `plain` is not such a record.
     """
     kind: Any = cls
-    hints = _hints(kind)
     values: dict[str, Any] = {}
-    for field in fields(kind):
-        where = f"{cls.__name__}.{field.name}"
-        if field.name in plain:
-            values[field.name] = restored(hints[field.name], plain[field.name], where)
-        elif field.default is MISSING and field.default_factory is MISSING:
+    for name, where, restore, required in _ways(kind):
+        if name in plain:
+            values[name] = restore(plain[name], where)
+        elif required:
             raise ValueError(f"{where} is missing")
     record: RecordT = kind(**values)
     return record
 
 
 @cache
-def _hints(cls: Any) -> dict[str, Any]:
-    return get_type_hints(cls)
+def _ways(cls: Any) -> tuple[tuple[str, str, Restore, bool], ...]:
+    """Of each field of a record: name, what to call it, how it is restored, whether it must be there."""
+    hints = get_type_hints(cls)
+    return tuple(
+        (
+            field.name,
+            f"{cls.__name__}.{field.name}",
+            restoring(hints[field.name]),
+            field.default is MISSING and field.default_factory is MISSING,
+        )
+        for field in fields(cls)
+    )
 
 
-def restored(hint: Any, value: Any, where: str) -> Any:
-    """The value of a type that was made a JSON value.
+@cache
+def restoring(hint: Any) -> Restore:
+    """How the values of a type that were made JSON values become themselves again.
+
+    It is found once for each type: a long ledger has millions of values.
 
     Args:
         hint: The type, as a record's field has it.
-        value: The JSON value.
-        where: What to call it, for people.
 
-    Raises:
-        ValueError: It is no such value.
+    Returns:
+        A function of the JSON value and of what to call it, for people. It raises `ValueError` where that is
+        no such value.
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
-        return value
+        return lambda value, where: value
     if origin in (Union, types.UnionType):  # a record's unions are all `X | None`
-        return None if value is None else restored(arguments[0], value, where)
+        some = restoring(arguments[0])
+        return lambda value, where: None if value is None else some(value, where)
     if origin is Literal:
-        return _required(value in arguments, value, where)
+        return lambda value, where: _required(value in arguments, value, where)
     if origin is tuple:
-        _required(isinstance(value, list | tuple), value, where)
-        return tuple(restored(arguments[0], item, where) for item in value)
+        return partial(_list_restored, restoring(arguments[0]))
     if origin is Mapping:
-        _required(isinstance(value, Mapping), value, where)
-        return {key: restored(arguments[1], item, where) for key, item in value.items()}
+        return partial(_mapping_restored, restoring(arguments[1]))
     if isinstance(hint, type) and is_dataclass(hint):
-        _required(isinstance(value, Mapping), value, where)
-        return from_plain(hint, value)
-    if hint is bytes:
-        return base64.b64decode(_required(isinstance(value, str), value, where), validate=True)
-    if hint is float:
-        held = type(value) is float or (type(value) is int and abs(value) <= sys.float_info.max)
-        return float(_required(held, value, where))
-    return _required(type(value) is hint, value, where)
+        return partial(_record_restored, hint)
+    return SCALARS.get(hint) or (lambda value, where: _required(type(value) is hint, value, where))
+
+
+def _list_restored(restore: Restore, value: Any, where: str) -> tuple[Any, ...]:
+    _required(isinstance(value, list | tuple), value, where)
+    return tuple([restore(item, where) for item in value])
+
+
+def _mapping_restored(restore: Restore, value: Any, where: str) -> dict[str, Any]:
+    _required(isinstance(value, Mapping), value, where)
+    return {key: restore(item, where) for key, item in value.items()}
+
+
+def _record_restored(cls: Any, value: Any, where: str) -> Any:
+    return from_plain(cls, _required(isinstance(value, Mapping), value, where))
+
+
+def _bytes_restored(value: Any, where: str) -> bytes:
+    return base64.b64decode(_required(isinstance(value, str), value, where), validate=True)
+
+
+def _float_restored(value: Any, where: str) -> float:
+    held = type(value) is float or (type(value) is int and abs(value) <= sys.float_info.max)
+    return float(_required(held, value, where))
+
+
+SCALARS: Mapping[Any, Restore] = {bytes: _bytes_restored, float: _float_restored}
 
 
 def _required(holds: bool, value: Any, where: str) -> Any:

@@ -10,7 +10,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from suture.cli.terminal.output import printable
-from suture.ledger import CATALOGUE, Payload, RawPayload, spend_of
+from suture.ledger import CATALOGUE, Payload, RawPayload, SpendFold
 from suture.ledger.kinds import (
     BudgetReserved,
     CandidateChecked,
@@ -63,7 +63,9 @@ class LiveView:
 
     def __init__(self, limits: Mapping[str, float | None]) -> None:
         self._limits = limits
-        self._events: list[Event] = []
+        self._fold = SpendFold()
+        self._running = False
+        """Whether the seconds go on counting."""
         self._phase = "starting"
         self._round = 0
         self._best = ""
@@ -75,7 +77,8 @@ class LiveView:
 
     def tell(self, event: Event) -> None:
         """Take one event in; one that this version cannot read changes nothing."""
-        self._events.append(event)
+        self._fold.add([event])
+        self._running = not isinstance(event.payload, ReviewAsked)
         self._phase = PHASES.get(CATALOGUE.get(event.kind, RawPayload), self._phase)
         match event.payload:
             case Decided() as decided:
@@ -91,7 +94,7 @@ class LiveView:
 
     def spent(self, now_s: float | None = None) -> str:
         """What was used and of how much."""
-        return describe_spend(spend_of(self._events, now_s=now_s), self._limits)
+        return describe_spend(self._fold.spend(now_s), self._limits)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = max(1, options.max_width - 1)  # a full last column would make some terminals wrap
@@ -113,7 +116,3 @@ class LiveView:
             yield Text.assemble("  ", (f"{score:>9}", style), f"  {name[:8]}  {printable(label)}{best}")
         yield Text(f"  spent {self.spent(time.time() if self._running else None)}", style="dim")
         yield from (Text(f"  lesson: {printable(lesson)}", style="dim") for lesson in self._lessons)
-
-    @property
-    def _running(self) -> bool:
-        return bool(self._events) and not isinstance(self._events[-1].payload, ReviewAsked)

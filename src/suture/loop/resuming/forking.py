@@ -77,13 +77,16 @@ async def start_at(folder: RunFolder, at: int, database: Path) -> Start:
     return Start(run=folder.id, at=at, state=states[at], events=events, folder=folder)
 
 
-def recorded_start(folder: RunFolder) -> Start | None:
+def recorded_start(folder: RunFolder, events: Sequence[Event]) -> Start | None:
     """Where a recorded run began, if it was a fork; itself holds all that it took over.
+
+    Args:
+        folder: The run's.
+        events: All that its ledger tells.
 
     Raises:
         StorageError: The run ended, or was killed, before it had taken over everything.
     """
-    events = read_ledger(folder.ledger_path).events
     started = first_of(events, RunStarted)
     forks = started.forks if started else None
     if forks is None:

@@ -45,6 +45,7 @@ class RecordedRun:
         own: Whether it lies among the runs of whoever asks. A stranger's brings neither a wall, an address
             nor an interpreter, and changes no files.
         replays: The run that it does again; empty where it does none.
+        events: All that its ledger tells, read once.
     """
 
     folder: RunFolder
@@ -58,6 +59,7 @@ class RecordedRun:
     own: bool
     may_go_on: bool = False
     replays: str = ""
+    events: tuple[Event, ...] = ()
 
     def require_resumable(self) -> None:
         """Refuse to go on with a run that cannot.
@@ -185,6 +187,7 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
             may_go_on=end is not None and _has_passed(end),
             own=own,
             replays=started.replays,
+            events=events,
         )
     except (ValueError, TypeError, KeyError, AttributeError) as fault:
         raise StorageError(f"the first event of run {folder.id} is damaged: {fault!r}") from fault

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from suture.errors import StorageError, UsageError
 from suture.languages import is_source
-from suture.ledger import RunFolder, first_of, read_ledger, those_of
+from suture.ledger import Event, RunFolder, first_of, read_ledger, those_of
 from suture.ledger.kinds import (
     Decided,
     ReviewAnswered,
@@ -177,9 +177,8 @@ def pending_review(folder: RunFolder) -> Review | None:
     return review_of(folder, waiting) if waiting is not None else None
 
 
-def recorded_reviewer(folder: RunFolder) -> Reviewer:
+def recorded_reviewer(folder: RunFolder, events: Iterable[Event]) -> Reviewer:
     """Answers as the person did in a recorded run; nobody answers what was never answered there."""
-    events = read_ledger(folder.ledger_path).events
     told = {answered.key: answered for _, answered in those_of(events, ReviewAnswered)}
 
     def answer(review: Review) -> ReviewAnswer | None:

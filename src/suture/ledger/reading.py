@@ -1,0 +1,134 @@
+"""Reading a ledger: its own writer's after a crash, one that is still being written, or somebody else's.
+
+A stranger's may hold anything, so a line has a length, and the whole a length and a number of values: what
+is refused is refused before it is parsed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from suture.errors import StorageError
+from suture.ledger.event import Event, parsed_event
+from suture.plain_files import open_plain
+
+__all__ = ["MOST_LINE_BYTES", "LedgerReading", "LineTooLong", "parse_event", "read_ledger", "run_of"]
+
+MOST_LINE_BYTES = 16 * 2**20
+"""Of one event. The longest that was seen has 7,000; the names of 60,000 tests may have some millions."""
+MOST_BYTES = 128 * 2**20
+"""Of a ledger; one of 60,000 events has 20 MB."""
+MOST_VALUES = 6_000_000
+"""Of JSON, in a ledger: each takes some hundred bytes of memory, whatever it takes on disk."""
+MOST_TORN = 1000
+"""Lines that are no events: each crash leaves one."""
+BETWEEN_VALUES = (b",", b"[", b"{")
+REMEDY = "move the run's folder away; its blobs and replies are whole"
+
+
+class LineTooLong(StorageError):
+    """A line of a ledger is longer than any event that Suture writes."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(f"{where} is longer than {MOST_LINE_BYTES // 2**20} MiB", remedy=REMEDY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerReading:
+    """What a ledger says.
+
+    Attributes:
+        events: Every readable event, in order.
+        torn_lines: Numbers (from 1) of lines that a crash cut short; they are skipped, never guessed.
+    """
+
+    events: tuple[Event, ...]
+    torn_lines: tuple[int, ...] = ()
+
+
+def read_ledger(path: Path) -> LedgerReading:
+    """Read a ledger, also while its run goes on or after it was killed.
+
+    Raises:
+        StorageError: The file cannot be read, a whole line of it is not as Suture writes them, or it is
+            longer than any ledger of ours.
+    """
+    events: list[Event] = []
+    torn: list[int] = []
+    run = run_of(path)
+    for number, line in enumerate(_lines(path), start=1):
+        if line == b"\n":
+            continue
+        whole = line.endswith(b"\n")  # without it: not fully written
+        event = parse_event(line, where=f"line {number} of {str(path)!r}", run=run) if whole else None
+        if event is not None:
+            events.append(event)
+            continue
+        torn.append(number)
+        if len(torn) > MOST_TORN:
+            raise _unreadable(path, f"more than {MOST_TORN:,} of its lines are no events")
+    return LedgerReading(events=tuple(events), torn_lines=tuple(torn))
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """The lines of a ledger with their ends, as long as it keeps to what is sensible."""
+    with _opened(path) as file:
+        number = total_bytes = values = 0
+        while line := file.readline(MOST_LINE_BYTES + 1):
+            number += 1
+            total_bytes += len(line)
+            if len(line) > MOST_LINE_BYTES:
+                raise LineTooLong(f"line {number} of {str(path)!r}")
+            if total_bytes > MOST_BYTES:
+                raise _unreadable(path, f"it is longer than {MOST_BYTES // 2**20} MiB")
+            values += 1 + sum(map(line.count, BETWEEN_VALUES))
+            if values > MOST_VALUES:
+                raise _unreadable(path, f"up to line {number} it holds more than {MOST_VALUES:,} values")
+            yield line
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        file = open_plain(path, follow=True)
+    except OSError as fault:
+        raise _unreadable(path, fault.strerror or "no reason was given") from fault
+    if file is None:
+        raise _unreadable(path, "there is no regular file of this name")
+    return file
+
+
+def _unreadable(path: Path, why: str) -> StorageError:
+    return StorageError(f"the ledger {str(path)!r} cannot be read: {why}", remedy=REMEDY)
+
+
+def run_of(path: Path) -> str:
+    """The run that a ledger is of: the name of its folder."""
+    return path.parent.name
+
+
+def parse_event(line: bytes, *, where: str, run: str) -> Event | None:
+    """The event of a line; `None` where it is empty, or no event.
+
+    Args:
+        line: With its end, or without.
+        where: What to call it, for people.
+        run: The run's id.
+
+    Raises:
+        StorageError: It is an event with a field of another type than Suture writes.
+    """
+    try:
+        plain = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    try:
+        return parsed_event(plain, run)
+    except ValueError as fault:
+        raise StorageError(
+            f"{where} is damaged: {fault}",
+            remedy="put the line right, or move the run's folder away; its blobs and replies are whole",
+        ) from fault
