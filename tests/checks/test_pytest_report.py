@@ -81,6 +81,29 @@ async def test_each_test_has_an_outcome_and_a_failing_one_its_fact(suite: Suite)
     assert "ZeroDivisionError" in verdict.output
 
 
+async def test_a_failure_is_told_in_short_unless_the_command_wants_it_long(sandbox: Sandbox) -> None:
+    tests = b"""from calc import add
+
+def test_add():
+    with open(__file__) as text:
+        got = add(
+            1, 2
+        )
+        raise ValueError(f"no {got}",
+                         text)
+"""
+    for options, told in (((), "Traceback (most"), (("--tb=short",), "in test_add")):
+        suite = await prepare_suite(
+            project(tests=tests, command=(*COMMAND, *options)), sandbox, SandboxSettings(), PYTHON
+        )
+        verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
+        (outcome,) = verdict.outcomes
+        assert outcome.counterexample is not None
+        assert outcome.counterexample.call == 'raise ValueError(f"no {got}", text)'
+        assert told in verdict.output
+        assert ("Traceback (most" in verdict.output) == (not options)
+
+
 async def test_the_right_program_passes_whatever_it_plants(suite: Suite) -> None:
     planted = {
         "conftest.py": "import os; os._exit(0)",

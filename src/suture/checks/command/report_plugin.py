@@ -8,9 +8,11 @@ this process's memory for the key could still forge a report, and verdicts made 
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import hmac
 import json
+import linecache
 import os
 import sys
 from contextlib import suppress
@@ -45,6 +47,7 @@ class Reporter:
         self._lines = 0
         self._root = os.getcwd()
         self._deselected = []  # type: list[str]
+        self._statements = Statements()
         self._start(config)
 
     def _start(self, config: Any) -> None:
@@ -102,6 +105,9 @@ class Reporter:
             files=sorted(files),
             deselected=self._deselected,
         )
+        if getattr(session.config.option, "tbstyle", "") == "auto":
+            # Pytest's own style parses a whole file for each frame of a failure: most of a red run's time.
+            session.config.option.tbstyle = "native"
 
     def pytest_deselected(self, items: Any) -> None:
         """Which tests the command itself leaves out."""
@@ -172,7 +178,7 @@ class Reporter:
         for entry in excinfo.traceback:
             path = str(entry.path)
             if path == test_file:
-                fact["statement"] = str(entry.statement)[:LONGEST]
+                fact["statement"] = self._statements.at(test_file, entry.lineno + 1)[:LONGEST]
             elif self._is_projects(path):
                 fact["file"], fact["line"] = os.path.relpath(path, self._root), entry.lineno + 1
         if isinstance(excinfo.value, SyntaxError) and self._is_projects(str(excinfo.value.filename)):
@@ -206,6 +212,36 @@ class Reporter:
     def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
         """Pytest got to its end."""
         self._write(event="end", exit=int(exitstatus))
+
+
+class Statements:
+    """The statements of files; each file is parsed once."""
+
+    def __init__(self) -> None:
+        self._spans = {}  # type: dict[str, list[tuple[int, int]]]
+
+    def at(self, path: str, line: int) -> str:
+        """The statement that holds a line; of one with a body, its head."""
+        if path not in self._spans:
+            self._spans[path] = _spans_of("".join(linecache.getlines(path)))
+        around = [span for span in self._spans[path] if span[0] <= line <= span[1]]
+        first, last = max(around, default=(line, line))
+        return "".join(linecache.getlines(path)[first - 1 : last])
+
+
+def _spans_of(source: str) -> list[tuple[int, int]]:
+    """First and last line of each statement; of one with a body, of its head."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    spans = []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.stmt, ast.ExceptHandler)):
+            body = getattr(node, "body", None)
+            last = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
+            spans.append((node.lineno, last))
+    return spans
 
 
 def _file_of(item: Any) -> str:
