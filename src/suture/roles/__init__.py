@@ -23,9 +23,8 @@ from suture.roles.prompting.prompt_book import (
     packaged_prompt,
     read_prompt,
 )
-from suture.roles.prompting.prompt_files import Prompt, parse_prompt
+from suture.roles.prompting.prompt_files import Prompt, parse_prompt, prompt_as_plain, prompt_as_yaml
 from suture.roles.prompting.prompt_parts import Attempt, Hint, Sibling, Suspect, describe_fact
-from suture.roles.prompting.prompt_text import prompt_as_plain, prompt_as_yaml
 from suture.roles.testers.adversarial_tester import AdversarialBrief, adversarial_draft
 from suture.roles.testers.property_tester import PropertyBrief, properties_from_reply, property_draft
 from suture.roles.testers.spec_tester import SpecTestBrief, spec_test_draft

@@ -1,4 +1,4 @@
-"""`suture bench`: measure recipes and models on problems with hidden tests. One file a command.
+"""`suture bench`: measure recipes and models on problems with hidden tests.
 
 It parses arguments, shows progress and prints tables; what is measured, and how, is `evals`.
 """

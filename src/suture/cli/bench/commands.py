@@ -1,16 +1,18 @@
-"""The commands of `suture bench`. Only wiring: each lives in a file of its own."""
+"""The commands of `suture bench`. Only wiring."""
 
 from __future__ import annotations
 
 import typer
 
-from suture.cli.bench.baseline import baseline_command
-from suture.cli.bench.compare import compare_command
+from suture.cli.bench.finished import (
+    baseline_command,
+    compare_command,
+    regrade_command,
+    report_command,
+    track_command,
+)
 from suture.cli.bench.gate import gate_command
-from suture.cli.bench.regrade import regrade_command
-from suture.cli.bench.report import report_command
 from suture.cli.bench.run import run_command
-from suture.cli.bench.track import track_command
 
 __all__ = ["bench_app"]
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from suture.errors import UsageError
 from suture.records import content_hash
 
-__all__ = ["Prompt", "PromptTemplate", "ShrinkRule", "parse_prompt"]
+__all__ = ["Prompt", "PromptTemplate", "ShrinkRule", "parse_prompt", "prompt_as_plain", "prompt_as_yaml"]
 
 
 class FileModel(BaseModel):
@@ -163,3 +163,31 @@ def _plain(template: PromptTemplate) -> dict[str, Any]:
     # A list, because the order of the rules is part of what they say.
     rules = [[name, rule.model_dump()] for name, rule in template.shrink.items()]
     return {"text": template.text, "variables": sorted(template.variables), "shrink": rules}
+
+
+def prompt_as_plain(prompt: Prompt) -> dict[str, Any]:
+    """A prompt as the JSON values of its file, with every template written out."""
+    templates: dict[str, Any] = {}
+    for name, template in prompt.templates.items():
+        used = sorted(Template(template.text).get_identifiers())
+        templates[name] = {"variables": used, "text": template.text}
+        rules = {part: rule.model_dump(exclude_defaults=True) for part, rule in template.shrink.items()}
+        if rules:
+            templates[name]["shrink"] = {part: rule for part, rule in rules.items() if part in used}
+    return {"name": prompt.name, "version": prompt.version, "templates": templates}
+
+
+def prompt_as_yaml(prompt: Prompt) -> str:
+    """A prompt as a file that means the same; texts of several lines stand as they are."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Writes long texts as blocks."""
+
+    def as_block(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+        style = "|" if "\n" in text else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    Dumper.add_representer(str, as_block)
+    plain = prompt_as_plain(prompt)
+    return str(yaml.dump(plain, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000))

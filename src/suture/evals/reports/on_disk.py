@@ -1,16 +1,21 @@
-"""Rows from the folders of benchmarks."""
+"""What reports read from the folders of benchmarks, and reports as files."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from suture.errors import UsageError
+from suture.errors import StorageError, UsageError
+from suture.evals.reports.markdown import report_markdown
+from suture.evals.reports.page import report_page
+from suture.evals.reports.summing import Report
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder
+from suture.records import to_plain
 
-__all__ = ["read_rows", "sessions_of"]
+__all__ = ["read_rows", "report_json", "sessions_of", "write_report"]
 
 
 def read_rows(folders: Sequence[Path]) -> list[Row]:
@@ -51,3 +56,25 @@ def sessions_of(folders: Sequence[Path]) -> dict[str, tuple[Mapping[str, str], .
         path.name if names[path.name] == 1 else str(path): folder.plan().sessions if folder.exists else ()
         for path, folder in zip(folders, map(BenchFolder, folders), strict=True)
     }
+
+
+def report_json(report: Report) -> str:
+    """The whole report as one JSON document."""
+    return json.dumps(to_plain(report), indent=2) + "\n"
+
+
+def write_report(report: Report, folder: Path) -> tuple[Path, ...]:
+    """Write `report.md`, `report.json` and `report.html`; answers where.
+
+    Raises:
+        StorageError: The folder cannot be written to.
+    """
+    texts = {"md": report_markdown(report), "json": report_json(report), "html": report_page(report)}
+    paths = tuple(folder / f"report.{form}" for form in texts)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in zip(paths, texts.values(), strict=True):
+            path.write_text(text, "utf-8")
+    except OSError as fault:
+        raise StorageError(f"the report cannot be written to {str(folder)!r}: {fault}") from fault
+    return paths
