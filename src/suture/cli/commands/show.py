@@ -10,14 +10,10 @@ import typer
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, printable, table
-from suture.errors import StorageError, UsageError
-from suture.ledger import RunFolder, first_of, last_of, read_ledger
-from suture.ledger.kinds import RunStarted, SearchFinished
+from suture.errors import UsageError
 from suture.plain_files import read_stored
-from suture.records import Task, from_plain
-from suture.workspace import text_of
 
-__all__ = ["show", "show_suspects"]
+__all__ = ["show"]
 
 MOST_DIFF_BYTES = 256 * 2**20
 
@@ -45,7 +41,7 @@ def show(
     debug: Debug = False,
 ) -> None:
     """Tell a run step by step: moves, candidates, verdicts, spend."""
-    from suture.cli.commands.show import show_suspects
+    from suture.cli.commands.suspects import show_suspects
     from suture.ledger import find_run, list_runs
     from suture.narrative.step import step_as_json, step_as_text
     from suture.narrative.story import run_as_json, run_as_text, summary_row
@@ -75,38 +71,3 @@ def show(
         answer_json(run_as_json(found))
     else:
         answer(printable(run_as_text(found)))
-
-
-def show_suspects(run: RunFolder, *, as_json: bool) -> None:
-    """Print the lines that may be at fault, with their scores and their text.
-
-    Raises:
-        UsageError: The run did not look for any.
-    """
-    events = read_ledger(run.ledger_path).events
-    searched = last_of(events, SearchFinished)
-    if searched is None:
-        raise UsageError(
-            f"run {run.id} has not located any fault",
-            remedy="`suture heal` does where pytest tests fail and repair.enabled is on",
-        )
-    if as_json:
-        answer_json([vars(fault) for fault in searched.faults])
-        return
-    started = first_of(events, RunStarted)
-    texts = _texts(run, started.task) if started else {}
-    rows = []
-    for fault in searched.faults:
-        lines = texts.get(fault.path, "").splitlines()
-        text = lines[fault.line - 1].strip() if 0 < fault.line <= len(lines) else ""
-        rows.append((f"{fault.score:.2f}", f"{fault.path}:{fault.line}", fault.function or "-", text))
-    answer(printable(table(rows)) if rows else "no line of the project ran in a failing test")
-
-
-def _texts(run: RunFolder, blob: str) -> dict[str, str]:
-    """The project's files as the run began; none where the folder no longer has them."""
-    try:
-        files = from_plain(Task, run.get_json(blob)).files
-    except (StorageError, ValueError, KeyError, TypeError):
-        return {}
-    return {path: text_of(content) for path, content in files.items()}
