@@ -1,4 +1,4 @@
-"""How the constants of `loop/evaluation/confidence.py` are fitted to graded claims, and what they are worth.
+"""How the constants of `proof/confidence.py` are fitted to graded claims, and what they are worth.
 
 A logistic model with few features, each with the sign that it must have, and pulled towards a small effect
 (ridge): there are few wrong claims, and without this one of them would decide a constant. Half of the claims
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from suture.loop.evaluation.confidence import LEAST_DOUBT, Grounds, features_of
+from suture.proof.confidence import LEAST_DOUBT, Grounds, features_of
 from suture.proof.mutating import DRAWN, NONE_THERE
 
 __all__ = ["grounds_of", "tell_fit"]

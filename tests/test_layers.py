@@ -19,7 +19,7 @@ LINES = (
     ("sandbox", "models", "workspace", "store", "tracing"),
     ("checks",),
     ("repair", "roles"),
-    ("tasks", "loop", "proof"),
+    ("tasks", "proof", "loop"),
     ("api",),
     ("narrative",),
     ("evals",),

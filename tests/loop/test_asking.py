@@ -25,6 +25,7 @@ from suture.ledger import Budget, Ledger, Limits, new_run, spend_by
 from suture.loop.calls.model_call import Question, ask
 from suture.loop.context import RunContext
 from suture.loop.recipes.recipe import load_recipe
+from suture.loop.run_spec import RunSpec
 from suture.models import (
     Message,
     Models,
@@ -58,14 +59,14 @@ class Setting:
         seat = RoleModel(chain=chain, temperature=0.8, max_tokens=max_tokens)
         roles: Mapping[Role, RoleModel] = {"coder": seat, "critic": seat}
         settings = Settings()
+        models = Models(roles, PRICES)
         return RunContext(
-            task=Task(statement="anything"),
+            spec=RunSpec(task=Task(statement="anything"), settings=settings, project=Path(), models=models),
             folder=self.folder,
             ledger=self.ledger,
             budget=Budget(self.ledger, limits or Limits(), FakeClock()),
-            models=Models(roles, PRICES),
+            models=models,
             sandbox=cast(Any, None),
-            settings=settings,
             recipe=load_recipe(settings.loop, 0.8),
         )
 

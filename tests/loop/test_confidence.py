@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.loop.evaluation.confidence import (
+from suture.proof.confidence import (
     CONSTANTS,
     Grounds,
     confidence_in,

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from suture.checks import Suite
 from suture.checks.trust import Assessed, Assessment, Signs
 from suture.errors import BudgetExceeded
 from suture.ledger import Budget, Ledger, Limits, new_run
@@ -14,6 +15,7 @@ from suture.loop.context import RunContext
 from suture.loop.helper_state import Aids
 from suture.loop.helpers import generated_tests
 from suture.loop.recipes.recipe import load_recipe
+from suture.loop.run_spec import RunSpec
 from suture.loop.state import LoopState, TriedEntry, first_state
 from suture.models import Models, RoleModel
 from suture.models.choosing.prices import Prices
@@ -30,8 +32,8 @@ async def assessed(*_: object, **__: object) -> Assessment:
     return Assessment(kept=kept, removed=(), heard=2, behaviours=1)
 
 
-async def out_of_time(entry: TriedEntry, context: RunContext) -> TriedEntry:
-    assert TRUSTED in context.task.checks
+async def out_of_time(entry: TriedEntry, suite: Suite, context: RunContext) -> TriedEntry:
+    assert TRUSTED in suite.task.checks
     raise BudgetExceeded("seconds", 60, 60)
 
 
@@ -43,14 +45,19 @@ async def test_a_test_that_was_not_tried_on_every_candidate_does_not_decide(
     settings, folder = Settings(), new_run(tmp_path)
     seat = RoleModel(chain=(ScriptedModel([]),), temperature=0.8, max_tokens=200)
     with Ledger(folder.ledger_path, FakeClock()) as ledger:
+        models = Models({"coder": seat}, Prices({}))
         context = RunContext(
-            task=Task(statement="anything", checks=(OWN,)),
+            spec=RunSpec(
+                task=Task(statement="anything", checks=(OWN,)),
+                settings=settings,
+                project=Path(),
+                models=models,
+            ),
             folder=folder,
             ledger=ledger,
             budget=Budget(ledger, Limits(), FakeClock()),
-            models=Models({"coder": seat}, Prices({})),
+            models=models,
             sandbox=cast(Any, None),
-            settings=settings,
             recipe=load_recipe(settings.loop, 0.8),
         )
         candidate = Candidate(files={"solution.py": "def f(x):\n    return x\n"}, origin="sample")

@@ -97,7 +97,7 @@ async def test_a_replay_grants_and_refuses_as_the_run_did_whatever_is_left(run: 
     told = run.ledger.events
     with Ledger(run.folder.path / "replay.jsonl", FakeClock()) as ledger:
         budget = Budget(ledger, LIMITS, FakeClock())
-        again = replace(context, ledger=ledger, budget=budget, follows=told)
+        again = replace(context, ledger=ledger, budget=budget, spec=replace(context.spec, follows=told))
         with branch_of_round(0, 1), pytest.raises(BudgetExceeded) as refused_again:
             await ask(question(index=1), again)
         assert str(refused_again.value) == str(refused.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from suture.loop.context import RunContext
 from suture.loop.helper_state import Aids
 from suture.loop.helpers.planning import planned_files
 from suture.loop.recipes.recipe import load_recipe
+from suture.loop.run_spec import RunSpec
 from suture.models import Message, Models, Reply, Role, RoleModel, Sampling
 from suture.models.choosing.prices import Prices
 from suture.records import Move, Plan, Subtask, Task
@@ -67,14 +69,14 @@ def ledger(folder: RunFolder) -> Iterator[Ledger]:
 def context_of(model: ByPart, folder: RunFolder, ledger: Ledger, limits: Limits) -> RunContext:
     settings, task = Settings(), Task(statement="anything")
     seat = RoleModel(chain=(cast(Any, model),), temperature=0.8, max_tokens=200)
+    models = Models({"coder": seat}, Prices({}))
     return RunContext(
-        task=task,
+        spec=RunSpec(task=task, settings=settings, project=Path(), models=models),
         folder=folder,
         ledger=ledger,
         budget=Budget(ledger, limits, FakeClock()),
-        models=Models({"coder": seat}, Prices({})),
+        models=models,
         sandbox=cast(Any, None),
-        settings=settings,
         recipe=load_recipe(settings.loop, 0.8),
     )
 
@@ -131,7 +133,7 @@ async def test_a_hard_case_has_its_parts_written_by_the_stronger_model(
     )
     seats: dict[Role, RoleModel] = {"coder": usual, "escalate": stronger}
     context = context_of(weak, folder, ledger, Limits(attempts=2))
-    context.models = Models(seats, Prices({}))
+    context = replace(context, models=Models(seats, Prices({})))
     suite = Suite(task=context.task, sandbox=context.sandbox, settings=context.settings.sandbox)
     await planned_files(PLAN, Aids(), MOVE, context, suite, coder="escalate")
     assert (weak.answered, strong.answered > 0) == (0, True)

@@ -20,9 +20,8 @@ from suture.api import resume
 from suture.api.run_execution import models_for
 from suture.errors import UsageError
 from suture.ledger import find_run
-from suture.loop import About, Opening, list_recipes, opened, run_task
+from suture.loop import RunSpec, list_recipes, open_run, run_task
 from suture.models import Message, Reply, Sampling, open_replies
-from suture.proof import prove
 from suture.records import Result
 from suture.sandbox import Sandbox
 from suture.settings import BudgetSettings, LoopSettings, PathSettings, ProofSettings, Settings
@@ -101,13 +100,10 @@ def paid_in(home: Path) -> set[Question]:
 
 async def let_through(settings: Settings, copies: Path, model: Remembering, wall: Sandbox) -> Result:
     async with models_for(settings, model, live=True) as models:
-        wanted = Opening(
-            task=write_task(TASK), settings=settings, project=copies, models=models, sandbox=wall
-        )
-        async with opened(wanted) as (context, saver):
-            context.prove = prove
+        spec = RunSpec(task=write_task(TASK), settings=settings, project=copies, models=models, sandbox=wall)
+        async with open_run(spec) as (context, saver):
             keep_copies(saver, settings.paths.home, copies)
-            return await run_task(context, saver, about=About(project=str(copies)))
+            return await run_task(context, saver)
 
 
 @pytest.mark.asyncio(loop_scope="module")

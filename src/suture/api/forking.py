@@ -11,7 +11,7 @@ from suture.api.replay_resume import answered_calls, recorded_run
 from suture.api.run_execution import carry_out, models_for
 from suture.errors import UsageError
 from suture.ledger.follow import Listener
-from suture.loop import Opening, RecordedRun
+from suture.loop import RecordedRun, RunSpec
 from suture.loop.resuming.forking import start_at
 from suture.loop.review.reviewing import Reviewer
 from suture.models import Model
@@ -76,7 +76,7 @@ async def fork_from_iteration(
     start = replace(start, hint=hint.strip(), files=_files(candidate, recorded))
     named = None if "model.name" in changes else recorded.model
     async with models_for(chosen, model or named, live=True) as models:
-        wanted = Opening(
+        spec = RunSpec(
             task=recorded.task,
             settings=chosen,
             project=recorded.project,
@@ -88,7 +88,7 @@ async def fork_from_iteration(
             start=start,
             on_review=on_review,
         )
-        return await carry_out(wanted, choose_handover(apply=apply), on_event=on_event)
+        return await carry_out(spec, choose_handover(apply=apply), on_event=on_event)
 
 
 def _files(candidate: str | Mapping[str, str], recorded: RecordedRun) -> Mapping[str, str]:

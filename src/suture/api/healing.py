@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from suture.api.apart import apart
 from suture.api.run_execution import carry_out, models_for, replies_from
 from suture.ledger.follow import Listener
-from suture.loop import Opening
+from suture.loop import RunSpec
 from suture.loop.recipes.recipe import load_recipe
 from suture.loop.review.disambiguation import Asker
 from suture.loop.review.reviewing import Reviewer
@@ -92,7 +92,7 @@ async def heal(
     async with models_for(settings, model, live=source is None or or_live, later=later) as models:
         if not later and models.for_role("coder").model.name == NO_MODEL:
             refuse_without_model("only a model mends where the search is off")
-        wanted = Opening(task=task, settings=settings, project=snapshot.root, models=models, sandbox=sandbox)
-        wanted = replace(wanted, source=source, or_live=or_live, ask_user=ask, on_review=on_review)
-        wanted = replace(wanted, left_out=tuple(snapshot.secrets))
-        return await carry_out(wanted, handover, on_event=on_event)
+        spec = RunSpec(task=task, settings=settings, project=snapshot.root, models=models, sandbox=sandbox)
+        spec = replace(spec, source=source, or_live=or_live, ask_user=ask, on_review=on_review)
+        spec = replace(spec, left_out=tuple(snapshot.secrets))
+        return await carry_out(spec, handover, on_event=on_event)

@@ -10,7 +10,7 @@ from suture.api.run_execution import carry_out, models_for
 from suture.errors import UsageError
 from suture.ledger import Limits, RunFolder, compare_runs, find_run
 from suture.ledger.follow import Listener
-from suture.loop import Opening, RecordedRun, Replay, open_recorded
+from suture.loop import RecordedRun, Replay, RunSpec, open_recorded
 from suture.loop.resuming.forking import recorded_start
 from suture.loop.review.disambiguation import recorded_asker
 from suture.loop.review.reviewing import (
@@ -64,7 +64,7 @@ async def replay(
     recorded = recorded_run(run, settings)
     folder, events = recorded.folder, recorded.events
     async with models_for(recorded.settings, model or recorded.model, live=or_live) as models:
-        wanted = Opening(
+        spec = RunSpec(
             task=recorded.task,
             settings=recorded.settings,
             project=recorded.project,
@@ -80,7 +80,7 @@ async def replay(
             on_review=recorded_reviewer(folder, events),
             follows=() if or_live else events,  # who may pay for a reply asks the budget of now
         )
-        result = await carry_out(wanted, on_event=on_event)
+        result = await carry_out(spec, on_event=on_event)
     again = find_run(recorded.settings.paths.home, result.run_id)
     return Replay(recorded=folder.id, result=result, difference=compare_runs(folder, again))
 
@@ -115,7 +115,7 @@ async def resume(
     if answer is not None:
         on_review = answered_with(answer, _question_of(recorded), on_review)
     async with models_for(recorded.settings, model or recorded.model, live=True) as models:
-        wanted = Opening(
+        spec = RunSpec(
             task=recorded.task,
             settings=recorded.settings,
             project=recorded.project,
@@ -128,7 +128,7 @@ async def resume(
             ask_user=recorded_asker(recorded.events),
             on_review=on_review,
         )
-        return await carry_out(wanted, choose_handover(apply=apply), on_event=on_event)
+        return await carry_out(spec, choose_handover(apply=apply), on_event=on_event)
 
 
 def _question_of(recorded: RecordedRun) -> Review:

@@ -14,12 +14,12 @@ from suture.api.stopping import run_until_stopped
 from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
 from suture.ledger import find_run
 from suture.ledger.follow import Listener, listening
-from suture.loop import About, Opening, RunContext, fork_task, load_recipe, opened, resume_task, run_task
+from suture.loop import RunContext, RunSpec, fork_task, load_recipe, open_run, resume_task, run_task
 from suture.models import Model, Models, ReplySource, open_models, open_replies
 from suture.models.choosing.deferred import open_or_defer
 from suture.models.choosing.providers import open_named
 from suture.models.recording.source import absent_model
-from suture.proof import Handover, hand_over, prove
+from suture.proof import Handover, HealedRun, hand_over
 from suture.records import Result
 from suture.settings import Settings
 from suture.tracing import export_run, wants_traces
@@ -44,24 +44,26 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     return run_until_stopped(coroutine)
 
 
-async def carry_out(wanted: Opening, handover: Handover = KEPT, *, on_event: Listener | None) -> Result:
+async def carry_out(spec: RunSpec, handover: Handover = KEPT, *, on_event: Listener | None) -> Result:
     """Do one run, prove what it healed, and hand that over as the user asked."""
-    async with opened(wanted) as (context, checkpointer):
-        context.prove = prove
-        go = _how(wanted)
-        about = About(project=str(wanted.project), replays=wanted.replays, left_out=wanted.left_out)
+    async with open_run(spec) as (context, checkpointer):
+        go = _how(spec)
         async with (
             _traced(context),
             listening(context.ledger.path, on_event, seen=len(context.ledger.events)),
         ):
-            result = await go(context, checkpointer, about=about)
+            result = await go(context, checkpointer)
         try:
-            await hand_over(handover, result, wanted.project, context)
+            await hand_over(handover, result, spec.project, _healed(context))
         except asyncio.CancelledError:
             raise _kept(Cancelled("stopped"), result, context) from None
         except HANDOVER_FAULTS as fault:
             raise _kept(fault, result, context) from fault
     return result
+
+
+def _healed(context: RunContext) -> HealedRun:
+    return HealedRun(task=context.task, folder=context.folder, ledger=context.ledger, prepare=context.prepare)
 
 
 @contextlib.asynccontextmanager
@@ -74,10 +76,10 @@ async def _traced(context: RunContext) -> AsyncIterator[None]:
             await asyncio.to_thread(export_run, context.folder)
 
 
-def _how(wanted: Opening) -> Callable[..., Coroutine[Any, Any, Result]]:
-    if wanted.folder is not None:
+def _how(spec: RunSpec) -> Callable[..., Coroutine[Any, Any, Result]]:
+    if spec.folder is not None:
         return resume_task
-    return run_task if wanted.start is None else partial(fork_task, start=wanted.start)
+    return run_task if spec.start is None else partial(fork_task, start=spec.start)
 
 
 def _kept(fault: SutureError, result: Result, context: RunContext) -> SutureError:

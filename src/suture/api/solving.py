@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from suture.api.run_execution import carry_out, models_for, replies_from
 from suture.errors import UsageError
 from suture.ledger.follow import Listener
-from suture.loop import Opening
+from suture.loop import RunSpec
 from suture.loop.review.reviewing import Reviewer
 from suture.models import NO_MODEL, Model, refuse_without_model
 from suture.proof import choose_handover
@@ -71,15 +71,17 @@ async def solve(
     async with models_for(settings, model, live=source is None or or_live) as models:
         if models.for_role("coder").model.name == NO_MODEL:
             refuse_without_model("code is written by a model")
-        wanted = Opening(
+        spec = RunSpec(
             task=task,
             settings=settings,
             project=Path.cwd(),
             models=models,
             sandbox=sandbox,
+            source=source,
+            or_live=or_live,
             on_review=on_review,
-        ).answered_from(source, or_live=or_live)
-        return await carry_out(wanted, choose_handover(apply=apply), on_event=on_event)
+        )
+        return await carry_out(spec, choose_handover(apply=apply), on_event=on_event)
 
 
 def _require_new(module: Path) -> None:

@@ -5,24 +5,24 @@ This room decides what happens next and in what order. It imports no front door,
 """
 
 from suture.loop.context import RunContext
-from suture.loop.open_run import Opening, opened
+from suture.loop.open_run import open_run
 from suture.loop.recipes.recipe import Recipe, describe_recipe, list_recipes, load_recipe, recipe_as_toml
-from suture.loop.resuming.recorded import About, RecordedRun, Replay, open_recorded
+from suture.loop.resuming.recorded import RecordedRun, Replay, open_recorded
 from suture.loop.run import fork_task, resume_task, run_task
+from suture.loop.run_spec import RunSpec
 
 __all__ = [
-    "About",
-    "Opening",
     "Recipe",
     "RecordedRun",
     "Replay",
     "RunContext",
+    "RunSpec",
     "describe_recipe",
     "fork_task",
     "list_recipes",
     "load_recipe",
     "open_recorded",
-    "opened",
+    "open_run",
     "recipe_as_toml",
     "resume_task",
     "run_task",

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from suture.checks import Suite, prepare_suite
 from suture.languages import Interpreter, is_pytest_command, pytest_equivalent
-from suture.ledger import Budget, Event, Ledger, RunFolder, those_of
+from suture.ledger import Budget, Ledger, RunFolder, those_of
 from suture.ledger.kinds import CandidateProposed
 from suture.loop.policy.progress import Progress, Tried
-from suture.loop.proving import Prover
 from suture.loop.recipes.plugins import Extensions
 from suture.loop.recipes.recipe import Recipe
-from suture.loop.review.disambiguation import Asker
-from suture.loop.review.reviewing import Reviewer
+from suture.loop.run_spec import RunSpec
 from suture.loop.state import LoopState, TriedEntry
 from suture.models import NO_MODEL, Model, Models
-from suture.records import Candidate, Check, Task, Verdict, from_plain, to_plain
+from suture.records import Candidate, Task, Verdict, from_plain, to_plain
 from suture.roles import PromptBook
 from suture.sandbox import Sandbox
 from suture.settings import Settings
@@ -28,38 +25,53 @@ from suture.workspace import text_of
 __all__ = ["RunContext"]
 
 
-@dataclass(kw_only=True)
+class _OwnSuite:
+    """The suite of the task as it was given, made ready once."""
+
+    ready: Suite | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RunContext:
-    """The outside things of one run, and what can be computed from its folder.
+    """What one run was asked to be, the outside things opened for it, and what its folder tells.
+
+    Nothing of it changes while the run goes on: what does is in the state, in the ledger or in the folder.
 
     Attributes:
+        spec: What the run was asked to be.
+        folder: Where it is recorded.
+        ledger: Its events.
+        budget: What it may use, and has used.
+        models: Who answers each role; every reply is kept in the folder.
+        sandbox: The wall.
+        recipe: Who takes part, and which moves there are.
         interpreter: What `python` means in the task's test command; `None` where it has none.
-        prove: Proves a healed candidate before it is handed over; without it nothing is proved.
         prompts: The prompts of this run.
         extensions: What installed packages bring, of what the recipe wants.
-        ask_user: Asks the user which of two repairs is right; without it nobody is asked.
-        follows: The events of the run that is done again; what was granted or refused there, is so here.
-        on_review: Asks a person where `loop.autonomy` wants it; without it the run is parked there.
     """
 
-    task: Task
+    spec: RunSpec
     folder: RunFolder
     ledger: Ledger
     budget: Budget
     models: Models
     sandbox: Sandbox
-    settings: Settings
     recipe: Recipe
     interpreter: Interpreter | None = None
-    prove: Prover | None = None
     prompts: PromptBook = field(default_factory=PromptBook)
-    ask_user: Asker | None = None
-    on_review: Reviewer | None = None
     extensions: Extensions = field(default_factory=Extensions)
-    follows: Sequence[Event] = ()
-    _suite: Suite | None = field(default=None, init=False)
-    _own_checks: tuple[Check, ...] | None = field(default=None, init=False)
+    _own_suite: _OwnSuite = field(default_factory=_OwnSuite, init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    @property
+    def task(self) -> Task:
+        """What is wanted, with the checks that were given."""
+        return self.spec.task
+
+    @property
+    def settings(self) -> Settings:
+        """The knobs."""
+        return self.spec.settings
 
     def in_turn(self) -> AbstractAsyncContextManager[None]:
         """To be held while a reply is drawn.
@@ -82,34 +94,25 @@ class RunContext:
         return self.settings.repair.enabled and self.task.kind == "heal" and runs
 
     async def load_suite(self, *, run: bool = False) -> Suite:
-        """The task's checks, made ready when they are first needed, and so also after a resume.
+        """The task's own checks, made ready when they are first needed, and so also after a resume.
+
+        What generated checks say too is in the state: see `evaluation.deciding`.
 
         Args:
             run: Whether the verdict on the task's own files is the next that is asked of them.
         """
-        if self._suite is None:
-            self._suite = await prepare_suite(
-                self.task, self.sandbox, self.settings.sandbox, self.interpreter, run=run
-            )
-        return self._suite
+        if self._own_suite.ready is None:
+            self._own_suite.ready = await self.prepare(self.task, run=run)
+        return self._own_suite.ready
 
-    def adopt(self, generated: Sequence[Check]) -> None:
-        """Judge by these checks too, from now on; those that were adopted before go.
-
-        Args:
-            generated: Checks that a model wrote, with the trust that they have earned.
-        """
-        if self._own_checks is None:
-            self._own_checks = self.task.checks
-        own = {check.id for check in self._own_checks}
-        new = tuple(check for check in generated if check.id not in own)
-        self.task = replace(self.task, checks=(*self._own_checks, *new))
-        if self._suite is not None:
-            self._suite = replace(self._suite, task=self.task)
+    async def prepare(self, task: Task, *, run: bool = False) -> Suite:
+        """The suite of a task like the run's, made ready anew."""
+        return await prepare_suite(task, self.sandbox, self.settings.sandbox, self.interpreter, run=run)
 
     def test_sources(self) -> tuple[str, ...]:
         """Texts of the project's tests, as far as they are known: the suite says which files hold them."""
-        paths = self._suite.test_files if self._suite is not None else ()
+        suite = self._own_suite.ready
+        paths = suite.test_files if suite is not None else ()
         return tuple(text_of(self.task.files[path]) for path in paths if path in self.task.files)
 
     def candidate(self, blob: str) -> Candidate:

@@ -33,10 +33,10 @@ async def answer_to(question: Mapping[str, Any], context: RunContext) -> dict[st
         if answered.key == asked.key:
             return _told(answered)
     context.ledger.append(asked)
-    if context.on_review is None:
+    if context.spec.on_review is None:
         return None
     review = review_of(context.folder, asked)
-    said = context.on_review(review)
+    said = context.spec.on_review(review)
     answer = await said if inspect.isawaitable(said) else said
     if answer is None:
         return None

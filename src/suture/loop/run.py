@@ -23,17 +23,16 @@ from suture.errors import (
 from suture.ledger import last_of, open_reservations, read_ledger
 from suture.ledger.kinds import ReviewAsked, RunFinished, RunRefused, RunResumed
 from suture.loop.context import RunContext
+from suture.loop.evaluation.proving import Proven
 from suture.loop.graph import Compiled, build_graph
-from suture.loop.helper_state import aids_of
-from suture.loop.helpers.generated_tests import adopt_recorded
 from suture.loop.interrupts import answer_to
 from suture.loop.nodes.finish import prove_best, write_result
 from suture.loop.policy.progress import best_of
-from suture.loop.proving import Proven
-from suture.loop.resuming.forking import Start, begin, enter, never_begun, recorded_start, rewind
-from suture.loop.resuming.recorded import About, started_with
+from suture.loop.resuming.forking import begin, enter, never_begun, recorded_start, rewind
+from suture.loop.resuming.recorded import started_with
 from suture.loop.resuming.recover_partial import with_judged_candidates
 from suture.loop.review.reviewing import review_of
+from suture.loop.run_spec import ForkStart
 from suture.loop.state import LoopState, first_state
 from suture.records import Outcome, Result, from_plain
 
@@ -41,12 +40,9 @@ __all__ = ["fork_task", "resume_task", "run_task"]
 
 Entry = LoopState | Command[str] | None
 """What the graph is given: a first state, an answer, or nothing where it goes on from its checkpoint."""
-ABOUT = About()
 
 
-async def run_task(
-    context: RunContext, checkpointer: BaseCheckpointSaver[Any], *, about: About = ABOUT
-) -> Result:
+async def run_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) -> Result:
     """Run a task to its outcome.
 
     Every way to end leaves its last event in the ledger: `run.refused` where the task cannot be worked with,
@@ -55,7 +51,6 @@ async def run_task(
     Args:
         context: What the run works with.
         checkpointer: Where LangGraph keeps its state; the thread is the run's id.
-        about: What else the first event is to say.
 
     Raises:
         UsageError: The task cannot be worked with.
@@ -64,27 +59,20 @@ async def run_task(
         Cancelled: The user stopped it.
         StorageError: The run folder cannot be written.
     """
-    context.ledger.append(started_with(context, about))
+    context.ledger.append(started_with(context))
     return await _to_the_end(context, build_graph(checkpointer), first_state(context.folder.id))
 
 
-async def fork_task(
-    context: RunContext,
-    checkpointer: BaseCheckpointSaver[Any],
-    start: Start,
-    *,
-    about: About = ABOUT,
-) -> Result:
+async def fork_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any], start: ForkStart) -> Result:
     """Run a task to its outcome from where another run was; raises as `run_task` does.
 
     Args:
         context: What the run works with.
         checkpointer: Where LangGraph keeps its state.
         start: Where it begins; the other run is left as it is.
-        about: What else the first event is to say.
     """
     graph = build_graph(checkpointer)
-    started = started_with(context, about)
+    started = started_with(context)
     try:
         await begin(start, started, context, graph)
     except (Exception, asyncio.CancelledError) as fault:
@@ -94,9 +82,7 @@ async def fork_task(
     return await _to_the_end(context, graph, None)
 
 
-async def resume_task(
-    context: RunContext, checkpointer: BaseCheckpointSaver[Any], *, about: About = ABOUT
-) -> Result:
+async def resume_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) -> Result:
     """Go on with a run from its last checkpoint; raises as `run_task` does.
 
     Its process was killed, or it waits, or it ended by a fault of the machinery or because the user stopped
@@ -108,7 +94,6 @@ async def resume_task(
     Args:
         context: What the run works with; its ledger holds the run up to now.
         checkpointer: The one that the run was started with.
-        about: What else the event of the resumption is to say.
     """
     for reservation in open_reservations(context.ledger.events):
         context.budget.write_off(reservation)
@@ -117,7 +102,7 @@ async def resume_task(
     if _has_begun(reached.values) and not reached.next:
         await rewind(context, graph)
         reached = await graph.aget_state(_config(context))
-    context.ledger.append(RunResumed(at=tuple(reached.next), project=about.project))
+    context.ledger.append(RunResumed(at=tuple(reached.next), project=str(context.spec.project)))
     if _has_begun(reached.values):
         return await _to_the_end(context, graph, None)
     start = recorded_start(context.folder, context.ledger.events)
@@ -129,9 +114,6 @@ async def resume_task(
 
 async def _to_the_end(context: RunContext, graph: Compiled, entry: Entry) -> Result:
     try:
-        reached = (await graph.aget_state(_config(context))).values
-        if _has_begun(reached):
-            adopt_recorded(aids_of(cast(LoopState, reached)), context)
         while True:
             ended = await _worked_off(context, graph, entry)
             if isinstance(ended, Result):

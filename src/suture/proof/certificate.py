@@ -197,7 +197,7 @@ class Certificate:
         newly_failing: Checks that passed before and do not pass after; a certificate with any is false.
         coverage: Which changed statements the tests run.
         mutation: How well the tests guard them.
-        confidence: In [0, 1], by the model of `loop/evaluation/confidence.py` over all of the above.
+        confidence: In [0, 1], by the model of `proof/confidence.py` over all of the above.
         claims: What running does not prove.
         seal: The content hash of everything else; it shows accidents, while forgery is shown by replaying.
     """

@@ -8,15 +8,16 @@ from pathlib import Path
 
 from suture.errors import StorageError, UsageError
 from suture.languages import Interpreter
-from suture.ledger import RunFolder, find_run
-from suture.loop import open_recorded
+from suture.ledger import RunFolder, find_run, first_of, read_ledger
+from suture.ledger.kinds import RunStarted
 from suture.plain_files import read_plain
 from suture.proof.certificate import MAX_BYTES, Certificate, CertificateRefused, read_certificate
-from suture.proof.proving import CERTIFICATE
+from suture.proof.certified_task import CERTIFICATE
 from suture.proof.verification import Finding, project_before, verify_certificate
 from suture.records import Language
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import Settings
+from suture.tasks.recorded_interpreter import recorded_interpreter
 from suture.workspace import take_snapshot
 
 __all__ = ["certificate_at", "certificate_path", "verify_file"]
@@ -117,7 +118,8 @@ def _surroundings(
 def _recorded_interpreter(run: RunFolder, language: Language) -> Interpreter:
     """What `python` meant in the run, while that is still there; else what it means here."""
     try:
-        found = open_recorded(run, Settings()).interpreter
-    except (UsageError, StorageError):
+        started = first_of(read_ledger(run.ledger_path).events, RunStarted)
+        found = recorded_interpreter(started, run, Settings().paths.home) if started else None
+    except (StorageError, ValueError):
         found = None
     return found or discover_programs(Path.cwd(), os.environ, language)

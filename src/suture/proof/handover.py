@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-from suture.checks import check_candidate, prepare_suite
+from suture.checks import Suite, check_candidate
 from suture.errors import StorageError, SutureError, UsageError
-from suture.ledger import first_of
+from suture.ledger import Ledger, RunFolder, first_of
 from suture.ledger.kinds import (
     ApplyStarted,
     CandidateChecked,
@@ -21,8 +21,7 @@ from suture.ledger.kinds import (
     TreeApplied,
     TreeUndone,
 )
-from suture.loop import RunContext
-from suture.records import Candidate, Result
+from suture.records import Candidate, Result, Task, Verdict, from_plain
 from suture.workspace import (
     CommitPlan,
     Repository,
@@ -35,7 +34,7 @@ from suture.workspace import (
     unified_diff,
 )
 
-__all__ = ["Handover", "choose_handover", "hand_over", "require_possible"]
+__all__ = ["Handover", "HealedRun", "choose_handover", "hand_over", "require_possible"]
 
 MOST_NAMED = 10
 
@@ -51,6 +50,23 @@ class Handover:
 
     how: Literal["keep", "apply", "commit", "branch", "patch"] = "keep"
     name: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HealedRun:
+    """What handing over needs of the run that has healed.
+
+    Attributes:
+        task: What was wanted; its files are those before the change.
+        folder: The run's.
+        ledger: Is told what is done to the user's tree.
+        prepare: Makes the suite of a task ready, where other files than the run's have to pass too.
+    """
+
+    task: Task
+    folder: RunFolder
+    ledger: Ledger
+    prepare: Callable[[Task], Awaitable[Suite]]
 
 
 def choose_handover(
@@ -113,14 +129,14 @@ def _require_identity(repository: Repository) -> None:
             ) from fault
 
 
-async def hand_over(handover: Handover, result: Result, root: Path, context: RunContext) -> None:
+async def hand_over(handover: Handover, result: Result, root: Path, run: HealedRun) -> None:
     """Do with a healed result what the user asked for; a result that is not healed stays where it is.
 
     Args:
         handover: What is wanted.
         result: The run's end.
         root: The project's folder.
-        context: The run, whose ledger is told.
+        run: The run, whose ledger is told.
 
     Raises:
         UsageError: The user changed the same files or lines, or what would be committed does not pass.
@@ -128,30 +144,30 @@ async def hand_over(handover: Handover, result: Result, root: Path, context: Run
     """
     if result.outcome != "healed" or result.candidate is None or handover.how == "keep":
         return
-    before = context.task.files
+    before = run.task.files
     after = overlay(before, result.candidate.files)
     if handover.how == "patch":
-        context.ledger.append(PatchWritten(file=_write_patch(Path(handover.name), result.diff)))
+        run.ledger.append(PatchWritten(file=_write_patch(Path(handover.name), result.diff)))
     elif handover.how == "apply":
-        _apply(before, after, root, context)
+        _apply(before, after, root, run)
     else:
         repository = open_repository(root)
         plan = plan_commit(repository, before, after)
-        await _require_green(plan, after, context)
-        message = _message(result, context)
+        await _require_green(plan, after, run)
+        message = _message(result, run)
         started = CommitStarted(root=str(root), parent=plan.parent, branch=handover.name)
         if handover.how == "branch":
-            context.ledger.append(started)
+            run.ledger.append(started)
             try:
                 commit = land_branch(plan, message, handover.name)
             except SutureError:
-                context.ledger.append(TreeUndone(root=str(root), why="the commit failed"))
+                run.ledger.append(TreeUndone(root=str(root), why="the commit failed"))
                 raise
         else:
             repository.require_quiet()
-            context.ledger.append(started)
-            commit = _land(plan, message, before, after, root, context)
-        context.ledger.append(CommitMade(**vars(started), commit=commit))
+            run.ledger.append(started)
+            commit = _land(plan, message, before, after, root, run)
+        run.ledger.append(CommitMade(**vars(started), commit=commit))
 
 
 def _write_patch(target: Path, diff: str) -> str:
@@ -163,18 +179,18 @@ def _write_patch(target: Path, diff: str) -> str:
     return str(target.absolute())
 
 
-def _apply(before: Mapping[str, bytes], after: Mapping[str, bytes], root: Path, context: RunContext) -> None:
+def _apply(before: Mapping[str, bytes], after: Mapping[str, bytes], root: Path, run: HealedRun) -> None:
     """Write the change; how to take it back is on disk before the first file changes."""
-    undo = context.folder.write_text("undo.diff", unified_diff(after, before))
+    undo = run.folder.write_text("undo.diff", unified_diff(after, before))
     paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     started = ApplyStarted(root=str(root), files=tuple(paths), undo=str(undo))
-    context.ledger.append(started)
+    run.ledger.append(started)
     try:
         apply_changes(root, before, after)
     except BaseException:
-        context.ledger.append(TreeUndone(root=str(root), why="the change could not be written"))
+        run.ledger.append(TreeUndone(root=str(root), why="the change could not be written"))
         raise
-    context.ledger.append(TreeApplied(**vars(started)))
+    run.ledger.append(TreeApplied(**vars(started)))
 
 
 def _land(
@@ -183,30 +199,29 @@ def _land(
     before: Mapping[str, bytes],
     after: Mapping[str, bytes],
     root: Path,
-    context: RunContext,
+    run: HealedRun,
 ) -> str:
-    _apply(before, after, root, context)
+    _apply(before, after, root, run)
     try:
         return land_on_head(plan, message)
     except SutureError:
         apply_changes(root, after, before)
-        context.ledger.append(TreeUndone(root=str(root), why="the commit failed"))
+        run.ledger.append(TreeUndone(root=str(root), why="the commit failed"))
         raise
 
 
-async def _require_green(plan: CommitPlan, after: Mapping[str, bytes], context: RunContext) -> None:
+async def _require_green(plan: CommitPlan, after: Mapping[str, bytes], run: HealedRun) -> None:
     """What is committed is not what was tested where the user has changes of their own: test that too."""
     committed = plan.repository.files_of(plan.tree)
     if committed == dict(after):
         return
     try:
-        task = replace(context.task, files=committed)
-        suite = await prepare_suite(task, context.sandbox, context.settings.sandbox, context.interpreter)
+        suite = await run.prepare(replace(run.task, files=committed))
         verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
         failing = sorted(verdict.failed) if verdict.passed else ["none passes"]
     except UsageError as fault:
         failing = [fault.message]
-    context.ledger.append(CommitChecked(tree=plan.tree, failing=tuple(failing[:MOST_NAMED])))
+    run.ledger.append(CommitChecked(tree=plan.tree, failing=tuple(failing[:MOST_NAMED])))
     if failing:
         raise UsageError(
             "nothing was committed: without your own uncommitted changes the tests do not pass"
@@ -215,10 +230,10 @@ async def _require_green(plan: CommitPlan, after: Mapping[str, bytes], context: 
         )
 
 
-def _message(result: Result, context: RunContext) -> str:
+def _message(result: Result, run: HealedRun) -> str:
     files = sorted(result.candidate.files) if result.candidate else []
     named = ", ".join(files[:2]) + (" and others" if len(files) > 2 else "")
-    fixed = _fixed(context, result)
+    fixed = _fixed(run, result)
     more = [f"and {len(fixed) - MOST_NAMED} more"] if len(fixed) > MOST_NAMED else []
     lines = [f"- {' '.join(name.split())}" for name in fixed[:MOST_NAMED]] + more
     body = ["Passing now:", *lines, ""] if lines else []
@@ -226,7 +241,11 @@ def _message(result: Result, context: RunContext) -> str:
     return "\n".join([f"Heal {named}", "", *body, trailer, ""])
 
 
-def _fixed(context: RunContext, result: Result) -> list[str]:
-    checked = first_of(context.ledger.events, CandidateChecked)
-    before = context.verdict(checked.verdict).passed if checked else frozenset()
+def _fixed(run: HealedRun, result: Result) -> list[str]:
+    checked = first_of(run.ledger.events, CandidateChecked)
+    before = _verdict(run, checked.verdict).passed if checked else frozenset()
     return sorted(result.verdict.passed - before) if result.verdict else []
+
+
+def _verdict(run: HealedRun, blob: str) -> Verdict:
+    return from_plain(Verdict, run.folder.get_json(blob))

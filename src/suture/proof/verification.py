@@ -9,12 +9,12 @@ from pathlib import Path, PurePosixPath
 from suture.checks import Suite, check_candidate, prepare_suite, refused_files
 from suture.errors import UsageError
 from suture.languages import Interpreter, scripts_run_by
-from suture.loop.evaluation.confidence import confidence_in
 from suture.proof.certificate import Certificate, digest
+from suture.proof.certified_task import new_failures, statuses
+from suture.proof.confidence import confidence_in
 from suture.proof.covering import measure_coverage, touched
 from suture.proof.mutating import draw_mutants, replay_mutants
 from suture.proof.noticing import impatient, notices
-from suture.proof.proving import new_failures, statuses
 from suture.records import Candidate, Task, Verdict, content_hash
 from suture.sandbox import Sandbox
 from suture.settings import Settings

@@ -57,7 +57,7 @@ def precedent_of(act: Act, context: RunContext) -> Precedent:
     earlier, now = _by_process(context.ledger.events)
     turn = len(_same(act, now))
     own = _decided(act, turn, earlier)
-    before = own or _decided(act, turn, context.follows)
+    before = own or _decided(act, turn, context.spec.follows)
     booked = act.attempt and _bookings(act, earlier) > turn
     if before is None:
         return Precedent(booked=booked)

@@ -70,10 +70,10 @@ async def _drawn_again(question: Question, cut: Reply, context: RunContext) -> R
 
 def _more_room(question: Question, cut: Reply, context: RunContext) -> int | None:
     """Tokens for the second draw; `None` where there is none. It is decided once, also for a replay."""
-    for _, before in those_of((*context.follows, *context.ledger.events), ReplyCut):
+    for _, before in those_of((*context.spec.follows, *context.ledger.events), ReplyCut):
         if before.call == cut.call_hash:
             return before.again_with_tokens
-    if any(called.call == cut.call_hash for _, called in those_of(context.follows, ModelCalled)):
+    if any(called.call == cut.call_hash for _, called in those_of(context.spec.follows, ModelCalled)):
         return None
     room = ROOMIER * question.sampling.max_tokens
     if context.models.for_role(question.role).model.name.startswith(("local:", "ollama:")):

@@ -21,7 +21,7 @@ __all__ = ["all_ended", "judge", "judged_again", "tried_entry"]
 T = TypeVar("T")
 
 
-async def judge(candidate: Candidate, context: RunContext, *, confirm: bool = True) -> Verdict:
+async def judge(candidate: Candidate, suite: Suite, context: RunContext, *, confirm: bool = True) -> Verdict:
     """Run the suite on one candidate and write its verdict down.
 
     A candidate that passes a test command is run once more, from nothing: a pass that came by chance proves
@@ -30,6 +30,7 @@ async def judge(candidate: Candidate, context: RunContext, *, confirm: bool = Tr
 
     Args:
         candidate: It.
+        suite: What decides.
         context: The run.
         confirm: Whether a pass is run once more; not where the same files have passed just before.
 
@@ -39,7 +40,6 @@ async def judge(candidate: Candidate, context: RunContext, *, confirm: bool = Tr
     """
     threshold = context.settings.loop.trust_threshold
     async with context.budget.time_limit():
-        suite = await context.load_suite()
         verdict, runs = await check_candidate(candidate, suite), 1
         if confirm and _must_repeat(candidate, verdict, suite, threshold):
             again = await check_candidate(candidate, suite)
@@ -121,14 +121,14 @@ def tried_entry(
     )
 
 
-async def judged_again(entry: TriedEntry, context: RunContext) -> TriedEntry:
+async def judged_again(entry: TriedEntry, suite: Suite, context: RunContext) -> TriedEntry:
     """A candidate of a `write` task under the checks of now, which may be others than before.
 
     Raises:
         BudgetExceeded: The time is up.
         SandboxError: The wall failed.
     """
-    verdict = await judge(context.candidate(entry["blob"]), context)
+    verdict = await judge(context.candidate(entry["blob"]), suite, context)
     threshold = context.settings.loop.trust_threshold
     passed, failed, regressed = tally(verdict, None, threshold)
     return {

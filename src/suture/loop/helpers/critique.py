@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from suture.checks import Suite
 from suture.checks.tracing.variables import Probe
 from suture.ledger.kinds import Criticised, DebuggerStepped, Diagnosed, LessonsDrawn, ToolStep
 from suture.loop.calls.helper_call import Consultation
@@ -57,14 +58,16 @@ async def criticise(
 
 
 async def diagnose(
-    brief: RepairBrief, entry: TriedEntry, state: LoopState, context: RunContext
+    brief: RepairBrief, entry: TriedEntry, suite: Suite, state: LoopState, context: RunContext
 ) -> Diagnosis | None:
     """Why a candidate fails; `None` where the debugger is degraded."""
     with_tools = context.recipe.helpers.diagnose == "tools"
     asked = Consultation(
         helper="debugger" if with_tools else "diagnose", context=context, round=state["round"]
     )
-    found = await asked.or_none(partial(_look, brief, entry, state) if with_tools else partial(_reply, brief))
+    found = await asked.or_none(
+        partial(_look, brief, entry, suite, state) if with_tools else partial(_reply, brief)
+    )
     if found is not None:
         context.ledger.append(Diagnosed(candidate=entry["candidate"], diagnosis=found))
     return found
@@ -74,7 +77,9 @@ async def _reply(brief: RepairBrief, asked: Consultation) -> Diagnosis:
     return (await asked.typed(diagnosis_draft(brief, asked.prompt), DiagnosisReply)).record()
 
 
-async def _look(brief: RepairBrief, entry: TriedEntry, state: LoopState, asked: Consultation) -> Diagnosis:
+async def _look(
+    brief: RepairBrief, entry: TriedEntry, suite: Suite, state: LoopState, asked: Consultation
+) -> Diagnosis:
     context = asked.context
     question = DebugBrief(
         statement=brief.statement,
@@ -101,7 +106,7 @@ async def _look(brief: RepairBrief, entry: TriedEntry, state: LoopState, asked: 
             debugger_tools(
                 probe,
                 _iterations(entry, state, context),
-                setup=_setup(brief, context),
+                setup=_setup(brief, suite),
                 reference=_reference(brief, state, context),
             ),
             ask=asked.reply,
@@ -111,10 +116,10 @@ async def _look(brief: RepairBrief, entry: TriedEntry, state: LoopState, asked: 
     return found.diagnosis
 
 
-def _setup(brief: RepairBrief, context: RunContext) -> str:
+def _setup(brief: RepairBrief, suite: Suite) -> str:
     """What the first failing check imports and defines; a test of a command lies in a file of its own."""
     failing = brief.facts[0].check_id if brief.facts else ""
-    return next((setup_of(check.source) for check in context.task.checks if check.id == failing), "")
+    return next((setup_of(check.source) for check in suite.task.checks if check.id == failing), "")
 
 
 def _reference(brief: RepairBrief, state: LoopState, context: RunContext) -> dict[str, bytes] | None:

@@ -10,12 +10,13 @@ from suture.checks.trust import Assessment, assess_checks
 from suture.ledger.kinds import AssessedTest, RemovedTest, TestsAssessed, TestsWritten
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
+from suture.loop.evaluation.deciding import checks_in, deciding_suite, with_generated
 from suture.loop.evaluation.judging import judged_again
 from suture.loop.helper_state import Aids
 from suture.loop.helpers.plugin_calls import brought_checks
 from suture.loop.state import LoopState, TriedEntry
 from suture.models import Reply
-from suture.records import Check, from_plain, to_plain
+from suture.records import Check, Task, to_plain
 from suture.roles import Draft, Prompt
 from suture.roles.replies.logprobs import mean_logprob
 from suture.roles.testers.adversarial_tester import AdversarialBrief, adversarial_draft
@@ -25,7 +26,6 @@ from suture.roles.testers.written_checks import WrittenChecks, checks_from_reply
 
 __all__ = [
     "adopt_generated",
-    "adopt_recorded",
     "attack",
     "generated_checks",
     "may_be_tested",
@@ -43,7 +43,7 @@ def may_be_tested(context: RunContext) -> bool:
 
 def generated_checks(aids: Aids, context: RunContext) -> tuple[Check, ...]:
     """The tests that were written up to now."""
-    return _kept(aids.generated, context)
+    return checks_in(aids.generated, context)
 
 
 async def tests_from_the_task(aids: Aids, context: RunContext) -> Aids:
@@ -92,7 +92,7 @@ async def attack(entry: TriedEntry, aids: Aids, number: int, context: RunContext
 
 async def adopt_generated(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:
     """Give the generated tests the trust that the candidates lend them; those that gain or lose their say are
-    applied to every candidate.
+    applied to every candidate. What decides from then on is in the `Aids` that come back.
 
     Raises:
         BudgetExceeded: The time is up.
@@ -103,30 +103,20 @@ async def adopt_generated(state: LoopState, aids: Aids, context: RunContext) -> 
     if not written or not judged:
         return state, aids
     async with context.budget.time_limit():
-        found = await assess_checks(
-            written, judged, await context.load_suite(), logprobs=_sureness(aids.generated, context)
-        )
+        suite = await deciding_suite(aids, context)
+        found = await assess_checks(written, judged, suite, logprobs=_sureness(aids.generated, context))
     context.ledger.append(_told(found))
     threshold = context.settings.loop.trust_threshold
     trusted = tuple(check for check in found.checks if check.trust >= threshold)
     # Adopted ones keep the trust that they came with: every verdict is to tell the same.
-    if {check.source for check in trusted} == {check.source for check in _kept(aids.deciding, context)}:
+    if {check.source for check in trusted} == {check.source for check in checks_in(aids.deciding, context)}:
         return state, aids
-    context.adopt(trusted)
-    try:
-        again = [await judged_again(entry, context) for entry in state["tried"]]
-    except BaseException:
-        adopt_recorded(aids, context)  # the run ends with the verdicts of before, and so with their checks
-        raise
+    suite = with_generated(await context.load_suite(), trusted)
+    again = [await judged_again(entry, suite, context) for entry in state["tried"]]
     return (
-        {**state, "checks": _count(context), "tried": again},
+        {**state, "checks": _count(suite.task, threshold), "tried": again},
         replace(aids, deciding=_keep(trusted, context)),
     )
-
-
-def adopt_recorded(aids: Aids, context: RunContext) -> None:
-    """Judge by the tests that had been adopted before, and by no other generated ones."""
-    context.adopt(_kept(aids.deciding, context))
 
 
 async def _written(
@@ -152,12 +142,6 @@ async def _written(
     return replace(aids, generated=_keep(tuple(known.values()), context, sure))
 
 
-def _kept(blob: str, context: RunContext) -> tuple[Check, ...]:
-    if not blob:
-        return ()
-    return tuple(from_plain(Check, plain) for plain in context.folder.get_json(blob)["checks"])
-
-
 def _keep(checks: tuple[Check, ...], context: RunContext, sure: Mapping[str, float] = NOTHING) -> str:
     plain = [to_plain(check) for check in checks]
     return context.folder.put_json({"checks": plain, **({"logprobs": dict(sure)} if sure else {})})
@@ -173,9 +157,8 @@ def _examples(context: RunContext) -> str:
     return "\n".join(check.source for check in context.task.checks if check.provenance in ("user", "visible"))
 
 
-def _count(context: RunContext) -> int:
-    threshold = context.settings.loop.trust_threshold
-    return sum(check.trust >= threshold for check in context.task.checks) + bool(context.task.test_command)
+def _count(task: Task, threshold: float) -> int:
+    return sum(check.trust >= threshold for check in task.checks) + bool(task.test_command)
 
 
 def _told(found: Assessment) -> TestsAssessed:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from suture.checks import refused_files
+from suture.checks import Suite, refused_files
 from suture.errors import SutureError
 from suture.ledger.kinds import Advised, TestsWritten
 from suture.loop.calls.helper_call import Consultation, degrade, is_given_up
@@ -89,14 +89,15 @@ async def _advised(adviser: Adviser, brief: RepairBrief, asked: Consultation) ->
         return ()
 
 
-async def mended(brief: RepairBrief, entry: TriedEntry, state: LoopState, context: RunContext) -> LoopState:
+async def mended(
+    brief: RepairBrief, entry: TriedEntry, suite: Suite, state: LoopState, context: RunContext
+) -> LoopState:
     """The state with what the menders make of a failing candidate, judged; that costs no attempt.
 
     Raises:
         BudgetExceeded: The time is up.
         SandboxError: The wall failed.
     """
-    suite = await context.load_suite()
     for name, mender in context.extensions.menders.items():
         written = _brought(name, partial(_texts, mender, brief), state["round"], context)
         if not written or refused_files(written, suite):
@@ -108,7 +109,7 @@ async def mended(brief: RepairBrief, entry: TriedEntry, state: LoopState, contex
         if candidate.hash in {one["candidate"] for one in state["tried"]}:
             continue
         proposal = _proposal(candidate, entry, context)
-        verdict = await judge(candidate, context)
+        verdict = await judge(candidate, suite, context)
         judged = tried_entry(proposal, verdict, context.base_verdict(state), context)
         state = {**state, "tried": [*state["tried"], judged]}
     return state

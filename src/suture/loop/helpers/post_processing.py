@@ -6,7 +6,7 @@ import ast
 import sys
 from dataclasses import replace
 
-from suture.checks import refused_files
+from suture.checks import Suite, refused_files
 from suture.ledger.kinds import Optimised, Reviewed
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
@@ -23,7 +23,7 @@ __all__ = ["optimised", "reviewed"]
 
 
 async def optimised(
-    brief: RepairBrief, entry: TriedEntry, state: LoopState, context: RunContext
+    brief: RepairBrief, entry: TriedEntry, suite: Suite, state: LoopState, context: RunContext
 ) -> LoopState:
     """The state with a simpler version of code that passes, where the optimiser writes one that passes too.
 
@@ -43,7 +43,7 @@ async def optimised(
 
     written = await Consultation(helper="optimiser", context=context, round=state["round"]).or_none(ask)
     before = context.candidate(entry["blob"])
-    if written is None or refused_files(written, await context.load_suite()):
+    if written is None or refused_files(written, suite):
         return state
     candidate = Candidate(
         files={**before.files, **written}, origin="repair", parent=before.hash, label="made simpler"
@@ -53,7 +53,7 @@ async def optimised(
     if candidate.hash in {one["candidate"] for one in state["tried"]} or nodes[1] >= nodes[0]:
         context.ledger.append(told)
         return state
-    judged = await _judged(candidate, entry, state, context)
+    judged = await _judged(candidate, entry, suite, state, context)
     kept = context.tried(judged).solved
     context.ledger.append(replace(told, kept=kept))
     if not kept:
@@ -74,7 +74,7 @@ async def reviewed(brief: RepairBrief, entry: TriedEntry, state: LoopState, cont
 
 
 async def _judged(
-    candidate: Candidate, entry: TriedEntry, state: LoopState, context: RunContext
+    candidate: Candidate, entry: TriedEntry, suite: Suite, state: LoopState, context: RunContext
 ) -> TriedEntry:
     blob = context.keep(candidate)
     context.ledger.append(proposed_event(candidate, blob))
@@ -90,7 +90,7 @@ async def _judged(
         message="",
         parent=entry["candidate"],
     )
-    verdict = await judge(candidate, context)
+    verdict = await judge(candidate, suite, context)
     return tried_entry(proposal, verdict, context.base_verdict(state), context)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from suture.checks import Suite
 from suture.checks.differential.distinguishing import compare_candidates
 from suture.ledger.kinds import CandidatesCompared, DifferingCall
 from suture.loop.context import RunContext
@@ -13,7 +14,7 @@ from suture.loop.state import LoopState, TriedEntry
 __all__ = ["ranked"]
 
 
-async def ranked(state: LoopState, context: RunContext) -> LoopState:
+async def ranked(suite: Suite, state: LoopState, context: RunContext) -> LoopState:
     """The state with a rank for each of the best candidates, by how many of them behave as it does.
 
     Only code that passes every trusted check is compared: what fails is told apart by repairing it.
@@ -33,7 +34,7 @@ async def ranked(state: LoopState, context: RunContext) -> LoopState:
     async with context.budget.time_limit():
         found = await compare_candidates(
             [context.candidate(entry["blob"]) for entry in equals],
-            await context.load_suite(),
+            suite,
             hints=hints,
             seed=context.settings.model.seed,
         )

@@ -10,7 +10,9 @@ from langgraph.runtime import Runtime
 
 from suture.ledger import branch_of_round
 from suture.loop.context import RunContext
+from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.judging import all_ended, judge, tried_entry
+from suture.loop.helper_state import aids_of
 from suture.loop.state import LoopState, Proposal, TriedEntry
 
 __all__ = ["check"]
@@ -27,13 +29,17 @@ async def check(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any
     for proposal in state["proposals"]:
         if proposal["blob"] and proposal["candidate"] not in known:
             waiting.setdefault(proposal["candidate"], proposal)
+    if not waiting:
+        return {"round": state["round"] + 1}
+    async with context.budget.time_limit():
+        suite = await deciding_suite(aids_of(state), context)
     base = context.base_verdict(state)
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(branch: int, proposal: Proposal) -> TriedEntry:
         with branch_of_round(state["round"], branch):
             async with gate:
-                verdict = await judge(context.candidate(proposal["blob"]), context)
+                verdict = await judge(context.candidate(proposal["blob"]), suite, context)
             return tried_entry(proposal, verdict, base, context)
 
     entries = await all_ended(itertools.starmap(one, enumerate(waiting.values())))

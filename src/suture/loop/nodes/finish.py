@@ -9,11 +9,13 @@ from langgraph.runtime import Runtime
 from suture.ledger.kinds import RunFinished, RunParked
 from suture.loop.calls.helper_call import degraded_helpers
 from suture.loop.context import RunContext
-from suture.loop.evaluation.confidence import confidence_in, confidence_when_warned
+from suture.loop.evaluation.deciding import deciding_suite
+from suture.loop.evaluation.proving import Proven, prove
 from suture.loop.evaluation.suspicion import suspicious_signs
+from suture.loop.helper_state import aids_of
 from suture.loop.policy.progress import best_of
-from suture.loop.proving import Proven
 from suture.loop.state import LoopState
+from suture.proof.confidence import confidence_in, confidence_when_warned
 from suture.records import Candidate, FaultCause, Outcome, Result, Verdict, to_plain
 from suture.workspace import overlay, unified_diff
 
@@ -29,16 +31,17 @@ async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, An
 
 
 async def prove_best(state: LoopState, context: RunContext) -> Proven | None:
-    """The best candidate with its proof, where the run was given something to prove it with.
+    """The best candidate with its proof; `None` where there is none to prove.
 
     Raises:
         SandboxError: The wall failed.
         StorageError: The run folder cannot be written.
     """
     candidate, verdict = _best(state, context)
-    if context.prove is None or candidate is None or verdict is None:
+    if candidate is None or verdict is None:
         return None
-    return await context.prove(context, candidate, verdict, context.base_verdict(state))
+    suite = await deciding_suite(aids_of(state), context)
+    return await prove(candidate, verdict, context.base_verdict(state), suite, context)
 
 
 def write_result(

@@ -23,9 +23,11 @@ from suture.ledger.kinds import (
 from suture.loop.context import RunContext
 from suture.loop.edits import proposed_event
 from suture.loop.evaluation.bisecting import suspect_hunks
+from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.divergence import divergences
 from suture.loop.evaluation.judging import all_ended, judge, tried_entry
 from suture.loop.evaluation.search_tests import guide_of
+from suture.loop.helper_state import aids_of
 from suture.loop.nodes.propose import Branch
 from suture.loop.prompting.briefs import deciding_facts
 from suture.loop.review.disambiguation import chosen_repairs
@@ -57,7 +59,7 @@ LEAST_RANKING_S = 2.0
 async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Search once; it costs no attempt and no token, and what it leaves undone is the model's."""
     context, loop = runtime.context, state["state"]
-    suite = await context.load_suite()
+    suite = await deciding_suite(aids_of(loop), context)
     texts = editable_texts(suite)
     base = context.base_verdict(loop)
     guide = await guide_of(suite, base, context) if texts else None
@@ -87,7 +89,10 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
         apart = {} if repairs else await _divergences(found, loop, context)
     context.ledger.append(_told(found, repairs, difference, apart))
     chosen = chosen_repairs(repairs, difference, context)
-    return {"searched": True, "tried": [*loop["tried"], *await _judged(chosen, difference, loop, context)]}
+    return {
+        "searched": True,
+        "tried": [*loop["tried"], *await _judged(chosen, difference, suite, loop, context)],
+    }
 
 
 def editable_texts(suite: Suite) -> dict[str, str]:
@@ -176,14 +181,18 @@ async def _divergences(found: Findings, state: LoopState, context: RunContext) -
 
 
 async def _judged(
-    repairs: tuple[Repair, ...], difference: Difference | None, state: LoopState, context: RunContext
+    repairs: tuple[Repair, ...],
+    difference: Difference | None,
+    suite: Suite,
+    state: LoopState,
+    context: RunContext,
 ) -> list[TriedEntry]:
     """The likeliest repairs under the trusted suite, a few at a time, until one of them passes."""
     base = context.base_verdict(state)
     entries: list[TriedEntry] = []
 
     async def one(proposal: Proposal) -> TriedEntry:
-        verdict = await judge(context.candidate(proposal["blob"]), context)
+        verdict = await judge(context.candidate(proposal["blob"]), suite, context)
         return tried_entry(proposal, verdict, base, context)
 
     for first in range(0, min(MOST_JUDGED, len(repairs)), AT_ONCE):

@@ -77,7 +77,7 @@ def _triaged(found: Triage, context: RunContext) -> dict[str, Any]:
 
 async def _base(context: RunContext) -> TriedEntry:
     base = Candidate(files={}, origin="user", label="the code as it is")
-    verdict = await judge(base, context)
+    verdict = await judge(base, await context.load_suite(), context)
     passed, failed, _ = tally(verdict, None, context.settings.loop.trust_threshold)
     return TriedEntry(
         candidate=base.hash,

@@ -22,6 +22,7 @@ from suture.ledger.kinds import ModelCalled, MoveFailed
 from suture.loop.calls.fit_and_call import answered, coder_of
 from suture.loop.context import RunContext
 from suture.loop.edits import proposed_event
+from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.helper_state import aids_of
 from suture.loop.helpers.planning import plan_of, planned_files
 from suture.loop.prompting.briefs import brief_for
@@ -76,7 +77,7 @@ def _was_answered(context: RunContext) -> bool:
 
 async def _proposal(move: Move, state: LoopState, context: RunContext) -> Proposal:
     parent = next((entry for entry in state["tried"] if entry["candidate"] == move.parent), None)
-    suite = await context.load_suite()
+    suite = await deciding_suite(aids_of(state), context)
     made = await _made(move, parent, state, context, suite)
     written = made.files
     inherited = dict(context.candidate(parent["blob"]).files) if parent else {}

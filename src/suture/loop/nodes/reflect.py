@@ -8,6 +8,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.loop.context import RunContext
+from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.helper_state import Aids, aids_of
 from suture.loop.helpers.critique import criticise, diagnose, draw_lessons
 from suture.loop.helpers.generated_tests import adopt_generated, attack, may_be_tested
@@ -39,7 +40,7 @@ async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     if helpers.tests and may_be_tested(context):
         state, aids = await _tested(state, aids, context)
     if wants_ties:
-        state = await ranked(state, context)
+        state = await ranked(await deciding_suite(aids, context), state, context)
     state, aids = await _extended(state, aids, context)
     state, aids = await _criticised(state, aids, context)
     state, aids = await _diagnosed(state, aids, context)
@@ -69,9 +70,10 @@ async def _extended(state: LoopState, aids: Aids, context: RunContext) -> tuple[
     entry = _entry(state, parent.candidate) if parent is not None and not parent.solved else None
     if not (brought.menders or brought.advisers) or entry is None or _is_done("brought", entry, aids):
         return state, aids
-    brief = await _brief(entry, state, context)
+    suite = await deciding_suite(aids, context)
+    brief = repair_brief(entry, state, context, suite)
     aids = _done("brought", entry, aids)
-    state = await mended(brief, entry, state, context)
+    state = await mended(brief, entry, suite, state, context)
     if _goes_on(state, context):
         aids = _remarked(entry, await advice_of(brief, state["round"], context), aids)
     return state, aids
@@ -85,7 +87,7 @@ async def _criticised(state: LoopState, aids: Aids, context: RunContext) -> tupl
     passes = context.tried(entry).solved
     if wanted == "gate" and not passes:
         return state, aids
-    said = await criticise(await _brief(entry, state, context), entry, state["round"], context)
+    said = await criticise(await _brief(entry, aids, state, context), entry, state["round"], context)
     aids = _done("critic", entry, aids)
     if said is None or said.approved:
         return state, aids
@@ -99,7 +101,8 @@ async def _diagnosed(state: LoopState, aids: Aids, context: RunContext) -> tuple
     entry = _entry(state, parent.candidate) if parent is not None and not parent.solved else None
     if context.recipe.helpers.diagnose == "off" or entry is None or _is_done("debugger", entry, aids):
         return state, aids
-    found = await diagnose(await _brief(entry, state, context), entry, state, context)
+    suite = await deciding_suite(aids, context)
+    found = await diagnose(repair_brief(entry, state, context, suite), entry, suite, state, context)
     aids = _done("debugger", entry, aids)
     if found is None:
         return state, aids
@@ -114,9 +117,10 @@ async def _polished(state: LoopState, aids: Aids, context: RunContext) -> tuple[
     ends = (helpers.optimise or helpers.review) and not _goes_on(state, context)
     if best is None or not ends or not context.tried(best).solved or best["origin"] == "user":
         return state, aids
-    brief = await _brief(best, state, context)
+    suite = await deciding_suite(aids, context)
+    brief = repair_brief(best, state, context, suite)
     if helpers.optimise and not _is_done("optimiser", best, aids):
-        state = await optimised(brief, best, state, context)
+        state = await optimised(brief, best, suite, state, context)
         aids = _done("optimiser", best, aids)
     if helpers.review and not _is_done("reviewer", best, aids):
         await reviewed(brief, best, state, context)
@@ -124,8 +128,8 @@ async def _polished(state: LoopState, aids: Aids, context: RunContext) -> tuple[
     return state, aids
 
 
-async def _brief(entry: TriedEntry, state: LoopState, context: RunContext) -> RepairBrief:
-    return repair_brief(entry, state, context, await context.load_suite())
+async def _brief(entry: TriedEntry, aids: Aids, state: LoopState, context: RunContext) -> RepairBrief:
+    return repair_brief(entry, state, context, await deciding_suite(aids, context))
 
 
 def _subject(state: LoopState, context: RunContext) -> TriedEntry | None:

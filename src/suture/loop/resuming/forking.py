@@ -4,53 +4,30 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from langchain_core.runnables import RunnableConfig
 
 from suture.errors import StorageError, UsageError
-from suture.ledger import Event, RunFolder, events_until, first_of, read_ledger, taken_over
+from suture.ledger import RunFolder, events_until, first_of, read_ledger, taken_over
 from suture.ledger.kinds import CandidateProposed, ForkPoint, RunStarted
 from suture.loop.context import RunContext
 from suture.loop.edits import edited_candidate, proposal_of, proposed_event
 from suture.loop.graph import Compiled, build_graph
 from suture.loop.policy.progress import best_of
+from suture.loop.run_spec import ForkStart
 from suture.loop.state import SCHEMA_VERSION, LoopState
 from suture.store import open_checkpointer
 
-__all__ = ["Start", "begin", "enter", "never_begun", "recorded_start", "rewind", "start_at"]
+__all__ = ["begin", "enter", "never_begun", "recorded_start", "rewind", "start_at"]
 
 ENTRY = "review"
 """The node that a state is said to come from: its edges lead on from any state (see `graph`)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Start:
-    """Where a run begins that is a fork.
-
-    Attributes:
-        run: The run that it is a fork of.
-        at: How many decisions of that run had been carried out.
-        state: The graph's state then.
-        events: What had happened until then.
-        folder: Where the blobs lie that both speak of.
-        hint: What the model is to be told from now on.
-        files: A person's files over the best candidate's; judged before anything else.
-    """
-
-    run: str
-    at: int
-    state: LoopState
-    events: Sequence[Event]
-    folder: RunFolder
-    hint: str = ""
-    files: Mapping[str, str] = field(default_factory=dict)
-
-
-async def start_at(folder: RunFolder, at: int, database: Path) -> Start:
+async def start_at(folder: RunFolder, at: int, database: Path) -> ForkStart:
     """Where a run was when `at` of its decisions had been carried out.
 
     Args:
@@ -74,10 +51,10 @@ async def start_at(folder: RunFolder, at: int, database: Path) -> Start:
         )
         raise UsageError(f"run {folder.id} has no step {at} to start from", remedy=there)
     events = events_until(read_ledger(folder.ledger_path).events, at)
-    return Start(run=folder.id, at=at, state=states[at], events=events, folder=folder)
+    return ForkStart(run=folder.id, at=at, state=states[at], events=events, folder=folder)
 
 
-def recorded_start(folder: RunFolder, events: Sequence[Event]) -> Start | None:
+def recorded_start(folder: RunFolder, events: Sequence[Event]) -> ForkStart | None:
     """Where a recorded run began, if it was a fork; itself holds all that it took over.
 
     Args:
@@ -95,15 +72,15 @@ def recorded_start(folder: RunFolder, events: Sequence[Event]) -> Start | None:
     if len(taken) < forks.events:
         raise StorageError(f"run {folder.id} ended while it began", remedy=f"fork {forks.run} again")
     state = folder.get_json(forks.state)
-    return Start(run=forks.run, at=forks.at, state=state, events=taken, folder=folder)
+    return ForkStart(run=forks.run, at=forks.at, state=state, events=taken, folder=folder)
 
 
-def never_begun(start: Start) -> ForkPoint:
+def never_begun(start: ForkStart) -> ForkPoint:
     """What the first event of a fork says that failed before it had taken over anything."""
     return ForkPoint(run=start.run, at=start.at, state="", events=len(start.events) + 1)
 
 
-async def begin(start: Start, started: RunStarted, context: RunContext, graph: Compiled) -> None:
+async def begin(start: ForkStart, started: RunStarted, context: RunContext, graph: Compiled) -> None:
     """Write down what a fork takes over, and set the graph to its state.
 
     Args:
@@ -161,7 +138,7 @@ def _found_nobody(state: LoopState) -> bool:
     return bool(last) and set(last) <= {"budget", "model"}
 
 
-async def _changed(start: Start, context: RunContext) -> tuple[LoopState, list[CandidateProposed]]:
+async def _changed(start: ForkStart, context: RunContext) -> tuple[LoopState, list[CandidateProposed]]:
     """The state with the hint and the candidate that the fork brings, and what to tell of these."""
     state = LoopState(**{**start.state, "moves": [], "outcome": "", "reason": ""})
     if start.hint:

@@ -16,8 +16,9 @@ from suture.loop.state import SCHEMA_VERSION
 from suture.records import Result, Task, from_plain, to_plain
 from suture.settings import Settings
 from suture.settings.recording import settings_as_plain, settings_of_record
+from suture.tasks.recorded_interpreter import is_among, recorded_interpreter
 
-__all__ = ["About", "RecordedRun", "Replay", "open_recorded", "started_with"]
+__all__ = ["RecordedRun", "Replay", "open_recorded", "started_with"]
 
 RECIPE_FILE = "recipe.toml"
 """In a run folder: the recipe, where it was a file of the user's own."""
@@ -110,22 +111,7 @@ class Replay:
         return self.difference is None
 
 
-@dataclass(frozen=True, kw_only=True)
-class About:
-    """What the first event of a run says besides what the run works with.
-
-    Attributes:
-        project: The folder that it is about.
-        replays: The run that it does again; empty where it does none.
-        left_out: Files that it does not see, as they may hold secrets.
-    """
-
-    project: str = ""
-    replays: str = ""
-    left_out: tuple[str, ...] = ()
-
-
-def started_with(context: RunContext, about: About) -> RunStarted:
+def started_with(context: RunContext) -> RunStarted:
     """The first event of a run. What is large lies in the folder; keys lie nowhere."""
     task, folder = context.task, context.folder
     if is_own_file(context.settings.loop.recipe):
@@ -145,9 +131,9 @@ def started_with(context: RunContext, about: About) -> RunStarted:
         limits=vars(context.budget.limits),
         settings=folder.put_json(settings_as_plain(context.settings)),
         interpreter=to_plain(context.interpreter) if context.interpreter else None,
-        project=about.project,
-        replays=about.replays,
-        left_out=about.left_out,
+        project=str(context.spec.project),
+        replays=context.spec.replays,
+        left_out=context.spec.left_out,
     )
 
 
@@ -171,8 +157,7 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
             remedy="it is older than Suture 0.2, or was killed at once: start it anew",
         )
     try:
-        own = present.paths.home.resolve() in folder.path.resolve().parents
-        program = from_plain(Interpreter, started.interpreter) if own and started.interpreter else None
+        own = is_among(folder, present.paths.home)
         return RecordedRun(
             folder=folder,
             task=from_plain(Task, folder.get_json(started.task)),
@@ -180,7 +165,7 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
                 folder, settings_of_record(folder.get_json(started.settings), present, own=own)
             ),
             model=started.common_model,
-            interpreter=program if program and Path(program.executable).exists() else None,
+            interpreter=recorded_interpreter(started, folder, present.paths.home),
             project=Path(started.project or "."),
             schema_version=started.schema_version,
             ended=end is not None,

@@ -28,9 +28,9 @@ def chosen_repairs(
         difference: What tells the first from the next.
         context: The run; what the user says goes into its ledger.
     """
-    if difference is None or context.ask_user is None:
+    if difference is None or context.spec.ask_user is None:
         return repairs
-    choice = context.ask_user(difference)
+    choice = context.spec.ask_user(difference)
     if choice is None:
         return repairs
     context.ledger.append(UserAnswered(call=difference.call, answers=difference.apart, choice=choice))

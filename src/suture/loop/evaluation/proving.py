@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TypeVar
 
@@ -16,17 +16,14 @@ from suture.checks import Suite, check_candidate
 from suture.errors import BudgetExceeded
 from suture.ledger import those_of
 from suture.ledger.kinds import CertificateWritten, ModelCalled
-from suture.loop import RunContext
-from suture.loop.evaluation.confidence import confidence_in, confidence_when_warned
+from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge
 from suture.loop.evaluation.suspicion import suspicious_signs
 from suture.loop.policy.progress import tally
-from suture.loop.proving import Proven
 from suture.proof.behaving import Behaviour
 from suture.proof.certificate import (
     FORMAT,
     Certificate,
-    CertifiedTask,
     Claims,
     Coverage,
     Lint,
@@ -36,6 +33,8 @@ from suture.proof.certificate import (
     digest,
     sealed,
 )
+from suture.proof.certified_task import CERTIFICATE, certified_task, new_failures, statuses
+from suture.proof.confidence import confidence_in, confidence_when_warned
 from suture.proof.covering import measure_coverage, touched
 from suture.proof.linting import lint_changes
 from suture.proof.minimal import Minimised, Oracle, minimise, minimise_lines
@@ -44,10 +43,8 @@ from suture.proof.noticing import impatient, notices
 from suture.records import Candidate, Verdict, content_hash
 from suture.workspace import overlay, text_of, unified_diff
 
-__all__ = ["CERTIFICATE", "FULL_DIFF", "certified_task", "new_failures", "prove", "statuses"]
+__all__ = ["FULL_DIFF", "Proven", "prove"]
 
-CERTIFICATE = "certificate.json"
-"""The certificate's name in the run folder."""
 FULL_DIFF = "full.diff"
 """The change as it was written, where a part of it was left out."""
 NO_TIME = "there was no time for it"
@@ -60,28 +57,43 @@ MeasureT = TypeVar("MeasureT")
 OtherwiseT = TypeVar("OtherwiseT")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Proven:
+    """A healed candidate once more: the smallest part of it that heals.
+
+    Attributes:
+        candidate: It.
+        verdict: Its verdict.
+        confidence: In [0, 1].
+    """
+
+    candidate: Candidate
+    verdict: Verdict
+    confidence: float
+
+
 async def prove(
-    context: RunContext, candidate: Candidate, verdict: Verdict, before: Verdict | None
+    candidate: Candidate, verdict: Verdict, before: Verdict | None, suite: Suite, context: RunContext
 ) -> Proven:
     """Prove a candidate that passes every check that decides; the certificate goes into the run folder.
 
     There is none where the confidence is less than `loop.abstain_below`: that is no healed result.
 
     Args:
-        context: The run; no model is asked.
         candidate: It.
         verdict: Its verdict.
         before: The verdict on the code as it was, where there was code.
+        suite: What decides.
+        context: The run; no model is asked.
 
     Raises:
         SandboxError: The wall failed.
         StorageError: The run folder cannot be written.
     """
-    suite = await context.load_suite()
     clock = _Clock(context)
     minimal, found = Minimality(), candidate
     if before is not None and clock.left_s() > 0:
-        candidate, verdict, minimal = await _smaller(context, clock, candidate, verdict, before)
+        candidate, verdict, minimal = await _smaller(context, clock, candidate, verdict, before, suite)
     base = context.task.files
     after = overlay(base, candidate.files)
     settings = context.settings.proof
@@ -128,33 +140,6 @@ async def prove(
     return Proven(candidate=candidate, verdict=verdict, confidence=confidence)
 
 
-def certified_task(suite: Suite) -> CertifiedTask:
-    """A suite's task as a certificate holds it."""
-    task = suite.task
-    return CertifiedTask(
-        kind=task.kind,
-        statement=task.statement,
-        module=task.module,
-        entry_point=task.entry_point,
-        language=task.language,
-        checks=task.checks,
-        test_command=task.test_command,
-        protected=task.protected,
-        only=task.only,
-        source_roots=suite.command.interpreter.source_roots if suite.command else (),
-    )
-
-
-def statuses(verdict: Verdict | None) -> dict[str, str]:
-    """What each check said."""
-    return {o.check_id: o.status for o in verdict.outcomes} if verdict else {}
-
-
-def new_failures(before: Verdict | None, after: Verdict) -> tuple[str, ...]:
-    """Checks that passed before and do not pass after; one that is gone has failed."""
-    return tuple(sorted(before.passed - after.passed)) if before else ()
-
-
 class _Clock:
     """Proof's own share of the run's time."""
 
@@ -183,11 +168,15 @@ class _Clock:
 
 
 async def _smaller(
-    context: RunContext, clock: _Clock, candidate: Candidate, verdict: Verdict, before: Verdict
+    context: RunContext,
+    clock: _Clock,
+    candidate: Candidate,
+    verdict: Verdict,
+    before: Verdict,
+    suite: Suite,
 ) -> tuple[Candidate, Verdict, Minimality]:
     """The smallest part of a candidate that passes, judged like any other candidate."""
     base = context.task.files
-    suite = await context.load_suite()
     threshold = context.settings.loop.trust_threshold
     laid = overlay(base, candidate.files)
     changed = {path: text_of(laid[path]) for path in candidate.files if base.get(path) != laid[path]}
@@ -219,7 +208,7 @@ async def _smaller(
     label = f"{candidate.label}, {found.edits} of {found.edits_found} edits".lstrip(", ")
     smaller = Candidate(files=found.files, origin=candidate.origin, parent=candidate.hash, label=label)
     try:
-        again = await clock.within(lambda: judge(smaller, context, confirm=False), None)
+        again = await clock.within(lambda: judge(smaller, suite, context, confirm=False), None)
     except BudgetExceeded:
         again = None
     if not again or not passes(again):
