@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -11,7 +12,7 @@ from typing import cast
 from langchain_core.runnables import RunnableConfig
 
 from suture.errors import StorageError, UsageError
-from suture.ledger import RunFolder, events_until, first_of, read_ledger, taken_over
+from suture.ledger import Event, RunFolder, events_until, first_of, read_ledger, taken_over
 from suture.ledger.kinds import CandidateProposed, ForkPoint, RunStarted
 from suture.loop.context import RunContext
 from suture.loop.edits import edited_candidate, proposal_of, proposed_event
