@@ -14,7 +14,7 @@ SOURCE = Path(suture.__file__).parent
 
 # From the ground up; inside one line, left to right.
 LINES = (
-    ("errors", "plain_files", "pysource", "records", "settings", "ledger"),
+    ("errors", "plain_files", "plugins", "pysource", "records", "settings", "ledger"),
     ("languages",),
     ("sandbox", "models", "workspace", "store", "tracing"),
     ("checks",),

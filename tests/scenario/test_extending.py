@@ -9,9 +9,11 @@ import pytest
 
 from scenario.cast import as_json
 from scenario.test_recipes import RIGHT, TASK, wrong
-from suture.api import solve
+from suture.api import replay, solve
 from suture.errors import PrerequisiteError, UsageError
+from suture.evals import load_problems
 from suture.ledger import find_run, read_ledger
+from suture.loop import load_recipe
 from suture.settings import LoopSettings, ProofSettings, Settings
 from suture.testing import ScriptedModel
 
@@ -42,6 +44,40 @@ def breaking_mender(brief):
 
 def breaking_source(task):
     yield "assert True"
+
+
+class Parrot:
+    def __init__(self, model, settings):
+        self.name = f"parrot:{model}"
+        self.max_tokens = settings.model.max_tokens
+
+    async def complete(self, messages, sampling):
+        from suture.models import Reply
+
+        text = "```python\\ndef add(a, b):\\n    return a + b\\n```"
+        return Reply(text=text, finish="stop", prompt_tokens=1, completion_tokens=1, model=self.name)
+
+    async def close(self):
+        pass
+
+
+def chat_model(model, settings):
+    from langchain_core.language_models.fake_chat_models import FakeListChatModel
+
+    return FakeListChatModel(responses=["```python\\ndef add(a, b):\\n    return a + b\\n```"])
+
+
+RECIPE = "samples = 3\\n"
+
+
+def problems():
+    from suture.evals import Problem
+
+    yield Problem(
+        id="mine/1", dataset="", kind="write", statement="Add.", entry_point="add",
+        visible="assert add(1, 2) == 3", hidden="assert add(2, 2) == 4",
+        reference="def add(a, b):\\n    return a + b\\n", licence="MIT", source="me",
+    )
 """
 
 Chosen = Callable[[str], Settings]
@@ -60,6 +96,9 @@ def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) 
         "[suture.menders]\nsign = plugin_of_a_test:mender\nbroken_sign = plugin_of_a_test:breaking_mender\n"
         "[suture.check_sources]\nzero = plugin_of_a_test:check_source\n"
         "broken_zero = plugin_of_a_test:breaking_source\n"
+        "[suture.providers]\nparrot = plugin_of_a_test:Parrot\nchat = plugin_of_a_test:chat_model\n"
+        "[suture.recipes]\nthree = plugin_of_a_test:RECIPE\n"
+        "[suture.datasets]\nmine = plugin_of_a_test:problems\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -112,8 +151,36 @@ async def test_a_package_that_raises_is_named_in_the_result_and_the_run_goes_on(
 
 async def test_a_package_that_is_not_there_or_broken_is_an_error_at_once(chosen: Chosen) -> None:
     model = ScriptedModel([as_json()])
-    with pytest.raises(UsageError, match="no package brings 'nobody'"):
+    with pytest.raises(UsageError, match="there is no adviser 'nobody'"):
         await solve(TASK, settings=chosen('advisers = ["nobody"]'), model=model)
     with pytest.raises(PrerequisiteError, match="does not load"):
         await solve(TASK, settings=chosen('advisers = ["lost"]'), model=model)
     assert not model.calls
+
+
+@pytest.mark.parametrize("name", ["parrot:grey", "chat:any"])
+async def test_a_provider_of_a_package_writes_the_code(chosen: Chosen, name: str) -> None:
+    plain = chosen("")
+    model = plain.model.model_copy(update={"name": name})
+    result = await solve(TASK, settings=plain.model_copy(update={"model": model}))
+    assert result.outcome == "healed", result.reason
+    kept = find_run(plain.paths.home, result.run_id).replies_path.rglob("*.json")
+    assert ["return a + b" in path.read_text("utf-8") for path in kept] == [True]
+
+
+async def test_a_recipe_of_a_package_is_kept_with_the_run(chosen: Chosen, tmp_path: Path) -> None:
+    named = chosen("").model_copy(update={"loop": LoopSettings(recipe="three")})
+    assert load_recipe(named.loop, 0.0).samples == 3
+    result = await solve(TASK, settings=named, model=ScriptedModel([RIGHT]))
+    (tmp_path / "plugin_of_a_test-1.0.dist-info" / "entry_points.txt").write_text("")
+    again = await replay(result.run_id, settings=named)
+    assert again.same, again
+
+
+def test_a_set_of_a_package_holds_problems(chosen: Chosen) -> None:
+    chosen("")
+    (problem,) = load_problems("mine")
+    assert (problem.dataset, problem.id) == ("mine", "mine/1")
+    with pytest.raises(UsageError, match="there is no set 'yours'") as caught:
+        load_problems("yours")
+    assert "mine" in caught.value.remedy

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
-from suture.errors import PrerequisiteError, UsageError
+from suture.errors import UsageError
+from suture.plugins import load_plugin
 from suture.sandbox.bubblewrap import BubblewrapSandbox
 from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.contract import Sandbox
@@ -69,14 +70,5 @@ def find_maker(name: str, found: Iterable[EntryPoint] | None = None) -> Maker:
     """
     if name in MAKERS:
         return MAKERS[name]
-    brought = {point.name: point for point in (entry_points(group=GROUP) if found is None else found)}
-    if name not in brought:
-        names = ", ".join(sorted({*MAKERS, *brought}))
-        raise UsageError(f"there is no sandbox {name!r}", remedy=f"sandbox.backend is one of {names}")
-    try:
-        make = brought[name].load()
-    except (ImportError, AttributeError) as fault:
-        raise PrerequisiteError(
-            f"the sandbox {name!r} does not load: {fault}", remedy=f"install {brought[name].value!r} anew"
-        ) from fault
+    make = load_plugin(GROUP, name, what="sandbox", ours=MAKERS, among=found)
     return lambda settings, _: make(settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from suture.errors import UsageError
@@ -13,9 +13,12 @@ from suture.evals.datasets.leetcode import leetcode
 from suture.evals.datasets.sources import Places, Stored, records_of
 from suture.evals.problem import Problem
 from suture.evals.suites import suite_tasks, suture, suture_heal
+from suture.plugins import load_plugin
 
 __all__ = ["DATASETS", "Dataset", "load_problems"]
 
+GROUP = "suture.datasets"
+"""The group of entry points: each loads to a function without arguments that gives `Problem`s."""
 NOT_OF_THE_SET = (AttributeError, IndexError, KeyError, SyntaxError, TypeError, ValueError)
 """What an adapter raises where a record lacks a field, or holds something else there."""
 TEXTS = ("id", "statement", "entry_point", "given", "visible", "hidden", "reference")
@@ -103,7 +106,7 @@ def load_problems(name: str, *, ids: Sequence[str] = (), first: int | None = Non
     """The problems of a set, in its own order.
 
     Args:
-        name: A name of `DATASETS`.
+        name: A name of `DATASETS`, or of a set that an installed package brings.
         ids: Only these problems; all of them where it is empty.
         first: Only so many, from the first.
 
@@ -111,11 +114,13 @@ def load_problems(name: str, *, ids: Sequence[str] = (), first: int | None = Non
         UsageError: There is no such set, or no such problem in it; or its file is not what it should be.
         PrerequisiteError: The set is not on this machine.
     """
-    if name not in DATASETS:
-        raise UsageError(f"there is no set {name!r}", remedy=f"one of {', '.join(DATASETS)}")
-    dataset = DATASETS[name]
-    make = partial(Problem, dataset=name, licence=dataset.licence, source=dataset.source)
-    problems = list(_adapted(name, dataset, make))
+    if name in DATASETS:
+        dataset = DATASETS[name]
+        make = partial(Problem, dataset=name, licence=dataset.licence, source=dataset.source)
+        problems = list(_adapted(name, dataset, make))
+    else:
+        brought = load_plugin(GROUP, name, what="set", ours=DATASETS)()
+        problems = [replace(problem, dataset=name) for problem in brought]
     if not problems:
         raise UsageError(f"the set {name!r} holds no task", remedy="put the set's own file in its place")
     if ids:

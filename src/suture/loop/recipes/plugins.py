@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from typing import Any
 
-from suture.errors import PrerequisiteError, UsageError
 from suture.loop.recipes.schema import Helpers
+from suture.plugins import load_plugin
 from suture.records import Check, Task
 from suture.roles import RepairBrief
 
@@ -43,24 +42,11 @@ def load_extensions(helpers: Helpers) -> Extensions:
         PrerequisiteError: The package that brings it does not load.
     """
     return Extensions(
-        advisers=_loaded(ADVISERS, helpers.advisers),
-        check_sources=_loaded(SOURCES, helpers.check_sources),
-        menders=_loaded(MENDERS, helpers.menders),
+        advisers=_loaded(ADVISERS, "adviser", helpers.advisers),
+        check_sources=_loaded(SOURCES, "source of checks", helpers.check_sources),
+        menders=_loaded(MENDERS, "mender", helpers.menders),
     )
 
 
-def _loaded(group: str, names: Sequence[str]) -> dict[str, Any]:
-    brought = {point.name: point for point in entry_points(group=group)} if names else {}
-    loaded: dict[str, Any] = {}
-    for name in names:
-        if name not in brought:
-            known = ", ".join(sorted(brought)) or "none is installed"
-            raise UsageError(f"no package brings {name!r} as one of {group}", remedy=f"known are: {known}")
-        try:
-            loaded[name] = brought[name].load()
-        except Exception as fault:  # importing a package runs its code, which may raise anything
-            raise PrerequisiteError(
-                f"{name!r} of {group} does not load: {type(fault).__name__}: {fault}",
-                remedy=f"install {brought[name].value!r} anew",
-            ) from fault
-    return loaded
+def _loaded(group: str, what: str, names: Sequence[str]) -> dict[str, Any]:
+    return {name: load_plugin(group, name, what=what) for name in names}

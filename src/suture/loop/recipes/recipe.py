@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from suture.errors import UsageError
 from suture.loop.recipes.schema import Helpers, Recipe, recipe_fields
 from suture.plain_files import parse_toml, read_text_file
+from suture.plugins import load_plugin, plugin_names
 from suture.settings import LoopSettings, ModelSettings
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
     "recipe_text",
 ]
 
+GROUP = "suture.recipes"
+"""The group of entry points: each loads to the text of a recipe, in TOML."""
 MOST_BYTES = 64 * 2**10
 """Of the file of a recipe."""
 
@@ -74,7 +77,7 @@ def recipe_text(name: str) -> str:
     """What the file of a recipe holds.
 
     Args:
-        name: The name of one that ships, or the path of a TOML file.
+        name: The name of one that ships or that an installed package brings, or the path of a TOML file.
 
     Raises:
         UsageError: There is no such recipe, or the file cannot be read.
@@ -82,6 +85,8 @@ def recipe_text(name: str) -> str:
     if is_own_file(name):
         return read_text_file(Path(os.path.expanduser(name)), MOST_BYTES, "the recipe")  # noqa: PTH111 - raises
     known = list_recipes()
+    if name in plugin_names(GROUP) and name not in known:
+        return str(load_plugin(GROUP, name, what="recipe"))
     if name not in known:
         near = get_close_matches(name, known, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"

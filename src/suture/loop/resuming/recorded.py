@@ -11,7 +11,7 @@ from suture.languages import Interpreter
 from suture.ledger import Difference, Event, RunFolder, first_of, last_end, read_ledger
 from suture.ledger.kinds import RunFinished, RunRefused, RunStarted
 from suture.loop.context import RunContext
-from suture.loop.recipes.recipe import is_own_file, recipe_as_toml
+from suture.loop.recipes.recipe import list_recipes, recipe_as_toml
 from suture.loop.state import SCHEMA_VERSION
 from suture.records import Result, Task, from_plain, to_plain
 from suture.settings import Settings
@@ -21,7 +21,7 @@ from suture.tasks.recorded_interpreter import is_among, recorded_interpreter
 __all__ = ["RecordedRun", "Replay", "open_recorded", "started_with"]
 
 RECIPE_FILE = "recipe.toml"
-"""In a run folder: the recipe, where it was a file of the user's own."""
+"""In a run folder: the recipe, where it does not ship with Suture."""
 
 NOT_ITS_OWN = ("infra_error", "cancelled")
 """Outcomes that say nothing about the task."""
@@ -114,7 +114,7 @@ class Replay:
 def started_with(context: RunContext) -> RunStarted:
     """The first event of a run. What is large lies in the folder; keys lie nowhere."""
     task, folder = context.task, context.folder
-    if is_own_file(context.settings.loop.recipe):
+    if context.settings.loop.recipe not in list_recipes():
         folder.write_text(RECIPE_FILE, recipe_as_toml(context.recipe))
     stronger = context.models.stronger
     return RunStarted(

@@ -18,6 +18,7 @@ from suture.models.vendors.addresses import without_credentials
 from suture.models.vendors.chat import LangChainModel
 from suture.models.vendors.connections import Connection, connect_anthropic, connect_ollama, connect_openai
 from suture.models.vendors.endpoints import EndpointLimits, endpoint_of
+from suture.plugins import load_plugin, plugin_names
 from suture.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ PROVIDERS = {
         key_variable="OLLAMA_API_KEY",
     ),
 }
+GROUP = "suture.providers"
+"""The group of entry points: each loads to `open(model, settings)`; what that gives is a `Model`, or a chat
+model of LangChain's."""
 OTHERS = ("local", "huggingface", "scripted")
 """Providers that answer without a server of someone else's."""
 
@@ -111,10 +115,13 @@ def open_named(settings: Settings, name: str) -> Model:
         return open_script(model)
     if provider in PROVIDERS:
         return _open_remote(settings, name, PROVIDERS[provider])
+    if provider in plugin_names(GROUP):
+        opened = load_plugin(GROUP, provider, what="provider of models")(model, settings)
+        return opened if isinstance(opened, Model) else open_given(settings, opened)
     raise UsageError(
         f"the model {name!r} is of an unknown provider",
-        remedy=f"one of {', '.join((*OTHERS, *PROVIDERS))}; any server that speaks OpenAI's protocol is "
-        "openai: with model.base_url",
+        remedy=f"one of {', '.join((*OTHERS, *PROVIDERS, *plugin_names(GROUP)))}; any server that speaks "
+        "OpenAI's protocol is openai: with model.base_url",
     )
 
 
