@@ -253,7 +253,7 @@ def test_an_address_without_the_users_key_is_fine(
 def test_secrets_are_masked_wherever_settings_are_shown(project: Path, home: Path) -> None:
     (project / "suture.toml").write_text(ADDRESS)
     loaded = load(project, home, OPENAI_API_KEY="sk-secret")
-    rows = {key: (value, origin) for key, value, origin in render_settings(loaded)}
+    rows = {key: (value, origin) for key, value, origin in render_settings(loaded.settings, loaded.origins)}
     assert rows["keys.openai"] == ("********", "environment OPENAI_API_KEY")
     assert rows["keys.anthropic"] == ("unset", "default")
     assert rows["model.base_url"][0] == "http://********@elsewhere.test/v1"

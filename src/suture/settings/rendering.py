@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from suture.settings.schema import setting_fields
+from suture.settings.schema import Settings, setting_fields
 from suture.settings.sources import variable_of
-
-if TYPE_CHECKING:
-    from suture.settings.loading import Loaded
 
 __all__ = ["SettingDescription", "describe_settings", "render_settings", "shown"]
 
@@ -30,13 +27,13 @@ class SettingDescription:
     text: str
 
 
-def render_settings(loaded: Loaded) -> list[tuple[str, str, str]]:
+def render_settings(settings: Settings, origins: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """Each setting as key, value and origin, in the order of the schema; keys are masked."""
-    plain = {name: dict(group) for name, group in loaded.settings}
+    plain = {name: dict(group) for name, group in settings}
     rows: list[tuple[str, str, str]] = []
     for key in setting_fields():
         group, _, field = key.partition(".")
-        rows.append((key, shown(plain[group][field]), loaded.origins[key]))
+        rows.append((key, shown(plain[group][field]), origins[key]))
     return rows
 
 

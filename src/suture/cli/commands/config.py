@@ -37,7 +37,7 @@ def show(
     loaded = load(project, assignments, looks=True)
     for remark in loaded.notes:
         note(remark)
-    rows = render_settings(loaded)
+    rows = render_settings(loaded.settings, loaded.origins)
     if as_json:
         answer_json({key: {"value": value, "origin": origin} for key, value, origin in rows})
     else:
