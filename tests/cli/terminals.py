@@ -34,7 +34,7 @@ class Terminal:
             stdin=there,
             stdout=there,
             stderr=there,
-            env={**environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40"},
+            env={"TERM": "xterm", **environ, "COLUMNS": "100", "LINES": "40"},
             cwd=folder,
             start_new_session=True,
             preexec_fn=own_terminal,

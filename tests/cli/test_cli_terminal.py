@@ -50,7 +50,13 @@ def test_a_table_aligns_and_keeps_each_row_on_a_line() -> None:
     assert table([]) == ""
 
 
-ANSWER = "from suture.cli.terminal.output import answer; answer('+a\\x1b[2J[red]\\n', diff=True)"
+ANSWER = "from suture.cli.terminal.output import answer_exactly as a; a('+a\\x1b[2J[red]\\n', diff=True)"
+
+
+def test_what_is_said_is_harmless_through_a_pipe_too() -> None:
+    said = "from suture.cli.terminal.output import answer; answer('a\\x1b[2J\\r\\u2028')"
+    done = subprocess.run([sys.executable, "-c", said], capture_output=True, check=True)
+    assert done.stdout == b"a\\x1b[2J\\r\\u2028\n"
 
 
 def test_a_pipe_gets_the_exact_bytes() -> None:

@@ -20,7 +20,9 @@ def main() -> None:
     try:
         # Imported here so that Ctrl-C, even this early, ends in one line and not in a traceback.
         from suture.cli.app import app
+        from suture.cli.terminal.output import stray_text_is_harmless
 
+        stray_text_is_harmless()
         app()
     except KeyboardInterrupt:
         sys.stderr.write("cancelled\n")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from suture.cli.terminal.output import answer, answer_json, note
+from suture.cli.terminal.output import answer_exactly, answer_json, note
 from suture.cli.terminal.progress import Progress
 from suture.errors import PrerequisiteError, SutureError, UsageError
 from suture.ledger import find_run
@@ -90,7 +90,7 @@ def carry_out(
         error = {"error": str(failed)} if failed else {}
         answer_json({**result_as_json(result, folder, applied), "exit_code": exit_code, **error})
     elif text := what_to_print(result, kind):
-        answer(text, diff=kind == "heal")
+        answer_exactly(text, diff=kind == "heal")
     for line in ending_lines(result, settings.budget, folder, project):
         note(line)
     if failed:

@@ -37,6 +37,7 @@ from suture.ledger.kinds import (
     UserAnswered,
 )
 from suture.narrative.helper_lines import HELPER_TELLERS
+from suture.narrative.lines import one_line
 from suture.narrative.proof_lines import PROOF_TELLERS
 from suture.records import Counterexample, Evidence, Spend
 
@@ -67,7 +68,7 @@ def tell(event: Event) -> str | None:
     if isinstance(event.payload, BudgetReserved | BudgetSettled | BudgetRefused):
         return None
     teller = TELLERS.get(type(event.payload))
-    return teller(event.payload) if teller else event_in_short(event)
+    return one_line(teller(event.payload) if teller else event_in_short(event))
 
 
 def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:

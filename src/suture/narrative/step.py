@@ -19,6 +19,7 @@ from suture.ledger import (
 )
 from suture.ledger.kinds import CandidateChecked, CandidateProposed, Decided
 from suture.narrative.event_text import describe_spend, fact_lines, tell
+from suture.narrative.lines import as_lines
 from suture.records import Candidate, Verdict, from_plain
 
 __all__ = ["step_as_json", "step_as_text"]
@@ -52,7 +53,7 @@ def step_as_text(run: RunFolder, step: int) -> str:
         UsageError: There is no such step.
         StorageError: The run folder is damaged.
     """
-    return "\n".join(_lines(run, step))
+    return as_lines(_lines(run, step))
 
 
 def _lines(run: RunFolder, step: int) -> Iterator[str]:

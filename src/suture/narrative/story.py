@@ -21,6 +21,7 @@ from suture.ledger import (
 )
 from suture.ledger.kinds import CandidateChecked, CandidateProposed, RunFinished, RunParked, RunStarted
 from suture.narrative.event_text import EVIDENCE_WORDS, describe_share, describe_spend, fact_lines, tell
+from suture.narrative.lines import as_lines
 from suture.records import Candidate, Task, Verdict, from_plain
 from suture.workspace import unified_diff
 
@@ -91,7 +92,7 @@ def run_as_json(run: RunFolder) -> dict[str, Any]:
 
 def run_as_text(run: RunFolder) -> str:
     """A run as a story for people. It may hold control characters: escape it before it is printed."""
-    return "\n".join(_lines(run, read_ledger(run.ledger_path)))
+    return as_lines(_lines(run, read_ledger(run.ledger_path)))
 
 
 def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:

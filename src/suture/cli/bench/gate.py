@@ -11,7 +11,7 @@ import typer
 from suture.cli.bench.options import Benchmark, Parallel, Recordings, Replayed
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
-from suture.cli.terminal.output import answer, answer_json, printable
+from suture.cli.terminal.output import answer, answer_json
 from suture.errors import UsageError
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def tell(fixed: Baseline, design: Design, found: GateResult, model: str, *, as_j
             }
         )
         return
-    answer(printable(sentence(fixed, design, found, model)))
+    answer(sentence(fixed, design, found, model))
     for rate, chance in ((design.least, good), (design.poor, poor)):
         answer(
             f"  at a true rate of {rate:.1%} it passes {chance.passed:.1%}, fails {chance.failed:.1%} and is "
@@ -160,7 +160,7 @@ def tell(fixed: Baseline, design: Design, found: GateResult, model: str, *, as_j
     }
     for what, names in told.items():
         if names:
-            answer(printable(f"  {what}: {', '.join(names)}"))
+            answer(f"  {what}: {', '.join(names)}")
 
 
 def sentence(fixed: Baseline, design: Design, found: GateResult, model: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from suture.cli.terminal.output import console, note, printable
+from suture.cli.terminal.output import console, note
 
 if TYPE_CHECKING:
     from suture.evals.rows import Row
@@ -26,7 +26,7 @@ class Bar:
     def __init__(self) -> None:
         self._console = console(stderr=True)
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(elapsed_when_finished=True),
@@ -57,7 +57,7 @@ class Bar:
                 self._bar.remove_task(self._line)
                 self._line = self._bar.add_task(advance.doing, total=advance.total)
         if advance.row is not None and advance.row.fault:
-            self._console.print(printable(f"{_name(advance.row)}: no number: {advance.row.fault}"))
+            self._console.print(f"{_name(advance.row)}: no number: {advance.row.fault}")
         if self._console.is_terminal:
             self._bar.update(self._line, completed=advance.done, total=advance.total)
         elif time.monotonic() - self._told_s >= EVERY_S or advance.done == advance.total:

@@ -15,6 +15,7 @@ from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Model, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table
 from suture.errors import PrerequisiteError, SutureError
+from suture.narrative.lines import one_line
 
 if TYPE_CHECKING:
     from suture.settings import Settings
@@ -49,7 +50,7 @@ def doctor(model: Model = None, assignments: Set = None, as_json: Json = False, 
         answer(table([(_state(row), row.name, row.detail) for row in rows]))
         for row in rows:
             if not row.ok and row.remedy:
-                answer(f"to get {row.name}: {row.remedy}")
+                answer(one_line(f"to get {row.name}: {row.remedy}"))
     if not all(row.ok for row in rows if row.needed):
         raise typer.Exit(PrerequisiteError.exit_code)
 

@@ -11,7 +11,7 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
-from suture.cli.terminal.output import answer, answer_json, console, note, printable, table
+from suture.cli.terminal.output import answer, answer_exactly, answer_json, console, note, table
 
 if TYPE_CHECKING:
     from suture.models.embedded.server import LlamaServer, ServerOptions
@@ -78,7 +78,7 @@ def pull_command(name: Name, assignments: Set = None, as_json: Json = False, deb
     if as_json:
         answer_json({"name": bare(name), "path": str(path)})
     else:
-        answer(str(path))
+        answer_exactly(str(path))
 
 
 @models_app.command("serve")
@@ -108,7 +108,7 @@ def serve_command(
         if as_json:
             answer_json({"model": model, "url": url, "key": server.key, "slots": options.slots})
         else:
-            answer(f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY={server.key}")
+            answer_exactly(f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY={server.key}")
         note(f"serving {model}, {options.slots} at once, on {options.threads} threads; Ctrl-C ends it")
 
     key = settings.keys.serve
@@ -133,7 +133,7 @@ def path_command(name: Name, assignments: Set = None, as_json: Json = False, deb
     if as_json:
         answer_json({"name": bare(name), "path": str(path)})
     else:
-        answer(str(path))
+        answer_exactly(str(path))
 
 
 @models_app.command("rm")
@@ -182,10 +182,11 @@ def download_shown() -> Iterator[tuple[Callable[[int, int], None], Callable[[str
     if not screen.is_terminal:
         yield tell_tenths, note
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    what = TextColumn("{task.description}", markup=False)
+    columns = (what, BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=screen, transient=True) as bar:
         shown = bar.add_task("fetching", total=None)
         yield (
             lambda done_bytes, total_bytes: bar.update(shown, completed=done_bytes, total=total_bytes),
-            lambda line: screen.print(printable(line)),
+            lambda line: screen.print(line),
         )

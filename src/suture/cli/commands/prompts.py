@@ -9,7 +9,7 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
-from suture.cli.terminal.output import answer, answer_json, note, printable, table
+from suture.cli.terminal.output import answer, answer_exactly, answer_json, note, table
 
 if TYPE_CHECKING:
     from suture.roles import PromptBook
@@ -74,7 +74,7 @@ def show(
     if as_json:
         answer_json({**prompt_as_plain(prompt), "hash": prompt.hash, "source": prompt.source})
     else:
-        answer(prompt_as_yaml(prompt))
+        answer_exactly(prompt_as_yaml(prompt))
 
 
 @prompts_app.command()
@@ -98,7 +98,7 @@ def diff(
     old, new = (prompt_as_yaml(prompt).splitlines(keepends=True) for prompt in (before, now))
     changes = "".join(unified_diff(old, new, fromfile=before.source, tofile=now.source))
     if changes:
-        answer(changes, diff=True)
+        answer_exactly(changes, diff=True)
     else:
         note(f"{before.source} and {now.source} say the same")
 
@@ -130,10 +130,6 @@ def check(
         for said in faults:
             note(said, style="red")
         if not faults:
-            answer(
-                printable(
-                    "\n".join(f"{source}: fits" for source in own) or "the project has no prompts of its own"
-                )
-            )
+            answer("\n".join(f"{source}: fits" for source in own) or "the project has no prompts of its own")
     if faults:
         raise typer.Exit(2)

@@ -9,7 +9,7 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
-from suture.cli.terminal.output import answer, answer_json, printable, table
+from suture.cli.terminal.output import answer, answer_json, table
 
 if TYPE_CHECKING:
     from suture.proof.quality import Measured
@@ -50,7 +50,7 @@ def quality(
             }
         )
         return
-    answer(printable(table([row for name, measured in found.items() for row in _rows(name, measured)])))
+    answer(table([row for name, measured in found.items() for row in _rows(name, measured)]))
 
 
 def _rows(name: str, measured: Measured) -> list[tuple[str, str, str]]:

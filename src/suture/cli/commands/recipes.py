@@ -8,7 +8,7 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json
-from suture.cli.terminal.output import answer, answer_json, table
+from suture.cli.terminal.output import answer, answer_exactly, answer_json, table
 
 __all__ = ["recipes_app"]
 
@@ -46,4 +46,4 @@ def show(
     if as_json:
         answer_json(recipe.model_dump(mode="json"))
     else:
-        answer(recipe_as_toml(recipe))
+        answer_exactly(recipe_as_toml(recipe))

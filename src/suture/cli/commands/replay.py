@@ -40,6 +40,7 @@ def replay(
     loaded = load(Path(), assignments)
     from suture.cli.terminal.output import answer, answer_json, note
     from suture.cli.terminal.progress import Progress
+    from suture.narrative.lines import one_line
 
     with Progress(loaded.settings.budget) as progress:
         from suture.api import replay as replay_run
@@ -51,8 +52,9 @@ def replay(
     elif done.difference is None:
         answer(f"the same: {done.recorded} and its replay went the same way")
     else:
-        answer(f"not the same: {done.difference}")
-    note(f"{done.result.outcome}: {done.result.reason}; {done.result.spend.model_calls} model calls")
+        answer(one_line(f"not the same: {done.difference}"))
+    calls = done.result.spend.model_calls
+    note(f"{done.result.outcome}: {done.result.reason}; {calls} model calls")
     note(f"replay: suture show {done.result.run_id}; recorded: suture show {done.recorded}")
     if not done.same:
         raise typer.Exit(1)

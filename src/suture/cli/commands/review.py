@@ -22,6 +22,7 @@ from suture.cli.terminal.output import (
     stdin_is_terminal,
 )
 from suture.errors import UsageError
+from suture.narrative.lines import as_lines
 from suture.narrative.waiting import waiting_lines
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def review(
     if as_json:
         answer_json(_as_plain(asked))
         return
-    answer(printable("\n".join([*_lines(asked), asked.diff])))
+    answer(as_lines(_lines(asked)) + f"\n{asked.diff}")
     for line in waiting_lines(asked.run_id):
         note(line)
 
@@ -67,7 +68,8 @@ def reviewer_at(progress: Progress) -> Reviewer | None:
                 note(line)
             _print_diff(asked.diff)
             while True:
-                note(f"May it {asked.asked}?\n  {CHOICES}")
+                note(f"May it {asked.asked}?")
+                note(f"  {CHOICES}")
                 typed = await reader.read()
                 if typed is None or typed.strip() == "l":
                     return None

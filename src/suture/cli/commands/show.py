@@ -9,7 +9,7 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
-from suture.cli.terminal.output import answer, answer_json, note, printable, table
+from suture.cli.terminal.output import answer, answer_exactly, answer_json, note, table
 from suture.errors import UsageError
 from suture.plain_files import read_stored
 
@@ -62,12 +62,13 @@ def show(
         diff = full if as_full_diff and full.is_file() else found.path / "result.diff"
         if not diff.is_file():
             raise UsageError(f"run {found.id} has no diff", remedy=f"see what it did: suture show {found.id}")
-        answer(read_stored(diff, MOST_DIFF_BYTES, "the diff").decode("utf-8", "surrogateescape"), diff=True)
+        content = read_stored(diff, MOST_DIFF_BYTES, "the diff")
+        answer_exactly(content.decode("utf-8", "surrogateescape"), diff=True)
     elif as_faults:
         show_suspects(found, as_json=as_json)
     elif at is not None:
-        answer_json(step_as_json(found, at)) if as_json else answer(printable(step_as_text(found, at)))
+        answer_json(step_as_json(found, at)) if as_json else answer(step_as_text(found, at))
     elif as_json:
         answer_json(run_as_json(found))
     else:
-        answer(printable(run_as_text(found)))
+        answer(run_as_text(found))

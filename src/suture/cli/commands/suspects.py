@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suture.cli.terminal.output import answer, answer_json, printable, table
+from suture.cli.terminal.output import answer, answer_json, table
 from suture.errors import StorageError, UsageError
 from suture.ledger import RunFolder, first_of, last_of, read_ledger
 from suture.ledger.kinds import RunStarted, SearchFinished
@@ -35,7 +35,7 @@ def show_suspects(run: RunFolder, *, as_json: bool) -> None:
         lines = texts.get(fault.path, "").splitlines()
         text = lines[fault.line - 1].strip() if 0 < fault.line <= len(lines) else ""
         rows.append((f"{fault.score:.2f}", f"{fault.path}:{fault.line}", fault.function or "-", text))
-    answer(printable(table(rows)) if rows else "no line of the project ran in a failing test")
+    answer(table(rows) if rows else "no line of the project ran in a failing test")
 
 
 def _texts(run: RunFolder, blob: str) -> dict[str, str]:

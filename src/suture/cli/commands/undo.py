@@ -9,7 +9,7 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
-from suture.cli.terminal.output import answer, answer_json, printable
+from suture.cli.terminal.output import answer, answer_json
 
 __all__ = ["undo"]
 
@@ -38,6 +38,7 @@ def undo(
         answer_json(done)
     else:
         from suture.ledger.kinds import TreeUndone
+        from suture.narrative.lines import one_line
         from suture.narrative.proof_lines import undone_line
 
-        answer(printable(undone_line(TreeUndone(**done))))
+        answer(one_line(undone_line(TreeUndone(**done))))

@@ -10,7 +10,8 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
-from suture.cli.terminal.output import answer, answer_json, note, printable
+from suture.cli.terminal.output import answer, answer_json, note
+from suture.narrative.lines import one_line
 
 if TYPE_CHECKING:
     from suture.proof import Certificate, Finding
@@ -83,11 +84,6 @@ async def replay(name: str, project: Path | None, settings: Settings, *, as_json
         else:
             answer(one_line(line))
     return findings
-
-
-def one_line(text: str) -> str:
-    """Text of a certificate as one line: a line end in it could begin with words of ours."""
-    return printable(text).replace("\n", "\\n")
 
 
 def read(name: str, settings: Settings) -> Certificate:

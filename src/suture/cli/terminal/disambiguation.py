@@ -19,7 +19,9 @@ def ask_which_is_right(progress: Progress, difference: Difference) -> Choice | N
     """Show an input and two answers, and wait for the number of the right one; no more input is no answer."""
     first, second = difference.apart
     with progress.paused():
-        note(f"Two repairs pass all tests. For {difference.call} they give:\n  1: {first}\n  2: {second}")
+        note(f"Two repairs pass all tests. For {difference.call} they give:")
+        note(f"  1: {first}")
+        note(f"  2: {second}")
         while True:
             note("Which is right: 1, 2 or neither?")
             try:

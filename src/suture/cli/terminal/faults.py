@@ -50,7 +50,8 @@ def end_with(fault: BaseException, *, debug: bool) -> int:
     if debug:
         import traceback
 
-        note("".join(traceback.format_exception(fault)).rstrip())
+        for line in "".join(traceback.format_exception(fault)).rstrip().split("\n"):
+            note(line)
     if isinstance(fault, SutureError):
         wanted = isinstance(fault, Cancelled)  # what the user asked for is no error
         text = fault.message if wanted else f"error: {fault.message}"

@@ -113,6 +113,6 @@ class LiveView:
             style = "green" if total and passed == total else "yellow" if passed else "red"
             best = " (best)" if name == self._best else ""
             score = f"{passed}/{total}" if total else "unchecked"
-            yield Text.assemble("  ", (f"{score:>9}", style), f"  {name[:8]}  {printable(label)}{best}")
+            yield Text.assemble("  ", (f"{score:>9}", style), printable(f"  {name[:8]}  {label}{best}"))
         yield Text(f"  spent {self.spent(time.time() if self._running else None)}", style="dim")
         yield from (Text(f"  lesson: {printable(lesson)}", style="dim") for lesson in self._lessons)

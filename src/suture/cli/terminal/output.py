@@ -1,4 +1,4 @@
-"""What reaches the user's terminal, and how text that a model wrote is kept from steering it."""
+"""What reaches the user's terminal, and how text that somebody else wrote is kept from steering it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,22 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from suture.narrative.lines import one_line
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["answer", "answer_json", "console", "file_bytes", "note", "printable", "table"]
+__all__ = [
+    "answer",
+    "answer_exactly",
+    "answer_json",
+    "console",
+    "file_bytes",
+    "note",
+    "printable",
+    "stray_text_is_harmless",
+    "table",
+]
 
 DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
@@ -32,19 +44,27 @@ def printable(text: str) -> str:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that takes every text literally: no markup, no emoji codes, no highlighting, no wrapping."""
-    from rich.console import Console
+    """A console that takes every text literally: no markup, no emoji codes, no highlighting, no wrapping.
 
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    Whatever is drawn on it is made harmless.
+    """
+    from suture.cli.terminal.screen import Screen
+
+    return Screen(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def note(text: str, *, style: str | None = None) -> None:
-    """Say something beside the result, on stderr."""
-    console(stderr=True).print(printable(text), style=style)
+    """Say something beside the result, on stderr, in one line; line ends in it become visible."""
+    console(stderr=True).print(one_line(printable(text)), style=style)
 
 
-def answer(text: str, *, diff: bool = False) -> None:
-    """Print a result on stdout.
+def answer(text: str) -> None:
+    """Print what there is to say, on stdout: harmless also through a pipe, which may end at a terminal."""
+    answer_exactly(printable(text))
+
+
+def answer_exactly(text: str, *, diff: bool = False) -> None:
+    """Print what others are to use, such as a program, a patch or a path.
 
     A terminal gets it escaped, and a diff coloured. A pipe or a file gets exactly the bytes, because a patch
     or a program with something replaced in it would be another one.
@@ -64,6 +84,30 @@ def answer(text: str, *, diff: bool = False) -> None:
     for line in printable(text).splitlines():
         style = next((style for mark, style in DIFF_STYLES if line.startswith(mark)), None) if diff else None
         screen.print(line, style=style)
+
+
+def stray_text_is_harmless() -> None:
+    """What libraries, threads and the interpreter itself write to stderr is no way around this room."""
+    import logging
+    import threading
+    import warnings
+    from traceback import format_exception
+
+    class Harmless(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return printable(super().format(record))
+
+    def told(fault: BaseException | None) -> None:
+        if fault is not None:
+            sys.stderr.write(printable("".join(format_exception(fault))))
+
+    format_warning = warnings.formatwarning
+    warnings.formatwarning = lambda *about, **more: printable(format_warning(*about, **more))
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(Harmless())
+    sys.excepthook = lambda kind, fault, trace: told(fault)
+    sys.unraisablehook = lambda about: told(about.exc_value)
+    threading.excepthook = lambda about: told(about.exc_value)
 
 
 def answer_json(value: Any) -> None:

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.segment import ControlType
 
 from suture.cli.terminal.live import LiveView
-from suture.cli.terminal.output import console, printable
+from suture.cli.terminal.output import console
 from suture.ledger import Event
 from suture.ledger.kinds import CandidateChecked, RunFinished, RunParked
 from suture.narrative.event_text import tell
@@ -84,7 +84,7 @@ class Progress:
         line = tell(event)
         told_at_the_end = isinstance(event.payload, RunFinished | RunParked)
         if line is not None and not told_at_the_end:
-            self._console.print(printable(line))
+            self._console.print(line)
         if isinstance(event.payload, CandidateChecked):
             self._console.print(f"  spent {self._view.spent(event.time_s)}", style="dim")
 
