@@ -11,7 +11,7 @@ import typer
 from suture.cli.bench.options import Benchmark, Parallel
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
-from suture.cli.terminal.output import answer, answer_json, note, printable, table
+from suture.cli.terminal.output import answer, answer_exactly, answer_json, note, table
 
 if TYPE_CHECKING:
     from suture.evals.rows import Row
@@ -49,7 +49,7 @@ def report_command(
     found = report_of(read_rows(folders), sessions_of(folders))
     for path in write_report(found, out or folders[0] / "report"):
         note(f"written: {path}")
-    answer(report_json(found) if as_json else report_markdown(found))
+    answer_exactly(report_json(found) if as_json else report_markdown(found))
 
 
 @reports_faults
@@ -84,9 +84,9 @@ def compare_command(
         answer_json([to_plain(one) for one in found])
         return
     for one in found:
-        answer(printable(one.title))
+        answer(one.title)
         for line in (*map(in_words, one.comparisons), *one.warnings):
-            answer(printable(f"  {line}"))
+            answer(f"  {line}")
         shown = comparison_table(one.comparisons)
         answer(table([shown.head, *shown.rows]) + "\n")
 
@@ -118,7 +118,7 @@ def baseline_command(
     made = record_baseline(rows, arm, tasks, sessions[-1] if sessions else None)
     write_baseline(made, path)
     solved = sum(task.solved for task in made.tasks)
-    answer(printable(f"{path}: {made.arm} solved {solved} of {len(made.tasks)} tasks ({made.rate:.1%})"))
+    answer(f"{path}: {made.arm} solved {solved} of {len(made.tasks)} tasks ({made.rate:.1%})")
 
 
 @reports_faults
