@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -361,8 +363,58 @@ def test_a_repository_that_leads_into_another_one_is_refused(root: Path, tmp_pat
     elif how == "linked index":
         (own / "index").unlink()
         (own / "index").symlink_to(mine / "index")
-    with pytest.raises(UsageError, match="not its own"):
+    with pytest.raises(UsageError, match="is a pipe" if how == "piped worktree" else "not its own"):
         open_repository(clone)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        *(
+            "HEAD",
+            "config",
+            "config.worktree",
+            "index",
+            "packed-refs",
+            "shallow",
+            "commondir",
+            "refs/heads/x",
+        ),
+        *("info/exclude", "info/attributes", "objects/info/alternates", "objects/pack/a.idx", "logs/HEAD"),
+        *("borrowed", "included", "linked", "device"),
+    ],
+)
+def test_a_pipe_where_git_would_read_is_refused_before_git_is_called(
+    root: Path, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = root / ".git" / where
+    if where == "borrowed":
+        pipe = tmp_path / "elsewhere" / "pack" / "a.pack"
+        (root / ".git/objects/info/alternates").write_text(f"# none\n{tmp_path}/elsewhere\n")
+    elif where == "included":
+        pipe = tmp_path / "more"
+        git_in(root)("config", "include.path", "../../more")
+    pipe.parent.mkdir(parents=True, exist_ok=True)
+    pipe.unlink(missing_ok=True)
+    if where == "device":
+        pipe.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(pipe if where != "linked" else tmp_path / "pipe")
+    if where == "linked":
+        pipe.symlink_to(tmp_path / "pipe")
+    monkeypatch.setattr("suture.workspace.git.TIMEOUT_S", 0.0)  # no call of git would end in time
+    with pytest.raises(UsageError, match="is a pipe or a device"):
+        open_repository(root)
+
+
+def test_what_keeps_nobody_waiting_may_lie_in_a_repository(root: Path, tmp_path: Path) -> None:
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as own:
+        monitor = root / ".git" / "fsmonitor--daemon.ipc"
+        own.bind(str(monitor))
+    (root / ".git" / "info").mkdir(exist_ok=True)
+    (root / ".git" / "info" / "exclude").unlink(missing_ok=True)
+    (root / ".git" / "info" / "exclude").symlink_to("/dev/null")
+    assert open_repository(root).head()
 
 
 def test_only_plumbing_is_called(root: Path) -> None:
@@ -373,7 +425,8 @@ def test_only_plumbing_is_called(root: Path) -> None:
 def test_a_git_that_says_too_much_or_does_not_end_is_ended(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    git_in(root)("config", "include.path", str(tmp_path / "pipe"))
+    with (root / ".git" / "config").open("a") as config:
+        config.write(f"[include]\npath = {tmp_path}/pi\\\npe\n")  # written so that only git understands it
     os.mkfifo(tmp_path / "pipe")
     monkeypatch.setattr("suture.workspace.git.TIMEOUT_S", 1.0)
     with pytest.raises(UsageError, match="did not end within 1 s"):

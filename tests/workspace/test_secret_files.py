@@ -18,6 +18,11 @@ from suture.workspace.secret_files import may_be_secret
     [
         *(".git-credentials", "prod.env", "service-account.json", ".vault-token", "terraform.tfstate"),
         *("release.jks", "token.json", ".ENV", "ID_RSA", "deploy_ed25519", "secrets.yaml", "secret.toml"),
+        *("local.settings.json", "api/local.settings.json", "appsettings.Development.json", ".dev.vars"),
+        *("appsettings.local.json", ".runtimeconfig.json", ".secrets.toml", ".secrets", "db-secret.yaml"),
+        *("dbt/profiles.yml", "airflow.cfg", "pip.ini", ".condarc", "android/local.properties", ".mcp.json"),
+        *("config/database.yml", "OAI_CONFIG_LIST", "OAI_CONFIG_LIST.json", ".cache/huggingface/token"),
+        *(".vscode/sftp.json", "app.secrets.json", "local.settings.json~", ".kamal/secrets-common"),
         *("a/b/.docker/config.json", ".cargo/credentials.toml", "aws_credentials.json", "my-credentials.yml"),
         *(".env~", "prod.env.bak", "secrets.yaml.orig", "deploy.pem.old"),
         *("x/serviceAccountKey.json", "shop-firebase-adminsdk-x1.json", "prod.tfvars", ".bash_history"),
@@ -35,7 +40,9 @@ def test_names_that_secrets_are_kept_under(name: str) -> None:
     assert may_be_secret(name, is_folder=False)
 
 
-@pytest.mark.parametrize("name", [".aws", "pkg/.ssh", ".gnupg", ".kube"])
+@pytest.mark.parametrize(
+    "name", [".aws", "pkg/.ssh", ".gnupg", ".kube", "a/.config/gcloud", ".secrets", ".oci"]
+)
 def test_folders_that_secrets_are_kept_in(name: str) -> None:
     assert may_be_secret(name, is_folder=True)
 
@@ -54,6 +61,11 @@ def test_folders_that_secrets_are_kept_in(name: str) -> None:
         ),
         *(
             "keys.json",
+            "settings.json",
+            "settings.xml",
+            "appsettings.json",
+            "gradle.properties",
+            "local_test.json",
             "tokenizer.json",
             "token_counts.csv",
             "password_rules.md",

@@ -12,6 +12,7 @@ from pathlib import Path
 from suture.errors import StorageError, UsageError
 from suture.plain_files import read_plain
 from suture.workspace.git import programs_off, run_git, start_git
+from suture.workspace.pipes import require_no_pipes
 
 __all__ = ["Repository", "open_repository"]
 
@@ -183,10 +184,11 @@ def open_repository(root: Path) -> Repository:
 
     Raises:
         PrerequisiteError: Git is not installed.
-        UsageError: The project lies in no repository, in one that git will not touch, or its `.git` leads
-            into another one.
+        UsageError: The project lies in no repository, in one that git will not touch, its `.git` leads
+            into another one, or holds a pipe.
         StorageError: Its configuration cannot be read.
     """
+    require_no_pipes(root)
     asked = ("--show-prefix", "--absolute-git-dir", "--git-common-dir", "--is-inside-work-tree")
     try:
         said = run_git(root, "rev-parse", *asked)

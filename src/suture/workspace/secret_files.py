@@ -1,7 +1,8 @@
 """Which files of a project may hold secrets of its user, by their names and by how they begin.
 
 The names are facts after gitrob's list of sensitive files (as shhgit carries it on), without those that
-programs need to run and with what has come up since, worded here anew. A fixture is no secret: one that lies
+programs need to run and with what has come up since, and after what the manuals of frameworks and services
+call the file for one machine's own keys, worded here anew. A fixture is no secret: one that lies
 among the tests and is committed exactly as it is.
 """
 
@@ -30,8 +31,24 @@ SECRET_FILES: tuple[str, ...] = (
     *("sftp-config.json", ".ftpconfig", ".remote-sync.json", "filezilla.xml", "recentservers.xml"),
     *(".*_history", ".vault-token", ".vault_pass*", "vault_pass*", ".terraformrc", "terraform.rc"),
     *("*.tfstate", "*.tfstate.*", "*.tfvars", "*.tfvars.json", "credentials.tfrc.json", ".rhosts"),
+    *("pip.ini", ".condarc", "pgpass.conf", "rclone.conf", ".rediscli_auth", ".sentryclirc", "ngrok.yml"),
+    *("**/.m2/settings*.xml", "settings-security.xml", "**/.bundle/config", "**/huggingface/token"),
+    *("**/.huggingface/token", "stored_tokens", "*.agilekeychain", "newrelic.ini", "newrelic.yml"),
+    # What frameworks keep beside the code for one machine alone.
+    *(
+        "local.settings.json",
+        "appsettings.development.json",
+        "appsettings.*local.json",
+        ".runtimeconfig.json",
+    ),
+    *(".dev.vars", ".dev.vars.*", "**/.kamal/secrets*", "database.yml", "profiles.yml", "airflow.cfg"),
+    *("local.properties", "keystore.properties", "key.properties", "signing.properties", "*.pubxml.user"),
+    *("jupyter_*_config.json", "datasources.local.xml", "webservers.xml", "robomongo.json", "sftp.json"),
+    *("localsettings.php", "wp-config.php", ".mcp.json", "**/.cursor/mcp.json", "oai_config_list*"),
+    *(".aider.conf.yml", "claude_desktop_config.json", "**/io.datasette.llm/keys.json"),
     # Folders.
     *(".aws/", ".azure/", ".ssh/", ".gnupg/", ".kube/", ".gcloud/", ".password-store/", ".snowsql/"),
+    *("**/.config/gcloud/", ".oci/", ".aliyun/", ".bluemix/", ".doctl/", ".fly/", ".secrets/", ".mc/"),
     # Keys and what they are kept in.
     *("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.pkcs12", "*.ppk", "*.jks", "*.jceks", "*.bks"),
     *("*.keystore", "*.keychain", "*.kdb", "*.kdbx", "*.psafe3", "*.ovpn", "secring.*"),
@@ -40,10 +57,16 @@ SECRET_FILES: tuple[str, ...] = (
     *("service-account*.json", "service_account*.json", "serviceaccount*.json", "*firebase*adminsdk*.json"),
     *("application_default_credentials.json", "client_secret*.json", "rootkey.csv", "*accesskeys.csv"),
     *("kubeconfig", "*.kubeconfig", "*.publishsettings", "*.cscfg", "auth.json", "*.token", "token.pickle"),
-    *("credentials", "credentials.db"),
+    *("credentials", "credentials.db", ".secrets"),
     *(
         f"{name}.{text}"
-        for name in ("credential*", "*[-_.]credentials", "secret", "secrets")
+        for name in (
+            *("credential*", "*[-_.]credentials", "secret", "secrets"),
+            "*[-_.]secret",
+            "*[-_.]secrets",
+            ".secret",
+            ".secrets",
+        )
         for text in _TEXTS
     ),
     *(f"{name}.{text}" for name in ("token", "tokens", "password", "passwords") for text in _TEXTS),
