@@ -67,20 +67,21 @@ def open_plain(path: Path, *, follow: bool = False) -> BinaryIO | None:
     return os.fdopen(handle, "rb")
 
 
-def read_stored(path: Path, most_bytes: int, what: str) -> bytes:
+def read_stored(path: Path, most_bytes: int, what: str, *, follow: bool = True) -> bytes:
     """The content of a file of our own state, which may be somebody else's run, or damaged.
 
     Args:
-        path: The file; a link is followed.
+        path: The file.
         most_bytes: A longer one is none of ours.
         what: What it should be, for the error, such as `the ledger`.
+        follow: Whether a link is followed; what is shown to somebody must lie there itself.
 
     Raises:
         FileNotFoundError: There is no such file.
         StorageError: It cannot be read, is too long or is no regular file.
     """
     try:
-        content = read_plain(path, most_bytes, follow=True)
+        content = read_plain(path, most_bytes, follow=follow)
     except OSError as fault:
         raise StorageError(f"{what} {str(path)!r} cannot be read: {fault.strerror}") from fault
     if content is None and not os.path.lexists(path):

@@ -23,6 +23,7 @@ HOSTILE = (
 """Clipboard, link, erased screen, overwritten line, turned text, line ends of every kind."""
 AGES = Path(__file__).parent.parent / "ledger" / "ages"
 HASHES = ("blob", "verdict", "settings", "task", "result")
+Cli = Callable[..., Result]
 RUN = "20260101-000000000-abcdef"
 
 
@@ -111,32 +112,37 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_ledger_steers_no_terminal(
-    command: tuple[str, ...], run: RunFolder, cli: Callable[..., Result]
-) -> None:
+def test_a_ledger_steers_no_terminal(command: tuple[str, ...], run: RunFolder, cli: Cli) -> None:
     done = cli(*command)
     assert "this is a fault in Suture" not in done.output, done.output
     assert_harmless(done.output)
 
 
-def test_show_says_all_of_it_and_keeps_each_text_on_its_line(
-    run: RunFolder, cli: Callable[..., Result]
-) -> None:
+def test_show_says_all_of_it_and_keeps_each_text_on_its_line(run: RunFolder, cli: Cli) -> None:
     shown = cli("show").stdout
     assert "\\x1b]52;c;cHduZWQ=\\x07" in shown
     assert "\\nverified: all" in shown
 
 
 @pytest.mark.parametrize("field", ["seq", "time_s", "kind", "data", "version"])
-def test_an_error_that_quotes_a_damaged_line_is_harmless(
-    field: str, run: RunFolder, cli: Callable[..., Result]
-) -> None:
+def test_an_error_that_quotes_a_damaged_line_is_harmless(field: str, run: RunFolder, cli: Cli) -> None:
     event = {"seq": 0, "time_s": 1.0, "kind": "run.started", "data": {}, field: [HOSTILE]}
     run.ledger_path.write_text(json.dumps(event) + "\n", "ascii")
     for command in COMMANDS:
         done = cli(*command)
         assert "this is a fault in Suture" not in done.output, done.output
         assert_harmless(done.output)
+
+
+@pytest.mark.parametrize("option", ["--diff", "--full-diff"])
+def test_a_diff_that_is_a_link_is_not_shown(option: str, home: Path, cli: Cli, tmp_path: Path) -> None:
+    run = planted_run(home, "5-write")
+    (tmp_path / "key").write_text("PRIVATE")
+    for name in ("result.diff", "full.diff"):
+        (run.path / name).symlink_to(tmp_path / "key")
+    done = cli("show", option)
+    assert done.exit_code == 6
+    assert "PRIVATE" not in done.output
 
 
 def project_of(folder: Path) -> Path:
@@ -160,9 +166,7 @@ def project_of(folder: Path) -> Path:
     ],
     ids=" ".join,
 )
-def test_a_project_steers_no_terminal(
-    command: tuple[str, ...], cli: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_a_project_steers_no_terminal(command: tuple[str, ...], cli: Cli, tmp_path: Path) -> None:
     project = project_of(tmp_path)
     cli("trust", str(project), "--yes")
     done = cli(*command) if "--list" in command else cli(*command, str(project))
@@ -186,9 +190,7 @@ def test_a_project_steers_no_terminal(
     ],
     ids=lambda arguments: repr(arguments[:2])[:20],
 )
-def test_an_argument_that_a_script_passes_on_steers_no_terminal(
-    arguments: tuple[str, ...], cli: Callable[..., Result]
-) -> None:
+def test_an_argument_that_a_script_passes_on_steers_no_terminal(arguments: tuple[str, ...], cli: Cli) -> None:
     assert_harmless(cli(*arguments).output)
 
 

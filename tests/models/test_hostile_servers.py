@@ -292,6 +292,16 @@ async def test_ollama_and_anthropic_are_not_believed_either(stub: OpenAIStub) ->
         assert (reply.counted, reply.prompt_tokens) == ("bound", count_upper_bound(PROMPT))
 
 
+@pytest.mark.parametrize("body", [b"7", b"[1]", b"null", b'"text"', b"true", b"[" * 5000, b"\xff{", b""])
+@pytest.mark.parametrize("status", [400, 404, 500])
+async def test_an_error_whose_body_is_json_of_another_kind_is_still_the_models(
+    wire: WireFormat, stub: OpenAIStub, body: bytes, status: int
+) -> None:
+    stub.answer(Answer(status=status, body=body))
+    with pytest.raises(ModelError):
+        await ask(wire, stub.address)
+
+
 async def test_an_honest_count_is_kept(stub: OpenAIStub) -> None:
     body = chat_completion("hello")
     details = {"prompt_tokens_details": {"cached_tokens": 100}}

@@ -25,6 +25,17 @@ CONTEXT_TOKENS = 256
 pytestmark = pytest.mark.filterwarnings("default")
 
 
+@pytest.mark.parametrize("name", ["org/model", "model"])
+def test_a_folder_of_the_project_does_not_take_the_place_of_a_model_of_the_hub(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PrerequisiteError, match="there is a folder") as refused:
+        open_model(Settings(model=ModelSettings(name=f"huggingface:{name}")))
+    assert f"huggingface:./{name}" in refused.value.remedy
+
+
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory, require: Require) -> Path:
     """A folder with a two-layer model of random weights and a byte-level tokenizer."""

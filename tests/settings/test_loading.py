@@ -8,6 +8,7 @@ import pytest
 
 from suture.errors import UsageError
 from suture.settings import Loaded, Settings, describe_settings, render_settings
+from suture.settings.rendering import shown
 from suture.settings.schema import THE_USERS_ALONE
 from trusting import load_trusted
 
@@ -248,6 +249,17 @@ def test_an_address_without_the_users_key_is_fine(
     (project / "suture.toml").write_text(ADDRESS)
     (project / ".env").write_text(dotenv)
     assert load(project, home, **environ).settings.model.base_url
+
+
+@pytest.mark.parametrize("address", ["http://h.test/v1?key=hunter2", "http://h.test/v1#hunter2"])
+def test_an_address_holds_no_query_where_a_key_could_stand(project: Path, home: Path, address: str) -> None:
+    with pytest.raises(UsageError, match=r"no `\?` and no `#`") as refused:
+        load(project, home, SUTURE_MODEL_BASE_URL=address)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_what_follows_the_path_of_an_address_is_not_shown() -> None:
+    assert shown("tcp://u:pw@h.test:1/a?key=hunter2") == "tcp://********@h.test:1/a?********"
 
 
 def test_secrets_are_masked_wherever_settings_are_shown(project: Path, home: Path) -> None:

@@ -31,6 +31,8 @@ def _address(text: str | None) -> str | None:
         raise ValueError(
             "an address begins with http:// or https:// and a host, such as http://127.0.0.1:8000/v1"
         )
+    if "?" in text or "#" in text:  # a request's path is put behind it
+        raise ValueError("an address has no `?` and no `#`: what a server asks for there belongs into a key")
     if not 0 < (parts.port or 80) < 65536:  # a number beyond is refused by asking for it
         raise ValueError("there is no such port")
     return text

@@ -15,6 +15,8 @@ __all__ = ["SettingDescription", "describe_settings", "render_settings", "shown"
 
 MASK = "********"
 _PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]*@")
+_REST_OF_ADDRESS = re.compile(r"(://[^\s?#]*[?#])\S+")
+"""What follows the path: a key may stand there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +40,14 @@ def render_settings(settings: Settings, origins: Mapping[str, str]) -> list[tupl
 
 
 def shown(value: object) -> str:
-    """One value; keys, and passwords in addresses, are masked."""
+    """One value; keys, and passwords and queries in addresses, are masked."""
     if value is None:
         return "unset"
     if isinstance(value, SecretStr):
         return MASK
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "none"
-    return _PASSWORD_IN_ADDRESS.sub(f"{MASK}@", str(value))
+    return _REST_OF_ADDRESS.sub(rf"\1{MASK}", _PASSWORD_IN_ADDRESS.sub(f"{MASK}@", str(value)))
 
 
 def describe_settings() -> list[SettingDescription]:

@@ -62,7 +62,7 @@ def show(
         diff = full if as_full_diff and full.is_file() else found.path / "result.diff"
         if not diff.is_file():
             raise UsageError(f"run {found.id} has no diff", remedy=f"see what it did: suture show {found.id}")
-        content = read_stored(diff, MOST_DIFF_BYTES, "the diff")
+        content = read_stored(diff, MOST_DIFF_BYTES, "the diff", follow=False)
         answer_exactly(content.decode("utf-8", "surrogateescape"), diff=True)
     elif as_faults:
         show_suspects(found, as_json=as_json)

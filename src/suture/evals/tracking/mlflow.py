@@ -15,6 +15,7 @@ from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.tracking.described import Description, describe_benchmark, describe_row
 from suture.ledger import RunFolder, read_ledger
+from suture.settings.rendering import shown
 from suture.tracing import Span, spans_of
 
 __all__ = ["EXPERIMENT", "Tracked", "track_benchmark"]
@@ -30,7 +31,7 @@ class Tracked:
     """What was written.
 
     Attributes:
-        uri: Where: the tracking server or database.
+        uri: Where: the tracking server or database, without its password.
         experiment: The experiment's name.
         run: The benchmark's run id there.
         rows: Rows that were written now.
@@ -75,8 +76,9 @@ def track_benchmark(folder: BenchFolder, *, uri: str, experiment: str = EXPERIME
                     written += 1
             client.set_terminated(parent)
         except fault as error:
-            raise StorageError(f"MLflow at {uri!r} did not take the benchmark: {error}") from error
-    return Tracked(uri=uri, experiment=experiment, run=parent, rows=written, known=len(rows) - written)
+            why = str(error).replace(uri, shown(uri))
+            raise StorageError(f"MLflow at {shown(uri)!r} did not take the benchmark: {why}") from error
+    return Tracked(uri=shown(uri), experiment=experiment, run=parent, rows=written, known=len(rows) - written)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ is bounded around the whole call (see `LangChainModel`), and headers by the HTTP
 from __future__ import annotations
 
 import contextlib
+import json
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
@@ -88,6 +89,8 @@ async def _watch(protocol: Protocol, response: Any) -> None:
     unpack = zlib.decompressobj(AUTODETECT) if encoding in PACKED else None
     if response.status_code >= 400:
         pieces = _bounded(response.stream, ERROR_BYTES, unpack, cut=True)
+        if protocol == "Ollama":
+            pieces = _as_object(pieces)
     else:
         if response.headers.get("content-type", "").strip().lower().startswith("text/event-stream"):
             raise WireFault("foreign", "a stream of events, which nobody asked for")
@@ -137,6 +140,16 @@ async def _no_page(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             raise WireFault("page", ascii(start[:QUOTED_CHARS].decode("utf-8", "replace")))
         began = began or bool(start)
         yield piece
+
+
+async def _as_object(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The body of an error as an object of JSON: Ollama's library breaks on JSON of any other kind."""
+    body = b"".join([piece async for piece in pieces])
+    try:
+        plain = isinstance(json.loads(body), dict)
+    except (ValueError, RecursionError):
+        plain = False
+    yield body if plain else json.dumps({"error": body.decode("utf-8", "replace")}).encode("ascii")
 
 
 def _as_stream(stream: Any, pieces: AsyncIterator[bytes]) -> Any:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from suture.errors import ContextTooLong, ModelError, ModelTimeout, PrerequisiteError
@@ -38,10 +39,11 @@ class TransformersModel:
         settings: Seed, time-out, quantization and the hub's token.
 
     Raises:
-        PrerequisiteError: `transformers` or `torch` is missing.
+        PrerequisiteError: `transformers` or `torch` is missing, or a folder here has the name.
     """
 
     def __init__(self, model: str, settings: Settings) -> None:
+        _require_no_folder_in_its_place(model)
         self.name = f"huggingface:{model}"
         self._model = model
         self._knobs = settings.model
@@ -157,6 +159,19 @@ def _load_once(model: str, quantization: str, token: str | None) -> Loaded:
     if quantization == "none" and torch.cuda.is_available():
         weights = weights.to("cuda")
     return Loaded(tokenizer=tokenizer, weights=weights.eval(), busy=threading.Lock())
+
+
+def _require_no_folder_in_its_place(model: str) -> None:
+    """Refuse the name of a hub's model that is also a folder here: Transformers would take the folder.
+
+    Raises:
+        PrerequisiteError: There is such a folder; who means it says so with a path.
+    """
+    if not model.startswith(("/", "./", "../")) and Path(model).exists():
+        raise PrerequisiteError(
+            f"'huggingface:{model}' could be a model of the hub, and there is a folder {model!r} here",
+            remedy=f"for the folder say huggingface:./{model}; for the hub's model go to another folder",
+        )
 
 
 def _encode(tokenizer: Any, messages: tuple[Message, ...]) -> Any:
