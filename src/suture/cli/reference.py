@@ -80,12 +80,14 @@ SETTINGS_INTRODUCTION = """\
 
 A value comes from the first of these that has it: a flag (`--set key=value`, or a flag of its own), an
 environment variable, the same name in `.env` of the project's folder, a variable of an older program (below),
-`suture.toml` in the project's folder, `suture/suture.toml` in the user's configuration folder, the default.
+`suture.toml` in the project's folder, `[tool.suture]` in its `pyproject.toml`, `suture/suture.toml` in the user's
+configuration folder, the default.
 `SUTURE_HOME` and `SUTURE_MODEL` are short for `SUTURE_PATHS_HOME` and `SUTURE_MODEL_NAME`.
 
     suture config show     # each value and where it comes from; keys are masked
 
-In `suture.toml` the part before the dot is a table:
+In `suture.toml` the part before the dot is a table; in `pyproject.toml` it is one below `tool.suture`, such as
+`[tool.suture.budget]`:
 
 ```toml
 [budget]
@@ -97,8 +99,8 @@ name = "local:qwen2.5-coder-0.5b"
 
 ## What a project's own files may decide
 
-`suture.toml`, `.env` and `.suture/prompts/` of a project are its author's word, which may be a stranger's.
-Without your trust they set only what can do no harm: `loop.samples`, `loop.repair_rounds`, `loop.recipe`
+`suture.toml`, `[tool.suture]`, `.env` and `.suture/prompts/` of a project are its author's word, which may be a stranger's.
+Without your trust they set only what can do no harm: `project.test`, `loop.samples`, `loop.repair_rounds`, `loop.recipe`
 (one of ours, no file), `repair.enabled`, `repair.seed`, `repair.candidates` (fewer than you would),
 `proof.mutants` (more than you would) and `proof.minimising_runs`. Where they would set more, a command that
 runs something refuses, names what that is, and runs nothing; `show`, `history`, `undo`, `config show` and

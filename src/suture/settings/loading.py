@@ -22,6 +22,7 @@ from suture.settings.sources import (
     Variables,
     file_layer,
     flag_layer,
+    project_layer,
     read_variables,
     variable_of,
 )
@@ -64,8 +65,8 @@ def load_settings(
     """Read every source and merge them.
 
     A flag beats a `SUTURE_*` variable, which beats the same name in the project's `.env`, an ancestor's
-    variable, `suture.toml` of the project, the user's file, the default. Of the project's files only what is
-    harmless counts until the user trusts the project.
+    variable, the project's `suture.toml`, its `pyproject.toml`, the user's file, the default. Of the project's
+    files only what is harmless counts until the user trusts the project.
 
     Args:
         project: The project's folder, or a file in it.
@@ -133,7 +134,7 @@ class _Read:
 def _read(project: Path, flags: Mapping[str, object] | None, environ: Mapping[str, str]) -> _Read:
     folder = (project if project.is_dir() else project.parent).absolute()
     users = _merged(_default_layer(environ), file_layer(_user_file(environ), from_project=False))
-    of_project = file_layer(folder / "suture.toml", from_project=True)
+    of_project = project_layer(folder)
     variables = read_variables(environ, folder)
     flag = flag_layer(flags or {})
     given, notes = _given(_merged(users, of_project), variables, flag)

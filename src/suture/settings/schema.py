@@ -188,6 +188,8 @@ class ProjectSettings(Group):
 
     untrusted: Literal["refuse", "ignore"] = "refuse"
     """What happens where they would set more than they may and the project is not trusted."""
+    test: str | None = None
+    """The test command; where unset, the one that the project's files show."""
 
 
 class Settings(Group):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ __all__ = [
     "Variables",
     "file_layer",
     "flag_layer",
+    "project_layer",
+    "pyproject_table",
+    "pyproject_text",
     "read_variables",
     "settings_text",
     "variable_of",
@@ -29,6 +33,9 @@ PREFIX = "SUTURE_"
 SHORT_NAMES = {"SUTURE_HOME": "paths.home", "SUTURE_MODEL": "model.name"}
 MOST_BYTES = 64 * 2**10
 """Of a file of settings; all of them together need a tenth of it."""
+MOST_PYPROJECT_BYTES = 2**20
+SPEAKS_OF_US = re.compile(r"tool\s*\.\s*['\"]?suture|^\s*\[\s*tool\s*\]", re.MULTILINE)
+"""Without it a `pyproject.toml` has no table of ours, and is not parsed."""
 NOT_SETTINGS = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE"})
 """Variables that the test suite reads."""
 
@@ -98,6 +105,47 @@ def flag_layer(flags: Mapping[str, object]) -> Layer:
     return layer
 
 
+def project_layer(folder: Path) -> Layer:
+    """What a project's `pyproject.toml` says, and over it what its `suture.toml` says.
+
+    Raises:
+        UsageError: As `file_layer`.
+    """
+    return {
+        **_layer(pyproject_table(folder), folder / "pyproject.toml", from_project=True),
+        **file_layer(folder / "suture.toml", from_project=True),
+    }
+
+
+def pyproject_table(folder: Path) -> Mapping[str, object]:
+    """The table `tool.suture` of a project's `pyproject.toml`; empty where there is none.
+
+    Raises:
+        UsageError: The file speaks of such a table, and cannot be read.
+    """
+    path = folder / "pyproject.toml"
+    text = pyproject_text(folder)
+    if not SPEAKS_OF_US.search(text):
+        return {}  # whatever else is wrong with it is not for us to say
+    try:
+        tool = parse_toml(text).get("tool")
+    except ValueError as fault:
+        raise UsageError(f"{str(path)!r} is not TOML: {fault}") from fault
+    table = tool.get("suture", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise UsageError(f"{str(path)!r}: tool.suture is no table", remedy="such as [tool.suture.budget]")
+    return table
+
+
+def pyproject_text(folder: Path) -> str:
+    """The text of a project's `pyproject.toml`, as far as it can be read."""
+    try:
+        content = read_plain(folder / "pyproject.toml", MOST_PYPROJECT_BYTES, follow=True) or b""
+    except OSError:
+        return ""
+    return content.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+
+
 def file_layer(path: Path, *, from_project: bool) -> Layer:
     """What a `suture.toml` says; a missing file says nothing.
 
@@ -109,6 +157,10 @@ def file_layer(path: Path, *, from_project: bool) -> Layer:
         tables = parse_toml(text)
     except ValueError as fault:
         raise UsageError(f"{str(path)!r} is not TOML: {fault}") from fault
+    return _layer(tables, path, from_project=from_project)
+
+
+def _layer(tables: Mapping[str, object], path: Path, *, from_project: bool) -> Layer:
     layer: Layer = {}
     for group, table in tables.items():
         entries = (

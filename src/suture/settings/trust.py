@@ -20,7 +20,13 @@ from typing import Any, Literal
 from suture.errors import StorageError, UsageError
 from suture.plain_files import read_plain
 from suture.settings.named_files import content_of, files_named
-from suture.settings.sources import file_layer, read_variables, settings_text
+from suture.settings.sources import (
+    project_layer,
+    pyproject_table,
+    pyproject_text,
+    read_variables,
+    settings_text,
+)
 
 __all__ = [
     "HARMLESS",
@@ -40,6 +46,7 @@ PROMPTS_FOLDER = Path(".suture") / "prompts"
 """Where a project keeps its own prompts, one `<role>.yaml` each."""
 
 HARMLESS: Mapping[str, Literal["any", "at most", "at least", "of ours"]] = {
+    "project.test": "any",
     "loop.recipe": "of ours",
     "loop.samples": "any",
     "loop.repair_rounds": "any",
@@ -134,10 +141,10 @@ def digest_of_project(project: Path) -> str:
     variables = read_variables({}, folder)
     layers = variables.own
     with contextlib.suppress(UsageError):  # its text is part of the hash; what is wrong in it, loading says
-        layers = (file_layer(folder / "suture.toml", from_project=True), *layers)
+        layers = (project_layer(folder), *layers)
     ours = {given.origin: str(given.value) for layer in variables.own for given in layer.values()}
     ours |= {given.origin: str(given.value) for given in variables.ancestors.values()}
-    content = {
+    content: dict[str, object] = {
         "suture.toml": settings_text(project / "suture.toml"),
         "variables": {origin.rpartition(" ")[2]: value for origin, value in ours.items()},
         "named": {
@@ -145,7 +152,18 @@ def digest_of_project(project: Path) -> str:
         },
         "prompts": {name: hashlib.sha256(text).hexdigest() for name, text in prompt_files(project).items()},
     }
+    table = _pyproject(folder)
+    if table:
+        content["pyproject"] = table
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _pyproject(folder: Path) -> object:
+    """What its `pyproject.toml` says of us alone: the rest of that file changes often."""
+    try:
+        return json.loads(json.dumps(pyproject_table(folder), default=str))
+    except UsageError:
+        return pyproject_text(folder)
 
 
 def is_trusted(home: Path, project: Path) -> bool:
