@@ -52,8 +52,8 @@ async def heal(
 
     Args:
         path: A project folder.
-        test: The test command; where none is given, the one that the project's files show: pytest, unittest,
-            `npm test` or `go test ./...`.
+        test: The test command; where none is given, the setting `project.test`, else the one that the
+            project's files show: pytest, unittest, `npm test` or `go test ./...`.
         protect: Globs of files that must stay as they are, besides the tests and the project's settings.
         only: Globs of the files that may change; any that is not protected where there are none.
         since: The oldest commit that may have broken the tests. Which one did is found by running the failing
@@ -83,6 +83,7 @@ async def heal(
     """
     handover = choose_handover(apply=apply, commit=commit, branch=branch, patch=patch)
     settings = settings or load_settings(Path(path)).settings
+    test = settings.project.test if test is None else test
     making = partial(heal_task, Path(path), test=test, protect=protect, only=only, since=since)
     sandboxed = settings.sandbox
     task, snapshot = await apart(partial(making, secrets=sandboxed.secrets, python=sandboxed.python))

@@ -12,6 +12,7 @@ from suture.cli.commands.doctor import doctor
 from suture.cli.commands.fork import fork
 from suture.cli.commands.heal import heal
 from suture.cli.commands.history import history
+from suture.cli.commands.init import init
 from suture.cli.commands.models import models_app
 from suture.cli.commands.prompts import prompts_app
 from suture.cli.commands.quality import quality
@@ -51,6 +52,7 @@ app.command()(quality)
 app.command()(verify)
 app.command()(undo)
 app.command()(doctor)
+app.command()(init)
 app.command()(trust)
 app.add_typer(bench_app)
 app.add_typer(models_app)

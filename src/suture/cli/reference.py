@@ -14,45 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PAGES", "cli_page", "events_page", "settings_page", "write_pages"]
 
-COMMANDS = (
-    "",
-    "run",
-    "heal",
-    "replay",
-    "resume",
-    "review",
-    "history",
-    "show",
-    "fork",
-    "quality",
-    "verify",
-    "undo",
-    "doctor",
-    "bench",
-    "bench run",
-    "bench regrade",
-    "bench report",
-    "bench compare",
-    "bench baseline",
-    "bench gate",
-    "models",
-    "models list",
-    "models pull",
-    "models serve",
-    "models path",
-    "models rm",
-    "prompts",
-    "prompts list",
-    "prompts show",
-    "prompts diff",
-    "prompts check",
-    "recipes",
-    "recipes list",
-    "recipes show",
-    "config",
-    "config show",
-    "trust",
-)
 
 CLI_INTRODUCTION = """\
 # The command line
@@ -66,8 +27,9 @@ CLI_INTRODUCTION = """\
   `suture trust`, with `--ask` and where `--autonomy` wants it.
 - Your files are changed only with `--apply` or `--commit`, and only by a result that passed every trusted
   check; `suture undo` takes it back.
-- On a terminal, control characters in anything that a model or a program wrote are shown as `\\x1b` and the
-  like. A pipe gets a diff or code exactly as it is. `NO_COLOR` turns colours off.
+- Control characters in anything that somebody else wrote (a model, a program, a project, a run, a server)
+  are shown as `\\x1b` and the like, and line ends in it as `\\n`, also through a pipe. Only code, a diff, a
+  prompt, a recipe or a path goes through a pipe exactly as it is. `NO_COLOR` turns colours off.
 - Ctrl-C (or `kill`) ends any command with exit code 130; what a run did until then is in its folder.
 - A command that fails says why in one line and, where there is something to do, what. `--debug` adds the
   traceback. [Errors](errors.md) lists all exit codes.
@@ -80,14 +42,14 @@ SETTINGS_INTRODUCTION = """\
 
 A value comes from the first of these that has it: a flag (`--set key=value`, or a flag of its own), an
 environment variable, the same name in `.env` of the project's folder, a variable of an older program (below),
-`suture.toml` in the project's folder, `[tool.suture]` in its `pyproject.toml`, `suture/suture.toml` in the user's
-configuration folder, the default.
+`suture.toml` in the project's folder, `[tool.suture]` in its `pyproject.toml`, `suture/suture.toml` in the
+user's configuration folder, the default.
 `SUTURE_HOME` and `SUTURE_MODEL` are short for `SUTURE_PATHS_HOME` and `SUTURE_MODEL_NAME`.
 
     suture config show     # each value and where it comes from; keys are masked
 
-In `suture.toml` the part before the dot is a table; in `pyproject.toml` it is one below `tool.suture`, such as
-`[tool.suture.budget]`:
+In `suture.toml` the part before the dot is a table (in `pyproject.toml` one below `tool.suture`, such as
+`[tool.suture.budget]`):
 
 ```toml
 [budget]
@@ -99,12 +61,12 @@ name = "local:qwen2.5-coder-0.5b"
 
 ## What a project's own files may decide
 
-`suture.toml`, `[tool.suture]`, `.env` and `.suture/prompts/` of a project are its author's word, which may be a stranger's.
-Without your trust they set only what can do no harm: `project.test`, `loop.samples`, `loop.repair_rounds`, `loop.recipe`
-(one of ours, no file), `repair.enabled`, `repair.seed`, `repair.candidates` (fewer than you would),
-`proof.mutants` (more than you would) and `proof.minimising_runs`. Where they would set more, a command that
-runs something refuses, names what that is, and runs nothing; `show`, `history`, `undo`, `config show` and
-the like go on without it and say so.
+`suture.toml`, `[tool.suture]`, `.env` and `.suture/prompts/` of a project are its author's word, which may
+be a stranger's. Without your trust they set only what can do no harm: `project.test`, `loop.samples`,
+`loop.repair_rounds`, `loop.recipe` (one of ours, no file), `repair.enabled`, `repair.seed`,
+`repair.candidates` (fewer than you would), `proof.mutants` (more than you would) and
+`proof.minimising_runs`. Where they would set more, a command that runs something refuses, names what that
+is, and runs nothing; `show`, `history`, `undo`, `config show` and the like go on without it and say so.
 
     suture trust PROJECT            # shows each thing that it would set, from what to what, and asks
     suture trust --list
@@ -165,7 +127,18 @@ the kind's next version, and `modern` turns older lines into it.
 
 def cli_page() -> str:
     """`docs/cli.md`."""
-    return "\n".join([CLI_INTRODUCTION, *(_command(command) for command in COMMANDS)])
+    return "\n".join([CLI_INTRODUCTION, *map(_command, ("", *all_commands()))])
+
+
+def all_commands() -> Iterator[str]:
+    """Every command, in the order of the help, those of a group behind its name."""
+    import typer
+
+    from suture.cli.app import app
+
+    for name, command in vars(typer.main.get_command(app))["commands"].items():
+        yield name
+        yield from (f"{name} {part}" for part in vars(command).get("commands", {}))
 
 
 def _command(command: str) -> str:

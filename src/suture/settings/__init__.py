@@ -30,6 +30,7 @@ from suture.settings.trust import (
     trust_project,
     trusted_projects,
 )
+from suture.settings.writing import new_file, set_value
 
 __all__ = [
     "PROMPTS_FOLDER",
@@ -52,10 +53,12 @@ __all__ = [
     "flags_from_arguments",
     "is_trusted",
     "load_settings",
+    "new_file",
     "project_prompts",
     "project_wishes",
     "render_settings",
     "revoke_trust",
+    "set_value",
     "successor_of",
     "trust_project",
     "trusted_projects",

@@ -65,8 +65,8 @@ def load_settings(
     """Read every source and merge them.
 
     A flag beats a `SUTURE_*` variable, which beats the same name in the project's `.env`, an ancestor's
-    variable, the project's `suture.toml`, its `pyproject.toml`, the user's file, the default. Of the project's
-    files only what is harmless counts until the user trusts the project.
+    variable, the project's `suture.toml`, its `pyproject.toml`, the user's file, the default. Of what a
+    project's files say only what is harmless counts until the user trusts it.
 
     Args:
         project: The project's folder, or a file in it.
@@ -133,7 +133,7 @@ class _Read:
 
 def _read(project: Path, flags: Mapping[str, object] | None, environ: Mapping[str, str]) -> _Read:
     folder = (project if project.is_dir() else project.parent).absolute()
-    users = _merged(_default_layer(environ), file_layer(_user_file(environ), from_project=False))
+    users = _merged(_default_layer(environ), file_layer(user_file(environ), from_project=False))
     of_project = project_layer(folder)
     variables = read_variables(environ, folder)
     flag = flag_layer(flags or {})
@@ -200,7 +200,7 @@ def _home(environ: Mapping[str, str]) -> Path:
         raise UsageError("no home folder is known here", remedy="set HOME") from fault
 
 
-def _user_file(environ: Mapping[str, str]) -> Path:
+def user_file(environ: Mapping[str, str]) -> Path:
     return (_xdg(environ, "XDG_CONFIG_HOME") or _home(environ) / ".config") / "suture" / "suture.toml"
 
 

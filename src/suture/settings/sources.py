@@ -34,7 +34,7 @@ SHORT_NAMES = {"SUTURE_HOME": "paths.home", "SUTURE_MODEL": "model.name"}
 MOST_BYTES = 64 * 2**10
 """Of a file of settings; all of them together need a tenth of it."""
 MOST_PYPROJECT_BYTES = 2**20
-SPEAKS_OF_US = re.compile(r"tool\s*\.\s*['\"]?suture|^\s*\[\s*tool\s*\]", re.MULTILINE)
+SPEAKS_OF_US = re.compile(r"""tool[ \t]*\.[ \t]*["']?suture|^[ \t]*\[[ \t]*tool[ \t]*\]""", re.MULTILINE)
 """Without it a `pyproject.toml` has no table of ours, and is not parsed."""
 NOT_SETTINGS = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE"})
 """Variables that the test suite reads."""

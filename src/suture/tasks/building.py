@@ -102,7 +102,10 @@ def heal_task(
     # What a build has written, the next one writes again: a repair there would be lost.
     built = (literal_glob(name) for name in snapshot.built)
     given, chosen = (*DEFAULT_PROTECTED, *protect, *built), tuple(only)
-    wanted = chosen_command(words_of(test or ()), snapshot, given, chosen, python)
+    typed = words_of(test or ())
+    if test is not None and not typed:
+        raise UsageError("the test command is empty", remedy="leave it out: the project's files show one")
+    wanted = chosen_command(typed, snapshot, given, chosen, python)
     label = LANGUAGES[wanted.language].label
     # What the command names decides whether it passes: a candidate that may write it passes at will.
     words = (*wanted.command, *scripts_run_by(wanted.command, snapshot.files))

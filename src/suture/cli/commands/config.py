@@ -1,4 +1,4 @@
-"""`suture config show`: every setting, its value, and where the value comes from."""
+"""`suture config`: every setting, its value and where that comes from; and one set in a file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table
+from suture.errors import UsageError
 
 __all__ = ["config_app"]
 
@@ -42,3 +43,24 @@ def show(
         answer_json({key: {"value": value, "origin": origin} for key, value, origin in rows})
     else:
         answer(table(rows))
+
+
+@config_app.command("set")
+@reports_faults
+def set_one(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="A setting, such as budget.tokens.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value.")],
+    project: Annotated[
+        Path | None,
+        typer.Option("--project", metavar="FOLDER", help="In its suture.toml, in place of your own file."),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Write a setting into your own file, or a project's; the rest of the file stays as it is."""
+    import os
+
+    from suture.settings import set_value
+
+    if project is not None and not project.is_dir():
+        raise UsageError(f"{str(project)!r} is no folder", remedy="name a project's folder")
+    note(f"written: {set_value(key, value, project=project, environ=os.environ)}")

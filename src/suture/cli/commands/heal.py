@@ -38,10 +38,12 @@ __all__ = ["heal"]
 
 @reports_faults
 def heal(
-    path: Annotated[Path, typer.Argument(help="A project's folder.")],
+    path: Annotated[Path, typer.Argument(help="A project's folder.")] = Path(),
     test: Annotated[
         str | None,
-        typer.Option("--test", metavar="COMMAND", help="What must pass; else what the project's files show."),
+        typer.Option(
+            "--test", metavar="COMMAND", help="What must pass; else project.test, or what the files show."
+        ),
     ] = None,
     protect: Annotated[
         list[str] | None,
