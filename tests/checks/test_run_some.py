@@ -38,3 +38,21 @@ async def test_a_command_that_is_not_pytest_runs_whole(prepare: Prepare) -> None
     suite = await prepare({"m.py": "", "tests/run.py": "import sys; sys.exit(3)"}, "python tests/run.py")
     (outcome,) = await suite.command.run_some(suite.task.files, ["anything"])
     assert (outcome.status, outcome.evidence) == ("failed", "exit_status")
+
+
+async def test_tests_run_together_and_then_each_as_if_it_were_the_only_one(prepare: Prepare) -> None:
+    suite = await prepare(FILES)
+    run = suite.command.run_together_and_apart
+    together, apart = await run(suite.task.files, [FIRST, ALONE], [ALONE])
+    assert {o.check_id: o.status for o in together} == {FIRST: "passed", ALONE: "failed"}
+    assert {o.check_id: o.status for o in apart} == {ALONE: "passed"}
+
+
+async def test_a_test_that_ends_its_process_does_not_keep_others_from_running_apart(prepare: Prepare) -> None:
+    files = {**FILES, "tests/test_end.py": "import os\n\ndef test_end():\n    os.abort()\n"}
+    suite = await prepare(files)
+    together, apart = await suite.command.run_together_and_apart(
+        suite.task.files, [FIRST, "tests/test_end.py::test_end", ALONE], [FIRST, ALONE]
+    )
+    assert next(o for o in together if o.check_id == "tests/test_end.py::test_end").status != "passed"
+    assert {o.check_id: o.status for o in apart} == {FIRST: "passed", ALONE: "failed"}

@@ -8,7 +8,7 @@ import hmac
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from suture.pysource.parsing import PARSE_FAULTS
@@ -35,6 +35,7 @@ class PytestReport:
         uncollectable: Files (or folders) that it could not collect, with its complaint.
         phases: Test id -> the phases it went through.
         started: Ids of tests that began, in order.
+        together: The same of the tests that ran together before some of them ran apart.
         exit_code: Pytest's own; `None` where it did not get to the end.
     """
 
@@ -50,6 +51,7 @@ class PytestReport:
     phases: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     started: list[str] = field(default_factory=list)
     exit_code: int | None = None
+    together: PytestReport | None = None
 
 
 def read_report(content: bytes, key: bytes) -> PytestReport:
@@ -81,6 +83,9 @@ def _take(report: PytestReport, event: dict[str, Any]) -> None:
             report.started.append(event["id"])
         case "phase":
             report.phases.setdefault(event["id"], []).append(event)
+        case "apart":
+            report.together = replace(report, exit_code=0)
+            report.phases, report.started = {}, []
         case "end":
             report.exit_code = event["exit"]
 

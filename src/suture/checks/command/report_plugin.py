@@ -41,7 +41,7 @@ class Reporter:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._key = bytes.fromhex(given["key"])
         self._only = frozenset(given["only"])
-        self._apart = given["apart"]
+        self._apart = frozenset(given["apart"])
         self._compiled = given["compiled"]
         self._sources = given["sources"]
         self._lines = 0
@@ -121,24 +121,36 @@ class Reporter:
             )
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Any:
-        """Run a test in a child, where each is to run as if it were the only one."""
-        if not self._apart:
+    def pytest_runtestloop(self, session: Any) -> Any:
+        """Where some tests are to run apart too: all of them in a child first, then those in one each."""
+        items = getattr(session, "items", None)  # where other processes run the tests, there are none here
+        if not self._apart or not items or session.testsfailed:
             return None
+        self._in_child(items)
+        self._write(event="apart")
+        for item in items:
+            if self._id(item.nodeid) in self._apart:
+                self._in_child([item])
+        return True
+
+    def _in_child(self, items: Any) -> None:
+        """Run tests one after the other, and leave nothing of it in this process."""
         ours, theirs = os.pipe()
         pid = os.fork()
         if pid == 0:
-            self._apart = False
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            os.write(theirs, b"%d" % self._lines)
-            os._exit(0)
+            try:
+                for number, item in enumerate(items):
+                    following = items[number + 1] if number + 1 < len(items) else None
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                os.write(theirs, b"%d" % self._lines)
+            finally:
+                os._exit(0)
         os.close(theirs)
         os.waitpid(pid, 0)
         told = os.read(ours, 64)
         os.close(ours)
         # What a child that died had written is not known, and so nothing after it is signed as it should be.
         self._lines = int(told) if told.isdigit() else -1
-        return True
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """Which test runs, in case that it never ends."""

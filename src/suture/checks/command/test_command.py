@@ -175,8 +175,6 @@ class TestCommand:
         files: Mapping[str, bytes],
         tests: Collection[str],
         wall_s: float | None = None,
-        *,
-        apart: bool = False,
     ) -> tuple[CheckOutcome, ...]:
         """Run only some of the tests, to learn about them; no verdict is made of it.
 
@@ -184,7 +182,6 @@ class TestCommand:
             files: A project.
             tests: Their ids; all of them where there are none. A command that is not pytest runs whole.
             wall_s: The most seconds; the settings' `test_wall_s` where it is left out.
-            apart: Whether each of pytest's runs as if it were the only one.
 
         Raises:
             SandboxError: The wall failed.
@@ -192,7 +189,39 @@ class TestCommand:
         if not self.is_pytest:
             result = await self._sandbox.run(self._request(files, self._environment(), wall_s=wall_s))
             return (self._by_exit_status(result),)
+        result, report = await self._pytest(files, only=tests, wall_s=wall_s)
+        return self._some(report, result, tests)
+
+    async def run_together_and_apart(
+        self,
+        files: Mapping[str, bytes],
+        tests: Collection[str],
+        apart: Collection[str],
+        wall_s: float | None = None,
+    ) -> tuple[tuple[CheckOutcome, ...], tuple[CheckOutcome, ...]]:
+        """Some tests together, then some of them each as if it were the only one; no verdict is made of it.
+
+        Args:
+            files: A project.
+            tests: Their ids. A command that is not pytest runs whole, twice.
+            apart: Ids of those that run apart too.
+            wall_s: The most seconds; the settings' `test_wall_s` where it is left out.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        if not self.is_pytest:
+            return await self.run_some(files, tests, wall_s), await self.run_some(files, apart, wall_s)
         result, report = await self._pytest(files, only=tests, apart=apart, wall_s=wall_s)
+        if report.together is None:  # other processes run its tests, or one of them ended this one
+            together = self._some(report, result, tests)
+            over = report.uncollectable or result.status == "timeout"
+            return together, () if over else await self.run_some(files, apart, wall_s)
+        return self._some(report.together, result, tests), self._some(report, result, apart)
+
+    def _some(
+        self, report: PytestReport, result: RunResult, tests: Collection[str]
+    ) -> tuple[CheckOutcome, ...]:
         outcomes = outcomes_of(report, result, self._collected)
         return tuple(o for o in outcomes if not tests or o.check_id in tests)
 
@@ -262,7 +291,7 @@ class TestCommand:
         *,
         options: str = "",
         only: Collection[str] = (),
-        apart: bool = False,
+        apart: Collection[str] = (),
         compile_for_later: bool = False,
         wall_s: float | None = None,
     ) -> tuple[RunResult, PytestReport]:
@@ -273,8 +302,8 @@ class TestCommand:
         added = f"-p {PLUGIN} -p no:cacheprovider {self._unwanted()} {options}"
         own = without_private(files)
         given = {
-            **{"report": f"{BOX}/{REPORT}", "key": key.hex(), "only": sorted(only), "apart": apart},
-            **{"root": BOX, "compiled": f"{BOX}/{KEPT}" if compile_for_later else ""},
+            **{"report": f"{BOX}/{REPORT}", "key": key.hex(), "only": sorted(only)},
+            **{"apart": sorted(apart), "root": BOX, "compiled": f"{BOX}/{KEPT}" if compile_for_later else ""},
             "sources": sources_of(own) if compile_for_later else self._compiled.dated(own),
         }
         result = await self._sandbox.run(

@@ -46,16 +46,19 @@ class Reruns:
         run = await self.command.run(self.suite.task.files)
         return frozenset(o.check_id for o in run.outcomes if not o.passed)
 
-    async def pass_alone(self, tests: Sequence[str]) -> frozenset[str]:
-        """Those of these tests that pass when each runs by itself; the first few are tried.
+    async def fail_and_pass_alone(self, tests: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
+        """Those of these tests that fail when only they run, and those that pass when each runs by itself.
+
+        Of many only the first few run by themselves. Both are of one process that imports the project once.
 
         Raises:
             SandboxError: The wall failed.
         """
         tried = tests[:MOST_ALONE]
-        outcomes = await self.command.run_some(self.suite.task.files, tried, self.wall_s, apart=True)
-        passed = {o.check_id for o in outcomes if o.passed}
-        return frozenset(test for test in tried if test in passed)
+        files = self.suite.task.files
+        together, apart = await self.command.run_together_and_apart(files, tests, tried, self.wall_s)
+        failed = frozenset(o.check_id for o in together if not o.passed)
+        return failed, frozenset(o.check_id for o in apart if o.passed)
 
     async def polluter_of(self, victim: str, before: Sequence[str]) -> str:
         """The one test after which the victim fails, found by halving; empty where no single one is.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -177,8 +176,8 @@ def _from_docstrings(
 
 
 async def _from_reruns(tests: Sequence[str], base: Verdict, reruns: Reruns) -> Mapping[str, NotCode]:
-    """Tests that fail once more together, and each by itself, side by side, are the code's."""
-    failed, passed_alone = await asyncio.gather(reruns.fail_of(tests), reruns.pass_alone(tests))
+    """Tests that fail once more together, and each by itself, are the code's."""
+    failed, passed_alone = await reruns.fail_and_pass_alone(tests)
     found: dict[str, NotCode] = {}
     unsteady = [test for test in tests if test not in failed]
     if unsteady:
