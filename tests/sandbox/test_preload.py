@@ -225,5 +225,5 @@ def timeless(output: bytes) -> str:
 async def test_what_was_dear_to_start_is_waited_for(sandbox: BubblewrapSandbox) -> None:
     slow = f"import time; time.sleep(4); {MARK}; import uuid; sys.who = uuid.uuid4().hex"
     request = RunRequest(**{**vars(module("import sys; print(sys.who)")), "preload": slow})
-    results = await asyncio.gather(*(sandbox.run(request) for _ in range(3)))
-    assert len({result.stdout for result in results}) == 1
+    results = await asyncio.gather(*(sandbox.run(request) for _ in range(5)))
+    assert len({result.stdout for result in results}) == 2  # two are started at once

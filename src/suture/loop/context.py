@@ -17,6 +17,7 @@ from suture.loop.run_spec import RunSpec
 from suture.loop.state import LoopState, TriedEntry
 from suture.models import NO_MODEL, Model, Models
 from suture.records import Candidate, Task, Verdict, from_plain, to_plain
+from suture.repair import Ready
 from suture.roles import PromptBook
 from suture.sandbox import Sandbox
 from suture.settings import Settings
@@ -29,6 +30,12 @@ class _OwnSuite:
     """The suite of the task as it was given, made ready once."""
 
     ready: Suite | None = None
+
+
+class _Ahead:
+    """What was begun for a search that may come."""
+
+    ready: Ready | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,6 +67,7 @@ class RunContext:
     interpreter: Interpreter | None = None
     prompts: PromptBook = field(default_factory=PromptBook)
     extensions: Extensions = field(default_factory=Extensions)
+    _ahead: _Ahead = field(default_factory=_Ahead, init=False)
     _own_suite: _OwnSuite = field(default_factory=_OwnSuite, init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
@@ -72,6 +80,26 @@ class RunContext:
     def settings(self) -> Settings:
         """The knobs."""
         return self.spec.settings
+
+    @property
+    def ready(self) -> Ready | None:
+        """Processes for a search that may come; they end with the run."""
+        return self._ahead.ready
+
+    def make_ready(self, ready: Ready) -> None:
+        """Keep such processes until they are taken, or the run ends."""
+        self._ahead.ready = ready
+
+    def take_ready(self) -> Ready | None:
+        """Such processes, which belong to the caller from now on."""
+        ready, self._ahead.ready = self._ahead.ready, None
+        return ready
+
+    async def let_go(self) -> None:
+        """End what was made ready and is not needed any more."""
+        ready = self.take_ready()
+        if ready is not None:
+            await ready.close()
 
     def in_turn(self) -> AbstractAsyncContextManager[None]:
         """To be held while a reply is drawn.

@@ -123,6 +123,8 @@ async def _to_the_end(context: RunContext, graph: Compiled, entry: Entry) -> Res
                 return await _parked(ended, context, graph)
     except asyncio.CancelledError as fault:
         return await _ended_by(fault, context, graph)
+    finally:
+        await context.let_go()
 
 
 def _has_begun(values: Mapping[str, Any]) -> bool:

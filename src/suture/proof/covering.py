@@ -85,7 +85,7 @@ async def watch_lines(
     Raises:
         SandboxError: The wall failed.
     """
-    lines = {f"{BOX}/{path}": sorted(set().union(*spots)) for path, spots in statements.items()}
+    lines = {f"{BOX}/{path}": [list(spot) for spot in spots] for path, spots in statements.items()}
     tracer = resources.files("suture.proof").joinpath("tracer.py").read_bytes()
     environment = program_environment(interpreter, BOX)
     paths = (f"{BOX}/{PRIVATE}", environment.get("PYTHONPATH"))

@@ -2,50 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
-from suture.checks import Suite, check_candidate, prepare_suite
+from suture.checks import Suite, check_candidate
 from suture.proof.mutating import NoticedBy
 from suture.records import Candidate, Verdict
+from suture.workspace import overlay
 
-__all__ = ["impatient", "notices"]
+__all__ = ["notices"]
 
 LEAST_WALL_S = 10.0
 TIMES_AS_LONG = 5
 
 
-async def impatient(suite: Suite, verdict: Verdict) -> Suite:
-    """The same suite with less patience, for changes of which many never end.
-
-    Args:
-        suite: The suite.
-        verdict: One of it, on code that passes: how long it takes.
-
-    Raises:
-        SandboxError: The wall failed.
-    """
-    wall_s = max(LEAST_WALL_S, TIMES_AS_LONG * verdict.wall_s)
-    limits = {
-        "test_wall_s": min(suite.settings.test_wall_s, wall_s),
-        "check_wall_s": min(suite.settings.check_wall_s, wall_s),
-    }
-    interpreter = suite.command.interpreter if suite.command else None
-    return await prepare_suite(
-        suite.task, suite.sandbox, suite.settings.model_copy(update=limits), interpreter
-    )
-
-
-def notices(suite: Suite, files: Mapping[str, str], verdict: Verdict) -> NoticedBy:
+async def notices(
+    suite: Suite, files: Mapping[str, str], verdict: Verdict, fixed: Collection[str] = ()
+) -> NoticedBy:
     """Whether a check that passes on some files fails once they are changed further.
+
+    Tests that the change has mended are asked first, since they run it: where one of them notices, the rest
+    need not run. Only those that pass without the others count there.
 
     Args:
         suite: The suite.
         files: The change that passes, path -> text over the project's own.
         verdict: Its verdict.
+        fixed: Ids of the tests that it has mended.
+
+    Raises:
+        SandboxError: The wall failed.
     """
+    quick = _impatient(suite, verdict)
+    first: frozenset[str] = frozenset()
+    if quick.command is not None and quick.command.is_pytest and fixed:
+        first = await _passing(quick, files, fixed)
 
     async def noticed(more: Mapping[str, str]) -> bool:
-        again = await check_candidate(Candidate(files={**files, **more}, origin="repair"), suite)
+        changed = {**files, **more}
+        if first and not first <= await _passing(quick, changed, first):
+            return True
+        again = await check_candidate(Candidate(files=changed, origin="repair"), quick)
         return not verdict.passed <= again.passed
 
     return noticed
+
+
+def _impatient(suite: Suite, verdict: Verdict) -> Suite:
+    """The same suite with less patience, for changes of which many never end."""
+    wall_s = max(LEAST_WALL_S, TIMES_AS_LONG * verdict.wall_s)
+    limits = {
+        "test_wall_s": min(suite.settings.test_wall_s, wall_s),
+        "check_wall_s": min(suite.settings.check_wall_s, wall_s),
+    }
+    settings = suite.settings.model_copy(update=limits)
+    command = suite.command.within(settings) if suite.command is not None else None
+    return replace(suite, settings=settings, command=command)
+
+
+async def _passing(suite: Suite, files: Mapping[str, str], tests: Collection[str]) -> frozenset[str]:
+    """Those of some tests that pass where only they run."""
+    assert suite.command is not None
+    outcomes = await suite.command.run_some(overlay(suite.task.files, files), tests)
+    return frozenset(outcome.check_id for outcome in outcomes if outcome.passed)

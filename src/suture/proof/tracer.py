@@ -21,9 +21,13 @@ NOTES = "SUTURE_NOTES"
 
 
 def _start(wanted: Any, path: str) -> None:
-    """Watch lines; `wanted` is a mapping of absolute path -> lines."""
+    """Watch statements; `wanted` is a mapping of absolute path -> the lines of each.
+
+    Where a line of each has run nothing is left to watch, and the rest of the run is as fast as any.
+    """
     notes = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    lines = {name: frozenset(numbers) for name, numbers in wanted.items()}
+    lines = {name: frozenset(line for spot in spots for line in spot) for name, spots in wanted.items()}
+    waiting = {(name, number) for name, spots in wanted.items() for number in range(len(spots))}
     known = {}  # type: dict[str, Any]
     seen = set()
 
@@ -33,18 +37,23 @@ def _start(wanted: Any, path: str) -> None:
             known[name] = lines.get(os.path.realpath(name)), os.path.realpath(name)
         return known[name]
 
-    def note(code: Any, line: int) -> None:
+    def note(code: Any, line: int) -> bool:
+        """Note a line; whether nothing is left to watch."""
         numbers, name = watched(code)
         if numbers and line in numbers and (name, line) not in seen:
             seen.add((name, line))
             os.write(notes, (json.dumps([name, line]) + "\n").encode("ascii"))
+            for number, spot in enumerate(wanted[name]):
+                if line in spot:
+                    waiting.discard((name, number))
+        return not waiting
 
     os.write(notes, b"[]\n")
     monitoring = getattr(sys, "monitoring", None)
     if monitoring is not None:
         _monitor(monitoring, note)
     else:
-        _trace(note, watched)
+        _trace(note, watched, known)
 
 
 def _monitor(monitoring: Any, note: Any) -> None:
@@ -59,14 +68,15 @@ def _monitor(monitoring: Any, note: Any) -> None:
     monitoring.set_events(tool, monitoring.events.LINE)
 
 
-def _trace(note: Any, watched: Any) -> None:
+def _trace(note: Any, watched: Any, known: Any) -> None:
     def local(frame: Any, event: str, _: Any) -> Any:
-        if event == "line":
-            note(frame.f_code, frame.f_lineno)
+        if event == "line" and note(frame.f_code, frame.f_lineno) and sys.gettrace() is on_call:
+            sys.settrace(None)
+            threading.settrace(None)
         return local
 
     def on_call(frame: Any, event: str, _: Any) -> Any:
-        return local if watched(frame.f_code)[0] else None
+        return local if (known.get(frame.f_code.co_filename) or watched(frame.f_code))[0] else None
 
     sys.settrace(on_call)
     threading.settrace(on_call)

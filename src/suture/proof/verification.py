@@ -14,7 +14,7 @@ from suture.proof.certified_task import new_failures, statuses
 from suture.proof.confidence import confidence_in
 from suture.proof.covering import measure_coverage, touched
 from suture.proof.mutating import draw_mutants, replay_mutants
-from suture.proof.noticing import impatient, notices
+from suture.proof.noticing import notices
 from suture.records import Candidate, Task, Verdict, content_hash
 from suture.sandbox import Sandbox
 from suture.settings import Settings
@@ -277,9 +277,9 @@ async def _mutation(
     in_full = len(run) == said.drawn > 0
     _require(in_full != bool(said.unmeasured), "mutation", "it is not said whether it was measured in full")
     _require(all(one.path in candidate.files for one in run), "mutation", "a mutant is of another file")
-    quick = await impatient(suite, verdict)
+    noticed = await notices(suite, candidate.files, verdict, certificate.fixed)
     try:
-        found = await replay_mutants(after, run, notices(quick, candidate.files, verdict))
+        found = await replay_mutants(after, run, noticed)
     except PatchRefused as fault:
         raise _Refuted("mutation", str(fault)) from fault
     wrong = [one.label for one, replayed in zip(said.mutants, found, strict=True) if one != replayed]

@@ -6,11 +6,13 @@ and it does not decide: what its search lets through is judged by the trusted su
 
 from suture.repair.edits import Edit, Mutant, mutated
 from suture.repair.faults import Fault
+from suture.repair.limits import SearchLimits
 from suture.repair.mutants import mutants
 from suture.repair.ranking import Difference, Repair, rank_repairs
+from suture.repair.ready import Ready
 from suture.repair.recovering import recover
 from suture.repair.reverts import Hunk, hunks_between
-from suture.repair.search import Findings, SearchLimits, search
+from suture.repair.search import Findings, search
 from suture.repair.trials import Proposal
 from suture.repair.warnings import literals_of, warnings_about
 
@@ -22,6 +24,7 @@ __all__ = [
     "Hunk",
     "Mutant",
     "Proposal",
+    "Ready",
     "Repair",
     "SearchLimits",
     "hunks_between",

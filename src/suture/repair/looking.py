@@ -11,10 +11,11 @@ import asyncio
 import posixpath
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from suture.checks.command.test_command import TestCommand
 from suture.repair.locating import FAILED, Sights, spectrum_of, unseen
-from suture.repair.reading import Seen, lines_of
+from suture.repair.reading import Collected, Seen, lines_of
 from suture.repair.trials import Spectrum
 from suture.repair.worker import Worker
 
@@ -77,11 +78,13 @@ class Looking:
     """Trials of the unchanged code in two processes, one of which is done long before the other.
 
     Args:
-        workers: Two, started.
+        workers: Two.
         texts: Path -> text of the files that may change.
         failing: Ids of tests that fail in the user's run; where there are none, those that fail here.
         baseline: Id -> how it ended in the user's run.
         seconds: Wall-clock seconds, after which what was seen must do.
+        whole_s: The same of all tests in their order, where that may take longer.
+        collecting: What the first of them will say, where it collects already and does not know the texts.
     """
 
     def __init__(
@@ -91,10 +94,15 @@ class Looking:
         failing: Collection[str],
         baseline: Mapping[str, str] | None,
         seconds: float,
+        *,
+        whole_s: float | None = None,
+        collecting: asyncio.Task[Collected | None] | None = None,
     ) -> None:
         self._near, self._far = workers
+        self._collecting = collecting
         self._texts, self._failing, self._baseline = texts, frozenset(failing), baseline
         self._end_s = time.monotonic() + seconds
+        self._whole_end_s = time.monotonic() + (seconds if whole_s is None else whole_s)
         self._hang_s = max(LEAST_HANG_S, HANG_SHARE * seconds)
         self._seen = Sights()
         self._in_order: asyncio.Task[None] | None = None
@@ -107,7 +115,7 @@ class Looking:
         """
         self._in_order = asyncio.create_task(self._all_in_order())
         seen = self._seen
-        seen.told = await self._near.collect(trace=False, seconds=self._left_s())
+        seen.told = await self._collect_near()
         if seen.told is None:
             await self._in_order
         if seen.told is None:
@@ -119,6 +127,24 @@ class Looking:
             wanted = [test for test, own in seen.ordered.items() if FAILED[own.outcome] == "failed"]
         await _near(self._near, seen, wanted, ids, self._hang_s, self._end_s)
         return self._spectrum()
+
+    async def _collect_near(self) -> Collected | None:
+        if self._collecting is None:
+            if not self._near.alive:
+                await self._near.start()
+            return await self._near.collect(trace=False, seconds=self._left_s())
+        await asyncio.wait([self._collecting], timeout=self._left_s())
+        if not self._collecting.done():
+            self._collecting.cancel()
+            await asyncio.wait([self._collecting])
+            await self._near.close()
+            return None
+        told = self._collecting.result()
+        if told is None:
+            return None
+        await self._near.know(self._texts, list(self._texts))
+        own = tuple(frame for frame in told.frames if frame and frame[0] in self._texts)
+        return replace(told, frames=own)
 
     async def whole(self) -> Spectrum:
         """The same once all tests have run in their order, or the time for it is up.
@@ -138,14 +164,19 @@ class Looking:
 
     async def _all_in_order(self) -> None:
         seen, small = self._seen, len(self._baseline or ()) <= LARGE
-        told = await self._far.collect(trace=small, seconds=self._left_s())
+        if not self._far.alive:
+            await self._far.start()
+        told = await self._far.collect(trace=small, seconds=self._whole_left_s())
         if told is None:
             return
         seen.imported = {path: lines_of(packed) for path, packed in told.lines.items()}
         seen.told = seen.told or told
         ids = list(dict.fromkeys(told.collected))
         slow = _wanted(self._failing, ids) or ids
-        await _walk(self._far, seen.ordered, None, slow, self._hang_s, self._left_s())
+        await _walk(self._far, seen.ordered, None, slow, self._hang_s, self._whole_left_s())
+
+    def _whole_left_s(self) -> float:
+        return max(0.1, self._whole_end_s - time.monotonic())
 
     def _left_s(self) -> float:
         return max(0.1, self._end_s - time.monotonic())

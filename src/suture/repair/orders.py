@@ -7,20 +7,78 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 
-from suture.repair.clues import Clue, fitting
+from suture.repair.clues import Clue, clues_of, fitting
+from suture.repair.faults import Fault, line_scores, rank_faults
 from suture.repair.mutants import OperatorFault, mutants
-from suture.repair.trials import Proposal
+from suture.repair.reverts import Hunk, changed_lines, narrowed, reverts
+from suture.repair.trials import Proposal, Spectrum
 
-__all__ = ["first_order"]
+__all__ = ["Ordered", "first_order", "order"]
 
 SHARPNESS = 2.0
 """How much more the suspicion of a line counts than the kind of change."""
 BREATH = 50
 """Changes that are made before others may run."""
 LEAST_HELD = 1000
+MAKING_SHARE = 0.2
+"""Of a search's seconds, the most that making single changes may take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordered:
+    """Suspicious lines and single changes of them, the likeliest first.
+
+    Attributes:
+        faults: The lines.
+        singles: The changes.
+        broken: Operators of ours that broke on a file: path, and what happened.
+    """
+
+    faults: tuple[Fault, ...]
+    singles: tuple[Proposal, ...]
+    broken: tuple[tuple[str, OperatorFault], ...]
+
+
+async def order(
+    spectrum: Spectrum,
+    texts: Mapping[str, str],
+    hunks: Sequence[Hunk],
+    *,
+    seed: int,
+    most: int,
+    seconds: float,
+) -> Ordered:
+    """Make single changes of what the failing tests point to.
+
+    Args:
+        spectrum: What tests did on the project as it is.
+        texts: Path -> text of the files that may be changed.
+        hunks: What changed when the tests began to fail: it is taken back first, and suspected most.
+        seed: Decides between equals.
+        most: How many changes.
+        seconds: Of the search.
+    """
+    broken: list[tuple[str, OperatorFault]] = []
+    faults = rank_faults(spectrum, texts)
+    scores = narrowed(line_scores(faults, spectrum, texts), changed_lines(hunks, texts))
+    singles = await first_order(
+        scores,
+        texts,
+        spectrum.imported,
+        seed=seed,
+        most=most,
+        seconds=seconds * MAKING_SHARE,
+        on_fault=lambda path, fault: broken.append((path, fault)),
+        clues=clues_of(spectrum),
+    )
+    singles = [*reverts(hunks, texts), *singles]
+    if spectrum.errors:  # nothing that the failing tests need is there to be given new code
+        singles = [replace(proposal, swap=False) for proposal in singles]
+    return Ordered(faults=tuple(faults), singles=tuple(singles), broken=tuple(broken))
 
 
 async def first_order(

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from suture.checks.command.test_command import TestCommand
 from suture.errors import UsageError
 from suture.repair.edits import edits_between, mutated
-from suture.repair.search import Findings, SearchLimits, search
+from suture.repair.limits import SearchLimits
+from suture.repair.search import Findings, search
 from suture.repair.syntax import Readable, readable_texts
 from suture.repair.trials import Proposal, Trial
 from suture.repair.warnings import literals_of, warnings_about

@@ -10,32 +10,24 @@ import asyncio
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from suture.checks.command.test_command import TestCommand
 from suture.records import content_hash
 from suture.repair.bench import Bench, all_of
-from suture.repair.clues import clues_of
 from suture.repair.edits import mutated
-from suture.repair.faults import Fault, line_scores, rank_faults
-from suture.repair.looking import Looking
+from suture.repair.faults import Fault
+from suture.repair.limits import SearchLimits
 from suture.repair.mutants import OperatorFault
-from suture.repair.orders import first_order
 from suture.repair.pairs import second_order, went_further
-from suture.repair.reverts import Hunk, changed_lines, narrowed, reverts
+from suture.repair.ready import Looked, Ready
+from suture.repair.reverts import Hunk
 from suture.repair.trials import Proposal, Spectrum, TestRun, Trial
 from suture.repair.warnings import DEAD, literals_of, warnings_about
-from suture.repair.worker import Worker
 
 __all__ = ["Findings", "SearchLimits", "search"]
 
-AT_ONCE = 2
-"""Processes that try candidates."""
-LOCATE_SHARE = 0.34
-"""Of the seconds, the most that localisation may take."""
 NONE_READY = "the tests could not be kept ready for trials in the time there was"
-MAKING_SHARE = 0.2
-"""Of the seconds, the most that making single changes may take."""
 LINGER = 0.5
 """After the first plausible repair the search goes on, to compare, for this part of what trying took."""
 LEAST_LINGER_S = 1.5
@@ -54,23 +46,6 @@ PAIRED_SHARE, RESUMED_SHARE = 0.6, 0.85
 """Of the seconds: between them pairs are tried where a change did a part, then the other single changes."""
 RECOMMENDED_SHARE = 0.5
 """Of the seconds, after which a repair that something is suspicious about ends the search too."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchLimits:
-    """What a search may use.
-
-    Attributes:
-        candidates: Candidates tried.
-        seconds: Wall-clock seconds.
-        patches: Plausible repairs, after which it ends.
-        seed: Decides between candidates that are equally likely.
-    """
-
-    candidates: int = 4000
-    seconds: float = 60.0
-    patches: int = 24
-    seed: int = 0
 
 
 @dataclass
@@ -116,6 +91,7 @@ async def search(
     tests: Iterable[str] = (),
     hunks: Sequence[Hunk] = (),
     baseline: Mapping[str, str] | None = None,
+    ready: Ready | None = None,
 ) -> Findings:
     """Search for changes with which all tests pass.
 
@@ -127,11 +103,12 @@ async def search(
         tests: Sources of the tests: a repair that names their literals does not end the search.
         hunks: What changed when the tests began to fail: it is taken back first, and suspected most.
         baseline: Test -> its status in the user's run of the unchanged code: what trials are held against.
+        ready: Processes that were made ready for this search; they end with it.
 
     Raises:
         SandboxError: The wall failed.
     """
-    began = Search(command, texts, limits, literals_of(tests), hunks)
+    began = Search(command, texts, limits, literals_of(tests), hunks, ready)
     try:
         return await began.run(frozenset(failing), baseline)
     finally:
@@ -148,6 +125,7 @@ class Search:
         limits: SearchLimits,
         literals: frozenset[str],
         hunks: Sequence[Hunk] = (),
+        ready: Ready | None = None,
     ) -> None:
         self._hunks = hunks
         self._literals = literals
@@ -163,12 +141,11 @@ class Search:
         self._held: list[Proposal] = []
         self._passed: list[Proposal] = []
         self._are_tried = False
-        self._looking: Looking | None = None
+        self._command = command
+        self._looked: Looked
         self._is_lost = False
         self._all: asyncio.Task[Spectrum] | None = None
-        self._workers = [
-            Worker(command, texts, list(texts), limits.seconds + SPARE_S) for _ in range(AT_ONCE)
-        ]
+        self._ready = ready or Ready(command, limits.seconds + SPARE_S)
         self.found = Findings(texts=texts)
 
     async def close(self) -> None:
@@ -176,19 +153,15 @@ class Search:
         if self._all is not None:
             self._all.cancel()
             await asyncio.gather(self._all, return_exceptions=True)
-        if self._looking is not None:
-            await self._looking.close()
-        await asyncio.gather(*(worker.close() for worker in self._workers))
+        await self._ready.close()
 
     async def run(self, failing: frozenset[str], baseline: Mapping[str, str] | None = None) -> Findings:
         """Locate, then try single changes, then pairs, then what was late, while there is time."""
         found, limits = self.found, self._limits
-        await asyncio.gather(*(worker.start() for worker in self._workers))
-        share_s = limits.seconds * LOCATE_SHARE
-        self._looking = Looking(self._workers, found.texts, failing, baseline, share_s)
-        found.spectrum = await self._looking.first()
+        self._looked = looked = self._ready.look(self._command, found.texts, failing, baseline, limits)
+        found.spectrum = await looked.first()
         found.located_s = self._now_s()
-        self._all = asyncio.create_task(self._looking.whole())
+        self._all = asyncio.create_task(looked.whole())
         if not found.spectrum.guiding:
             found.spectrum = await self._all
         if not found.spectrum.guiding:
@@ -201,32 +174,21 @@ class Search:
 
     async def _search(self) -> None:
         found, limits = self.found, self._limits
-        found.faults = rank_faults(found.spectrum, found.texts)
-        scores = line_scores(found.faults, found.spectrum, found.texts)
-        scores = narrowed(scores, changed_lines(self._hunks, found.texts))
-        singles = await first_order(
-            scores,
-            found.texts,
-            found.spectrum.imported,
-            seed=limits.seed,
-            most=limits.candidates,
-            seconds=limits.seconds * MAKING_SHARE,
-            on_fault=lambda path, fault: found.broken.append((path, fault)),
-            clues=clues_of(found.spectrum),
-        )
-        singles = [*reverts(self._hunks, found.texts), *singles]
-        if found.spectrum.errors:  # nothing that the failing tests need is there to be given new code
-            singles = [replace(proposal, swap=False) for proposal in singles]
+        ordered = await self._looked.ordered(found.spectrum, self._hunks)
+        found.faults = ordered.faults
+        found.broken += ordered.broken
         found.made_s = self._now_s()
         assert self._all is not None
-        benches = [Bench(worker, found.spectrum, found.texts, self._all) for worker in self._workers]
-        waiting = iter(singles)
+        benches = [Bench(worker, found.spectrum, found.texts, self._all) for worker in self._ready.workers]
+        waiting = iter(ordered.singles)
         await self._try(waiting, benches, pause_s=PAIRED_SHARE * limits.seconds)
         for left, pause_s in ((waiting, RESUMED_SHARE * limits.seconds), (iter(()), math.inf)):
             if not found.plausible:
                 await self._try(iter(await self._pairs()), benches, pause_s=pause_s)
                 await self._try(left, benches)
         self._is_lost = not any(bench.usable for bench in benches)
+        if not found.plausible:  # what mended the failing tests is the verdict's to judge
+            found.plausible = [proposal for proposal in self._held if DEAD not in self._warnings(proposal)]
         if self._all.done():
             found.spectrum = self._all.result()
         found.notes = tuple(dict.fromkeys(note for bench in benches for note in bench.notes))

@@ -104,6 +104,16 @@ class Worker:
         await self._send({"op": "collect", "trace": trace})
         return next(entries_of(await self._receive(seconds), Collected), None)
 
+    async def know(self, texts: Mapping[str, str], files: Sequence[str]) -> None:
+        """Say which files candidates change and which are looked at, where that was not known at the start.
+
+        Args:
+            texts: Path -> text of the files that candidates change.
+            files: Files whose lines are noted.
+        """
+        await self._send({"op": "know", "texts": dict(texts), "files": list(files)})
+        await self._receive(START_S)
+
     async def set_limits(self, limits: Mapping[str, tuple[float, float]]) -> None:
         """Say what each test may take: CPU seconds behind another of its file, and as the first of it."""
         await self._send({"op": "limits", "limits": {test: list(own) for test, own in limits.items()}})

@@ -8,6 +8,7 @@ import secrets
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
+from copy import copy
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import PurePosixPath
@@ -224,6 +225,12 @@ class TestCommand:
     ) -> tuple[CheckOutcome, ...]:
         outcomes = outcomes_of(report, result, self._collected)
         return tuple(o for o in outcomes if not tests or o.check_id in tests)
+
+    def within(self, settings: SandboxSettings) -> TestCommand:
+        """The same command with other limits; what is known of its tests, and of their first run, is."""
+        other = copy(self)
+        other._settings = settings
+        return other
 
     def on(self, files: Mapping[str, bytes]) -> TestCommand:
         """The same command for a task with other files; its tests are not collected yet."""

@@ -21,7 +21,9 @@ __all__ = ["all_ended", "judge", "judged_again", "tried_entry"]
 T = TypeVar("T")
 
 
-async def judge(candidate: Candidate, suite: Suite, context: RunContext, *, confirm: bool = True) -> Verdict:
+async def judge(
+    candidate: Candidate, suite: Suite, context: RunContext, *, confirm: bool = True, likely: bool = False
+) -> Verdict:
     """Run the suite on one candidate and write its verdict down.
 
     A candidate that passes a test command is run once more, from nothing: a pass that came by chance proves
@@ -33,6 +35,7 @@ async def judge(candidate: Candidate, suite: Suite, context: RunContext, *, conf
         suite: What decides.
         context: The run.
         confirm: Whether a pass is run once more; not where the same files have passed just before.
+        likely: Whether it has passed a trial, so that the second run need not wait for the first.
 
     Raises:
         BudgetExceeded: The time is up.
@@ -40,9 +43,16 @@ async def judge(candidate: Candidate, suite: Suite, context: RunContext, *, conf
     """
     threshold = context.settings.loop.trust_threshold
     async with context.budget.time_limit():
-        verdict, runs = await check_candidate(candidate, suite), 1
-        if confirm and _must_repeat(candidate, verdict, suite, threshold):
-            again = await check_candidate(candidate, suite)
+        at_once = confirm and likely and suite.command is not None
+        second = asyncio.create_task(check_candidate(candidate, suite)) if at_once else None
+        try:
+            verdict, runs = await check_candidate(candidate, suite), 1
+            again = None
+            if confirm and _must_repeat(candidate, verdict, suite, threshold):
+                again = await (second or check_candidate(candidate, suite))
+        finally:
+            await _ended(second)
+        if again is not None:
             lost = unrepeated(verdict, again)
             verdict, runs = confirmed(verdict, again), 2
             if lost:
@@ -60,6 +70,12 @@ async def judge(candidate: Candidate, suite: Suite, context: RunContext, *, conf
     )
     context.ledger.append(checked)
     return verdict
+
+
+async def _ended(task: asyncio.Task[Verdict] | None) -> None:
+    if task is not None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def _must_repeat(candidate: Candidate, verdict: Verdict, suite: Suite, threshold: float) -> bool:

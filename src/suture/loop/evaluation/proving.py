@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from suture.checks import Suite, check_candidate
 from suture.errors import BudgetExceeded
@@ -39,7 +40,7 @@ from suture.proof.covering import measure_coverage, touched
 from suture.proof.linting import lint_changes
 from suture.proof.minimal import Minimised, Oracle, minimise, minimise_lines
 from suture.proof.mutating import measure_mutation
-from suture.proof.noticing import impatient, notices
+from suture.proof.noticing import notices
 from suture.records import Candidate, Verdict, content_hash
 from suture.workspace import overlay, text_of, unified_diff
 
@@ -98,17 +99,21 @@ async def prove(
     after = overlay(base, candidate.files)
     settings = context.settings.proof
 
+    fixed = tuple(sorted(verdict.passed - (before.passed if before else frozenset())))
+
     async def guard() -> Mutation:
-        noticed = notices(await impatient(suite, verdict), candidate.files, verdict)
+        noticed = await notices(suite, candidate.files, verdict, fixed)
         spots = touched(base, after)
         return await measure_mutation(after, spots, noticed, most=settings.mutants, seconds=clock.left_s())
 
-    coverage = await clock.within(lambda: measure_coverage(suite, after), Coverage(unmeasured=NO_TIME))
-    lint = await clock.within(
-        lambda: lint_changes(base, after, suite.sandbox, suite.settings, context.interpreter),
-        Lint(absent=NO_TIME),
-    )
-    mutation = await clock.within(guard, Mutation(unmeasured=NO_TIME))
+    async with _ended_together() as begin:
+        covering = begin(clock.within(lambda: measure_coverage(suite, after), Coverage(unmeasured=NO_TIME)))
+        guarding = begin(clock.within(guard, Mutation(unmeasured=NO_TIME)))
+        lint = await clock.within(
+            lambda: lint_changes(base, after, suite.sandbox, suite.settings, context.interpreter),
+            Lint(absent=NO_TIME),
+        )
+        coverage, mutation = await covering, await guarding
     threshold = context.settings.loop.trust_threshold
     score, rivals = mutation.least_score, context.rivals_of(found.hash)
     proved = confidence_in(verdict, threshold, before=before, mutation_score=score)
@@ -128,7 +133,7 @@ async def prove(
             evidence=verdict.evidence,
             before=statuses(before),
             after=statuses(verdict),
-            fixed=tuple(sorted(verdict.passed - (before.passed if before else frozenset()))),
+            fixed=fixed,
             newly_failing=new_failures(before, verdict),
             coverage=coverage,
             mutation=mutation,
@@ -138,6 +143,23 @@ async def prove(
     )
     _write(context, certificate)
     return Proven(candidate=candidate, verdict=verdict, confidence=confidence)
+
+
+@asynccontextmanager
+async def _ended_together() -> AsyncIterator[Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]]:
+    """Begins what goes on in the background, and ends it where another part of it fails."""
+    tasks: list[asyncio.Task[Any]] = []
+
+    def begin(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        tasks.append(asyncio.create_task(work))
+        return tasks[-1]
+
+    try:
+        yield begin
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _Clock:

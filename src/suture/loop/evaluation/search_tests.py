@@ -13,7 +13,7 @@ from suture.ledger.kinds import SearchSkipped
 from suture.loop.context import RunContext
 from suture.records import CheckOutcome, Verdict
 
-__all__ = ["Guide", "guide_of"]
+__all__ = ["Guide", "failing_of", "guide_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +62,12 @@ async def guide_of(suite: Suite, base: Verdict | None, context: RunContext) -> G
     return _guide(command, (await command.run(task.files)).outcomes)
 
 
-def _guide(command: TestCommand, outcomes: Sequence[CheckOutcome]) -> Guide:
+def failing_of(outcomes: Sequence[CheckOutcome]) -> tuple[frozenset[str], dict[str, str]]:
+    """Ids of the tests that fail, and how each test ended."""
     failing = frozenset(o.check_id for o in outcomes if not o.passed and o.status != "skipped")
-    return Guide(command=command, failing=failing, outcomes={o.check_id: o.status for o in outcomes})
+    return failing, {o.check_id: o.status for o in outcomes}
+
+
+def _guide(command: TestCommand, outcomes: Sequence[CheckOutcome]) -> Guide:
+    failing, ended = failing_of(outcomes)
+    return Guide(command=command, failing=failing, outcomes=ended)

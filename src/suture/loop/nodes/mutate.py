@@ -8,7 +8,8 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.checks import Suite, refused_files
+from suture.checks import Suite
+from suture.errors import BudgetExceeded
 from suture.ledger.kinds import (
     BrokenOperator,
     DifferingAnswers,
@@ -25,34 +26,25 @@ from suture.loop.edits import proposed_event
 from suture.loop.evaluation.bisecting import suspect_hunks
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.divergence import divergences
-from suture.loop.evaluation.judging import all_ended, judge, tried_entry
+from suture.loop.evaluation.judging import judge, tried_entry
+from suture.loop.evaluation.search_ahead import editable_texts, search_limits, taken_ready
 from suture.loop.evaluation.search_tests import guide_of
 from suture.loop.helper_state import aids_of
 from suture.loop.nodes.propose import Branch
 from suture.loop.prompting.briefs import deciding_facts
 from suture.loop.review.disambiguation import chosen_repairs
 from suture.loop.state import LoopState, Proposal, TriedEntry
-from suture.models import NO_MODEL
 from suture.records import Candidate, Verdict
 from suture.repair import Difference, Findings, Repair, SearchLimits, rank_repairs, recover, search
 from suture.workspace import text_of
 
 __all__ = ["editable_texts", "mutate", "search_limits"]
 
-AT_ONCE = 2
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 MOST_JUDGED = 8
-"""Repairs that the trusted suite judges, likeliest first; it stops at the first group in which one passes."""
+"""Repairs that the trusted suite judges, likeliest first; it stops at the first that passes."""
 MOST_TOLD = 40
 """Suspicious lines that the ledger names."""
-USUAL_S = 60.0
-SHARE = 0.5
-"""The most seconds of a search, and of the run's that are left, where a model can be asked afterwards."""
-VERDICTS = 3
-"""Runs of the test command that a found repair needs: two of its verdict, and one of its proof."""
-LEAST_KEPT_S = 5.0
-MOST_KEPT = 0.6
-"""Of the run's seconds that are left, the most that is kept from the search."""
 LEAST_RANKING_S = 2.0
 
 
@@ -77,8 +69,9 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     async with context.budget.time_limit():
         tests = [text_of(suite.task.files[path]) for path in guide.command.test_files]
         hunks = await suspect_hunks(guide, texts, context)
+        ready = await taken_ready(guide.command, suite, context)
         found = await search(
-            guide.command, texts, guide.failing, limits, tests, hunks, baseline=guide.outcomes
+            guide.command, texts, guide.failing, limits, tests, hunks, baseline=guide.outcomes, ready=ready
         )
         unread = "" if found.plausible else unreadable_in(base, texts)
         if unread:  # no operator can read it: what was tried up to here are changes taken back
@@ -95,30 +88,11 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     }
 
 
-def editable_texts(suite: Suite) -> dict[str, str]:
-    """Path -> text of the Python files that a candidate may change."""
-    python = {path: text for path, text in suite.task.files.items() if path.endswith(".py")}
-    refused = refused_files(dict.fromkeys(python, ""), suite)
-    return {path: text_of(content) for path, content in python.items() if path not in refused}
-
-
 def unreadable_in(base: Verdict | None, texts: Mapping[str, str]) -> str:
     """The file that may be changed and that the tests could not read; empty where there is none."""
     facts = [o.counterexample for o in base.outcomes if o.counterexample is not None] if base else []
     named = [fact.file for fact in facts if fact.exception.startswith(NO_PYTHON)]
     return next((path for path in named if path in texts), "")
-
-
-def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:
-    """What a search may use. What it finds has still to be judged, twice, and proved: that time is kept."""
-    knobs, left_s = context.settings.repair, context.budget.remaining_s()
-    may_ask = context.model.name != NO_MODEL
-    seconds = knobs.seconds or (USUAL_S if may_ask or left_s is None else left_s)
-    if left_s is not None:
-        verdict_s = base.wall_s if base is not None else 0.0
-        kept_s = min(VERDICTS * verdict_s + LEAST_KEPT_S, MOST_KEPT * left_s)
-        seconds = min(seconds, left_s - kept_s, SHARE * left_s if may_ask else left_s)
-    return SearchLimits(candidates=knobs.candidates, seconds=seconds, seed=knobs.seed)
 
 
 def _ranking_s(limits: SearchLimits, found: Findings) -> float:
@@ -187,22 +161,26 @@ async def _judged(
     state: LoopState,
     context: RunContext,
 ) -> list[TriedEntry]:
-    """The likeliest repairs under the trusted suite, a few at a time, until one of them passes."""
+    """The likeliest repairs under the trusted suite, one after the other, until one of them passes.
+
+    Each is run twice, side by side: all of them have passed a trial.
+    """
     base = context.base_verdict(state)
     entries: list[TriedEntry] = []
 
     async def one(proposal: Proposal) -> TriedEntry:
-        verdict = await judge(context.candidate(proposal["blob"]), suite, context)
+        verdict = await judge(context.candidate(proposal["blob"]), suite, context, likely=True)
         return tried_entry(proposal, verdict, base, context)
 
-    for first in range(0, min(MOST_JUDGED, len(repairs)), AT_ONCE):
-        group = repairs[first : min(first + AT_ONCE, MOST_JUDGED)]
-        proposals = [_propose(repair, repairs, difference, context) for repair in group]
-        found = await all_ended(one(proposal) for proposal in proposals)
-        entries += found
-        if len(found) < len(proposals):
-            break  # the time is up
-        if any(context.tried(entry).solved for entry in entries):
+    for repair in repairs[:MOST_JUDGED]:
+        proposal = _propose(repair, repairs, difference, context)
+        try:
+            entries.append(await one(proposal))
+        except BudgetExceeded:
+            if not entries:
+                raise
+            break
+        if context.tried(entries[-1]).solved:
             break
     return entries
 

@@ -10,6 +10,7 @@ from suture.checks import Triage, shows_endless_loops, triage, triage_of_tests
 from suture.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge
+from suture.loop.evaluation.search_ahead import look_ahead, make_ready
 from suture.loop.policy.progress import failure_signature, tally
 from suture.loop.state import LoopState, TriedEntry
 from suture.records import Candidate, Verdict
@@ -25,6 +26,7 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     context = runtime.context
     async with context.budget.time_limit():
         heals = context.task.kind == "heal"
+        make_ready(context)
         await context.load_suite(run=heals and not shows_endless_loops(context.task.files))
     threshold = context.settings.loop.trust_threshold
     has_tests = bool(context.task.test_command)
@@ -61,7 +63,9 @@ def _prepared(checks: int, context: RunContext) -> TaskPrepared:
 async def _triage(context: RunContext, base: Verdict) -> dict[str, Any]:
     """Ask whether the code is at fault at all, before anything is spent on it."""
     async with context.budget.time_limit():
-        found = await triage(await context.load_suite(), base)
+        suite = await context.load_suite()
+        look_ahead(suite, base, context)
+        found = await triage(suite, base)
     return _triaged(found, context)
 
 

@@ -62,13 +62,11 @@ class Collected:
     ) -> None:
         self._items, self._outcomes, self._files, self._forks = items, outcomes, files, forks
         self._limits, self._tracer = limits, tracer
-        self._swapper = Swapper(files.texts)  # before the freeze: it hides what lives
         self._known: dict[Any, dict[str, Any]] = {}
+        self._know(files.texts)
 
     def serve(self, asked: Line, answers: Line) -> None:
         """Do what is asked for, until nobody asks."""
-        gc.collect()
-        gc.freeze()
         while True:
             command = asked.read()
             if command is None:
@@ -78,9 +76,20 @@ class Collected:
             elif command["op"] == "limits":
                 self._limits.by_test = command["limits"]
                 answers.write({})
+            elif command["op"] == "know":
+                self._files, self._tracer = Files(command["texts"]), Tracer(command["files"])
+                self._know(command["texts"])
+                answers.write({})
             else:
                 answers.write(self._try(command))
             asked.write({})  # what waits there passes the next one on
+
+    def _know(self, texts: dict[str, str]) -> None:
+        """Find the functions of files that will change, and leave what lives here alone from then on."""
+        gc.unfreeze()  # frozen, they would not be found
+        self._swapper = Swapper(texts)
+        gc.collect()
+        gc.freeze()
 
     def _walk(self, command: dict[str, Any], answers: Line) -> None:
         """Each test once on the code as it is; after one that ends the process, go on in a new one."""

@@ -69,6 +69,11 @@ class Trials:
                 if self._start_collected(command):
                     return
                 continue
+            if command["op"] == "know":
+                self._files, self._tracer = Files(command["texts"]), Tracer(command["files"])
+                if self._collected is None:
+                    self._line.write({})
+                    continue
             if command["op"] == "limits":
                 self._limits.by_test = command["limits"]
             if command.get("anew"):
@@ -150,7 +155,7 @@ class Trials:
             sys.pycache_prefix = os.path.join(HERE, "compiled")  # of this process alone, and for it only
         if self._task["op"] == "collect":
             self._began_s = time.monotonic()
-            sys.dont_write_bytecode = self._compiled
+            sys.dont_write_bytecode = False  # what is imported anew later finds the tests compiled
             if self._task["trace"]:
                 self._tracer.start()
         early_config.pluginmanager.register(self, "suture-trials")

@@ -16,6 +16,8 @@ __all__ = ["ZygotePool"]
 
 MOST_IDLE = 4
 """Zygotes that wait for work; each holds about 15 MB."""
+AT_ONCE = 2
+"""Runs in dear ones that do not wait for each other; most machines have as many processors."""
 
 
 class ZygotePool:
@@ -25,6 +27,7 @@ class ZygotePool:
         self._idle: list[tuple[Hashable, Zygote]] = []
         self._at_work: Counter[Hashable] = Counter()
         self._starting: Counter[Hashable] = Counter()
+        self._lasting: Counter[Hashable] = Counter()
         self._start_s: dict[Hashable, float] = {}
         self._news = asyncio.Event()
         self._adding: set[asyncio.Task[None]] = set()
@@ -38,6 +41,7 @@ class ZygotePool:
         *,
         dear: bool = False,
         ahead: bool = False,
+        lasting: bool = False,
     ) -> AsyncIterator[Zygote]:
         """A zygote for one run.
 
@@ -46,20 +50,24 @@ class ZygotePool:
             start: Starts such a one.
             dear: Whether that takes so long that it is worth waiting for one that is at work.
             ahead: Whether to start the next one now, because this one is for one run only.
+            lasting: Whether the run may last, so that nobody should wait for its end.
 
         Raises:
             SandboxBroken: The keeper was closed meanwhile.
         """
-        zygote = self._take(key) or (await self._wait(key) if dear and not ahead else None)
+        waits = dear and not ahead and not lasting
+        zygote = self._take(key) or (await self._wait(key) if waits else None)
         if zygote is None:
             zygote = await self._start(key, start)
         self._at_work[key] += 1
+        self._lasting[key] += lasting
         if ahead:
             self._start_ahead(key, start)
         try:
             yield zygote
         finally:
             self._at_work[key] -= 1
+            self._lasting[key] -= lasting
             if self._closed:
                 self._tell()
                 await zygote.end()
@@ -106,7 +114,12 @@ class ZygotePool:
         await _end_all(spent)
 
     async def _wait(self, key: Hashable) -> Zygote | None:
-        """One that gets free about as soon as another could be started; `None` where none does."""
+        """One that gets free about as soon as another could be started; `None` where none does.
+
+        The first few are started without such a wait: what runs at once is not made to run in turn.
+        """
+        if self._starting[key] + self._at_work[key] - self._lasting[key] < AT_ONCE:
+            return None
         while self._starting[key]:
             await self._news.wait()
             if (zygote := self._take(key)) is not None:

@@ -116,7 +116,13 @@ class WarmRuns:
                 fresh = partial(start, mounts, kind)
                 try:
                     zygote = await held.enter_async_context(
-                        zygotes.lease((place, key, kind), fresh, dear=bool(kind.preload), ahead=ahead)
+                        zygotes.lease(
+                            (place, key, kind),
+                            fresh,
+                            dear=bool(kind.preload),
+                            ahead=ahead,
+                            lasting=conversation,
+                        )
                     )
                 except (WallNotBuilt, SandboxBroken):
                     if not kind.preload:

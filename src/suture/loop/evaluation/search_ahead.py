@@ -1,0 +1,78 @@
+"""What a search needs, and what of it can be begun before it is known that there will be one."""
+
+from __future__ import annotations
+
+from suture.checks import Suite, refused_files
+from suture.checks.command.test_command import TestCommand
+from suture.languages import is_pytest_command
+from suture.loop.context import RunContext
+from suture.loop.evaluation.search_tests import failing_of
+from suture.models import NO_MODEL
+from suture.records import Verdict
+from suture.repair import Ready, SearchLimits
+from suture.workspace import text_of
+
+__all__ = ["editable_texts", "look_ahead", "make_ready", "search_limits", "taken_ready"]
+
+USUAL_S = 60.0
+SHARE = 0.5
+"""The most seconds of a search, and of the run's that are left, where a model can be asked afterwards."""
+VERDICTS = 2
+"""Times of the first run that a found repair needs: its verdict's two, side by side, and one of its proof."""
+LEAST_KEPT_S = 5.0
+MOST_KEPT = 0.6
+"""Of the run's seconds that are left, the most that is kept from the search."""
+SPARE_S = 60.0
+"""Seconds that the processes outlive the run's: to end is the run's own part."""
+
+
+def make_ready(context: RunContext) -> None:
+    """Begin to collect the tests for a search, beside the first run of the command."""
+    task, interpreter = context.task, context.interpreter
+    wanted = context.may_search and context.recipe.mutate and is_pytest_command(task.test_command)
+    if not wanted or interpreter is None or context.ready is not None:
+        return
+    settings, left_s = context.settings, context.budget.remaining_s()
+    wall_s = (2 * settings.sandbox.test_wall_s + USUAL_S) if left_s is None else left_s
+    command = TestCommand(task, context.sandbox, settings.sandbox, interpreter)
+    sources = [path for path in task.files if path.endswith(".py")]
+    ready = Ready(command, wall_s + SPARE_S, sources)
+    context.make_ready(ready)
+    ready.begin()
+
+
+def look_ahead(suite: Suite, base: Verdict, context: RunContext) -> None:
+    """Begin to look at the failing tests, while triage still asks whether they are the code's."""
+    texts = editable_texts(suite)
+    if context.ready is None or suite.command is None or not texts:
+        return
+    failing, outcomes = failing_of(base.outcomes)
+    context.ready.look(suite.command, texts, failing, outcomes, search_limits(context, base))
+
+
+async def taken_ready(command: TestCommand, suite: Suite, context: RunContext) -> Ready | None:
+    """What was made ready for a search with this command; it belongs to the caller."""
+    ready = context.take_ready()
+    if ready is not None and command is not suite.command:
+        await ready.close()
+        return None
+    return ready
+
+
+def editable_texts(suite: Suite) -> dict[str, str]:
+    """Path -> text of the Python files that a candidate may change."""
+    python = {path: text for path, text in suite.task.files.items() if path.endswith(".py")}
+    refused = refused_files(dict.fromkeys(python, ""), suite)
+    return {path: text_of(content) for path, content in python.items() if path not in refused}
+
+
+def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:
+    """What a search may use. What it finds has still to be judged, twice, and proved: that time is kept."""
+    knobs, left_s = context.settings.repair, context.budget.remaining_s()
+    may_ask = context.model.name != NO_MODEL
+    seconds = knobs.seconds or (USUAL_S if may_ask or left_s is None else left_s)
+    if left_s is not None:
+        verdict_s = base.wall_s if base is not None else 0.0
+        kept_s = min(VERDICTS * verdict_s + LEAST_KEPT_S, MOST_KEPT * left_s)
+        seconds = min(seconds, left_s - kept_s, SHARE * left_s if may_ask else left_s)
+    return SearchLimits(candidates=knobs.candidates, seconds=seconds, seed=knobs.seed)

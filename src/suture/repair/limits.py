@@ -1,0 +1,24 @@
+"""What a search may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SearchLimits"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchLimits:
+    """What a search may use.
+
+    Attributes:
+        candidates: Candidates tried.
+        seconds: Wall-clock seconds.
+        patches: Plausible repairs, after which it ends.
+        seed: Decides between candidates that are equally likely.
+    """
+
+    candidates: int = 4000
+    seconds: float = 60.0
+    patches: int = 24
+    seed: int = 0

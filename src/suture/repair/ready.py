@@ -1,0 +1,141 @@
+"""The processes of a search, which may be made ready before it is known whether there will be one.
+
+What they do first needs none of what the first run of the command says, so it is done beside that run: to
+start behind the wall, to import the project, to collect its tests. Once the failing tests are known they are
+run and traced while triage looks at them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+
+from suture.checks.command.test_command import TestCommand
+from suture.repair.limits import SearchLimits
+from suture.repair.looking import Looking
+from suture.repair.orders import Ordered, order
+from suture.repair.reading import Collected
+from suture.repair.reverts import Hunk
+from suture.repair.trials import Spectrum
+from suture.repair.worker import Worker
+
+__all__ = ["Looked", "Ready"]
+
+LOCATE_SHARE = 0.34
+"""Of a search's seconds, the most that localisation may take."""
+WHOLE_SHARE = 0.7
+"""Of them, the most until all tests have run in their order: the other process tries candidates by then."""
+
+
+class Looked:
+    """What is seen of the unchanged code, and the changes that follow from it, made in the background."""
+
+    def __init__(self, looking: Looking, texts: Mapping[str, str], limits: SearchLimits) -> None:
+        self._looking, self._texts, self._limits = looking, texts, limits
+        self._first = asyncio.create_task(looking.first())
+        self._ordered = asyncio.create_task(self._order_first())
+
+    async def _order_first(self) -> Ordered | None:
+        spectrum = await self._first
+        return await self._order(spectrum) if spectrum.guiding else None
+
+    async def _order(self, spectrum: Spectrum, hunks: Sequence[Hunk] = ()) -> Ordered:
+        limits = self._limits
+        return await order(
+            spectrum, self._texts, hunks, seed=limits.seed, most=limits.candidates, seconds=limits.seconds
+        )
+
+    async def ordered(self, spectrum: Spectrum, hunks: Sequence[Hunk]) -> Ordered:
+        """Changes to try.
+
+        Args:
+            spectrum: What was seen; those of the first look are made already.
+            hunks: What changed when the tests began to fail.
+        """
+        made = await self._ordered
+        is_first = spectrum is self._first.result() and not hunks
+        return made if made is not None and is_first else await self._order(spectrum, hunks)
+
+    async def first(self) -> Spectrum:
+        """See `Looking.first`."""
+        return await self._first
+
+    async def whole(self) -> Spectrum:
+        """See `Looking.whole`."""
+        return await self._looking.whole()
+
+    async def close(self) -> None:
+        """Look no more."""
+        for task in (self._ordered, self._first):
+            task.cancel()
+        await asyncio.gather(self._ordered, self._first, return_exceptions=True)
+        await self._looking.close()
+
+
+class Ready:
+    """Two processes: one collects as soon as it may, the other once code is compiled.
+
+    Args:
+        command: A pytest command; it need not be collected.
+        wall_s: Wall-clock seconds that the processes live at most.
+        paths: The project's Python files, where what candidates change is not known yet.
+    """
+
+    def __init__(self, command: TestCommand, wall_s: float, paths: Sequence[str] = ()) -> None:
+        self._command, self._wall_s, self._paths = command, wall_s, paths
+        self._near: Worker | None = None
+        self._collecting: asyncio.Task[Collected | None] | None = None
+        self._looked: Looked | None = None
+        self.workers: tuple[Worker, ...] = ()
+
+    def begin(self) -> None:
+        """Collect the tests in one process, with nobody waiting for it."""
+        self._near = Worker(self._command, {}, self._paths, self._wall_s)
+        self._collecting = asyncio.create_task(self._collect(self._near))
+
+    async def _collect(self, worker: Worker) -> Collected | None:
+        await worker.start()
+        return await worker.collect(trace=False, seconds=self._wall_s)
+
+    def look(
+        self,
+        command: TestCommand,
+        texts: Mapping[str, str],
+        failing: Collection[str],
+        baseline: Mapping[str, str] | None,
+        limits: SearchLimits,
+    ) -> Looked:
+        """Look at the unchanged code; once only, and in the background.
+
+        Args:
+            command: The command, collected.
+            texts: Path -> text of the files that may change.
+            failing: Ids of tests that fail in the user's run.
+            baseline: Id -> how it ended in the user's run.
+            limits: What the search may use.
+        """
+        if self._looked is None:
+            files = list(texts)
+            near = self._near or Worker(command, texts, files, self._wall_s)
+            self.workers = (near, Worker(command, texts, files, self._wall_s))
+            looking = Looking(
+                self.workers,
+                texts,
+                failing,
+                baseline,
+                LOCATE_SHARE * limits.seconds,
+                whole_s=WHOLE_SHARE * limits.seconds,
+                collecting=self._collecting,
+            )
+            self._looked = Looked(looking, texts, limits)
+        return self._looked
+
+    async def close(self) -> None:
+        """End the processes, whatever they do; safe to call twice."""
+        if self._looked is not None:
+            await self._looked.close()
+        if self._collecting is not None:
+            self._collecting.cancel()
+            await asyncio.gather(self._collecting, return_exceptions=True)
+        near = () if self._near is None or self._near in self.workers else (self._near,)
+        await asyncio.gather(*(worker.close() for worker in (*self.workers, *near)))
