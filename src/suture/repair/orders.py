@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,13 +18,17 @@ from suture.repair.mutants import OperatorFault, mutants
 from suture.repair.reverts import Hunk, changed_lines, narrowed, reverts
 from suture.repair.trials import Proposal, Spectrum
 
-__all__ = ["Ordered", "first_order", "order"]
+__all__ = ["Ordered", "first_order", "order", "spread"]
 
 SHARPNESS = 2.0
 """How much more the suspicion of a line counts than the kind of change."""
 BREATH = 50
 """Changes that are made before others may run."""
 LEAST_HELD = 1000
+DEAR_S = 0.5
+"""CPU seconds of collecting the tests, from which on it is dear to do so for one candidate."""
+CHEAP_BETWEEN = 8
+"""Changes that are put in place, between two that are imported anew."""
 MAKING_SHARE = 0.2
 """Of a search's seconds, the most that making single changes may take."""
 
@@ -78,7 +83,30 @@ async def order(
     singles = [*reverts(hunks, texts), *singles]
     if spectrum.errors:  # nothing that the failing tests need is there to be given new code
         singles = [replace(proposal, swap=False) for proposal in singles]
+    elif spectrum.collect_s >= DEAR_S:
+        singles = spread(singles)
     return Ordered(faults=tuple(faults), singles=tuple(singles), broken=tuple(broken))
+
+
+def spread(singles: Sequence[Proposal]) -> list[Proposal]:
+    """Changes in their order, but behind each that has to be imported anew a few that have not.
+
+    Where the import takes as long as dozens of trials do, a few likely changes of what it runs would keep all
+    others waiting.
+    """
+    found: list[Proposal] = []
+    waiting: deque[Proposal] = deque()
+    since = CHEAP_BETWEEN
+    for proposal in singles:
+        if not proposal.swap:
+            waiting.append(proposal)
+        else:
+            found.append(proposal)
+            since += 1
+        if waiting and since >= CHEAP_BETWEEN:
+            found.append(waiting.popleft())
+            since = 0
+    return [*found, *waiting]
 
 
 async def first_order(

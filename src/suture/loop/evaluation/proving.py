@@ -5,13 +5,10 @@ Only the certificate itself is a must; what there was no time to measure is mark
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Any, TypeVar
 
 from suture.checks import Suite, check_candidate
 from suture.errors import BudgetExceeded
@@ -19,6 +16,7 @@ from suture.ledger import those_of
 from suture.ledger.kinds import CertificateWritten, ModelCalled
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge
+from suture.loop.evaluation.proof_clock import ProofClock, ended_together
 from suture.loop.evaluation.suspicion import suspicious_signs
 from suture.loop.policy.progress import tally
 from suture.proof.behaving import Behaviour
@@ -54,9 +52,6 @@ WRITERS = ("coder", "escalate", "subtask_coder")
 MOST_TOLD = 20
 """Findings that the ledger's event names."""
 
-MeasureT = TypeVar("MeasureT")
-OtherwiseT = TypeVar("OtherwiseT")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Proven:
@@ -91,7 +86,7 @@ async def prove(
         SandboxError: The wall failed.
         StorageError: The run folder cannot be written.
     """
-    clock = _Clock(context)
+    clock = ProofClock(context)
     minimal, found = Minimality(), candidate
     if before is not None and clock.left_s() > 0:
         candidate, verdict, minimal = await _smaller(context, clock, candidate, verdict, before, suite)
@@ -106,7 +101,7 @@ async def prove(
         spots = touched(base, after)
         return await measure_mutation(after, spots, noticed, most=settings.mutants, seconds=clock.left_s())
 
-    async with _ended_together() as begin:
+    async with ended_together() as begin:
         covering = begin(clock.within(lambda: measure_coverage(suite, after), Coverage(unmeasured=NO_TIME)))
         guarding = begin(clock.within(guard, Mutation(unmeasured=NO_TIME)))
         lint = await clock.within(
@@ -145,53 +140,9 @@ async def prove(
     return Proven(candidate=candidate, verdict=verdict, confidence=confidence)
 
 
-@asynccontextmanager
-async def _ended_together() -> AsyncIterator[Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]]:
-    """Begins what goes on in the background, and ends it where another part of it fails."""
-    tasks: list[asyncio.Task[Any]] = []
-
-    def begin(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        tasks.append(asyncio.create_task(work))
-        return tasks[-1]
-
-    try:
-        yield begin
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-class _Clock:
-    """Proof's own share of the run's time."""
-
-    def __init__(self, context: RunContext) -> None:
-        left_s = context.budget.remaining_s()
-        most_s = context.settings.proof.seconds
-        self._end_s = time.monotonic() + (most_s if left_s is None else min(most_s, left_s))
-
-    def left_s(self) -> float:
-        return max(0.0, self._end_s - time.monotonic())
-
-    async def within(
-        self, measure: Callable[[], Awaitable[MeasureT]], otherwise: OtherwiseT, *, spare_s: float = 0.0
-    ) -> MeasureT | OtherwiseT:
-        """What is measured, or what to say where the time is up first, but for some seconds to spare."""
-        left_s = self.left_s() - spare_s
-        if left_s <= 0:
-            return otherwise
-        try:
-            async with asyncio.timeout(left_s) as scope:
-                return await measure()
-        except TimeoutError:
-            if not scope.expired():
-                raise
-            return otherwise
-
-
 async def _smaller(
     context: RunContext,
-    clock: _Clock,
+    clock: ProofClock,
     candidate: Candidate,
     verdict: Verdict,
     before: Verdict,
@@ -246,7 +197,7 @@ async def _minimised(
     changed: Mapping[str, str],
     oracle: Oracle,
     suite: Suite,
-    clock: _Clock,
+    clock: ProofClock,
 ) -> Minimised:
     """What a search put together, line by line; what somebody wrote, only in parts that stand alone."""
     most = context.settings.proof.minimising_runs

@@ -9,7 +9,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.checks import Suite
-from suture.errors import BudgetExceeded
+from suture.errors import BudgetExceeded, SandboxError
 from suture.ledger.kinds import (
     BrokenOperator,
     DifferingAnswers,
@@ -43,6 +43,8 @@ __all__ = ["editable_texts", "mutate", "search_limits"]
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 MOST_JUDGED = 8
 """Repairs that the trusted suite judges, likeliest first; it stops at the first that passes."""
+MOST_FAULTS = 2
+"""Times that the wall may fail under one of them before no further one is judged."""
 MOST_TOLD = 40
 """Suspicious lines that the ledger names."""
 LEAST_RANKING_S = 2.0
@@ -163,10 +165,12 @@ async def _judged(
 ) -> list[TriedEntry]:
     """The likeliest repairs under the trusted suite, one after the other, until one of them passes.
 
-    Each is run twice, side by side: all of them have passed a trial.
+    Each is run twice, side by side: all of them have passed a trial. Where the wall fails under one, the next
+    is still judged, as a verdict that is written down is not lost; then the fault goes on.
     """
     base = context.base_verdict(state)
     entries: list[TriedEntry] = []
+    faults: list[SandboxError] = []
 
     async def one(proposal: Proposal) -> TriedEntry:
         verdict = await judge(context.candidate(proposal["blob"]), suite, context, likely=True)
@@ -180,8 +184,15 @@ async def _judged(
             if not entries:
                 raise
             break
+        except SandboxError as fault:
+            faults.append(fault)
+            if len(faults) == MOST_FAULTS:
+                break
+            continue
         if context.tried(entries[-1]).solved:
             break
+    if faults:
+        raise faults[0]
     return entries
 
 
