@@ -61,7 +61,7 @@ class Meter:
 
         return call
 
-    def told(self, advance: Advance) -> None:
+    def on_progress(self, advance: Advance) -> None:
         """A row is finished."""
         if advance.row is None:
             return
@@ -89,7 +89,12 @@ def main() -> None:
         bench = BenchFolder(Path(folder) / "bench")
         settings = load_settings(Path()).settings
         run = run_benchmark(
-            plan, bench, settings, parallel=1, opener=lambda settings, name: model, told=meter.told
+            plan,
+            bench,
+            settings,
+            parallel=1,
+            opener=lambda settings, name: model,
+            on_progress=meter.on_progress,
         )
         asyncio.run(run)
     for what, place in (("wall-clock", 0), ("CPU", 1)):

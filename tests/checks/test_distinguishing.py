@@ -7,7 +7,7 @@ import pytest
 from suture.checks import prepare_suite
 from suture.checks.differential.distinguishing import Comparison, InputLimits, compare_candidates
 from suture.checks.differential.questions import edge_questions, questions_near
-from suture.checks.split.value_digest import tell
+from suture.checks.split.value_digest import digest_answer
 from suture.records import Candidate, Check, Task
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
@@ -119,9 +119,9 @@ def test_questions_are_new_reproducible_and_take_hints() -> None:
 
 
 def test_equal_answers_have_equal_keys() -> None:
-    assert tell({1, 2, "a"}, ())[0] == tell({"a", 2.0, True}, ())[0]
-    assert tell({"a": 1, "b": 2}, ())[0] == tell({"b": 2, "a": 1}, ())[0]
-    assert tell([1], ())[0] != tell((1,), ())[0]
-    assert tell([1], ([],))[0] != tell([1], ([1],))[0]
-    assert tell(float("nan"), ())[0] == tell(float("nan"), ())[0]
-    assert tell(10**5000, ())[1].startswith("<int whose repr raised")
+    assert digest_answer({1, 2, "a"}, ())[0] == digest_answer({"a", 2.0, True}, ())[0]
+    assert digest_answer({"a": 1, "b": 2}, ())[0] == digest_answer({"b": 2, "a": 1}, ())[0]
+    assert digest_answer([1], ())[0] != digest_answer((1,), ())[0]
+    assert digest_answer([1], ([],))[0] != digest_answer([1], ([1],))[0]
+    assert digest_answer(float("nan"), ())[0] == digest_answer(float("nan"), ())[0]
+    assert digest_answer(10**5000, ())[1].startswith("<int whose repr raised")

@@ -44,7 +44,7 @@ async def test_a_benchmark_from_end_to_end(tmp_path: Path, ids: Ids) -> None:
     log, folder = tmp_path / "log", BenchFolder(tmp_path / "bench")
     seen: list[Advance] = []
     plan = plan_of(ids, "greedy", "best_of_k", "always_repair")
-    await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(log)), told=seen.append)
+    await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(log)), on_progress=seen.append)
     rows = folder.rows()
     assert {(row.problem, row.arm) for row in rows} == {(i, arm) for i in ids["mbpp"] for arm in plan.arms}
     assert [row.fault for row in rows] == [""] * 12
@@ -274,15 +274,15 @@ def test_a_plan_grows_but_does_not_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "on_progress"),
     [({"arms": ("greedy", "nonsense")}, "nonsense"), ({"models": ("locl:foo",)}, "locl")],
     ids=["arm", "model"],
 )
 async def test_a_plan_that_cannot_be_measured_is_not_kept(
-    tmp_path: Path, ids: Ids, wrong: dict[str, tuple[str, ...]], told: str
+    tmp_path: Path, ids: Ids, wrong: dict[str, tuple[str, ...]], on_progress: str
 ) -> None:
     folder = BenchFolder(tmp_path / "bench")
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=on_progress):
         await run_benchmark(plan_of(ids, "greedy", **wrong), folder, Settings())
     assert not folder.exists
 

@@ -329,7 +329,7 @@ async def _judge(
         for check in checks:
             if unloadable is not None:
                 # One fact is enough: it is the same for every check.
-                outcomes.append(_outcome(check, unloadable, "split", tell=not outcomes))
+                outcomes.append(_outcome(check, unloadable, "split", with_fact=not outcomes))
                 continue
             program = plan_program(
                 check.source, names.own, module, names.functions, names.classes, only=names.importable
@@ -347,9 +347,11 @@ async def _judge(
     return outcomes, output, runner.candidate_cpu_s
 
 
-def _outcome(check: Check, result: ProgramOutcome, evidence: Evidence, *, tell: bool = True) -> CheckOutcome:
+def _outcome(
+    check: Check, result: ProgramOutcome, evidence: Evidence, *, with_fact: bool = True
+) -> CheckOutcome:
     counterexample = None
-    if result.status != "passed" and tell:
+    if result.status != "passed" and with_fact:
         fact = {key: value for key, value in result.fact.items() if value is not None}
         counterexample = Counterexample(check_id=check.id, **fact)
     return CheckOutcome(

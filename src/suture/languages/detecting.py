@@ -64,9 +64,10 @@ def detect_command(
         *_go(files),
     ]
     if len(found) > 1:
-        told = " or ".join(f"`{' '.join(one.command)}` ({one.why})" for one in found)
+        candidates = " or ".join(f"`{' '.join(one.command)}` ({one.why})" for one in found)
         raise UsageError(
-            f"the project is tested in more than one language: {told}", remedy='say which: --test "COMMAND"'
+            f"the project is tested in more than one language: {candidates}",
+            remedy='say which: --test "COMMAND"',
         )
     return found[0] if found else None
 

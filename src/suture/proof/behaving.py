@@ -109,15 +109,15 @@ class Behaviour:
         once, again = answers.get(0, []), answers.get(1, [])
         asked_of: set[Function] = set()
         for number, proposal in enumerate(proposals, start=2):
-            told = zip(calls, once, again, answers.get(number, []), strict=False)
-            steady = [
+            compared = zip(calls, once, again, answers.get(number, []), strict=False)
+            repeatable = [
                 ((call[0], call[1]), one, two)
-                for call, one, same, two in told
+                for call, one, same, two in compared
                 if call[0] == proposal.path and one == same and one != LATE
             ]
-            self.compared += len(steady)
-            asked_of |= {function for function, _, _ in steady}
-            if any(one != two for _, one, two in steady):
+            self.compared += len(repeatable)
+            asked_of |= {function for function, _, _ in repeatable}
+            if any(one != two for _, one, two in repeatable):
                 return False
         return changed <= asked_of
 

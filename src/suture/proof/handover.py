@@ -84,8 +84,8 @@ def choose_handover(
         *([Handover(how="patch", name=str(patch))] if patch is not None else []),
     ]
     if len(asked) > 1:
-        told = " and ".join(f"--{handover.how}" for handover in asked)
-        raise UsageError(f"{told} exclude each other", remedy="give one of them")
+        flags = " and ".join(f"--{handover.how}" for handover in asked)
+        raise UsageError(f"{flags} exclude each other", remedy="give one of them")
     return asked[0] if asked else Handover()
 
 

@@ -30,7 +30,7 @@ from suture.workspace import (
 
 __all__ = ["Finding", "project_before", "verify_certificate"]
 
-MOST_TOLD = 5
+MOST_LISTED = 5
 CODE_SUFFIXES = frozenset(
     (".py", ".pyi", ".pyc", ".pyd", ".so", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".go")
 )
@@ -117,9 +117,11 @@ def _require(holds: bool, name: str, detail: str) -> None:
 
 def _require_equal(name: str, said: Mapping[str, object], found: Mapping[str, object]) -> None:
     keys = sorted(key for key in said.keys() | found.keys() if said.get(key) != found.get(key))
-    told = [f"{key} (certified {said.get(key)!r}, found {found.get(key)!r})" for key in keys[:MOST_TOLD]]
-    more = f" and {len(keys) - MOST_TOLD} more" if len(keys) > MOST_TOLD else ""
-    _require(not keys, name, "; ".join(told) + more)
+    differences = [
+        f"{key} (certified {said.get(key)!r}, found {found.get(key)!r})" for key in keys[:MOST_LISTED]
+    ]
+    more = f" and {len(keys) - MOST_LISTED} more" if len(keys) > MOST_LISTED else ""
+    _require(not keys, name, "; ".join(differences) + more)
 
 
 def project_before(certificate: Certificate, project: Mapping[str, bytes]) -> Mapping[str, bytes]:
@@ -149,14 +151,14 @@ def _files_of(certificate: Certificate, project: Mapping[str, bytes]) -> dict[st
         for path, hash_ in certificate.project.items()
         if path not in project or digest(project[path]) != hash_
     ]
-    told = ", ".join(sorted(wrong)[:MOST_TOLD])
-    _require(not wrong, "project", f"{len(wrong)} files are missing, or not as certified: {told}")
+    listed = ", ".join(sorted(wrong)[:MOST_LISTED])
+    _require(not wrong, "project", f"{len(wrong)} files are missing, or not as certified: {listed}")
     more = sorted(path for path in project.keys() - certificate.project.keys() if _decides(path))
-    told = ", ".join(more[:MOST_TOLD])
+    listed = ", ".join(more[:MOST_LISTED])
     _require(
         not more or certificate.task.kind == "write",
         "project",
-        f"not proved for {len(more)} files more: {told}",
+        f"not proved for {len(more)} files more: {listed}",
     )
     return {path: project[path] for path in certificate.project}
 
@@ -215,7 +217,7 @@ def _require_allowed(
         "files",
         f"the module {task.module!r} decides",
     )
-    _require(not closed, "files", f"the diff changes what decides: {', '.join(sorted(closed)[:MOST_TOLD])}")
+    _require(not closed, "files", f"the diff changes what decides: {', '.join(sorted(closed)[:MOST_LISTED])}")
     _require(
         overlay(task.files, candidate.files) == dict(after), "files", "the result is not what a run can make"
     )
@@ -283,7 +285,7 @@ async def _mutation(
     except PatchRefused as fault:
         raise _Refuted("mutation", str(fault)) from fault
     wrong = [one.label for one, replayed in zip(said.mutants, found, strict=True) if one != replayed]
-    _require(not wrong, "mutation", f"the tests say otherwise of: {'; '.join(wrong[:MOST_TOLD])}")
+    _require(not wrong, "mutation", f"the tests say otherwise of: {'; '.join(wrong[:MOST_LISTED])}")
     if not said.drawn:
         return Finding(name="mutation", ok=True, detail=f"not measured: {said.unmeasured}")
     missing = "" if in_full else f"; {said.drawn - len(run)} were not run and count as not noticed"

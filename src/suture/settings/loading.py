@@ -87,14 +87,14 @@ def load_settings(
     wishes = _wishes(read)
     given, notes = read.given, read.notes
     if wishes and not is_trusted(read.base.paths.home, read.folder):
-        told = ", ".join(dict.fromkeys(wish.key for wish in wishes))
+        keys = ", ".join(dict.fromkeys(wish.key for wish in wishes))
         if not ignores:
             raise UsageError(
-                f"the project's own files would set {told}, which takes your trust in the project",
+                f"the project's own files would set {keys}, which takes your trust in the project",
                 remedy=f"look: suture trust {read.folder}; or do without: --set project.untrusted=ignore",
             )
         given = _without({wish.key for wish in wishes}, read)
-        notes = (*notes, f"the project's own files have no say in {told}: it is not trusted (suture trust)")
+        notes = (*notes, f"the project's own files have no say in {keys}: it is not trusted (suture trust)")
     never = {key for key, one in given.items() if one.from_project and key in THE_USERS_ALONE}
     given = {**given, **{key: one for key, one in _without(never, read).items() if key in never}}
     given = {key: one for key, one in given.items() if key not in never or not one.from_project}
@@ -254,8 +254,8 @@ def _validated(given: Layer, environ: Mapping[str, str]) -> Settings:
         error = fault.errors()[0]
         key = ".".join(str(part) for part in error["loc"][:2])
         given_value = error["input"]
-        told = shown(given_value) if isinstance(given_value, str) else given_value
-        said = "" if key.startswith("keys.") else f" {told!r}"
+        quoted = shown(given_value) if isinstance(given_value, str) else given_value
+        said = "" if key.startswith("keys.") else f" {quoted!r}"
         # Not chained: the foreign error repeats the value, which may be a key.
         raise UsageError(f"{key} from {given[key].origin}:{said} is wrong: {error['msg']}") from None
 

@@ -134,8 +134,8 @@ def content_of(path: Path, ending: str = "") -> str:
                     f"the project's settings name {str(path)!r}, which is too much to be trusted with them",
                     remedy="name it in settings of your own",
                 )
-            told = b"-" if content is None else hashlib.sha256(content).hexdigest().encode()
-            hashed.update(os.fsencode(name) + b"\0" + told + b"\0")
+            digest = b"-" if content is None else hashlib.sha256(content).hexdigest().encode()
+            hashed.update(os.fsencode(name) + b"\0" + digest + b"\0")
     except (OSError, ValueError) as fault:
         why = os.strerror(fault.errno or 0) if isinstance(fault, OSError) else "it is no path"
         raise UsageError(f"{str(path)!r} cannot be read: {why}") from fault

@@ -59,8 +59,8 @@ def chosen_command(
 
 
 def _given(command: tuple[str, ...], free: Sequence[str], only: Sequence[str]) -> DetectedCommand:
-    told = language_of_command(command)
-    if told is None:
+    language = language_of_command(command)
+    if language is None:
         # Such as `make test`. Python first: of it, more than the exit status can be learnt.
         there = languages_of_files(name for name in free if not only or is_protected(name, only))
         others = [language for language in there if language != "python"]
@@ -69,8 +69,8 @@ def _given(command: tuple[str, ...], free: Sequence[str], only: Sequence[str]) -
                 f"{' '.join(command)!r} does not tell which language it tests",
                 remedy="say which files may change: --only GLOB",
             )
-        told = "python" if "python" in there or not others else others[0]
-    return DetectedCommand(command=command, language=told, why="")
+        language = "python" if "python" in there or not others else others[0]
+    return DetectedCommand(command=command, language=language, why="")
 
 
 def _detected(snapshot: Snapshot, protected: Sequence[str], named: Path | None) -> DetectedCommand:

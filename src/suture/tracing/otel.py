@@ -91,10 +91,10 @@ def _resource() -> Resource:
     """What the standard variables say of this process; it is called `suture` where they give it no name."""
     from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 
-    told = Resource.create()
-    if str(told.attributes.get(SERVICE_NAME, "")).startswith("unknown_service"):
-        return told.merge(Resource({SERVICE_NAME: "suture"}))
-    return told
+    resource = Resource.create()
+    if str(resource.attributes.get(SERVICE_NAME, "")).startswith("unknown_service"):
+        return resource.merge(Resource({SERVICE_NAME: "suture"}))
+    return resource
 
 
 def _number(text: str, length: int) -> int:

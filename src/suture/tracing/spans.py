@@ -91,7 +91,7 @@ def _ended(event: Event) -> Span | None:
 
 def _of_run(events: Sequence[Event], run: str) -> dict[str, Value]:
     spend = spend_of(events)
-    told: dict[str, Value] = {
+    attributes: dict[str, Value] = {
         "suture.run": run,
         "suture.attempts": spend.attempts,
         "suture.prompt_tokens": spend.prompt_tokens,
@@ -101,21 +101,23 @@ def _of_run(events: Sequence[Event], run: str) -> dict[str, Value]:
     for event in events:
         match event.payload:
             case RunStarted() as started:
-                told |= {f"suture.{name}": getattr(started, name) for name in ("kind", "recipe", "model")}
+                attributes |= {
+                    f"suture.{name}": getattr(started, name) for name in ("kind", "recipe", "model")
+                }
             case RunFinished(outcome=outcome, confidence=confidence):
-                told |= {"suture.outcome": outcome, "suture.confidence": confidence}
+                attributes |= {"suture.outcome": outcome, "suture.confidence": confidence}
             case RunParked(outcome=outcome):
-                told["suture.outcome"] = outcome
+                attributes["suture.outcome"] = outcome
             case RunRefused(kind=kind):
-                told["suture.refused"] = kind
-    return told
+                attributes["suture.refused"] = kind
+    return attributes
 
 
 def _round(decided: Decided, time_s: float, last_s: float) -> Span:
     moves = ", ".join(move.kind for move in decided.moves)
-    told: dict[str, Value] = {"suture.round": decided.round, "suture.moves": moves}
+    attributes: dict[str, Value] = {"suture.round": decided.round, "suture.moves": moves}
     name = f"round {decided.round}"
-    return Span(name=name, kind="round", start_s=time_s, end_s=last_s, parent=0, attributes=told)
+    return Span(name=name, kind="round", start_s=time_s, end_s=last_s, parent=0, attributes=attributes)
 
 
 def _call(called: ModelCalled, time_s: float) -> Span:
@@ -138,8 +140,8 @@ def _call(called: ModelCalled, time_s: float) -> Span:
 
 
 def _search(finished: SearchFinished, time_s: float) -> Span:
-    told = {key: value for key, value in vars(finished).items() if isinstance(value, (str, int, float))}
-    attributes = {f"suture.{key}": value for key, value in told.items()}
+    plain = {key: value for key, value in vars(finished).items() if isinstance(value, (str, int, float))}
+    attributes = {f"suture.{key}": value for key, value in plain.items()}
     return Span(name="search", kind="search", start_s=time_s, end_s=time_s, attributes=attributes)
 
 

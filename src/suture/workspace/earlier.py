@@ -60,8 +60,8 @@ def _commits(repository: Repository, since: str | None) -> list[tuple[str, str]]
     # that is empty. Not `log`: what it runs is up to the configuration.
     said = os.fsdecode(repository.git("rev-list", "--first-parent", "--format=%H %s", *span, "--"))
     lines = said.removesuffix("\n").split("\n") if said else []
-    told = (line.partition(" ") for line in lines if not line.startswith("commit "))
-    found = [(commit, subject) for commit, _, subject in told]
+    fields = (line.partition(" ") for line in lines if not line.startswith("commit "))
+    found = [(commit, subject) for commit, _, subject in fields]
     if since is not None:
         found = [*found[: MOST_COMMITS - 1], (oldest, "")]
     return found

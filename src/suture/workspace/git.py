@@ -169,7 +169,7 @@ def start_git(
     if program is None:
         raise PrerequisiteError("git is not installed", remedy="install git, or use --apply or --patch")
     kept = {key: value for key, value in os.environ.items() if key in KEPT or key.startswith(KEPT_PREFIXES)}
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told:
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as error_output:
         given.write(stdin)
         given.seek(0)
         try:
@@ -179,15 +179,15 @@ def start_git(
                 env={**kept, **QUIET, **(env or {}), "PATH": search},
                 stdin=given,
                 stdout=subprocess.PIPE,
-                stderr=told,
+                stderr=error_output,
                 start_new_session=True,
             )
         except OSError as fault:
             raise StorageError(f"git {arguments[0]} cannot start: {fault.strerror or fault}") from fault
         answer = _answer(process, arguments[0])
-        told.seek(0)
+        error_output.seek(0)
         return subprocess.CompletedProcess(
-            process.args, process.returncode, stdout=answer, stderr=told.read(64 * 2**10)
+            process.args, process.returncode, stdout=answer, stderr=error_output.read(64 * 2**10)
         )
 
 

@@ -159,10 +159,10 @@ class Repository:
         at = 0
         for _ in blobs:
             end = answer.find(b"\n", at)
-            name, *told = answer[at:end].split() or [b""]
-            if end < 0 or len(told) != 2:  # `NAME missing`
+            name, *fields = answer[at:end].split() or [b""]
+            if end < 0 or len(fields) != 2:  # `NAME missing`
                 raise StorageError(f"the repository lacks its object {os.fsdecode(name)!r}")
-            size = int(told[1])
+            size = int(fields[1])
             contents.append(answer[end + 1 : end + 1 + size])
             at = end + 1 + size + 1
         return contents
@@ -223,12 +223,12 @@ def _require_own(repository: Repository, common: Path) -> None:
         own = bool(worktree) and (git_dir / os.fsdecode(worktree)).resolve() == entry.parent
     linked = next((path for path in _written(git_dir, common) if path.is_symlink()), None)
     if not own or linked is not None:
-        told = (
+        reason = (
             f"{str(linked)!r} is a link"
             if own
             else f"{str(entry)!r} leads to {str(common)!r}, which does not name it"
         )
-        raise UsageError(f"the repository's files are not its own: {told}", remedy="use --apply or --patch")
+        raise UsageError(f"the repository's files are not its own: {reason}", remedy="use --apply or --patch")
 
 
 def _names(backlink: Path, entry: Path) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from suture.checks.differential.questions import edge_questions, questions_near
 from suture.checks.split.runner import ProgramOutcome
-from suture.checks.split.value_digest import TOLD
+from suture.checks.split.value_digest import ANSWER_NAME
 from suture.checks.suite import Suite, rule_on
 from suture.records import Candidate, Check
 
@@ -157,12 +157,12 @@ def _batches(questions: Sequence[str]) -> Iterator[Sequence[str]]:
 def _program(call: str) -> str:
     name, _, arguments = call.partition("(")
     given = f"({arguments.removesuffix(')')},)" if arguments != ")" else "()"
-    return f"__suture_given__ = {given}\n{TOLD} = ({name}(*__suture_given__), __suture_given__)\n"
+    return f"__suture_given__ = {given}\n{ANSWER_NAME} = ({name}(*__suture_given__), __suture_given__)\n"
 
 
 def _answer_of(result: ProgramOutcome) -> _Answer | None:
-    if result.told:
-        return _Answer(key=result.told[0], shown=result.told[1])
+    if result.digest:
+        return _Answer(key=result.digest[0], shown=result.digest[1])
     if result.live:
         return None
     if result.status == "timeout":
@@ -172,22 +172,22 @@ def _answer_of(result: ProgramOutcome) -> _Answer | None:
 
 
 def _compared(questions: Sequence[str], answers: Mapping[str, Sequence[_Answer | None]]) -> Comparison:
-    late = [name for name, told in answers.items() if _is_late(told)]
-    told_of = {name: told for name, told in answers.items() if name not in late}
-    asked = min((len(told) for told in told_of.values()), default=0)
-    usable = [n for n in range(asked) if all(told[n] is not None for told in told_of.values())]
+    late = [name for name, given in answers.items() if _is_late(given)]
+    in_time = {name: given for name, given in answers.items() if name not in late}
+    asked = min((len(given) for given in in_time.values()), default=0)
+    usable = [n for n in range(asked) if all(given[n] is not None for given in in_time.values())]
     if not usable:
         why = "no other call is known" if not questions else "no call could be compared"
         return _not_compared(why)
     order = list(answers)
     groups: dict[tuple[str, ...], list[str]] = {}
-    for name, told in told_of.items():
-        groups.setdefault(tuple(a.key for n in usable if (a := told[n]) is not None), []).append(name)
+    for name, given in in_time.items():
+        groups.setdefault(tuple(a.key for n in usable if (a := given[n]) is not None), []).append(name)
     clusters = [*map(tuple, groups.values()), *((name,) for name in late)]
     clusters.sort(key=lambda names: (-len(names), names[0] in late, order.index(names[0])))
     return Comparison(
         clusters=tuple(clusters),
-        disagreements=tuple(_disagreements(questions, usable, told_of))[:MOST_SHOWN],
+        disagreements=tuple(_disagreements(questions, usable, in_time))[:MOST_SHOWN],
         calls=len(usable),
         reason=_reason([len(names) for names in clusters], len(usable), len(late)),
     )
@@ -197,15 +197,15 @@ def _not_compared(why: str) -> Comparison:
     return Comparison(clusters=(), disagreements=(), calls=0, reason=f"not compared: {why}")
 
 
-def _is_late(told: Sequence[_Answer | None]) -> bool:
-    return sum(answer is not None and answer.key == LATE for answer in told) >= MOST_LATE
+def _is_late(given: Sequence[_Answer | None]) -> bool:
+    return sum(answer is not None and answer.key == LATE for answer in given) >= MOST_LATE
 
 
 def _disagreements(
-    questions: Sequence[str], usable: Sequence[int], told_of: Mapping[str, Sequence[_Answer | None]]
+    questions: Sequence[str], usable: Sequence[int], in_time: Mapping[str, Sequence[_Answer | None]]
 ) -> Iterator[Disagreement]:
     for n in usable:
-        answers = {name: answer for name, told in told_of.items() if (answer := told[n]) is not None}
+        answers = {name: answer for name, given in in_time.items() if (answer := given[n]) is not None}
         if len({answer.key for answer in answers.values()}) > 1:
             yield Disagreement(
                 call=questions[n], answers={name: answer.shown for name, answer in answers.items()}

@@ -46,8 +46,8 @@ class Candidate:
             result = getattr(self, f"_{request['op']}")(request, known)
             return self._reply(result, known, request)
         except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as fault:
-            told = describe_exception(fault, self.root)
-            return {**self._reply(None, known, request), "raised": told}
+            described = describe_exception(fault, self.root)
+            return {**self._reply(None, known, request), "raised": described}
 
     def _load(self, request: dict[str, Any], known: list[Any]) -> None:
         importlib.import_module(request["module"])
@@ -118,7 +118,7 @@ def describe_exception(fault: BaseException, root: str) -> dict[str, Any]:
     except Exception:
         text = ""
     file, line = place_of(fault, root)
-    told: dict[str, Any] = {
+    described: dict[str, Any] = {
         "type": type(fault).__name__,
         "module": str(type(fault).__module__),
         "bases": _names_of(type(fault).__mro__[1:]),
@@ -128,11 +128,11 @@ def describe_exception(fault: BaseException, root: str) -> dict[str, Any]:
     }
     try:
         encoder = Encoder(_refuse)
-        told["args"] = encoder.encode((tuple(fault.args), _state_of(fault)))
-        told["nodes"] = encoder.nodes()
+        described["args"] = encoder.encode((tuple(fault.args), _state_of(fault)))
+        described["nodes"] = encoder.nodes()
     except (NotData, RecursionError):
-        told["args"], told["nodes"] = None, []
-    return told
+        described["args"], described["nodes"] = None, []
+    return described
 
 
 def _state_of(fault: BaseException) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from suture.checks.split.asserts import HOOK, Asserts, compile_program, explain
 from suture.checks.split.frames import FrameStream
 from suture.checks.split.own_failures import OwnFailures
 from suture.checks.split.proxies import Ask, CandidateDied, Function, Missing, NeedsLiveObjects, Remote
-from suture.checks.split.value_digest import TOLD, tell
+from suture.checks.split.value_digest import ANSWER_NAME, digest_answer
 
 __all__ = ["main", "run_program"]
 
@@ -37,7 +37,7 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
 
     Returns:
         `passed`, and where it is false the `fact`; or `live`, why the program needs live objects. `told` is
-        there where the program left an answer to be told (see telling.py).
+        there where the program left an answer to compare: its digest and its `repr` (see value_digest.py).
     """
     NeedsLiveObjects.reasons.clear()
     outcome = _run(request, ask)
@@ -59,12 +59,16 @@ def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
                 _give(module, name, remote, target)
             setattr(module, HOOK, asserts)
             exec(code, module.__dict__)
-            told = {"told": tell(*module.__dict__[TOLD])} if TOLD in module.__dict__ else {}
+            digest = (
+                {"told": digest_answer(*module.__dict__[ANSWER_NAME])}
+                if ANSWER_NAME in module.__dict__
+                else {}
+            )
         except BaseException as raised:
-            fault, told = raised, {}
+            fault, digest = raised, {}
     ended_well = asserts.came_to_an_end(fault)
     if ended_well and remote.asked and not failures.seen:
-        return {"passed": True, **told}
+        return {"passed": True, **digest}
     fault = asserts.lost(fault)
     if fault is None or ended_well:
         why = failures.seen[0] if failures.seen else "the test asked nothing of the code under test"

@@ -185,8 +185,8 @@ class _Look:
                 self._answers -= names
 
     def _read(self, expr: ast.expr, kind: str, *, is_first: bool) -> None:
-        told = self._is_answer(expr)
-        if kind in ("Assert", "If", "While") and self._is_given(expr) and not told:
+        is_answer = self._is_answer(expr)
+        if kind in ("Assert", "If", "While") and self._is_given(expr) and not is_answer:
             self._looks = True
         if kind == "Return" and _variable(expr) in self._given:
             self._looks = True
@@ -208,7 +208,9 @@ class _Look:
 
     def _compare(self, sides: list[ast.expr], *, by_identity: bool, is_call: bool = False) -> None:
         answers = [self._is_answer(side) for side in sides]
-        given = [self._is_given(side) and not told for side, told in zip(sides, answers, strict=True)]
+        given = [
+            self._is_given(side) and not is_answer for side, is_answer in zip(sides, answers, strict=True)
+        ]
         if any(given) and (by_identity or not any(answers)):
             self._looks = self._looks or not is_call
         elif any(given):

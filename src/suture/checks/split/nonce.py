@@ -68,12 +68,12 @@ def _outcome(frame: bytes | None, nonce: str) -> dict[str, Any] | None:
 
 
 def _fact(outcome: dict[str, Any]) -> dict[str, Any]:
-    told = outcome.get("fact")
-    if not isinstance(told, dict):
+    reported = outcome.get("fact")
+    if not isinstance(reported, dict):
         return {}
     fact: dict[str, Any] = {
-        key: told[key][:MOST_TEXT] for key in FACT_TEXTS if isinstance(told.get(key), str)
+        key: reported[key][:MOST_TEXT] for key in FACT_TEXTS if isinstance(reported.get(key), str)
     }
-    if type(told.get("line")) is int:
-        fact["line"] = told["line"]
+    if type(reported.get("line")) is int:
+        fact["line"] = reported["line"]
     return fact

@@ -50,23 +50,23 @@ class OwnFailures:
             setattr(owner, method, known)
 
     def _noting(self, known: Callable[..., Any]) -> Callable[..., Any]:
-        def noting(this: Any, *told: Any) -> Any:
-            if known.__name__ != "addSubTest" or told[-1] is not None:
-                self.seen.append(_words(told))
-            return known(this, *told)
+        def noting(this: Any, *reported: Any) -> Any:
+            if known.__name__ != "addSubTest" or reported[-1] is not None:
+                self.seen.append(_summary(reported))
+            return known(this, *reported)
 
         return noting
 
 
-def _words(told: tuple[Any, ...]) -> str:
+def _summary(reported: tuple[Any, ...]) -> str:
     """The test, or the exception of it, in one line."""
-    for part in told:
+    for part in reported:
         if isinstance(part, tuple) and len(part) == 3 and isinstance(part[1], BaseException):
             return f"{type(part[1]).__name__}: {part[1]}".partition("\n")[0]
-    want = [part for part in told if hasattr(part, "want")]
+    want = [part for part in reported if hasattr(part, "want")]
     if want:
         return f"the example {want[0].source.strip()!r} did not answer {want[0].want.strip()!r}"
-    return str(told[0]) if told else "a test failed"
+    return str(reported[0]) if reported else "a test failed"
 
 
 def catches_failures(tree: ast.Module) -> bool:

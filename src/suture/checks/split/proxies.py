@@ -84,7 +84,7 @@ class Remote:
 
     Args:
         ask: Sends a request and answers the reply.
-        asserts: Is told of every call.
+        asserts: Notes every call and its answer, to explain an assert that fails.
         program: The name of the file that the program's frames have.
         source: The program's text; an exception of a library that it does not name does not come through.
         expects: The exceptions of `ENDINGS` that it does expect.
@@ -212,24 +212,24 @@ class Remote:
             self._opaque[handle] = known = made
         return known
 
-    def _exception(self, told: dict[str, Any]) -> BaseException:
-        kind = self._exception_type(told)
+    def _exception(self, described: dict[str, Any]) -> BaseException:
+        kind = self._exception_type(described)
         try:
-            args, state = decode(told["args"], told["nodes"], self._from_handle, nan=self._nan)[0]
+            args, state = decode(described["args"], described["nodes"], self._from_handle, nan=self._nan)[0]
         except Exception:
-            args, state = (told["text"],), {}
+            args, state = (described["text"],), {}
         try:
             fault = kind(*args)
         except Exception:
             fault = kind.__new__(kind)
-            fault.args = (told["text"],)
+            fault.args = (described["text"],)
         if type(state) is dict:
             fault.__dict__.update({n: v for n, v in state.items() if type(n) is str and n.isidentifier()})
-        fault.suture_place = (told["file"], told["line"])  # type: ignore[attr-defined]  # read by run_program
+        fault.suture_place = (described["file"], described["line"])  # type: ignore[attr-defined]  # read by run_program
         return fault
 
-    def _exception_type(self, told: dict[str, Any]) -> type[BaseException]:
-        name, module = told["type"], told["module"]
+    def _exception_type(self, described: dict[str, Any]) -> type[BaseException]:
+        name, module = described["type"], described["module"]
         known = None
         if module == "builtins":
             known = self._builtin_exception(name)
@@ -239,7 +239,7 @@ class Remote:
             named = re.search(rf"\b{re.escape(name)}\b", self._source)
             fit = isinstance(known, type) and issubclass(known, Exception)
             known = known if named and fit else None
-        return known or self.exception(name, told["bases"])
+        return known or self.exception(name, described["bases"])
 
     def _builtin_exception(self, name: str) -> type[BaseException] | None:
         kind = vars(builtins).get(name)

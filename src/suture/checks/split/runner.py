@@ -45,13 +45,14 @@ class ProgramOutcome:
         status: How it ended.
         fact: What was seen: `call`, `expected`, `got`, `exception`, `file`, `line`, as far as known.
         live: Why the program needs live objects, where it does; then `status` says nothing yet.
-        told: For a program that asked a question: a digest of the answer, and the answer (see telling.py).
+        digest: For a program that asked a question: a digest of the answer, and the answer as text (see
+            value_digest.py); else empty.
     """
 
     status: CheckStatus
     fact: Mapping[str, Any] = field(default_factory=dict)
     live: str = ""
-    told: tuple[str, ...] = ()
+    digest: tuple[str, ...] = ()
 
 
 class SplitRunner:
@@ -136,8 +137,8 @@ class SplitRunner:
         self._death, self._late = "", False
         await self._judge.start()
         self._expects = frozenset(program.expects)
-        told = {"source": program.source, "names": dict(program.names), "expects": program.expects}
-        frame = dump(told)
+        request = {"source": program.source, "names": dict(program.names), "expects": program.expects}
+        frame = dump(request)
         while True:
             # The judge still has to say what the candidate's death means to the test.
             patience_s = AFTER_DEATH_S if self._death else self._left_s()
@@ -155,7 +156,7 @@ class SplitRunner:
         if outcome.get("live"):
             return ProgramOutcome(status="error", live=outcome["live"])
         if outcome.get("passed") is True and not self._death:
-            return ProgramOutcome(status="passed", told=tuple(outcome.get("told", ())))
+            return ProgramOutcome(status="passed", digest=tuple(outcome.get("told", ())))
         fact = outcome.get("fact") or {"exception": self._death}
         return ProgramOutcome(status=self._status() if self._death else "failed", fact=fact)
 
@@ -197,9 +198,9 @@ class SplitRunner:
             return {"died": self._death}
         return reply
 
-    def _cause(self, ended: RunResult | None, answered: bool, told: str) -> str:
-        if told:
-            return told
+    def _cause(self, ended: RunResult | None, answered: bool, cause: str) -> str:
+        if cause:
+            return cause
         if answered:
             return "the answer is not data"
         if self._late:

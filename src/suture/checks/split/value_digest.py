@@ -11,16 +11,16 @@ from typing import Any
 
 from suture.checks.split.asserts import shorten
 
-__all__ = ["TOLD", "tell"]
+__all__ = ["ANSWER_NAME", "digest_answer"]
 
-TOLD = "__suture_told__"
-"""The name under which a program leaves what it wants told: an answer, and the arguments after the call."""
+ANSWER_NAME = "__suture_told__"
+"""The name under which a program leaves what is compared: an answer, and the arguments after the call."""
 MOST_ITEMS = 1000
 """Of a generator, which may never end."""
 DEEPEST = 40
 
 
-def tell(answer: Any, given: Any) -> list[str]:
+def digest_answer(answer: Any, given: Any) -> list[str]:
     """A digest of an answer and of the arguments after the call; and the answer's `repr`, cut if long.
 
     Equal values have equal digests, whatever the order of a set's or a mapping's parts.

@@ -82,7 +82,7 @@ async def observe(probe: Probe, code: str, *, setup: str = "", trace: bool = Fal
 
     Args:
         probe: Where.
-        code: Python source; the value of its last expression is told.
+        code: Python source; the value of its last expression is reported.
         setup: Source that runs before, untraced.
         trace: Whether to note variables line by line.
 
@@ -121,10 +121,10 @@ def _request(probe: Probe, stdin: bytes, wall_s: float) -> RunRequest:
 
 def _observation(result: RunResult, wall_s: float) -> Observation:
     try:
-        told: Any = json.loads(result.stdout)
+        observed: Any = json.loads(result.stdout)
         names = tuple(Entry.model_fields)
-        told["entries"] = [dict(zip(names, entry, strict=True)) for entry in told["entries"]]
-        return Observation.model_validate_json(json.dumps(told))
+        observed["entries"] = [dict(zip(names, entry, strict=True)) for entry in observed["entries"]]
+        return Observation.model_validate_json(json.dumps(observed))
     except (ValueError, TypeError, KeyError, RecursionError, ValidationError):
         pass
     if result.status == "timeout":

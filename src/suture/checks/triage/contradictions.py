@@ -23,8 +23,8 @@ class Contradiction:
     file: str
 
     def __str__(self) -> str:
-        told = f"the docstring in {self.file} says {self.documented}"
-        return f"it wants {self.call} to be {self.tested}, but {told}"
+        documented = f"the docstring in {self.file} says {self.documented}"
+        return f"it wants {self.call} to be {self.tested}, but {documented}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,9 @@ def module_not_built(
     source = next((path for path in sorted(files) if _is_source(path, basename(place))), None)
     if source is not None:
         return f"{dotted!r} is made of {source!r} when the project is built, and is not there", INSTALL
-    paper = next((path for path in PAPERS if path in files and _tells(path, files[path], missing)), None)
+    paper = next(
+        (path for path in PAPERS if path in files and _names_as_made(path, files[path], missing)), None
+    )
     if paper is not None:
         return f"{dotted!r} is written when the project is built, as {paper} says, and is not there", INSTALL
     return None
@@ -59,7 +61,7 @@ def _is_source(path: str, name: str) -> bool:
     return proto or (ending in COMPILED_FROM and stem in (name, name.lstrip("_")))
 
 
-def _tells(paper: str, content: bytes, missing: str) -> bool:
+def _names_as_made(paper: str, content: bytes, missing: str) -> bool:
     """Whether a paper of the project names a file as one that is made."""
     if paper == ".gitignore":
         return is_protected(missing, text_of(content).splitlines())

@@ -84,8 +84,10 @@ def unsureness(mean_logprob: float | None) -> float:
 
 def logit_of(signs: Signs, unsure: float = 0.0) -> float:
     """The log odds that a check with these signs is right."""
-    told = asdict(signs)
-    return INTERCEPT + sum((weight * told[name] for name, weight in WEIGHTS.items()), 0.0) - PER_NAT * unsure
+    values = asdict(signs)
+    return (
+        INTERCEPT + sum((weight * values[name] for name, weight in WEIGHTS.items()), 0.0) - PER_NAT * unsure
+    )
 
 
 def trust_of(signs: Signs, *, heard: int, unsure: float = 0.0) -> float:

@@ -143,7 +143,7 @@ def regrade_command(
     settings = load(Path(), assignments).settings
     folder = bench_folder(settings, name)
     with Bar() as bar:
-        changed = run_sync(regrade(folder, settings, parallel=parallel, told=bar))
+        changed = run_sync(regrade(folder, settings, parallel=parallel, on_progress=bar))
     tell_rows(folder.rows(), as_json=as_json)
     note(f"{len(changed)} of {len(folder.rows())} rows came out otherwise")
     for was, now in changed:

@@ -123,7 +123,7 @@ def measured(
                 recordings=recordings,
                 replayed=replayed,
                 made=circumstances(sys.argv[1:]),
-                told=bar,
+                on_progress=bar,
             )
         )
 

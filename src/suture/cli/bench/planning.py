@@ -124,7 +124,7 @@ def validate(ids: Mapping[str, tuple[str, ...]], settings: Settings, parallel: i
     async def grades() -> dict[str, str]:
         judge = open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
         try:
-            found = await grade_references(problems, judge, settings, parallel=parallel, told=bar)
+            found = await grade_references(problems, judge, settings, parallel=parallel, on_progress=bar)
         finally:
             await judge.close()
         return {p.id: f"{g.standing}: {g.why}" for p in problems if not (g := found[p.content_hash]).right}

@@ -117,7 +117,7 @@ def run_command(
                 recordings=recording or (),
                 replayed=replayed,
                 cluster=ray,
-                told=bar,
+                on_progress=bar,
             )
         )
     tell_rows(folder.rows(), as_json=as_json)

@@ -118,7 +118,7 @@ def serve_command(
         host=host,
         port=port,
         key=key.get_secret_value() if key is not None else None,
-        told=told,
+        on_ready=told,
         died=note,
     )
 

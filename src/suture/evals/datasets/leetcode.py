@@ -73,7 +73,7 @@ def _shipped(record: Record, make: Make) -> Problem | None:
     return make(
         id=f"LeetPy/{record['problem_name']}",
         kind="write",
-        statement=_statement(_told(record), stub),
+        statement=_statement(_description(record), stub),
         entry_point=name,
         visible=as_class + tested.program(VISIBLE),
         hidden=as_class + tested.program(None),
@@ -114,15 +114,15 @@ class _Tests:
         )
 
 
-def _told(record: Record) -> str:
+def _description(record: Record) -> str:
     examples = [example["content"] for example in record["_readme_examples"]["list"]]
     constraints = f"Constraints:\n{record['readme_constraints']}" if record["readme_constraints"] else ""
-    told = (record["problem_title"], record["readme_description"], *examples, constraints)
-    return "\n\n".join(part for part in told if part)
+    parts = (record["problem_title"], record["readme_description"], *examples, constraints)
+    return "\n\n".join(part for part in parts if part)
 
 
-def _statement(told: str, stub: str) -> str:
-    return f"{told}\n\nWrite this function:\n\n```python\n{stub}\n```\n"
+def _statement(description: str, stub: str) -> str:
+    return f"{description}\n\nWrite this function:\n\n```python\n{stub}\n```\n"
 
 
 def _stub(source: str) -> str | None:

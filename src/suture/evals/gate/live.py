@@ -30,7 +30,7 @@ async def measure_until_decided(
     replayed: bool = False,
     made: Mapping[str, str] | None = None,
     opener: Opener = open_model,
-    told: Listener = lambda advance: None,
+    on_progress: Listener = lambda advance: None,
 ) -> GateResult:
     """Run the tasks that the test asks for, and no more than eight too many.
 
@@ -45,7 +45,7 @@ async def measure_until_decided(
         replayed: Whether a reply that none of them holds is an error, in place of asking the model.
         made: The circumstances, for a folder that is new.
         opener: Makes a model of its name.
-        told: Called after each step.
+        on_progress: Called after each step.
 
     Raises:
         SutureError: As `suture.evals.running.runner.run_benchmark` does.
@@ -70,5 +70,5 @@ async def measure_until_decided(
             recordings=recordings,
             replayed=replayed,
             opener=opener,
-            told=told,
+            on_progress=on_progress,
         )

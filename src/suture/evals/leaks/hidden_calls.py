@@ -12,7 +12,7 @@ from suture.checks.sources.literals import is_literal
 from suture.evals.datasets.evalplus import CASE
 from suture.pysource.parsing import parsed
 
-__all__ = ["LEAST_WEIGHT", "HiddenCalls", "atoms_of", "calls_told", "compact", "hidden_calls", "weight_of"]
+__all__ = ["LEAST_WEIGHT", "HiddenCalls", "atoms_of", "calls_in", "compact", "hidden_calls", "weight_of"]
 
 LEAST_WEIGHT = 6
 """Of what a call hands over: so much is not told by chance (see `weight_of`)."""
@@ -43,7 +43,7 @@ def compact(text: str) -> str:
     return "".join(text.split()).replace('"', "'")
 
 
-def calls_told(text: str, names: Iterable[str]) -> frozenset[str]:
+def calls_in(text: str, names: Iterable[str]) -> frozenset[str]:
     """What follows the bracket of every call of these names in a text, compact and cut."""
     named = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(names)))})\s*\(")
     tails = (compact(text[found.end() : found.end() + TAIL]) for found in named.finditer(text))

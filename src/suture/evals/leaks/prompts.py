@@ -11,7 +11,7 @@ from suture.checks import asserts_in, examples_in
 from suture.evals.leaks.hidden_calls import (
     LEAST_WEIGHT,
     atoms_of,
-    calls_told,
+    calls_in,
     compact,
     hidden_calls,
     weight_of,
@@ -84,8 +84,8 @@ def _lines(secret: str, shown: str, asked: Sequence[_Asked]) -> Iterator[str]:
 
 def _calls(secret: str, problem: Problem, shown: str, asked: Sequence[_Asked]) -> Iterator[str]:
     calls = hidden_calls(secret, problem.entry_point)
-    told = [calls_told(one.prompt, calls.names) for one in asked]
-    everything = frozenset[str]().union(*told)
+    shown_calls = [calls_in(one.prompt, calls.names) for one in asked]
+    everything = frozenset[str]().union(*shown_calls)
     known, atoms = compact(shown), frozenset(atoms_of(shown))
     said = [compact(one.said) for one in asked]
     for call, written in calls.written.items():
@@ -96,14 +96,14 @@ def _calls(secret: str, problem: Problem, shown: str, asked: Sequence[_Asked]) -
             continue
         own = (
             _holds(words, written) and not _begins_with(there, written)
-            for there, words in zip(told, said, strict=True)
+            for there, words in zip(shown_calls, said, strict=True)
         )
         if not any(own):
             yield call
 
 
-def _begins_with(told: Iterable[str], written: tuple[str, ...]) -> bool:
-    return any(call.startswith(written) for call in told)
+def _begins_with(shown_calls: Iterable[str], written: tuple[str, ...]) -> bool:
+    return any(call.startswith(written) for call in shown_calls)
 
 
 def _holds(text: str, written: tuple[str, ...]) -> bool:

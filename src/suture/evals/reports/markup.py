@@ -22,12 +22,12 @@ def element(tag: str, *children: str, **attributes: str | float) -> Markup:
         **attributes: Of the element; `_` stands for `-`, one at the end is dropped, numbers are rounded to
             tenths.
     """
-    told = "".join(
+    written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{_value(value)}"' for name, value in attributes.items()
     )
     if tag in VOID and not children:
-        return Markup(f"<{tag}{told}/>")
-    return Markup(f"<{tag}{told}>{joined(*children)}</{tag}>")
+        return Markup(f"<{tag}{written}/>")
+    return Markup(f"<{tag}{written}>{joined(*children)}</{tag}>")
 
 
 def joined(*children: str) -> Markup:

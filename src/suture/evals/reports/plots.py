@@ -79,13 +79,13 @@ def bars(title: str, series: int, items: Sequence[Bar]) -> Markup:
     parts = []
     for n, bar in enumerate(items):
         y = n * line + 4
-        told = f"{bar.value.count} of {bar.value.of}"
+        count = f"{bar.value.count} of {bar.value.of}"
         end = label + scale * bar.value.of
         parts += [
             _text(label - 8, y + 12, _short(bar.label), anchor="end"),
             _rect(label, y, scale * bar.value.of, line - 8, f"part s{series % SERIES}"),
             _rect(label, y, scale * bar.value.count, line - 8, f"full s{series % SERIES}"),
-            _text(end + 6, y + 12, told),
+            _text(end + 6, y + 12, count),
         ]
     said = "; ".join(f"{bar.label}: {bar.value.count} of {bar.value.of}" for bar in items)
     return _svg(f"{title}: {said or 'nothing'}", width, max(1, len(items)) * line + 4, *parts)
@@ -110,10 +110,10 @@ def reliability(title: str, series: int, found: Calibration) -> Markup:
     ]
     for one in found.bins:
         ends = exact_interval(round(one.accuracy * one.count), one.count)
-        told = f"{one.count} runs, confidence {one.confidence:.0%}, right {one.accuracy:.0%}"
+        label = f"{one.count} runs, confidence {one.confidence:.0%}, right {one.accuracy:.0%}"
         parts += [
             _interval(x(one.confidence), y(ends.low), y(ends.high), series),
-            _marker(series, x(one.confidence), y(one.accuracy), told),
+            _marker(series, x(one.confidence), y(one.accuracy), label),
         ]
     said = "; ".join(f"{b.count} runs at {b.confidence:.0%}: {b.accuracy:.0%} right" for b in found.bins)
     return _svg(f"{title}: {said}", size, size, *parts)
@@ -138,10 +138,10 @@ def _line_of(arm: str, solved: Sequence[Solved | None], series: int, places: Seq
     )
     marks = (
         part
-        for x, share, told in points
+        for x, share, label in points
         for part in (
             _interval(x, y(share.low), y(share.high), series),
-            _marker(series, x, y(share.estimate), told),
+            _marker(series, x, y(share.estimate), label),
         )
     )
     return element("g", line, *marks)
@@ -166,7 +166,7 @@ def _legend(place: int, series: int, name: str) -> Markup:
 
 
 def _share_axis(left: float, right: float, top: float, bottom: float) -> Markup:
-    """Lines at every fifth of the height, told in percent."""
+    """Lines at every fifth of the height, labelled in percent."""
     y = _scale(bottom, top)
     parts: list[Markup] = []
     for fifth in range(6):
@@ -182,9 +182,9 @@ def _interval(x: float, low: float, high: float, series: int) -> Markup:
     return element("line", class_=f"interval s{series % SERIES}", x1=x, y1=low, x2=x, y2=high)
 
 
-def _marker(series: int, x: float, y: float, told: str) -> Markup:
+def _marker(series: int, x: float, y: float, label: str) -> Markup:
     shape = MARKERS[series % len(MARKERS)]
-    title = element("title", told)
+    title = element("title", label)
     kind = f"marker s{series % SERIES}"
     if shape == "circle":
         return element("circle", title, class_=kind, cx=x, cy=y, r=4.5)

@@ -91,8 +91,8 @@ def circumstances_in_words(report: Report) -> Iterator[str]:
     for name, sessions in report.sessions.items():
         for number, made in enumerate(sessions or [{}], 1):
             which = f", session {number}" if len(sessions) > 1 else ""
-            told = "; ".join(f"{what} {value}" for what, value in made.items())
-            yield f"Benchmark {name}{which}: {told or 'circumstances not known'}."
+            measured_with = "; ".join(f"{what} {value}" for what, value in made.items())
+            yield f"Benchmark {name}{which}: {measured_with or 'circumstances not known'}."
 
 
 def _first_lines(cells: Sequence[Cell]) -> Iterator[str]:
@@ -135,8 +135,8 @@ def _against_baselines(cell: Cell) -> Iterator[Comparison]:
 def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
     if cell.changed:
         yield f"Left out, because their content differs between the runs: {', '.join(cell.changed)}."
-    if told := shown_in_words(row for rows in cell.arms.values() for row in rows):
-        yield told
+    if note := shown_in_words(row for rows in cell.arms.values() for row in rows):
+        yield note
     for arm in arms:
         yield from _caveats(arm)
     for name, rows in cell.arms.items():
@@ -176,8 +176,8 @@ def _caveats(arm: ArmMetrics) -> Iterator[str]:
             f"harmless code between and after: {', '.join(arm.felled)}."
         )
     if weak := {kind: n for kind, n in arm.evidence.items() if kind != "split"}:
-        told = ", ".join(f"{n} by {kind}" for kind, n in weak.items())
-        yield f"{arm.arm}: verdicts that code under test could reach: {told} (see verdicts)."
+        counts = ", ".join(f"{n} by {kind}" for kind, n in weak.items())
+        yield f"{arm.arm}: verdicts that code under test could reach: {counts} (see verdicts)."
 
 
 def _resolution(comparisons: Sequence[Comparison]) -> str:

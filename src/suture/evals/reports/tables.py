@@ -252,8 +252,8 @@ def _tests_table(section: Section) -> Table:
 
 
 def _tests_cells(found: GeneratedTests) -> tuple[str, ...]:
-    told = found.calibration
-    errors = (f"{told.brier:.3f}", f"{told.ece:.3f}") if told else (NONE, NONE)
+    calibration = found.calibration
+    errors = (f"{calibration.brier:.3f}", f"{calibration.ece:.3f}") if calibration else (NONE, NONE)
     return (_count(found.decided), _count(found.others), str(found.unknown), *errors)
 
 

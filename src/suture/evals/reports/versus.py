@@ -134,5 +134,5 @@ def _warnings(one: Cell, other: Cell, names: tuple[str, str]) -> Iterator[str]:
 
 
 def _held(rows: Sequence[Row]) -> str:
-    told = (f"{cell.title} ({', '.join(cell.arms)})" for cell in cells_of(rows))
-    return "; ".join(told) or "no rows"
+    cells = (f"{cell.title} ({', '.join(cell.arms)})" for cell in cells_of(rows))
+    return "; ".join(cells) or "no rows"

@@ -24,7 +24,11 @@ __all__ = ["regrade"]
 
 
 async def regrade(
-    folder: BenchFolder, settings: Settings, *, parallel: int = 4, told: Listener = lambda advance: None
+    folder: BenchFolder,
+    settings: Settings,
+    *,
+    parallel: int = 4,
+    on_progress: Listener = lambda advance: None,
 ) -> list[tuple[Row, Row]]:
     """Make every row anew of its run's folder, and put them in the place of those that were there.
 
@@ -35,7 +39,7 @@ async def regrade(
         folder: The benchmark.
         settings: The knobs of the sandbox.
         parallel: Tasks at once.
-        told: Called after each step.
+        on_progress: Called after each step.
 
     Returns:
         The rows whose grades or sums came out otherwise: as it was, as it is.
@@ -57,8 +61,10 @@ async def regrade(
         async with SandboxPool(opened, size=parallel) as judges, SandboxPool(opened, size=1) as walls:
             async with judges.lease() as judge, walls.lease() as wall:
                 tasks = tuple(problems.values())
-                references = await grade_references(tasks, judge, settings, parallel=parallel, told=told)
-                told(Advance(doing="controls", done=0, total=1))
+                references = await grade_references(
+                    tasks, judge, settings, parallel=parallel, on_progress=on_progress
+                )
+                on_progress(Advance(doing="controls", done=0, total=1))
                 controls = await require_controls(tasks, references, settings, wall, judge)
 
             async def again(judge: Sandbox, row: Row) -> Row:
@@ -83,7 +89,7 @@ async def regrade(
                     if isinstance(row, SandboxBroken):
                         row = replace(rows[len(anew)], fault=f"grading failed: {row}")
                     anew.append(row)
-                    told(Advance(doing="grading", done=len(anew), total=len(rows)))
+                    on_progress(Advance(doing="grading", done=len(anew), total=len(rows)))
         folder.write_references(references)
         folder.write_controls(controls)
         folder.write_rows(anew)

@@ -64,7 +64,7 @@ class _Session:
     folder: BenchFolder
     settings: Settings
     parallel: int
-    told: Listener
+    on_progress: Listener
     sandbox: Sandbox
     judge: Sandbox
     pool: ReplyPool
@@ -80,7 +80,7 @@ class _Session:
                 row = await evaluator(job)
                 self.folder.add_row(row)
                 self.done += 1
-                self.told(Advance(doing="tasks", done=self.done, total=self.total, row=row))
+                self.on_progress(Advance(doing="tasks", done=self.done, total=self.total, row=row))
 
         await together([work() for _ in range(self.parallel)])
 
@@ -103,7 +103,7 @@ class _Session:
         missing = [problem for problem in problems if problem.content_hash not in known]
         if missing:
             known |= await grade_references(
-                missing, self.judge, self.settings, parallel=self.parallel, told=self.told
+                missing, self.judge, self.settings, parallel=self.parallel, on_progress=self.on_progress
             )
             self.folder.write_references(known)
         return known
@@ -113,7 +113,7 @@ class _Session:
         tried = self.folder.controls()
         new = [p for p in problems if p.dataset not in {dataset for dataset, _ in tried}]
         if new:
-            self.told(Advance(doing="controls", done=0, total=1))
+            self.on_progress(Advance(doing="controls", done=0, total=1))
             tried += await require_controls(new, references, self.settings, self.sandbox, self.judge)
             self.folder.write_controls(tried)
 
@@ -129,7 +129,7 @@ async def run_benchmark(
     replayed: bool = False,
     cluster: str | None = None,
     opener: Opener = open_model,
-    told: Listener = lambda advance: None,
+    on_progress: Listener = lambda advance: None,
 ) -> None:
     """Measure what is not measured yet; rows with a fault are measured again.
 
@@ -143,7 +143,7 @@ async def run_benchmark(
         replayed: Whether a reply that neither holds is an error, in place of asking the model.
         cluster: The address of a Ray cluster that evaluates in the place of this process.
         opener: Makes a model of its name.
-        told: Called after each step.
+        on_progress: Called after each step.
 
     Raises:
         UsageError: An arm is unknown, a set has changed since, another process measures there, or a reply is
@@ -174,7 +174,7 @@ async def run_benchmark(
                 folder=folder,
                 settings=settings,
                 parallel=parallel,
-                told=told,
+                on_progress=on_progress,
                 sandbox=sandbox,
                 judge=judge,
                 pool=replies,
@@ -222,7 +222,7 @@ async def grade_references(
     settings: Settings,
     *,
     parallel: int = 4,
-    told: Listener = lambda advance: None,
+    on_progress: Listener = lambda advance: None,
 ) -> dict[str, Grade]:
     """How each task's own reference is graded here, by the hash of the task."""
     grades: dict[str, Grade] = {}
@@ -233,7 +233,7 @@ async def grade_references(
             grades[problem.content_hash] = await grade_code(
                 problem, problem.solution, judge, settings.sandbox
             )
-            told(Advance(doing="references", done=len(grades), total=len(problems)))
+            on_progress(Advance(doing="references", done=len(grades), total=len(problems)))
 
     await together([work() for _ in range(parallel)])
     return grades

@@ -36,8 +36,8 @@ async def weighed_tests(
     """
     trusts: dict[str, list[float]] = {}
     for _, assessed in those_of(events, TestsAssessed):
-        for told in assessed.tests:
-            trusts.setdefault(told.test, []).append(told.trust)
+        for assessment in assessed.tests:
+            trusts.setdefault(assessment.test, []).append(assessment.trust)
     started = first_of(events, RunStarted)
     if not trusts or started is None:
         return ()

@@ -94,22 +94,22 @@ def _sorted(folder: Traversable) -> list[Traversable]:
 
 
 def _task(category: str, folder: Traversable) -> SuiteTask:
-    told = tomllib.loads((folder / "task.toml").read_text("utf-8"))
+    spec = tomllib.loads((folder / "task.toml").read_text("utf-8"))
     beside = folder / "beside"
     files = sorted(beside.iterdir(), key=lambda file: file.name) if beside.is_dir() else []
-    report = told["bug"].pop("report")
+    report = spec["bug"].pop("report")
     return SuiteTask(
         category=category,
         name=folder.name,
-        entry_point=told["entry_point"],
-        difficulty=told["difficulty"],
-        statement=told["statement"],
+        entry_point=spec["entry_point"],
+        difficulty=spec["difficulty"],
+        statement=spec["statement"],
         solution={
             MODULE: (folder / MODULE).read_text("utf-8"),
             **{file.name: file.read_text("utf-8") for file in files if file.name.endswith(".py")},
         },
         hidden=(folder / "hidden.py").read_text("utf-8"),
-        bug=Change(**told["bug"]),
+        bug=Change(**spec["bug"]),
         report=report,
-        wrong=tuple(Change(**wrong) for wrong in told["wrong"]),
+        wrong=tuple(Change(**wrong) for wrong in spec["wrong"]),
     )

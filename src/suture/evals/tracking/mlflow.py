@@ -64,15 +64,15 @@ def track_benchmark(folder: BenchFolder, *, uri: str, experiment: str = EXPERIME
             place = _experiment(client, uri, experiment)
             whole = describe_benchmark(folder.path.name, folder.id, plan, rows)
             parent = _found(client, place, whole, "suture.benchmark_id") or _made(client, place, whole)
-            _tell(client, parent, whole)
+            _log(client, parent, whole)
             if folder.rows_path.is_file():
                 client.log_artifact(parent, str(folder.rows_path))
             known = _known(client, place, folder.id)
             written = 0
             for row in rows:
-                told = describe_row(folder.path.name, folder.id, row)
-                if told.tags["suture.row"] not in known:
-                    _write_row(client, place, parent, told, row, folder.path / "runs" / row.run)
+                description = describe_row(folder.path.name, folder.id, row)
+                if description.tags["suture.row"] not in known:
+                    _write_row(client, place, parent, description, row, folder.path / "runs" / row.run)
                     written += 1
             client.set_terminated(parent)
         except fault as error:
@@ -110,8 +110,9 @@ def _experiment(client: Any, uri: str, name: str) -> str:
     return str(client.create_experiment(name, artifact_location=location))
 
 
-def _found(client: Any, place: str, told: Description, tag: str) -> str | None:
-    asked = f"tags.`{tag}` = '{told.tags[tag]}' and tags.`suture.what` = '{told.tags['suture.what']}'"
+def _found(client: Any, place: str, description: Description, tag: str) -> str | None:
+    tags = description.tags
+    asked = f"tags.`{tag}` = '{tags[tag]}' and tags.`suture.what` = '{tags['suture.what']}'"
     runs = client.search_runs([place], filter_string=asked, max_results=1)
     return str(runs[0].info.run_id) if runs else None
 
@@ -132,24 +133,26 @@ def _known(client: Any, place: str, benchmark: str) -> set[str]:
             return keys
 
 
-def _made(client: Any, place: str, told: Description, **tags: str) -> str:
-    run = client.create_run(place, run_name=told.name, tags={**told.tags, **tags})
+def _made(client: Any, place: str, description: Description, **tags: str) -> str:
+    run = client.create_run(place, run_name=description.name, tags={**description.tags, **tags})
     return str(run.info.run_id)
 
 
-def _tell(client: Any, run: str, told: Description) -> None:
+def _log(client: Any, run: str, description: Description) -> None:
     from mlflow.entities import Metric, Param
 
     now_ms = int(time.time() * 1000)
-    metrics = [Metric(key, float(value), now_ms, 0) for key, value in told.metrics.items()]
+    metrics = [Metric(key, float(value), now_ms, 0) for key, value in description.metrics.items()]
     there = client.get_run(run).data.params  # what is there cannot be written again with another value
-    params = [Param(key, value) for key, value in told.params.items() if key not in there]
+    params = [Param(key, value) for key, value in description.params.items() if key not in there]
     client.log_batch(run, metrics=metrics, params=params)
 
 
-def _write_row(client: Any, place: str, parent: str, told: Description, row: Row, folder: Path) -> None:
-    run = _made(client, place, told, **{"mlflow.parentRunId": parent})
-    _tell(client, run, told)
+def _write_row(
+    client: Any, place: str, parent: str, description: Description, row: Row, folder: Path
+) -> None:
+    run = _made(client, place, description, **{"mlflow.parentRunId": parent})
+    _log(client, run, description)
     if row.run and folder.is_dir():
         for name in ARTIFACTS:
             if (folder / name).is_file():

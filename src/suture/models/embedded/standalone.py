@@ -26,7 +26,7 @@ def serve_model(
     host: str,
     port: int,
     key: str | None = None,
-    told: Callable[[LlamaServer, ServerOptions], None],
+    on_ready: Callable[[LlamaServer, ServerOptions], None],
     died: Callable[[str], None],
 ) -> None:
     """Serve a model over OpenAI's protocol until this process is stopped; a server that dies starts again.
@@ -37,7 +37,7 @@ def serve_model(
         host: The address to listen at.
         port: The port; 0 takes a free one.
         key: What callers must show; a random one where not given.
-        told: Called when the server answers, with its address and key.
+        on_ready: Called when the server answers, with its address and key.
         died: Called with its last words when it died and is started again, at the same address and key.
 
     Raises:
@@ -50,7 +50,7 @@ def serve_model(
     options = replace(server_options(entry, path, settings), host=host, port=port)
     server = start_server(options, key=key)
     try:
-        told(server, options)
+        on_ready(server, options)
         options = replace(options, port=server.port)
         while True:
             started_s = time.monotonic()

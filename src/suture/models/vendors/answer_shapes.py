@@ -76,8 +76,8 @@ def _complaint(protocol: Protocol, said: Any) -> str:
         return f"a JSON {type(said).__name__} in place of an object: {_quoted(said)}"
     error = said.get("error")
     if error:
-        told = error.get("message") if isinstance(error, Mapping) else error
-        return f"an error in place of a reply: {_quoted(told or error)}"
+        message = error.get("message") if isinstance(error, Mapping) else error
+        return f"an error in place of a reply: {_quoted(message or error)}"
     if not _is_answer(protocol, said):
         names = ", ".join(ascii(key) for key in list(said)[:8]) or "nothing"
         return f"it has not {HOLDS[protocol]}, but {names[:QUOTED_CHARS]}"

@@ -253,7 +253,7 @@ def _as_reply(
         asked = f"{sampling.max_tokens:,} tokens were asked for"
         raise WireFault("flood", f"a text of {size_bytes:,} bytes, where {asked}")
     usage = usage_of(getattr(answer, "usage_metadata", None), messages, text, sampling, replies)
-    told = _tokens(answer)
+    tokens = _tokens(answer)
     return Reply(
         text=text,
         finish=FINISHES.get((_ending(answer) or "stop").lower(), "other"),
@@ -261,16 +261,16 @@ def _as_reply(
         completion_tokens=usage.completion_tokens,
         cached_tokens=usage.cached_tokens,
         counted=usage.counted,
-        logprobs=tuple(logprob for _, logprob in told),
-        tokens=tuple(token for token, _ in told),
+        logprobs=tuple(logprob for _, logprob in tokens),
+        tokens=tuple(token for token, _ in tokens),
         model=name,
     )
 
 
 def _tokens(answer: AIMessage) -> list[tuple[str, float]]:
     """Each token of the reply with its log probability; nothing where not all of them were told."""
-    told = answer.response_metadata.get("logprobs")
-    content = told.get("content") if isinstance(told, Mapping) else None
+    logprobs = answer.response_metadata.get("logprobs")
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     tokens: list[tuple[str, float]] = []
     for one in content if isinstance(content, list) else ():
         logprob: object = one.get("logprob") if isinstance(one, Mapping) else None

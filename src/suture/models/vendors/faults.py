@@ -23,7 +23,7 @@ from suture.errors import (
 )
 from suture.models.vendors.addresses import without_credentials
 from suture.models.vendors.answer_shapes import WireFault
-from suture.models.vendors.retry_after import retry_after_s, told_wait
+from suture.models.vendors.retry_after import describe_wait, retry_after_s
 from suture.models.vendors.unreached import Unreached, why_unreached
 
 __all__ = ["FAULTS", "Asked", "Fault", "FaultKind", "as_model_error", "classify"]
@@ -246,7 +246,9 @@ def as_model_error(fault: Exception, asked: Asked) -> ModelError:
     if issubclass(row.error, ModelNotThere) and asked.address:
         said = f"{asked.address}: {said}"
     wait_s = retry_after_s(fault)
-    wait = f"; it asks to wait {told_wait(wait_s)}" if wait_s and kind in ("rate", "quota", "busy") else ""
+    wait = (
+        f"; it asks to wait {describe_wait(wait_s)}" if wait_s and kind in ("rate", "quota", "busy") else ""
+    )
     message = f"{asked.name!r} {row.sentence}{code}: {said}{wait}"
     remedy = asked.remedy(row.remedy)
     error = (
@@ -311,8 +313,8 @@ def _has_no_status(fault: Exception) -> bool:
 def _from_status(status: int, fault: Exception) -> FaultKind:
     # OpenAI's SDK shows only the message; what kind of error it is stands beside it.
     kind = f"{fault} {getattr(fault, 'code', '')} {getattr(fault, 'type', '')}".lower()
-    told = f"{kind} {str(getattr(fault, 'body', ''))[:MAX_READ_CHARS]}".lower()
-    if status in (400, 403, 429) and any(words in told for words in NO_QUOTA):
+    answer = f"{kind} {str(getattr(fault, 'body', ''))[:MAX_READ_CHARS]}".lower()
+    if status in (400, 403, 429) and any(words in answer for words in NO_QUOTA):
         return "quota"
     if status in (400, 413) and _is_about_context(kind):
         return "context"

@@ -6,7 +6,7 @@ import math
 import time
 from email.utils import parsedate_to_datetime
 
-__all__ = ["retry_after_s", "told_wait"]
+__all__ = ["describe_wait", "retry_after_s"]
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
 LONGEST_S = 366 * DAY_S
@@ -42,7 +42,7 @@ def _bounded(seconds: float) -> float | None:
     return None if math.isnan(seconds) else min(LONGEST_S, max(0.0, seconds))
 
 
-def told_wait(seconds: float, now_s: float | None = None) -> str:
+def describe_wait(seconds: float, now_s: float | None = None) -> str:
     """A wait for people: how long, and from an hour on also until when.
 
     Args:

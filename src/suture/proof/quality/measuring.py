@@ -62,7 +62,7 @@ def _loaded(point: EntryPoint) -> Evaluator:
     try:
         made: Any = point.load()()
     except Exception as fault:  # importing a package runs its code, which may raise anything
-        return Missing(name=point.name, reason=f"{point.value} cannot be loaded: {_told(fault)}")
+        return Missing(name=point.name, reason=f"{point.value} cannot be loaded: {_describe_fault(fault)}")
     if not isinstance(made, Evaluator):
         return Missing(name=point.name, reason=f"{point.value} makes no evaluator (name, evaluate)")
     return made
@@ -93,11 +93,11 @@ async def _measured(made: Evaluator, subject: Subject) -> Measured:
     except SandboxError:
         raise
     except Exception as fault:  # whatever a package raises is its own fault, and no reason to lose the others
-        return Measured(absent=f"{made.name} failed: {_told(fault)}")
+        return Measured(absent=f"{made.name} failed: {_describe_fault(fault)}")
     return found if isinstance(found, Measured) else Measured(absent=f"{made.name} answered no `Measured`")
 
 
-def _told(fault: Exception) -> str:
+def _describe_fault(fault: Exception) -> str:
     return f"{type(fault).__name__}: {fault}"
 
 

@@ -40,7 +40,7 @@ def mended_files(
     fault: MalformedReply | None = None
     for path, original in brief.files.items():
         meant = [_flush(block.code) for block in blocks if _target(block, brief.files) == path]
-        for code in _telling(meant, original) if path not in edited else ():
+        for code in _blocks_of_file(meant, original) if path not in edited else ():
             try:
                 if _merged(original, code, brief.entry_point) != original:  # the old code, shown once more
                     changed[path] = _merged(changed.get(path, original), code, brief.entry_point)
@@ -69,8 +69,8 @@ def _new_files(blocks: Sequence[Block], brief: RepairBrief, *, beside: bool) -> 
         if brief.project is None or block.path is None or _target(block, brief.files) is not None:
             continue
         names = promised_names(block.code)
-        tells = bool(names) and (beside or not names <= ours)
-        if tells and block.closed and parses(block.code) and may_create(block.path, brief.project):
+        defines_new = bool(names) and (beside or not names <= ours)
+        if defines_new and block.closed and parses(block.code) and may_create(block.path, brief.project):
             made[block.path] = block.code
     return made
 
@@ -103,7 +103,7 @@ def _target(block: Block, files: Mapping[str, str]) -> str | None:
     return blank[0] if names and len(blank) == 1 else None
 
 
-def _telling(codes: Sequence[str], original: str) -> list[str]:
+def _blocks_of_file(codes: Sequence[str], original: str) -> list[str]:
     """Without blocks that are no part of the file, where others are: broken ones, examples of use."""
     sound = [code for code in codes if parses(code)] or list(codes)
     names = _all_names(original)

@@ -79,8 +79,8 @@ async def work_on(
         enough=lambda: desk.written.get(brief.module) != before.get(brief.module),
     )
     if desk.written == before:
-        told = trail.steps[-1].observation if trail.steps else "it was done before it began"
-        raise MalformedReply(f"the coder wrote no file: {told}")
+        reason = trail.steps[-1].observation if trail.steps else "it was done before it began"
+        raise MalformedReply(f"the coder wrote no file: {reason}")
     return trail
 
 

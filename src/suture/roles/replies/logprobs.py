@@ -31,5 +31,5 @@ def mean_logprob(source: str, reply: Reply) -> float | None:
     ends = list(accumulate(map(len, reply.tokens)))
     starts = [0, *ends]
     spans = zip(starts, ends, reply.logprobs, strict=False)
-    told = [logprob for start, end, logprob in spans if any(wanted[start:end])]
-    return mean(told) if told else None
+    of_lines = [logprob for start, end, logprob in spans if any(wanted[start:end])]
+    return mean(of_lines) if of_lines else None

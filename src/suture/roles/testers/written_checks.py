@@ -85,8 +85,8 @@ def checks_from_reply(
     if len(usable) > MOST_CHECKS:
         dropped["more than enough"] += len(usable) - MOST_CHECKS
     if not usable:
-        told = "; ".join(f"{count}: {why}" for why, count in dropped.most_common(3))
-        raise MalformedReply("the reply holds no usable assert" + (f" ({told})" if told else ""))
+        reasons = "; ".join(f"{count}: {why}" for why, count in dropped.most_common(3))
+        raise MalformedReply("the reply holds no usable assert" + (f" ({reasons})" if reasons else ""))
     return WrittenChecks(checks=usable[:MOST_CHECKS], dropped=dict(dropped))
 
 

@@ -148,12 +148,12 @@ async def act(
 
 
 async def _done(action: Action, tools: Mapping[str, Tool], number: int, *, chosen: bool) -> Step:
-    told = (await tools[action.tool].run(action)).strip() or "(nothing)"
+    output = (await tools[action.tool].run(action)).strip() or "(nothing)"
     return Step(
         number=number,
         tool=action.tool,
         input=action.input,
-        observation=_bounded(told),
+        observation=_bounded(output),
         code=action.code,
         chosen=chosen,
     )

@@ -102,10 +102,10 @@ def bubblewrap_findings(paths: Iterable[str]) -> list[Finding]:
     return [_version_finding(path, *_ask_version(path)) for path in paths]
 
 
-def _version_finding(path: str, version: tuple[int, ...], told: str) -> Finding:
+def _version_finding(path: str, version: tuple[int, ...], answer: str) -> Finding:
     number = ".".join(map(str, version))
     if not version:
-        return Finding(name="bwrap", ok=False, detail=f"{path}: {told}", remedy=INSTALL, needed=False)
+        return Finding(name="bwrap", ok=False, detail=f"{path}: {answer}", remedy=INSTALL, needed=False)
     if version < USABLE:
         detail = f"{path} is {number}, and must be {'.'.join(map(str, USABLE))} or newer"
         return Finding(name="bwrap", ok=False, detail=detail, remedy=INSTALL, needed=False)
@@ -156,25 +156,25 @@ def unavailable(
     if not complaints:
         return SandboxUnavailable("no sandbox: the program bwrap was not found", remedy=INSTALL)
     last = {path: complaint.splitlines()[-1] for path, complaint in complaints.items()}
-    told = "; ".join(f"{path}: {line}" for path, line in last.items())
+    reasons = "; ".join(f"{path}: {line}" for path, line in last.items())
     restricted = next(
         (finding.remedy for finding in findings if finding.remedy and finding.name == "AppArmor"), ""
     )
-    return SandboxUnavailable(f"no sandbox: {told}", remedy=restricted or _remedy_for(last.values()))
+    return SandboxUnavailable(f"no sandbox: {reasons}", remedy=restricted or _remedy_for(last.values()))
 
 
 def _remedy_for(lines: Iterable[str]) -> str:
-    told = "; ".join(lines)
-    if "shared libraries" in told:
+    complaints = "; ".join(lines)
+    if "shared libraries" in complaints:
         return UNREADABLE_REMEDY
     if any("No such file" in line and not line.startswith("bwrap:") for line in lines):
         return INSTALL
-    if "No such file" in told:
+    if "No such file" in complaints:
         return "bwrap is there, but a path that it names is not: put that back"
-    if "nknown option" in told:
+    if "nknown option" in complaints:
         return f"this bubblewrap is too old: {INSTALL}"
-    if "nesting depth" in told or "max_" in told:
+    if "nesting depth" in complaints or "max_" in complaints:
         return "raise user.max_user_namespaces, or start fewer containers inside one another"
-    if "ermission" in told or "not permitted" in told:
+    if "ermission" in complaints or "not permitted" in complaints:
         return CONTAINER_REMEDY
     return "see `suture doctor`"

@@ -122,8 +122,8 @@ class BubblewrapSandbox(ProgramSandbox):
     async def _point_at_another_mode(self, complaints: Mapping[str, str]) -> None:
         for path, complaint in complaints.items():
             if not await self._try(path, "spare"):
-                told = f"no warm {self.name}: {path}: {complaint.splitlines()[-1]}"
-                raise SandboxUnavailable(told, remedy="set sandbox.mode = 'auto'")
+                message = f"no warm {self.name}: {path}: {complaint.splitlines()[-1]}"
+                raise SandboxUnavailable(message, remedy="set sandbox.mode = 'auto'")
 
     async def _try_modes(self, path: str) -> tuple[Mode, str]:
         if self._asked != "auto":

@@ -185,10 +185,10 @@ async def _reason(head: bytes, reader: asyncio.StreamReader) -> str:
     sizes = [part.split(b":")[1] for part in head.lower().splitlines() if part.startswith(b"content-length:")]
     try:
         body = await reader.readexactly(min(int(sizes[0]), MOST_REASON_BYTES))
-        told = json.loads(body)["message"]
+        message = json.loads(body)["message"]
     except (IndexError, KeyError, TypeError, ValueError, asyncio.IncompleteReadError):
         return line
-    return f"{line}: {told}" if isinstance(told, str) else line
+    return f"{line}: {message}" if isinstance(message, str) else line
 
 
 def _check_runtime(engine: Engine, container: str, wanted: str, client: APIClient) -> None:

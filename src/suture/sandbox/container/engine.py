@@ -78,11 +78,11 @@ def runtime_of(client: APIClient, container: str, *, podman: bool) -> str:
     if podman:
         answer = client.get(f"{client.base_url}/v4.0.0/libpod/containers/{container}/json", timeout=TIMEOUT_S)
         answer.raise_for_status()
-        told = answer.json().get("OCIRuntime")
+        runtime = answer.json().get("OCIRuntime")
     else:
         facts: Any = client.inspect_container(container)
-        told = facts["HostConfig"].get("Runtime")
-    return Path(str(told or "")).name
+        runtime = facts["HostConfig"].get("Runtime")
+    return Path(str(runtime or "")).name
 
 
 def find_addresses(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -131,9 +131,9 @@ def connect(address: str | None, environ: Mapping[str, str]) -> Engine:
             return _describe(client, place)
         except (docker.errors.DockerException, requests.RequestException, OSError) as fault:
             complaints.append(f"{place}: {fault}")
-    told = "; ".join(complaints) or "no socket of Docker's or Podman's was found"
+    reasons = "; ".join(complaints) or "no socket of Docker's or Podman's was found"
     raise SandboxUnavailable(
-        f"no container engine: {told}", remedy=f"{START_REMEDY}, or set sandbox.container_host"
+        f"no container engine: {reasons}", remedy=f"{START_REMEDY}, or set sandbox.container_host"
     )
 
 

@@ -131,8 +131,8 @@ class ContainerSandbox(ZygoteSandbox):
         content = pack_image()
         name = image_name(content)
         if not await engine.ask(lambda client: client.images(name=name, quiet=True)):
-            told = await engine.ask(lambda client: client.import_image_from_data(content))
-            made = str(told).rpartition('"status":"')[2].partition('"')[0]
+            answer = await engine.ask(lambda client: client.import_image_from_data(content))
+            made = str(answer).rpartition('"status":"')[2].partition('"')[0]
             repository, _, tag = name.rpartition(":")
             await engine.ask(lambda client: client.tag(made, repository, tag))
         return name

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["oom_kills"]
 
 
-def oom_kills(told: bytes) -> int:
+def oom_kills(events: bytes) -> int:
     """The count in `memory.events` of version 2, or in `memory.oom_control` of version 1: `oom_kill N`."""
-    words = told.split()
+    words = events.split()
     return int(words[words.index(b"oom_kill") + 1]) if b"oom_kill" in words else 0

@@ -140,11 +140,11 @@ def _lines(code: bytes) -> Iterator[str]:
     for at, (operation, yes, no, operand) in enumerate(INSTRUCTION.iter_unpack(code)):
         name = NAMES[operation]
         if operation == LOAD:
-            told = f"[{operand}]"
+            operands = f"[{operand}]"
         elif operation == RETURN:
-            told = f"0x{operand:08x}"
+            operands = f"0x{operand:08x}"
         elif operation == JUMP:
-            told = f"{at + 1 + operand:4}"
+            operands = f"{at + 1 + operand:4}"
         else:
-            told = f"0x{operand:08x} {at + 1 + yes:4} {at + 1 + no:4}"
-        yield f"{at:4} {name:4} {told}"
+            operands = f"0x{operand:08x} {at + 1 + yes:4} {at + 1 + no:4}"
+        yield f"{at:4} {name:4} {operands}"

@@ -27,7 +27,7 @@ SIGKILL = 9
 
 
 def lurk(words: dict[str, Any]) -> None:
-    """Try to get out, tell, and wait to be looked at from outside; leave a child behind at the end.
+    """Try to get out, report, and wait to be looked at from outside; leave a child behind at the end.
 
     Args:
         words: What the host has laid out: `mark`, `secret`, `files`, `folders`, `addresses`, `abstract`,
@@ -36,7 +36,7 @@ def lurk(words: dict[str, Any]) -> None:
     # gVisor refuses; the host finds others by it.
     with suppress(OSError), open("/proc/self/comm", "w") as file:
         file.write(words["mark"])
-    tell({name: seen for name, attack in ATTACKS.items() if (seen := attempt(attack, words))})
+    send({name: seen for name, attack in ATTACKS.items() if (seen := attempt(attack, words))})
     sys.stdin.buffer.read()
     if os.fork() == 0:
         os.setsid()
@@ -45,7 +45,7 @@ def lurk(words: dict[str, Any]) -> None:
         time.sleep(30)
 
 
-def tell(answer: object) -> None:
+def send(answer: object) -> None:
     """Send one frame to the host."""
     frame = json.dumps(answer).encode("ascii")
     sys.stdout.buffer.write(len(frame).to_bytes(4, "big") + frame)
@@ -142,14 +142,14 @@ def make_namespace(_: dict[str, Any]) -> str:
 
 def kernel() -> list[str]:
     """What tells this start of a kernel from others: its boot id, where it shows one, and its version."""
-    told = []
+    signs = []
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/version"):
         try:
             with open(path) as file:
-                told.append(file.read().strip())
+                signs.append(file.read().strip())
         except OSError:
-            told.append("")
-    return told
+            signs.append("")
+    return signs
 
 
 def meet_kernel(words: dict[str, Any]) -> str:
@@ -173,7 +173,7 @@ ATTACKS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def hold(limits: dict[str, int]) -> None:
-    """Run against every limit, tell which ones hold, then print too much.
+    """Run against every limit, report which ones hold, then print too much.
 
     Args:
         limits: As in `ProgramLimits`.
@@ -187,7 +187,7 @@ def hold(limits: dict[str, int]) -> None:
         "cpu_s": resource.getrlimit(resource.RLIMIT_CPU)[0] <= limits["cpu_s"],
         "processes": refused(lambda: start_many(limits["processes"])),
     }
-    tell([name for name, holds in held.items() if holds])
+    send([name for name, holds in held.items() if holds])
     os.write(2, b"x" * (8 * limits["output_bytes"]))
 
 
@@ -271,7 +271,7 @@ def swell(total_memory_mb: int) -> None:
 
 
 def hoard(total_memory_mb: int) -> None:
-    """Hold more memory than allowed in all, in files that no process has mapped; tell where it is refused."""
+    """Hold more memory than allowed in all, in files that no process has mapped; report a refusal."""
     kept = []
     try:
         for _ in range(4):
@@ -279,6 +279,6 @@ def hoard(total_memory_mb: int) -> None:
             for _ in range(total_memory_mb):
                 os.write(kept[-1], bytes(MIB))
     except OSError:
-        tell("refused")
+        send("refused")
     else:
         time.sleep(1)

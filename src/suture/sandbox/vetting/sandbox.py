@@ -195,8 +195,8 @@ def recall(cache: Path, name: str, key: str) -> ProbeReport | None:
         facts = path.stat()
         if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
             return None
-        told = json.loads(path.read_text("utf-8"))
-        limits = frozenset(str(name) for name in told["limits"])
+        kept = json.loads(path.read_text("utf-8"))
+        limits = frozenset(str(name) for name in kept["limits"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return ProbeReport(limits=limits)

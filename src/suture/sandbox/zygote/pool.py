@@ -69,7 +69,7 @@ class ZygotePool:
             self._at_work[key] -= 1
             self._lasting[key] -= lasting
             if self._closed:
-                self._tell()
+                self._wake_waiters()
                 await zygote.end()
             else:
                 await self._keep(key, zygote)
@@ -82,7 +82,7 @@ class ZygotePool:
         finally:
             self._start_s[key] = time.monotonic() - began_s
             self._starting[key] -= 1
-            self._tell()
+            self._wake_waiters()
         if self._closed:
             await zygote.end()
             raise SandboxBroken("the keeper of zygotes was closed")
@@ -110,7 +110,7 @@ class ZygotePool:
         usable = [entry for entry in self._idle if entry[1].usable][-MOST_IDLE:]
         spent = [entry for entry in self._idle if entry not in usable]
         self._idle = usable
-        self._tell()
+        self._wake_waiters()
         await _end_all(spent)
 
     async def _wait(self, key: Hashable) -> Zygote | None:
@@ -134,7 +134,7 @@ class ZygotePool:
             pass
         return None
 
-    def _tell(self) -> None:
+    def _wake_waiters(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
 

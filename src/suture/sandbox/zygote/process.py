@@ -208,8 +208,8 @@ class Zygote:
 
     def _take_end(self, content: bytes) -> bool:
         try:
-            told = json.loads(content)
-            status, starved, anomaly = int(told["status"]), bool(told["starved"]), str(told["anomaly"])
+            ending = json.loads(content)
+            status, starved, anomaly = int(ending["status"]), bool(ending["starved"]), str(ending["anomaly"])
         except (ValueError, KeyError, TypeError):
             return False
         assert self._run is not None

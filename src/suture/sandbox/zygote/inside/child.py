@@ -165,10 +165,10 @@ def supervise(request: dict[str, Any], pid: int, deadline: float, kills: Kills, 
     kind, number = watch(pid, deadline, most_bytes, starved=kills.grew)
     kill_the_rest()
     for words in account(kind, number, request, box):
-        tell(words)
+        report(words)
 
 
-def tell(words: bytes) -> None:
+def report(words: bytes) -> None:
     """Write to the report's pipe."""
     view = memoryview(words)
     while view:

@@ -91,7 +91,7 @@ class Zygote:
             pid = kernel.clone() if self._place.namespaces else os.fork()
         except OSError as fault:
             self._host.send(b"e", str(fault).encode())
-            self._tell_end(1, starved=False)
+            self._report_end(1, starved=False)
             raise HostGone from fault  # its request lies unread
         if pid == 0:
             # Not here: what a later child is forked from must never have held an earlier one's request.
@@ -112,12 +112,12 @@ class Zygote:
             status = SIGNAL_CODES - status  # here a program can reach its supervisor, and only it would
         starved = kills.grew()  # its supervisor may have been among those that were ended
         kills.close()
-        self._tell_end(status, starved=starved)
+        self._report_end(status, starved=starved)
         return None
 
-    def _tell_end(self, status: int, *, starved: bool) -> None:
-        told = {"status": status, "starved": starved, "anomaly": self._anomaly()}
-        self._host.send(b".", json.dumps(told).encode())
+    def _report_end(self, status: int, *, starved: bool) -> None:
+        ending = {"status": status, "starved": starved, "anomaly": self._anomaly()}
+        self._host.send(b".", json.dumps(ending).encode())
 
     def _anomaly(self) -> str:
         state = observe()
