@@ -20,7 +20,7 @@ from ending import exit_code_of
 from trust import WEAKER, task_of
 
 from suture.checks import check_candidate, prepare_suite
-from suture.checks.differential.distinguishing import compare_candidates
+from suture.checks.differential.clustering import compare_candidates
 from suture.checks.trust.matrix import is_viable
 from suture.records import Candidate
 from suture.sandbox import open_sandbox

@@ -3,9 +3,9 @@
     SUTURE_DATA=... nice -n 15 python benchmarks/grading.py [--set NAME ...] [--first N] [--json FILE]
 
 For each set: the references (all must pass); for sets to heal the given code (all must fail); for sets to
-write the wrong solutions of `suture.evals.grading.wrong`, which are wrong by construction, and small mutants
-of the references, `--mutants` for each task, drawn with a fixed seed. A mutant may be equivalent to its
-reference, so of those that pass it is only said how many they are, by operator.
+write the wrong solutions of `suture.evals.grading.wrong_solutions`, wrong by construction, and small
+mutants of the references, `--mutants` for each task, drawn with a fixed seed. A mutant may be equivalent to
+its reference, so of those that pass it is only said how many they are, by operator.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 from ending import exit_code_of
 
 from suture.evals import Grade, Problem, grade_code, load_problems
-from suture.evals.grading.wrong import wrong_solutions
+from suture.evals.grading.wrong_solutions import wrong_solutions
 from suture.evals.problem import MODULE
 from suture.repair import mutants, mutated
 from suture.sandbox import Sandbox, open_sandbox

@@ -23,8 +23,8 @@ from ending import exit_code_of
 
 from suture.evals.running import evaluating
 from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.benchmark import Advance, run_benchmark
 from suture.evals.running.plans import Plan, chosen_ids
-from suture.evals.running.runner import Advance, run_benchmark
 from suture.models import ScriptedModel
 from suture.settings import load_settings
 

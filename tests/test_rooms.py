@@ -24,7 +24,7 @@ ORDERS = {
         ("bubblewrap", "container", "e2b", "unsafe"),
         ("conformance", "vetting"),
         ("backends", "pool"),
-        ("doctor", "opening"),
+        ("doctor",),
         ("__init__",),
     ),
     "models": (

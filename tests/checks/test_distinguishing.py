@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from suture.checks import prepare_suite
-from suture.checks.differential.distinguishing import Comparison, InputLimits, compare_candidates
+from suture.checks.differential.clustering import Comparison, InputLimits, compare_candidates
 from suture.checks.differential.questions import edge_questions, questions_near
 from suture.checks.split.value_digest import digest_answer
 from suture.records import Candidate, Check, Task

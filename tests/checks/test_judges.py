@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from suture.checks import grade
-from suture.checks.split.waiting_judges import Judge, give_back, take_judge
+from suture.checks.split.judge_pool import Judge, give_back, take_judge
 from suture.checks.split.wire import dump, load
 from suture.sandbox import KeepingSandbox, Sandbox
 from suture.settings import SandboxSettings

@@ -16,8 +16,8 @@ import pytest
 from evals.bench_tasks import LuckyModel, calls_in, told_of, write_set
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.benchmark import run_benchmark
 from suture.evals.running.plans import Plan
-from suture.evals.running.runner import run_benchmark
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import Settings
 

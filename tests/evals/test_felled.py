@@ -11,8 +11,7 @@ import pytest
 
 from suture.errors import SandboxBroken
 from suture.evals import Problem, grade_code
-from suture.evals.grading.forging import is_forged
-from suture.evals.grading.hidden import Grade
+from suture.evals.grading.hidden import Grade, is_forged
 from suture.evals.problem import MODULE
 from suture.evals.rows import Row
 from suture.evals.running.evaluating import Job, evaluate

@@ -12,7 +12,7 @@ import pytest
 
 from evals.made_rows import INFRA, arm_rows, row, step
 from suture.errors import StorageError, UsageError
-from suture.evals.gate.judging import (
+from suture.evals.gate.decision import (
     Baseline,
     GateResult,
     gate_rows,

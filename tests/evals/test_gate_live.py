@@ -10,8 +10,8 @@ import pytest
 from evals.bench_tasks import LuckyModel, calls_in, write_set
 from suture.errors import UsageError
 from suture.evals.datasets import load_problems
-from suture.evals.gate.judging import Baseline, GateTask
-from suture.evals.gate.live import BATCH, measure_until_decided
+from suture.evals.gate.decision import Baseline, GateTask
+from suture.evals.gate.live_gate import BATCH, measure_until_decided
 from suture.evals.gate.sequential import design_test
 from suture.evals.running.bench_folder import BenchFolder
 from suture.models import Model

@@ -14,8 +14,8 @@ import yaml
 from requirements import Require
 from suture.errors import PrerequisiteError
 from suture.evals.datasets import load_problems
-from suture.evals.gate.judging import Baseline, read_baseline
-from suture.evals.gate.live import measure_until_decided
+from suture.evals.gate.decision import Baseline, read_baseline
+from suture.evals.gate.live_gate import measure_until_decided
 from suture.evals.gate.sequential import chances_at, decide, design_test
 from suture.evals.replies.recordings import read_recording
 from suture.evals.running.bench_folder import BenchFolder

@@ -14,7 +14,7 @@ import pytest
 
 from requirements import Require
 from suture.evals import Problem, grade_code, load_problems
-from suture.evals.grading.wrong import KNOWN, WRONG, wrong_solutions
+from suture.evals.grading.wrong_solutions import KNOWN, WRONG, wrong_solutions
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 

@@ -12,11 +12,11 @@ from evals.test_leaks import asked
 from suture.checks.split.asserts import shorten
 from suture.evals.datasets.evalplus import CASE
 from suture.evals.leaks.hidden_calls import hidden_calls, weight_of
-from suture.evals.leaks.prompts import leaked_lines
+from suture.evals.leaks.prompt_audit import leaked_lines
 from suture.evals.problem import Problem, Regime
 from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.benchmark import run_benchmark
 from suture.evals.running.plans import Plan
-from suture.evals.running.runner import run_benchmark
 from suture.ledger import RunFolder
 from suture.models import ScriptedModel
 from suture.records import Counterexample

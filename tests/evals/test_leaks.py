@@ -10,12 +10,12 @@ import pytest
 
 from evals.bench_tasks import write_set
 from suture.evals.datasets import load_problems
-from suture.evals.leaks.prompts import leaked_lines
+from suture.evals.leaks.prompt_audit import leaked_lines
 from suture.evals.problem import Problem, Regime
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.benchmark import run_benchmark
 from suture.evals.running.plans import Plan
-from suture.evals.running.runner import run_benchmark
 from suture.ledger import RunFolder
 from suture.models import Message, RecordedModel, Sampling, ScriptedModel
 from suture.sandbox import BubblewrapSandbox

@@ -19,13 +19,13 @@ from requirements import Require
 from suture.errors import PrerequisiteError
 from suture.evals.datasets import load_problems
 from suture.evals.grading.hidden import Grade
-from suture.evals.replies.pool import ReplyPool
-from suture.evals.running import distributing
+from suture.evals.replies.reply_pool import ReplyPool
+from suture.evals.running import ray_tasks
 from suture.evals.running.bench_folder import BenchFolder
-from suture.evals.running.distributing import Cluster, Opener
+from suture.evals.running.benchmark import run_benchmark
 from suture.evals.running.evaluating import Job
 from suture.evals.running.plans import Plan
-from suture.evals.running.runner import run_benchmark
+from suture.evals.running.ray_tasks import Cluster, Opener
 from suture.models import Message, Model, Reply, Sampling, ScriptedModel
 from suture.sandbox import BubblewrapSandbox, Sandbox
 from suture.settings import Settings
@@ -95,9 +95,9 @@ async def test_a_lost_worker_changes_nothing(
     assert len(calls) - len(set(calls)) <= 12
 
 
-def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: Opener) -> distributing.Errand:
+def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: Opener) -> ray_tasks.Errand:
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(distributing, "_workplaces", {})
+    monkeypatch.setattr(ray_tasks, "_workplaces", {})
     problem = load_problems("mbpp", ids=write_set(tmp_path / "data", 1))[0]
     job = Job(
         problem=problem,
@@ -109,15 +109,15 @@ def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: Opener) -> d
         reference=Grade(standing="right"),
     )
     settings = json.dumps(settings_as_plain(Settings()))
-    return distributing.Errand(job=job, settings=settings, draws=(), opener=opener)
+    return ray_tasks.Errand(job=job, settings=settings, draws=(), opener=opener)
 
 
-def carried_out(errand: distributing.Errand) -> distributing.Brought:
+def carried_out(errand: ray_tasks.Errand) -> ray_tasks.Brought:
     """What a worker brings, in this process."""
     try:
-        return distributing.run_errand(errand)
+        return ray_tasks.run_errand(errand)
     finally:
-        for there in distributing._workplaces.values():
+        for there in ray_tasks._workplaces.values():
             there.runner.run(there.sandbox.close())
             there.runner.run(there.judge.close())
             there.runner.close()
@@ -134,8 +134,8 @@ def test_what_a_worker_lacks_is_told_and_is_no_lost_worker(
 
     asked = errand(tmp_path, monkeypatch, no_key)
     assert carried_out(asked).refused == ("PrerequisiteError", "there is no key", "set it")
-    monkeypatch.setattr(distributing, "_workplaces", {})
-    monkeypatch.setattr(distributing, "open_sandbox", no_wall)
+    monkeypatch.setattr(ray_tasks, "_workplaces", {})
+    monkeypatch.setattr(ray_tasks, "open_sandbox", no_wall)
     assert carried_out(asked).refused == ("PrerequisiteError", "there is no wall", "install one")
 
 

@@ -15,9 +15,9 @@ import pytest
 from evals.bench_tasks import LuckyModel, write_set
 from evals.test_ray import carried_out, errand
 from requirements import Require
-from suture.evals.replies.pool import ReplyPool
+from suture.evals.replies.reply_pool import ReplyPool
 from suture.evals.running.bench_folder import BenchFolder
-from suture.evals.running.distributing import LOST, RETRIES, Cluster
+from suture.evals.running.ray_tasks import LOST, RETRIES, Cluster
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import Settings
 
@@ -26,7 +26,7 @@ import asyncio, sys, types
 from pathlib import Path
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.plans import Plan
-from suture.evals.running.runner import run_benchmark
+from suture.evals.running.benchmark import run_benchmark
 from suture.settings import Settings
 
 here_only = types.ModuleType("here_only")

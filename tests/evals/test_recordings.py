@@ -13,8 +13,8 @@ import pytest
 
 from suture.errors import StorageError, UsageError
 from suture.evals.problem import Problem
-from suture.evals.replies.pool import PooledModel, ReplyPool
 from suture.evals.replies.recordings import draw_of, draws_in, prompt_hash, read_recording, write_recording
+from suture.evals.replies.reply_pool import PooledModel, ReplyPool
 from suture.models import Message, RecordedModel, Reply, Sampling, ScriptedModel, call_hash, count_tokens
 
 PROBLEM = Problem(

@@ -12,9 +12,9 @@ from suture.errors import SandboxBroken
 from suture.evals.rows import Row
 from suture.evals.running import regrading
 from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.benchmark import run_benchmark
 from suture.evals.running.evaluating import row_of_run
 from suture.evals.running.plans import Plan
-from suture.evals.running.runner import run_benchmark
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import Settings
 

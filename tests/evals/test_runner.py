@@ -15,10 +15,10 @@ from evals.bench_tasks import LuckyModel, calls_in, told_of, write_set
 from suture.errors import PrerequisiteError, UsageError
 from suture.evals.datasets import load_problems
 from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.benchmark import Advance, run_benchmark
 from suture.evals.running.controls import sample_of
 from suture.evals.running.plans import Plan, chosen_ids, extended
 from suture.evals.running.regrading import regrade
-from suture.evals.running.runner import Advance, run_benchmark
 from suture.models import Message, Model, Reply, Sampling, ScriptedModel
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import Settings

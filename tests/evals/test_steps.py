@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from suture.evals.running.steps import code_of, steps_of, totals_of
+from suture.evals.running.candidate_steps import code_of, steps_of, totals_of
 from suture.ledger import Event, RunFolder
 from suture.records import Candidate, CheckOutcome, Counterexample, Verdict, to_plain
 

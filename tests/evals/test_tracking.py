@@ -25,7 +25,7 @@ from suture.evals.rows import Row, Step
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.plans import Plan
 from suture.evals.tracking import track_benchmark
-from suture.evals.tracking.described import describe_benchmark, describe_row
+from suture.evals.tracking.descriptions import describe_benchmark, describe_row
 from suture.records import to_plain
 from suture.sandbox import Finding
 

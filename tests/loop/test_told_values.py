@@ -18,7 +18,7 @@ from suture.ledger.kinds import (
     ToolStep,
     TreeUndone,
 )
-from suture.proof.undoing import Undone
+from suture.proof.undo import Undone
 from suture.repair import Difference, Fault
 from suture.repair.mutants import OperatorFault
 from suture.repair.trials import Disagreement

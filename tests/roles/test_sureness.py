@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from suture.models import Reply
-from suture.roles.replies.logprobs import mean_logprob
+from suture.roles.testers.written_checks import mean_logprob
 
 TOKENS = {
     "```py": -3.0,

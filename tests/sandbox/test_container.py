@@ -20,7 +20,7 @@ from sandbox.engines import crun_host, gvisor_host, podman_host
 from sandbox.sandbox_programs import LONG, python, survivors
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox import Mode, Mount, ProgramLimits, RunRequest, RunStatus, Sandbox
-from suture.sandbox.container import ContainerSandbox, recipe
+from suture.sandbox.container import ContainerSandbox, container_spec
 from suture.sandbox.container.carrier import attach
 from suture.sandbox.container.engine import Engine, connect, find_addresses
 from suture.sandbox.container.image import image_name, pack_image
@@ -138,7 +138,9 @@ async def test_memory_in_all_has_a_limit(box: ContainerSandbox) -> None:
 async def test_what_the_kernel_ends_before_we_look_was_out_of_memory(
     host: str, mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recipe, "BASE_MB", -200)  # so that the engine's limit is always met before ours
+    monkeypatch.setattr(
+        container_spec, "BASE_MB", -200
+    )  # so that the engine's limit is always met before ours
     code = "import os, time\nif os.fork() == 0: x = b'x' * (450 << 20)\ntime.sleep(60)"
     assert await _status(code, host, mode) == "memory"
 
@@ -247,7 +249,8 @@ async def test_cancelling_leaves_no_container(host: str) -> None:
 HOST = """
 import asyncio, sys
 from suture.sandbox import RunRequest
-from suture.sandbox.container import ContainerSandbox, recipe
+from suture.sandbox.container import ContainerSandbox
+from suture.sandbox.container import container_spec
 from suture.sandbox.container.owners import own_name
 print(own_name(), flush=True)
 sandbox = ContainerSandbox(host=sys.argv[1], mode=sys.argv[2])

@@ -95,7 +95,7 @@ async def test_a_limit_that_such_files_pass_is_missing(monkeypatch: pytest.Monke
         return probe(lambda: BubblewrapSandbox(mode=mode, groups=no_groups()), "namespace")
 
     assert "total_memory_mb" in (await report()).limits
-    monkeypatch.setattr("suture.sandbox.bubblewrap.walls.own_filter", allow_memory_files)
+    monkeypatch.setattr("suture.sandbox.bubblewrap.launching.own_filter", allow_memory_files)
     found = await report()
     assert (found.holes, "total_memory_mb" in found.limits) == ({}, False)
 

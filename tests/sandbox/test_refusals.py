@@ -17,7 +17,7 @@ from suture.errors import SandboxBroken
 from suture.sandbox import BubblewrapSandbox, Capabilities, RunRequest
 from suture.sandbox.runs.memory import find_group_home
 from suture.sandbox.unsafe import UnsafeSubprocess
-from suture.sandbox.vetting.sandbox import KNOWN, VettedSandbox
+from suture.sandbox.vetting.vetted_sandbox import KNOWN, VettedSandbox
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pytest
 from sandbox.sandbox_programs import python
 from suture.errors import PrerequisiteError, SandboxError, SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, diagnose_backends, open_sandbox
-from suture.sandbox.bubblewrap.diagnosis import kernel_findings, unavailable
+from suture.sandbox.bubblewrap.troubleshooting import kernel_findings, unavailable
 from suture.settings.schema import SandboxSettings
 
 

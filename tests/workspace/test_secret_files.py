@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from suture.workspace import take_snapshot
-from suture.workspace.secret_files import may_be_secret
+from suture.workspace.secret_detection import may_be_secret
 
 
 @pytest.mark.parametrize(

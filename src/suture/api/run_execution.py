@@ -16,8 +16,7 @@ from suture.ledger import find_run
 from suture.ledger.follow import Listener, listening
 from suture.loop import RunContext, RunSpec, fork_task, load_recipe, open_run, resume_task, run_task
 from suture.models import Model, Models, ReplySource, open_models, open_replies
-from suture.models.choosing.deferred import open_or_defer
-from suture.models.choosing.providers import open_named
+from suture.models.choosing.providers import open_named, open_or_defer
 from suture.models.recording.source import absent_model
 from suture.proof import Handover, HealedRun, hand_over
 from suture.records import Result

@@ -13,7 +13,7 @@ from suture.checks.command.libraries import libraries_of, takes_a_librarys_place
 from suture.checks.command.test_command import PLUGIN, TestCommand
 from suture.checks.sources.needed_names import plan_program, promised_classes, promised_functions
 from suture.checks.split.nonce import run_in_one_process
-from suture.checks.split.runner import ProgramOutcome, SplitRunner
+from suture.checks.split.split_runner import ProgramOutcome, SplitRunner
 from suture.languages import Interpreter, is_source
 from suture.pysource.parsing import parsed
 from suture.records import Candidate, Check, CheckOutcome, Counterexample, Evidence, Task, Verdict

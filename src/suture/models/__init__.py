@@ -11,7 +11,7 @@ from suture.models.choosing.per_role import Models, Role, RoleModel, open_model,
 from suture.models.choosing.prices import Price
 from suture.models.choosing.providers import PROVIDERS, notice_of
 from suture.models.embedded.calibrate import Calibration, list_calibrations, read_calibration
-from suture.models.recording.calls import call_hash
+from suture.models.recording.call_hash import call_hash
 from suture.models.recording.replies import RecordedModel
 from suture.models.recording.source import AbsentModel, ReplyMissing, ReplySource, open_replies
 from suture.models.scripted import ScriptedModel, ScriptRanDry

@@ -101,7 +101,7 @@ class Mutation:
     Attributes:
         unmeasured: Why there is no measurement, or not all of it; empty where all that were drawn were run.
         generated: Mutants that there are to draw from.
-        drawn: How many are to be run, by the rule of `mutating.py`; `None` where there was no time to tell.
+        drawn: How many are to be run, by the rule of `mutation_testing.py`; `None` where time ran out before.
         mutants: Those that were run: the first of the drawn.
     """
 

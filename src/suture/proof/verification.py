@@ -11,10 +11,10 @@ from suture.errors import UsageError
 from suture.languages import Interpreter, scripts_run_by
 from suture.proof.certificate import Certificate, digest
 from suture.proof.certified_task import new_failures, statuses
+from suture.proof.changed_coverage import measure_coverage, touched
 from suture.proof.confidence import confidence_in
-from suture.proof.covering import measure_coverage, touched
-from suture.proof.mutating import draw_mutants, replay_mutants
-from suture.proof.noticing import notices
+from suture.proof.mutant_runner import notices
+from suture.proof.mutation_testing import draw_mutants, replay_mutants
 from suture.records import Candidate, Task, Verdict, content_hash
 from suture.sandbox import Sandbox
 from suture.settings import Settings

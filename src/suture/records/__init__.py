@@ -4,8 +4,18 @@ Everything that crosses a room, a checkpoint or the ledger is one of these, or b
 `from_plain` turn a record into JSON values and back.
 """
 
-from suture.records.critique import Concern, ConcernKind, Critique, Lesson, Review, Severity
-from suture.records.diagnosis import Diagnosis, FaultCategory
+from suture.records.advice import (
+    Concern,
+    ConcernKind,
+    Critique,
+    Diagnosis,
+    FaultCategory,
+    Lesson,
+    Plan,
+    Review,
+    Severity,
+    Subtask,
+)
 from suture.records.earlier import Earlier
 from suture.records.nouns import (
     Candidate,
@@ -30,7 +40,6 @@ from suture.records.nouns import (
     content_hash,
 )
 from suture.records.plain import from_plain, to_plain
-from suture.records.plan import Plan, Subtask
 
 __all__ = [
     "Candidate",

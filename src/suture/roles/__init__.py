@@ -6,8 +6,15 @@ not a success.
 """
 
 from suture.roles.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft
-from suture.roles.advisers.debugger import MOST_STEPS, AskDiagnosis, DebugBrief, Investigation, investigate
-from suture.roles.advisers.diagnosis import DiagnosisReply, diagnosis_draft
+from suture.roles.advisers.debugger import (
+    MOST_STEPS,
+    AskDiagnosis,
+    DebugBrief,
+    DiagnosisReply,
+    Investigation,
+    diagnosis_draft,
+    investigate,
+)
 from suture.roles.advisers.planner import MOST_SUBTASKS, PlanBrief, PlanReply, plan_draft
 from suture.roles.advisers.reviewer import ReviewBrief, ReviewReply, review_draft
 from suture.roles.advisers.summariser import MOST_LESSONS, LessonsBrief, LessonsReply, lessons_draft

@@ -4,8 +4,9 @@ This room owns the wall and what may pass through it, both ways. It does not kno
 and it never runs untrusted code without a wall.
 """
 
+from suture.sandbox.backends import open_sandbox
 from suture.sandbox.bubblewrap import BubblewrapSandbox
-from suture.sandbox.bubblewrap.diagnosis import Finding
+from suture.sandbox.bubblewrap.troubleshooting import Finding
 from suture.sandbox.contract import (
     BOX,
     LEVELS,
@@ -28,7 +29,6 @@ from suture.sandbox.doctor import diagnose_backends, sandbox_makers
 from suture.sandbox.mounts.bind_mounts import interpreter_mounts
 from suture.sandbox.mounts.interpreter import discover_interpreter, own_interpreter
 from suture.sandbox.mounts.toolchains import discover_programs, discover_toolchain
-from suture.sandbox.opening import open_sandbox
 from suture.sandbox.pool import SandboxPool
 
 __all__ = [

@@ -1,9 +1,11 @@
-"""The backends by name: ours, and those that installed packages bring."""
+"""From settings to a sandbox: the backends by name, ours and those that installed packages bring."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 from suture.errors import UsageError
 from suture.plugins import load_plugin
@@ -12,9 +14,10 @@ from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.contract import Sandbox
 from suture.sandbox.e2b import E2bSandbox
 from suture.sandbox.unsafe import UnsafeSubprocess
+from suture.sandbox.vetting import VettedSandbox
 from suture.settings.schema import KeySettings, SandboxSettings
 
-__all__ = ["GROUP", "find_maker"]
+__all__ = ["GROUP", "find_maker", "open_sandbox"]
 
 GROUP = "suture.sandboxes"
 """The group of entry points: each loads to a function from `SandboxSettings` to a `Sandbox`."""
@@ -72,3 +75,23 @@ def find_maker(name: str, found: Iterable[EntryPoint] | None = None) -> Maker:
         return MAKERS[name]
     make = load_plugin(GROUP, name, what="sandbox", ours=MAKERS, among=found)
     return lambda settings, _: make(settings)
+
+
+def open_sandbox(
+    settings: SandboxSettings, *, keys: KeySettings | None = None, cache: Path | None = None
+) -> Sandbox:
+    """The sandbox that the settings name. Nothing is started yet; before its first use it is attacked.
+
+    Args:
+        settings: The group `sandbox`.
+        keys: The group `keys`, for a sandbox that is a service.
+        cache: A folder that remembers how attacks have ended, until the next start of the machine.
+
+    Raises:
+        UsageError: There is no sandbox of this name, or it isolates nothing and `minimum_level` says more.
+        PrerequisiteError: The package that brings it does not load.
+    """
+    make = partial(find_maker(settings.backend), settings, keys or KeySettings())
+    if settings.backend == UnsafeSubprocess.name:
+        return make()  # attacks would hit the user's own machine
+    return VettedSandbox(make, minimum=settings.minimum_level, cache=cache)

@@ -11,7 +11,7 @@ from pathlib import Path
 from suture.errors import SutureError
 from suture.sandbox.backends import find_maker
 from suture.sandbox.bubblewrap.command_line import find_bubblewraps
-from suture.sandbox.bubblewrap.diagnosis import Finding, bubblewrap_findings, kernel_findings
+from suture.sandbox.bubblewrap.troubleshooting import Finding, bubblewrap_findings, kernel_findings
 from suture.sandbox.contract import Capabilities, IsolationLevel, Sandbox
 from suture.sandbox.vetting import VettedSandbox
 from suture.settings.schema import KeySettings, SandboxSettings

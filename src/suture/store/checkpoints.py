@@ -39,7 +39,7 @@ async def open_checkpointer(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
     import aiosqlite
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-    from suture.store.reading import WaryCheckpointer
+    from suture.store.checkpoint_reading import WaryCheckpointer
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from suture.plain_files import read_plain
 from suture.workspace.globs import Globs
-from suture.workspace.secret_texts import holds_a_secret, is_private_name
+from suture.workspace.secret_detection import holds_a_secret, is_private_name
 
 __all__ = ["IgnoredModules", "imported_names", "looks_private", "module_name"]
 

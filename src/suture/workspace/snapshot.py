@@ -14,7 +14,7 @@ from suture.workspace.globs import Globs, parse_globs
 from suture.workspace.ignored import IgnoreRules, never_code
 from suture.workspace.ignored_modules import IgnoredModules
 from suture.workspace.protected import is_test_file
-from suture.workspace.secret_files import committed_as_they_are, holds_a_key, may_be_secret
+from suture.workspace.secret_detection import committed_as_they_are, holds_a_key, may_be_secret
 
 __all__ = ["Snapshot", "take_snapshot"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from suture.checks.programs import own_program
 from suture.checks.sources.needed_names import module_name
-from suture.checks.split.runner import ProgramOutcome
+from suture.checks.split.split_runner import ProgramOutcome
 from suture.checks.split.wire import BadFrame, dump, load
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings

@@ -11,8 +11,8 @@ from suture.checks.sources.examples import examples_in
 from suture.checks.suite import Suite
 from suture.checks.trust.claims import contradict
 from suture.checks.trust.matrix import GIVEN, MatrixLimits, Row, run_matrix
+from suture.checks.trust.prefilter import Removed, Sifted, sift
 from suture.checks.trust.scoring import Signs, Voices, agreement, hear, trust_of, unsureness
-from suture.checks.trust.sifting import Removed, Sifted, sift
 from suture.records import Candidate, Check, Task, Verdict
 
 __all__ = ["Assessed", "Assessment", "assess", "assess_checks", "given_checks"]

@@ -109,7 +109,7 @@ def baseline_command(
     The order follows the hash of the tasks' ids, so that nobody chooses it.
     """
     from suture.cli.bench.planning import bench_folder
-    from suture.evals.gate.judging import record_baseline, write_baseline
+    from suture.evals.gate.decision import record_baseline, write_baseline
     from suture.evals.reports import read_rows
 
     folder = bench_folder(load(Path(), looks=True).settings, run)

@@ -15,7 +15,7 @@ from suture.cli.terminal.output import answer, answer_json
 from suture.errors import UsageError
 
 if TYPE_CHECKING:
-    from suture.evals.gate.judging import Baseline, GateResult, GateStanding
+    from suture.evals.gate.decision import Baseline, GateResult, GateStanding
     from suture.evals.gate.sequential import Design
     from suture.evals.running.bench_folder import BenchFolder
     from suture.settings import Settings
@@ -63,7 +63,7 @@ def gate_command(
     because the machinery failed. A wrong pass or fail has a chance of at most one minus --confidence.
     """
     from suture.cli.bench.planning import bench_folder, settings_for
-    from suture.evals.gate.judging import gate_rows, read_baseline
+    from suture.evals.gate.decision import gate_rows, read_baseline
     from suture.evals.gate.sequential import design_test
     from suture.evals.reports import read_rows
 
@@ -108,8 +108,8 @@ def measured(
     """The result, once what it takes was run."""
     from suture.api import run_sync
     from suture.cli.bench.progress import Bar
-    from suture.evals.gate.live import measure_until_decided
-    from suture.evals.running.circumstances import circumstances
+    from suture.evals.gate.live_gate import measure_until_decided
+    from suture.evals.running.environment import circumstances
 
     with Bar() as bar:
         return run_sync(

@@ -17,9 +17,9 @@ from suture.errors import UsageError
 from suture.evals.datasets import load_problems
 from suture.evals.problem import Regime
 from suture.evals.running.bench_folder import BenchFolder
-from suture.evals.running.circumstances import circumstances
+from suture.evals.running.benchmark import grade_references
+from suture.evals.running.environment import circumstances
 from suture.evals.running.plans import DEFAULT_CAPS, Plan, extended
-from suture.evals.running.runner import grade_references
 from suture.models import choose_model
 from suture.sandbox import open_sandbox
 from suture.settings import Settings

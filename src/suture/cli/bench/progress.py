@@ -12,7 +12,7 @@ from suture.cli.terminal.output import console, note
 
 if TYPE_CHECKING:
     from suture.evals.rows import Row
-    from suture.evals.running.runner import Advance
+    from suture.evals.running.benchmark import Advance
 
 __all__ = ["Bar"]
 

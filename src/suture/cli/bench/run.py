@@ -88,8 +88,8 @@ def run_command(
     from suture.cli.bench.planning import Wanted, bench_folder, plan_of, settings_for, validate
     from suture.cli.bench.progress import Bar
     from suture.cli.bench.summary import require_a_number, tell_rows
+    from suture.evals.running.benchmark import run_benchmark
     from suture.evals.running.plans import chosen_ids
-    from suture.evals.running.runner import run_benchmark
 
     settings = load(Path(), assignments).settings
     named = [*(ids or ()), *(i for path in ids_file or () for i in lines_of(path))]

@@ -1,21 +1,21 @@
-"""Grading, after a run has ended: hidden checks, in a sandbox that no run has used."""
+"""Grading, after a run has ended: hidden checks in a sandbox that no run has used, and forged claims."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from suture.checks import grade
 from suture.errors import SandboxError
-from suture.evals.problem import MODULE, Problem
+from suture.evals.problem import MODULE, Problem, Regime, task_of
 from suture.records import CheckOutcome, Evidence
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import overlay, text_of
 
-__all__ = ["Grade", "Standing", "grade_code", "wall_holds"]
+__all__ = ["Grade", "Standing", "grade_code", "is_forged", "wall_holds"]
 
 Standing = Literal["right", "wrong", "timeout", "felled", "infra"]
 """`felled`: the code brings the wall down again and again, which is wrong. `infra`: the wall fails by itself;
@@ -158,3 +158,28 @@ def _why(outcome: CheckOutcome) -> str:
     if outcome.passed or fact is None:
         return ""
     return (fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.got}")[:MOST_TEXT]
+
+
+async def is_forged(
+    problem: Problem, regime: Regime, code: Mapping[str, str], judge: Sandbox, settings: SandboxSettings
+) -> bool | None:
+    """Whether code that passed every visible check in its run fails one where it cannot reach the verdict.
+
+    Args:
+        problem: The task.
+        regime: What the loop could see, and so what it was judged by.
+        code: Every file that was written, path -> text.
+        judge: A wall that the run did not use.
+        settings: Its limits.
+
+    Returns:
+        `None` where that cannot be told: there is no check, the time ran out, the wall failed, or the checks
+        need live objects, so that the code could reach this verdict too.
+    """
+    checks = "\n".join(check.source for check in task_of(problem, regime).checks)
+    if not checks:
+        return None
+    grade = await grade_code(replace(problem, hidden=checks), code, judge, settings)
+    if grade.evidence != "split" or grade.standing not in ("right", "wrong"):
+        return None
+    return not grade.right

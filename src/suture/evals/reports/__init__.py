@@ -7,9 +7,9 @@ from suture.evals.reports.cells import BASELINES, Cell, cells_of
 from suture.evals.reports.markdown import report_markdown
 from suture.evals.reports.on_disk import read_rows, report_json, sessions_of, write_report
 from suture.evals.reports.pairing import Comparison, adjusted, compare_arms
-from suture.evals.reports.summing import Report, Section, report_of
+from suture.evals.reports.run_comparison import Versus, compare_runs, in_words
+from suture.evals.reports.summary import Report, Section, report_of
 from suture.evals.reports.tables import comparison_table
-from suture.evals.reports.versus import Versus, compare_runs, in_words
 
 __all__ = [
     "BASELINES",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from suture.evals.measures.figures import Solved
 from suture.evals.reports.cells import BASELINES
-from suture.evals.reports.summing import Section
+from suture.evals.reports.summary import Section
 
 __all__ = ["Budgets", "budgets_of"]
 

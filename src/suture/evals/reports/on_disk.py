@@ -10,7 +10,7 @@ from pathlib import Path
 from suture.errors import StorageError, UsageError
 from suture.evals.reports.markdown import report_markdown
 from suture.evals.reports.page import report_page
-from suture.evals.reports.summing import Report
+from suture.evals.reports.summary import Report
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder
 from suture.records import to_plain

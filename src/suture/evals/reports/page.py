@@ -9,7 +9,7 @@ from suture.evals.reports.budgets import Budgets, budgets_of
 from suture.evals.reports.cells import BASELINES
 from suture.evals.reports.markup import Markup, element, joined
 from suture.evals.reports.plots import Bar, bars, reliability, solved_against_tokens
-from suture.evals.reports.summing import Report, Section, circumstances_in_words
+from suture.evals.reports.summary import Report, Section, circumstances_in_words
 from suture.evals.reports.tables import Table, budget_tables, tables_of
 
 __all__ = ["report_page"]

@@ -10,7 +10,7 @@ from suture.evals.measures.figures import ArmMetrics, Count, GeneratedTests, Sol
 from suture.evals.measures.statistics import Interval
 from suture.evals.reports.budgets import Budgets
 from suture.evals.reports.pairing import Comparison
-from suture.evals.reports.summing import Section
+from suture.evals.reports.summary import Section
 
 __all__ = ["Table", "budget_tables", "comparison_table", "tables_of"]
 

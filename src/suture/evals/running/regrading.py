@@ -11,9 +11,9 @@ from suture.errors import SandboxBroken, StorageError
 from suture.evals.problem import Problem
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder, require_same_tasks
+from suture.evals.running.benchmark import Advance, Listener, grade_references
 from suture.evals.running.controls import require_controls
 from suture.evals.running.evaluating import Job, row_of_run
-from suture.evals.running.runner import Advance, Listener, grade_references
 from suture.ledger import RunFolder, find_run, first_of, read_ledger
 from suture.ledger.kinds import RunFinished
 from suture.records import Result, from_plain

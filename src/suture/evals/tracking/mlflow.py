@@ -13,7 +13,7 @@ from typing import Any
 from suture.errors import PrerequisiteError, StorageError
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder
-from suture.evals.tracking.described import Description, describe_benchmark, describe_row
+from suture.evals.tracking.descriptions import Description, describe_benchmark, describe_row
 from suture.ledger import RunFolder, read_ledger
 from suture.settings.rendering import shown
 from suture.tracing import Span, spans_of

@@ -19,7 +19,7 @@ from suture.ledger.kinds import ModelCalled, ModelSteppedDown
 from suture.loop.calls.budgeted_calls import Act, Precedent, precedent_of, refuse, set_aside
 from suture.loop.context import RunContext
 from suture.models import Message, Model, Price, Reply, Role, Sampling, count_upper_bound
-from suture.models.recording.calls import call_hash
+from suture.models.recording.call_hash import call_hash
 
 __all__ = ["Question", "affordable_reply", "ask"]
 

@@ -19,7 +19,6 @@ from suture.loop.evaluation.judging import judge
 from suture.loop.evaluation.proof_clock import ProofClock, ended_together
 from suture.loop.evaluation.suspicion import suspicious_signs
 from suture.loop.policy.progress import tally
-from suture.proof.behaving import Behaviour
 from suture.proof.certificate import (
     FORMAT,
     Certificate,
@@ -33,12 +32,13 @@ from suture.proof.certificate import (
     sealed,
 )
 from suture.proof.certified_task import CERTIFICATE, certified_task, new_failures, statuses
+from suture.proof.changed_coverage import measure_coverage, touched
 from suture.proof.confidence import confidence_in, confidence_when_warned
-from suture.proof.covering import measure_coverage, touched
+from suture.proof.equivalence import Behaviour
 from suture.proof.linting import lint_changes
 from suture.proof.minimal import Minimised, Oracle, minimise, minimise_lines
-from suture.proof.mutating import measure_mutation
-from suture.proof.noticing import notices
+from suture.proof.mutant_runner import notices
+from suture.proof.mutation_testing import measure_mutation
 from suture.records import Candidate, Verdict, content_hash
 from suture.workspace import overlay, text_of, unified_diff
 

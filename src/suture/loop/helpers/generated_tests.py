@@ -18,11 +18,10 @@ from suture.loop.state import LoopState, TriedEntry
 from suture.models import Reply
 from suture.records import Check, Task, to_plain
 from suture.roles import Draft, Prompt
-from suture.roles.replies.logprobs import mean_logprob
 from suture.roles.testers.adversarial_tester import AdversarialBrief, adversarial_draft
 from suture.roles.testers.property_tester import PropertyBrief, properties_from_reply, property_draft
 from suture.roles.testers.spec_tester import SpecTestBrief, spec_test_draft
-from suture.roles.testers.written_checks import WrittenChecks, checks_from_reply
+from suture.roles.testers.written_checks import WrittenChecks, checks_from_reply, mean_logprob
 
 __all__ = [
     "adopt_generated",

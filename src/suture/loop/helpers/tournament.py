@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from suture.checks import Suite
-from suture.checks.differential.distinguishing import compare_candidates
+from suture.checks.differential.clustering import compare_candidates
 from suture.ledger.kinds import CandidatesCompared, DifferingCall
 from suture.loop.context import RunContext
 from suture.loop.helper_state import aids_of

@@ -1,19 +1,22 @@
-"""Which model a name means."""
+"""Which model a name means.
+
+A model that is missing is an error only when it is asked (`open_or_defer`): a cheaper repair may do without.
+"""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from pydantic import SecretStr
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.models.choosing.no_model import NO_MODEL, NoModel
 from suture.models.scripted import open_script
-from suture.models.seam import Model
+from suture.models.seam import Message, Model, Sampling
 from suture.models.vendors.addresses import without_credentials
 from suture.models.vendors.chat import LangChainModel
 from suture.models.vendors.connections import Connection, connect_anthropic, connect_ollama, connect_openai
@@ -24,7 +27,16 @@ from suture.settings.schema import Settings
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["PROVIDERS", "Provider", "base_url_for", "notice_of", "open_given", "open_named"]
+__all__ = [
+    "PROVIDERS",
+    "MissingModel",
+    "Provider",
+    "base_url_for",
+    "notice_of",
+    "open_given",
+    "open_named",
+    "open_or_defer",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,3 +199,43 @@ def _langchain(
         key_variable=key_variable,
         endpoint=endpoint_of(address or name, limits),
     )
+
+
+class MissingModel:
+    """Stands for a model whose key, package or weights are missing.
+
+    Args:
+        name: `provider:model`.
+        fault: What is missing.
+    """
+
+    def __init__(self, name: str, fault: PrerequisiteError) -> None:
+        self.name = name
+        self._fault = fault
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> NoReturn:
+        """Say what is missing.
+
+        Raises:
+            PrerequisiteError: Always.
+        """
+        raise self._fault
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def open_or_defer(settings: Settings, name: str) -> Model:
+    """As `open_named`, but what is missing for the model is said when it is asked.
+
+    Args:
+        settings: The knobs.
+        name: `provider:model`.
+
+    Raises:
+        UsageError: The name means nothing.
+    """
+    try:
+        return open_named(settings, name)
+    except PrerequisiteError as fault:
+        return MissingModel(name, fault)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from suture.errors import ModelError, StorageError, UsageError
-from suture.models.recording.calls import call_hash
+from suture.models.recording.call_hash import call_hash
 from suture.models.seam import Message, Reply, Sampling
 from suture.plain_files import read_stored
 from suture.records import from_plain

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from suture.models.structured.finding import bare_name
+from suture.models.structured.json_candidates import bare_name
 from suture.models.structured.schemas import resolved
 
 __all__ = ["Unfit", "coerced"]

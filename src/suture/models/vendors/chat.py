@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from suture.errors import ModelRateLimited, ModelUnreachable, ReplyLost
 from suture.models.seam import Finish, Message, Reply, Sampling
-from suture.models.structured.constraint import constrained, text_of
+from suture.models.structured.schemas import constrained, text_of
 from suture.models.tokens import text_upper_bound
 from suture.models.vendors.answer_shapes import WireFault
 from suture.models.vendors.connections import Connection

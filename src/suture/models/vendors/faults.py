@@ -23,8 +23,7 @@ from suture.errors import (
 )
 from suture.models.vendors.addresses import without_credentials
 from suture.models.vendors.answer_shapes import WireFault
-from suture.models.vendors.retry_after import describe_wait, retry_after_s
-from suture.models.vendors.unreached import Unreached, why_unreached
+from suture.models.vendors.exception_details import Unreached, describe_wait, retry_after_s, why_unreached
 
 __all__ = ["FAULTS", "Asked", "Fault", "FaultKind", "as_model_error", "classify"]
 

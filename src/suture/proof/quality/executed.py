@@ -8,7 +8,7 @@ from importlib import resources
 from suture.checks.programs import PRIVATE, without_private
 from suture.checks.sources.needed_names import module_name
 from suture.languages import resolve_command
-from suture.proof.covering import touched, watch_lines
+from suture.proof.changed_coverage import touched, watch_lines
 from suture.proof.quality.evaluator import Measured, Subject
 from suture.sandbox import BOX, own_interpreter
 from suture.workspace import overlay

@@ -8,8 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from suture.errors import SandboxError, UsageError
-from suture.proof.quality.complexity import Complexity
-from suture.proof.quality.counting import Docstrings, Lines
+from suture.proof.quality.counting import Complexity, Docstrings, Lines
 from suture.proof.quality.evaluator import Evaluator, Measured, Subject
 from suture.proof.quality.executed import Covered
 from suture.proof.quality.scanning import Lint, Security

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from suture.errors import MalformedReply
 from suture.models.structured import describe_schema
-from suture.records import Counterexample, Diagnosis
-from suture.roles.advisers.diagnosis import DiagnosisReply
+from suture.records import Counterexample, Diagnosis, FaultCategory, Strategy
+from suture.roles.coding.coder import RepairBrief
 from suture.roles.prompting.fitting import Draft, Part
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import (
@@ -22,7 +24,47 @@ from suture.roles.prompting.prompt_parts import (
 from suture.roles.replies.actions import Action
 from suture.roles.tools.react import AskDraft, OnStep, Step, Tool, Trail, act, steps_part, tools_text
 
-__all__ = ["MOST_STEPS", "AskDiagnosis", "DebugBrief", "Investigation", "investigate", "step_draft"]
+__all__ = [
+    "MOST_STEPS",
+    "AskDiagnosis",
+    "DebugBrief",
+    "DiagnosisReply",
+    "Investigation",
+    "diagnosis_draft",
+    "investigate",
+    "step_draft",
+]
+
+
+class DiagnosisReply(BaseModel):
+    """A `Diagnosis` as a model writes it: the cause first, so that the label follows from it."""
+
+    model_config = ConfigDict(frozen=True, title="Diagnosis")
+
+    root_cause: str = Field(min_length=1, max_length=400, description="what goes wrong, and in which line")
+    category: FaultCategory
+    strategy: Strategy
+    confidence: float = Field(ge=0, le=1)
+
+    def record(self) -> Diagnosis:
+        """The record of it."""
+        return Diagnosis(**self.model_dump())
+
+
+def diagnosis_draft(brief: RepairBrief, prompt: Prompt) -> Draft:
+    """The question, before it is cut to the room there is."""
+    texts = {
+        "task": f"{task_text(brief.statement)}\n" if brief.statement else "",
+        "format": describe_schema(DiagnosisReply),
+    }
+    parts = {
+        "history": attempts_part(brief.history),
+        "facts": facts_part(brief.facts),
+        "output": output_part(brief.output) if not brief.facts else Part(pieces=()),
+        "files": files_part(brief.files),
+    }
+    return Draft(prompt=prompt, template="diagnose", texts=texts, parts=parts)
+
 
 MOST_STEPS = 5
 """Two or three looks tell nearly all that a small model can make use of."""

@@ -1,4 +1,4 @@
-"""Checks out of a tester's reply: plain asserts, one check each; what cannot be used is dropped, and told."""
+"""Checks out of a tester's reply: plain asserts, one each; what cannot be used is dropped and counted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, islice
+from statistics import mean
 
 from suture.checks.sources.plain_asserts import check_of, distinct
 from suture.errors import MalformedReply
@@ -19,7 +20,7 @@ from suture.records import Check, Provenance
 from suture.roles.replies.fenced import fenced_blocks
 from suture.roles.testers.given_properties import is_given, loop_of_given
 
-__all__ = ["UNTRIED", "WrittenChecks", "checks_from_reply"]
+__all__ = ["UNTRIED", "WrittenChecks", "checks_from_reply", "mean_logprob"]
 
 UNTRIED = 0.0
 """The trust of a generated check that nothing has been compared with yet."""
@@ -170,3 +171,28 @@ def _is_short(nodes: Sequence[ast.stmt]) -> bool:
         return sum(len(ast.unparse(node)) for node in nodes) <= MOST_CHARS
     except RecursionError:  # a sum of a thousand terms nests a thousand deep
         return False
+
+
+def mean_logprob(source: str, reply: Reply) -> float | None:
+    """The mean natural logarithm of the probability of the tokens of a program's lines, as a reply has them.
+
+    Args:
+        source: The program; lines of it that the reply does not have, such as added ones, are passed over.
+        reply: Where it was read from.
+
+    Returns:
+        Nats per token, at most 0; `None` where the provider did not tell, or no line is found.
+    """
+    if not reply.logprobs or len(reply.tokens) != len(reply.logprobs):
+        return None
+    text = "".join(reply.tokens)
+    wanted = [False] * len(text)
+    for line in {line.strip() for line in source.splitlines()} - {""}:
+        at = text.find(line)
+        if at >= 0:
+            wanted[at : at + len(line)] = [True] * len(line)
+    ends = list(accumulate(map(len, reply.tokens)))
+    starts = [0, *ends]
+    spans = zip(starts, ends, reply.logprobs, strict=False)
+    of_lines = [logprob for start, end, logprob in spans if any(wanted[start:end])]
+    return mean(of_lines) if of_lines else None

@@ -13,8 +13,8 @@ from typing import Literal
 from suture.errors import SandboxUnavailable
 from suture.languages import Interpreter
 from suture.sandbox.bubblewrap.command_line import find_bubblewraps
-from suture.sandbox.bubblewrap.diagnosis import PROC, unavailable
-from suture.sandbox.bubblewrap.walls import WallBuilder
+from suture.sandbox.bubblewrap.launching import WallBuilder
+from suture.sandbox.bubblewrap.troubleshooting import PROC, unavailable
 from suture.sandbox.contract import LIMITS, Capabilities, Mode, RunRequest
 from suture.sandbox.mounts.bind_mounts import interpreter_mounts, planned_mounts
 from suture.sandbox.mounts.interpreter import own_interpreter

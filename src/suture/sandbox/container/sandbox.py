@@ -11,10 +11,10 @@ from typing import Any
 
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox.container.carrier import ContainerCarrier
+from suture.sandbox.container.container_spec import EMPTIED, Recipe
 from suture.sandbox.container.engine import Engine, connect
 from suture.sandbox.container.image import image_name, pack_image, system_mounts
 from suture.sandbox.container.owners import OWNER, own_name, remove_orphans
-from suture.sandbox.container.recipe import EMPTIED, Recipe
 from suture.sandbox.contract import LIMITS, Capabilities, Mount, ProgramLimits
 from suture.sandbox.mounts.bind_mounts import interpreter_mounts
 from suture.sandbox.mounts.interpreter import own_interpreter

@@ -11,9 +11,8 @@ from typing import Any
 
 from suture.errors import SandboxBroken, UsageError
 from suture.sandbox.contract import RunRequest, RunResult, RunStatus
-from suture.sandbox.runs.output import CappedOutput
 from suture.sandbox.runs.report import Ending, read_ending, read_start
-from suture.sandbox.runs.running import Running
+from suture.sandbox.runs.running import CappedOutput, Running
 
 __all__ = ["GONE_S", "Program", "WallNotBuilt"]
 

@@ -1,4 +1,4 @@
-"""What runs a program behind a wall, as the host sees it: streams, an end, and a way to end it."""
+"""What runs a program behind a wall, as the host sees it: its streams, what is kept of them, and its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Protocol, Self
 
 from suture.sandbox.runs.memory import MemoryGroup
 
-__all__ = ["ColdProcess", "Feed", "Running", "kill_wall", "memory_file", "start_session"]
+__all__ = ["CappedOutput", "ColdProcess", "Feed", "Running", "kill_wall", "memory_file", "start_session"]
 
 
 class Feed(Protocol):
@@ -231,3 +231,42 @@ async def _open_lifeline(write_fd: int) -> asyncio.WriteTransport:
     pipe = os.fdopen(write_fd, "wb", buffering=0)
     transport, _ = await asyncio.get_running_loop().connect_write_pipe(asyncio.Protocol, pipe)
     return transport
+
+
+class CappedOutput:
+    """Keeps the head and the tail of a stream; memory stays within twice the limit.
+
+    Args:
+        limit: The most bytes to keep, half of them from each end.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._half = max(1, limit // 2)
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total = 0
+
+    @property
+    def truncated(self) -> bool:
+        """Whether anything was left out."""
+        return self.total > 2 * self._half
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next bytes of the stream."""
+        self.total += len(chunk)
+        room = self._half - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[max(0, room) :]
+        if len(self._tail) > 2 * self._half:
+            del self._tail[: -self._half]
+
+    def content(self) -> bytes:
+        """What was kept; the cut is stated where there is one."""
+        if not self.truncated:
+            return bytes(self._head + self._tail)
+        left_out = self.total - 2 * self._half
+        return (
+            bytes(self._head)
+            + b"\n[... %d bytes left out ...]\n" % left_out
+            + bytes(self._tail[-self._half :])
+        )

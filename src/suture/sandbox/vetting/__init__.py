@@ -3,6 +3,6 @@
 This room knows walls by their contract only, so that one from elsewhere is tried like ours.
 """
 
-from suture.sandbox.vetting.sandbox import VettedSandbox
+from suture.sandbox.vetting.vetted_sandbox import VettedSandbox
 
 __all__ = ["VettedSandbox"]

@@ -13,7 +13,7 @@ from suture.sandbox.runs.memory import MemoryGroup
 from suture.sandbox.runs.program import GONE_S, WallNotBuilt
 from suture.sandbox.zygote.carrier import Carrier
 from suture.sandbox.zygote.fd_channel import FdChannel, FdSender
-from suture.sandbox.zygote.run import KILL_S, ZygoteRun
+from suture.sandbox.zygote.zygote_run import KILL_S, ZygoteRun
 
 __all__ = ["Zygote"]
 

@@ -14,8 +14,8 @@ from suture.sandbox.contract import Mount, ProgramLimits, RunRequest
 from suture.sandbox.runs.packing import pack_for_zygote
 from suture.sandbox.runs.program import WallNotBuilt
 from suture.sandbox.runs.running import Running
-from suture.sandbox.zygote.pool import ZygotePool
 from suture.sandbox.zygote.process import Zygote
+from suture.sandbox.zygote.zygote_pool import ZygotePool
 
 __all__ = ["PRELOAD_MB", "WarmRuns", "ZygoteKind", "bare_kind"]
 

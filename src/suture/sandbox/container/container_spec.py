@@ -34,7 +34,7 @@ EMPTIED = ("/sys", "/run", "/var/tmp", "/dev/mqueue")
 
 @cache
 def _gate_source() -> str:
-    return resources.files("suture.sandbox.container").joinpath("gate.py").read_text("utf-8")
+    return resources.files("suture.sandbox.container").joinpath("filter_entry.py").read_text("utf-8")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from suture.checks.differential.questions import edge_questions, questions_near
-from suture.checks.split.runner import ProgramOutcome
+from suture.checks.split.split_runner import ProgramOutcome
 from suture.checks.split.value_digest import ANSWER_NAME
 from suture.checks.suite import Suite, rule_on
 from suture.records import Candidate, Check

@@ -13,8 +13,8 @@ from typing import Any
 
 from suture.checks.sources.needed_names import Program, module_name
 from suture.checks.split.decoding import well_formed
+from suture.checks.split.judge_pool import Judge, give_back, take_judge
 from suture.checks.split.program_sessions import ProgramSession
-from suture.checks.split.waiting_judges import Judge, give_back, take_judge
 from suture.checks.split.wire import MAX_FRAME_BYTES, BadFrame, dump, load
 from suture.records import CheckStatus
 from suture.sandbox import RunResult, Sandbox

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from suture.evals.gate.judging import Baseline, GateResult, gate_rows
+from suture.evals.gate.decision import Baseline, GateResult, gate_rows
 from suture.evals.gate.sequential import Design
 from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.benchmark import Listener, Opener, run_benchmark
 from suture.evals.running.plans import Plan, extended
-from suture.evals.running.runner import Listener, Opener, run_benchmark
 from suture.models import open_model
 from suture.settings import Settings
 
@@ -48,7 +48,7 @@ async def measure_until_decided(
         on_progress: Called after each step.
 
     Raises:
-        SutureError: As `suture.evals.running.runner.run_benchmark` does.
+        SutureError: As `suture.evals.running.benchmark.run_benchmark` does.
     """
     while True:
         found = gate_rows(baseline, folder.rows(), design, model)

@@ -10,7 +10,7 @@ from suture.evals.measures.metrics import measure
 from suture.evals.problem import Regime
 from suture.evals.reports.cells import BASELINES, Cell, cells_of
 from suture.evals.reports.pairing import Comparison, adjusted, compare_arms
-from suture.evals.reports.shown import shown_in_words
+from suture.evals.reports.visible_tests import shown_in_words
 from suture.evals.rows import Row
 
 __all__ = ["Report", "Section", "circumstances_in_words", "report_of"]

@@ -10,7 +10,7 @@ from suture.checks import Suite
 from suture.checks.programs import PRIVATE, program_limits, without_private
 from suture.languages import Interpreter, program_environment, resolve_command
 from suture.proof.certificate import Coverage
-from suture.proof.statements import NO_STATEMENT, touched_statements
+from suture.proof.changed_statements import NO_STATEMENT, touched_statements
 from suture.sandbox import BOX, RunRequest, interpreter_mounts
 from suture.workspace import text_of
 

@@ -20,8 +20,8 @@ from types import TracebackType
 from typing import Any
 
 from suture.errors import PrerequisiteError, SutureError
-from suture.evals.replies.pool import PooledModel, ReplyPool
 from suture.evals.replies.recordings import Draw, draws_in
+from suture.evals.replies.reply_pool import PooledModel, ReplyPool
 from suture.evals.rows import Row
 from suture.evals.running.evaluating import FOR_THE_USER, Job, evaluate
 from suture.models import Model

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from suture.errors import MalformedReply, ModelError
 from suture.models.seam import Message, Reply, Sampling
-from suture.models.structured.reading import Unreadable, read_reply
+from suture.models.structured.reply_parsing import Unreadable, read_reply
 from suture.models.structured.schemas import schema_of
 
 __all__ = ["Answer", "Complete", "ask"]

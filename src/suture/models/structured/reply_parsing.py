@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from suture.models.structured.coercion import Unfit, coerced
-from suture.models.structured.finding import objects_in, written_out
+from suture.models.structured.json_candidates import objects_in, written_out
 from suture.models.structured.schemas import schema_of
 
 __all__ = ["Reading", "Unreadable", "read_reply"]

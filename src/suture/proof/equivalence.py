@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from suture.checks import Suite
 from suture.checks.command.test_command import TestCommand
-from suture.checks.differential.distinguishing import compare_candidates
+from suture.checks.differential.clustering import compare_candidates
 from suture.checks.differential.inputs import Arguments, edges_of, inputs_near, read_arguments
 from suture.languages import pytest_equivalent
-from suture.proof.differing import Function, asked_functions, changed_functions
+from suture.proof.changed_functions import Function, asked_functions, changed_functions
 from suture.pysource.parsing import parsed
 from suture.records import Candidate
 from suture.repair import Edit, Proposal

@@ -1,12 +1,19 @@
-"""How long a provider asks us to wait."""
+"""What a vendor's exception says beside its kind: how long to wait, and why no connection came about.
+
+The second by the chain of exceptions: SDKs say "Connection error." to all.
+"""
 
 from __future__ import annotations
 
 import math
+import socket
+import ssl
 import time
+from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
+from typing import Literal
 
-__all__ = ["describe_wait", "retry_after_s"]
+__all__ = ["Unreached", "describe_wait", "retry_after_s", "why_unreached"]
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
 LONGEST_S = 366 * DAY_S
@@ -57,3 +64,45 @@ def describe_wait(seconds: float, now_s: float | None = None) -> str:
     days, hours = int(seconds // DAY_S), seconds % DAY_S / HOUR_S
     length = f"{hours:.1f} h" if days == 0 else f"{days} d {hours:.0f} h"
     return f"{length}, until {time.strftime('%Y-%m-%d %H:%M', until)} UTC"
+
+
+Unreached = Literal["closed", "unknown_host", "tls"]
+
+NAMES = ("ConnectError", "ConnectTimeout")
+"""Of httpx, of what came after it, and of httpcore below them."""
+
+
+def why_unreached(fault: BaseException) -> tuple[Unreached, str] | None:
+    """Why nobody was talked to, and the system's words for it; `None` where it is another kind of fault.
+
+    Args:
+        fault: What an SDK raised.
+    """
+    links = list(_links(fault))
+    if not any(type(link).__name__ in NAMES or _is_refusal(link) for link in links):
+        return None
+    for link in reversed(links):  # the innermost knows best
+        if isinstance(link, ssl.SSLError):
+            return "tls", link.strerror or str(link)
+        if isinstance(link, socket.gaierror):
+            return "unknown_host", link.strerror or str(link)
+    if any(type(link).__name__ == "ConnectTimeout" for link in links):
+        return "closed", "the connection was not taken in time"
+    system = next((link for link in reversed(links) if isinstance(link, OSError) and link.strerror), None)
+    return "closed", (system.strerror if system else None) or str(links[-1]) or type(links[-1]).__name__
+
+
+def _is_refusal(link: BaseException) -> bool:
+    # Ollama's client raises a bare ConnectionError where its HTTP library could not connect.
+    return isinstance(link, ConnectionRefusedError) or type(link) is ConnectionError
+
+
+def _links(fault: BaseException) -> Iterator[BaseException]:
+    """A fault and what led to it; of several tries to connect, all."""
+    link: BaseException | None = fault
+    while link is not None:
+        yield link
+        if isinstance(link, BaseExceptionGroup):
+            for part in link.exceptions:
+                yield from _links(part)
+        link = link.__cause__ or link.__context__

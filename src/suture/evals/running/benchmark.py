@@ -13,13 +13,13 @@ from typing import Any
 from suture.errors import SutureError
 from suture.evals.grading.hidden import Grade, grade_code
 from suture.evals.problem import Problem
-from suture.evals.replies.pool import PooledModel, ReplyPool
+from suture.evals.replies.reply_pool import PooledModel, ReplyPool
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder, RowKey, key_of, require_same_tasks
 from suture.evals.running.controls import require_controls
-from suture.evals.running.distributing import Cluster, Opener
 from suture.evals.running.evaluating import Job, evaluate
 from suture.evals.running.plans import Plan
+from suture.evals.running.ray_tasks import Cluster, Opener
 from suture.loop import load_recipe
 from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from suture.models.structured.untidy import NotData, read_untidy
+from suture.models.structured.lenient_json import NotData, read_untidy
 
 __all__ = ["bare_name", "objects_in", "written_out"]
 
