@@ -1,10 +1,11 @@
-"""The one door to the core: solve, heal, stream, replay, resume, fork, verify, undo, an ancestor's class.
+"""The one door to the core: solve, heal, stream, replay, resume, fork, verify, apply, undo, and a class.
 
 from suture import run_sync, solve
 result = run_sync(solve("Write a function add(a, b) that adds two numbers. add(1, 2) == 3"))
 """
 
 from suture.api.agent import SelfHealingAgent
+from suture.api.applying import apply
 from suture.api.forking import fork_from_iteration
 from suture.api.healing import heal
 from suture.api.replay_resume import recorded_run, replay, resume
@@ -29,6 +30,7 @@ __all__ = [
     "ReviewChoice",
     "Reviewer",
     "SelfHealingAgent",
+    "apply",
     "example_task",
     "fork_from_iteration",
     "heal",

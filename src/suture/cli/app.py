@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from suture.cli.bench import bench_app
+from suture.cli.commands.apply import apply
 from suture.cli.commands.config import config_app
 from suture.cli.commands.doctor import doctor
 from suture.cli.commands.fork import fork
@@ -50,6 +51,7 @@ app.command()(show)
 app.command()(fork)
 app.command()(quality)
 app.command()(verify)
+app.command()(apply)
 app.command()(undo)
 app.command()(doctor)
 app.command()(init)

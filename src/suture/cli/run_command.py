@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -50,7 +49,6 @@ def carry_out(
     start: Callable[[Progress], Coroutine[Any, Any, Result]],
     loaded: Loaded,
     *,
-    project: Path,
     kind: TaskKind,
     as_json: bool,
 ) -> None:
@@ -59,7 +57,6 @@ def carry_out(
     Args:
         start: Makes the run, given what is to be called with each event.
         loaded: The settings, with what is to be said about them.
-        project: The folder that a diff applies to.
         kind: `write` answers with the code, `heal` with a diff.
         as_json: Whether to answer with JSON.
     """
@@ -91,7 +88,7 @@ def carry_out(
         answer_json({**result_as_json(result, folder, applied), "exit_code": exit_code, **error})
     elif text := what_to_print(result, kind):
         answer_exactly(text, diff=kind == "heal")
-    for line in ending_lines(result, settings.budget, folder, project):
+    for line in ending_lines(result, settings.budget, folder):
         note(line)
     if failed:
         raise failed

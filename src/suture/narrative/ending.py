@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from suture.ledger import RunFolder, first_of, last_of, read_ledger
@@ -43,14 +41,13 @@ def what_was_applied(folder: RunFolder) -> tuple[str, ...]:
     return () if applied is None or first_of(events, TreeUndone) is not None else applied.files
 
 
-def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder, project: Path) -> Iterator[str]:
+def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder) -> Iterator[str]:
     """The last lines of a run, for stderr.
 
     Args:
         result: How the run ended.
         budget: Its limits.
         folder: Its folder.
-        project: The folder that its diff applies to.
     """
     yield f"{result.outcome}: {result.reason}"
     yield from _changed(result)
@@ -65,7 +62,7 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder, proj
     yield from handed_over
     if not handed_over and result.diff:
         diff = folder.path / "result.diff"
-        yield f"apply: {_patch(project, diff)}" if result.ok else f"diff: {diff}"
+        yield f"apply: suture apply {folder.id} (its diff: {diff})" if result.ok else f"diff: {diff}"
     if result.outcome == "waiting":
         yield from waiting_lines(folder.id)
     if result.outcome in ("infra_error", "cancelled"):
@@ -122,7 +119,3 @@ def _doubt(result: Result, folder: RunFolder) -> Iterator[str]:
     if result.ok and apart and first_of(events, UserAnswered) is None:
         answers = " or ".join(dict.fromkeys(apart.answers.values()))
         yield f"in doubt: other repairs pass too; {apart.call} gives {answers} (--ask lets you say which)"
-
-
-def _patch(project: Path, diff: Path) -> str:
-    return f"patch -p1 -d {shlex.quote(str(project.resolve()))} < {shlex.quote(str(diff))}"

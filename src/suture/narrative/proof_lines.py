@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from suture.ledger import Payload, RunFolder, first_of, last_of, read_ledger
+from suture.ledger import Payload, RunFolder, last_of, read_ledger
 from suture.ledger.kinds import (
     ApplyStarted,
     CertificateWritten,
@@ -39,9 +39,9 @@ def proof_lines(folder: RunFolder) -> Iterator[str]:
 def handover_lines(folder: RunFolder) -> Iterator[str]:
     """What was done to the user's tree or repository, and how to take it back."""
     events = read_ledger(folder.ledger_path).events
-    if first_of(events, TreeUndone) is not None:
-        return
-    done = [e.payload for e in events if isinstance(e.payload, TreeApplied | CommitMade | PatchWritten)]
+    undone = [place for place, event in enumerate(events) if isinstance(event.payload, TreeUndone)]
+    since = events[undone[-1] + 1 :] if undone else events
+    done = [e.payload for e in since if isinstance(e.payload, TreeApplied | CommitMade | PatchWritten)]
     yield from (PROOF_TELLERS[type(payload)](payload) for payload in done)
     if any(not isinstance(payload, PatchWritten) for payload in done):
         yield f"undo: suture undo {folder.id}"

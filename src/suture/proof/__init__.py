@@ -7,7 +7,7 @@ user, and taken back. It asks no model, and what running cannot prove stands und
 from suture.proof.certificate import Certificate, CertificateRefused, read_certificate
 from suture.proof.certified_file import certificate_at, certificate_path, verify_file
 from suture.proof.delivery import Handover, HealedRun, choose_handover, hand_over, require_possible
-from suture.proof.undo import Undone, find_applied_run, undo_run
+from suture.proof.undo import Undone, find_applied_run, stands_applied, undo_run
 from suture.proof.verification import Finding, verify_certificate
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "hand_over",
     "read_certificate",
     "require_possible",
+    "stands_applied",
     "undo_run",
     "verify_certificate",
     "verify_file",

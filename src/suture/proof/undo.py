@@ -20,7 +20,7 @@ from suture.ledger.kinds import (
 from suture.records import Result, Task, from_plain
 from suture.workspace import apply_changes, land_on_head, open_repository, overlay, plan_commit
 
-__all__ = ["Undone", "find_applied_run", "undo_run"]
+__all__ = ["Undone", "find_applied_run", "stands_applied", "undo_run"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +55,11 @@ class Undone:
     files: tuple[str, ...] = ()
     commit: str = ""
     branch: str = ""
+
+
+def stands_applied(events: tuple[Event, ...]) -> bool:
+    """Whether a run has changed the user's tree or repository, and nobody has taken that back."""
+    return bool(_standing(events).root)
 
 
 def find_applied_run(home: Path, here: Path) -> RunFolder:

@@ -90,4 +90,4 @@ def fork(
         )
 
     began_with = replace(loaded, settings=settings_with(recorded.settings, changed))
-    carry_out(start, began_with, project=recorded.project, kind=recorded.task.kind, as_json=as_json)
+    carry_out(start, began_with, kind=recorded.task.kind, as_json=as_json)

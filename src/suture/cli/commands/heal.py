@@ -150,4 +150,4 @@ def heal(
             on_event=progress,
         )
 
-    carry_out(start, loaded, project=project, kind="heal", as_json=as_json)
+    carry_out(start, loaded, kind="heal", as_json=as_json)

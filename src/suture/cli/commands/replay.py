@@ -121,7 +121,7 @@ def resume(
         )
 
     began_with = replace(loaded, settings=recorded.settings)
-    carry_out(start, began_with, project=recorded.project, kind=recorded.task.kind, as_json=as_json)
+    carry_out(start, began_with, kind=recorded.task.kind, as_json=as_json)
 
 
 def _answer(said: str | None, hint: str, edit: Sequence[str], recorded: RecordedRun) -> ReviewAnswer | None:

@@ -102,7 +102,7 @@ def run(
             on_event=progress,
         )
 
-    carry_out(start, loaded, project=Path(), kind="write", as_json=as_json)
+    carry_out(start, loaded, kind="write", as_json=as_json)
 
 
 def read_task(argument: str | None, *, example: bool) -> str | Task:

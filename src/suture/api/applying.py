@@ -1,0 +1,98 @@
+"""A healed result handed over later: into the files, a commit, a branch or a patch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from suture.api.replay_resume import recorded_run
+from suture.checks import Suite, prepare_suite
+from suture.errors import UsageError
+from suture.ledger import Ledger, RunFolder, SystemClock, last_of, list_runs, read_ledger
+from suture.ledger.kinds import RunFinished, RunStarted
+from suture.loop import RecordedRun
+from suture.proof import HealedRun, choose_handover, hand_over, require_possible, stands_applied
+from suture.records import Result, Task, from_plain
+from suture.sandbox import Sandbox, discover_programs, open_sandbox
+from suture.settings import Settings, load_settings
+
+
+async def apply(
+    run: str | Path | None = None,
+    *,
+    commit: bool = False,
+    branch: str | None = None,
+    patch: str | Path | None = None,
+    settings: Settings | None = None,
+    sandbox: Sandbox | None = None,
+) -> RunFolder:
+    """Hand over what a run has healed, as `heal` would have; without a way it is written into the files.
+
+    Args:
+        run: `last`, an id, or the unique start or end of one; where not given, the last run that healed the
+            project around the current folder.
+        commit: As in `heal`, as are `branch` and `patch`.
+        branch: See there.
+        patch: See there.
+        settings: Whose runs; from environment and files where not given.
+        sandbox: The wall, where what is committed has to be tested anew; as the run's where not given.
+
+    Returns:
+        The run's folder, whose ledger says what was done.
+
+    Raises:
+        UsageError: There is no such run, it has healed nothing, is applied already or somebody else's; or the
+            user has changed the same files since.
+        StorageError: The tree or the repository could not be written; both are as they were.
+    """
+    settings = settings or load_settings(Path.cwd()).settings
+    recorded = recorded_run(_last_healed(settings.paths.home, Path.cwd()) if run is None else run, settings)
+    result = _healed_result(recorded)
+    handover = choose_handover(
+        apply=not (commit or branch or patch), commit=commit, branch=branch, patch=patch
+    )
+    require_possible(handover, recorded.project)
+    walls: list[Sandbox] = []
+
+    async def prepare(task: Task) -> Suite:
+        known = recorded.settings
+        walls.append(sandbox or open_sandbox(known.sandbox, keys=known.keys, cache=known.paths.cache))
+        interpreter = recorded.interpreter or discover_programs(recorded.project, os.environ, task.language)
+        return await prepare_suite(task, walls[-1], known.sandbox, interpreter)
+
+    try:
+        with Ledger(recorded.folder.ledger_path, SystemClock()) as ledger:
+            healed = HealedRun(task=recorded.task, folder=recorded.folder, ledger=ledger, prepare=prepare)
+            await hand_over(handover, result, recorded.project, healed)
+    finally:
+        for wall in walls:
+            if wall is not sandbox:
+                await wall.close()
+    return recorded.folder
+
+
+def _healed_result(recorded: RecordedRun) -> Result:
+    run = recorded.folder
+    if not recorded.own:
+        raise UsageError(f"run {run.id} is not among your own runs", remedy="heal it here, then apply that")
+    if recorded.task.kind != "heal":
+        raise UsageError(f"run {run.id} wrote new code", remedy=f"look at it: suture show {run.id}")
+    events = recorded.events
+    finished = last_of(events, RunFinished)
+    if finished is None or finished.outcome != "healed":
+        ended = f"ended as {finished.outcome}" if finished else "has not ended"
+        raise UsageError(f"run {run.id} {ended}: there is nothing to apply", remedy=f"suture show {run.id}")
+    if stands_applied(events):
+        raise UsageError(f"run {run.id} is applied already", remedy=f"take it back: suture undo {run.id}")
+    return from_plain(Result, run.get_json(finished.result))
+
+
+def _last_healed(home: Path, here: Path) -> Path:
+    for run in reversed(list_runs(home)):
+        events = read_ledger(run.ledger_path).events
+        started, finished = last_of(events, RunStarted), last_of(events, RunFinished)
+        if started is None or finished is None or finished.outcome != "healed" or not started.project:
+            continue
+        if here.resolve().is_relative_to(Path(started.project).resolve()):
+            return run.path
+    raise UsageError("no run has healed this folder", remedy="suture history")

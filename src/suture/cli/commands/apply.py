@@ -1,0 +1,45 @@
+"""`suture apply`: what a run has healed, into the user's files or repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import Debug, Set, load
+from suture.cli.terminal.output import note
+
+
+@reports_faults
+def apply(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RUN", help="An id, or the unique start or end of one; the last that healed this folder."
+        ),
+    ] = None,
+    commit: Annotated[bool, typer.Option("--commit", help="Commit it too, and that alone.")] = False,
+    branch: Annotated[
+        str | None,
+        typer.Option("--branch", metavar="NAME", help="Commit on a new branch; your files stay as they are."),
+    ] = None,
+    patch: Annotated[
+        Path | None, typer.Option("--patch", metavar="FILE", help="Write the diff into a file instead.")
+    ] = None,
+    assignments: Set = None,
+    debug: Debug = False,
+) -> None:
+    """Apply the verified change of a run that has healed; `suture undo` takes it back.
+
+    Nothing is written where you have changed the same files since.
+    """
+    from suture.api import apply as apply_run
+    from suture.api import run_sync
+    from suture.narrative.proof_lines import handover_lines
+
+    settings = load(Path(), assignments, looks=True).settings
+    folder = run_sync(apply_run(run, commit=commit, branch=branch, patch=patch, settings=settings))
+    for line in handover_lines(folder):
+        note(line)
