@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +10,6 @@ import pytest
 
 from suture.api import Difference
 from suture.cli.terminal.disambiguation import ask_which_is_right
-from suture.cli.terminal.progress import Progress
-from suture.settings import BudgetSettings
 
 DIFFERENCE = Difference(
     call="joined(3, 2)", answers={"- becomes +": "5", "- becomes *": "6"}, by_repair=("5", "5", "6", "1")
@@ -23,12 +20,15 @@ DIFFERENCE = Difference(
     ("typed", "choice"),
     [("1\n", "first"), ("2\n", "second"), ("N\n", "neither"), ("yes\n\n2\n", "second"), ("what\n", None)],
 )
-def test_the_question_is_asked_until_it_is_answered(
-    typed: str, choice: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+async def test_the_question_is_asked_until_it_is_answered(
+    typed: str, choice: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-    with Progress(BudgetSettings()) as progress:
-        assert ask_which_is_right(progress, DIFFERENCE) == choice
+    lines = iter(typed.splitlines())
+
+    async def read() -> str | None:
+        return next(lines, None)
+
+    assert await ask_which_is_right(DIFFERENCE, read) == choice
     told = capsys.readouterr()
     assert told.out == ""
     assert "For joined(3, 2) they give:\n  1: 5\n  2: 6\n" in told.err

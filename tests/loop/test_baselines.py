@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from suture.errors import UsageError
 from suture.loop.policy.next_moves import decide
-from suture.loop.policy.progress import Progress, Tried, best_of
+from suture.loop.policy.progress import Attempt, Progress, best_of
 from suture.loop.recipes.recipe import load_recipe
 from suture.records import Move
 from suture.settings import LoopSettings
@@ -20,8 +20,8 @@ def recipe_called(name: str) -> LoopSettings:
     return LoopSettings(recipe=name)
 
 
-def candidate(name: str, round: int, passed: int = 0, signature: str = "") -> Tried:
-    return Tried(
+def candidate(name: str, round: int, passed: int = 0, signature: str = "") -> Attempt:
+    return Attempt(
         candidate=name,
         origin="sample",
         round=round,
@@ -38,19 +38,19 @@ histories = st.lists(
 )
 
 
-def moves_of(recipe: str, history: list[Tried], rounds: int, left: int | None = None) -> tuple[Move, ...]:
+def moves_of(recipe: str, history: list[Attempt], rounds: int, left: int | None = None) -> tuple[Move, ...]:
     known = tuple(sorted((t for t in history if t.round < rounds), key=lambda t: t.round))
     progress = Progress(kind="write", round=rounds, tried=known, attempts_left=left)
     return decide(progress, load_recipe(recipe_called(recipe), 0.8))
 
 
 @given(history=histories, rounds=st.integers(0, 12))
-def test_best_of_k_samples_and_nothing_else(history: list[Tried], rounds: int) -> None:
+def test_best_of_k_samples_and_nothing_else(history: list[Attempt], rounds: int) -> None:
     assert {move.kind for move in moves_of("best_of_k", history, rounds)} == {"sample"}
 
 
 @given(history=histories, rounds=st.integers(1, 12))
-def test_always_repair_mends_the_best_and_never_starts_afresh(history: list[Tried], rounds: int) -> None:
+def test_always_repair_mends_the_best_and_never_starts_afresh(history: list[Attempt], rounds: int) -> None:
     known = [t for t in sorted(history, key=lambda t: t.round) if t.round < rounds]
     (move,) = moves_of("always_repair", history, rounds)
     best = best_of(known)
@@ -58,7 +58,7 @@ def test_always_repair_mends_the_best_and_never_starts_afresh(history: list[Trie
 
 
 @given(history=histories, rounds=st.integers(1, 12))
-def test_reflexion_goes_on_from_the_last_reply(history: list[Tried], rounds: int) -> None:
+def test_reflexion_goes_on_from_the_last_reply(history: list[Attempt], rounds: int) -> None:
     known = [t for t in sorted(history, key=lambda t: t.round) if t.round < rounds]
     (move,) = moves_of("reflexion", history, rounds)
     assert move.parent == (known[-1].candidate if known else None)
@@ -66,7 +66,7 @@ def test_reflexion_goes_on_from_the_last_reply(history: list[Tried], rounds: int
 
 @pytest.mark.parametrize("name", ["best_of_k", "always_repair", "reflexion"])
 @given(history=histories, rounds=st.integers(1, 40))
-def test_a_baseline_is_ended_by_its_budget_alone(name: str, history: list[Tried], rounds: int) -> None:
+def test_a_baseline_is_ended_by_its_budget_alone(name: str, history: list[Attempt], rounds: int) -> None:
     assert moves_of(name, history, rounds)[0].kind != "stop"
     (stop,) = moves_of(name, history, rounds, left=0)
     assert stop.outcome == "budget_exhausted"

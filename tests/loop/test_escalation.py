@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from suture.loop.policy.next_moves import decide, escalation, next_parent
-from suture.loop.policy.progress import Progress, Tried
+from suture.loop.policy.progress import Attempt, Progress
 from suture.loop.recipes.recipe import list_recipes, load_recipe
 from suture.settings import LoopSettings
 
@@ -16,8 +16,8 @@ CRITIC = load_recipe(LoopSettings(recipe="critic"), 0.8)
 BASELINES = ("greedy", "best_of_k", "always_repair", "reflexion")
 
 
-def tried(name: str, round: int, start: int | None = None, depth: int = 0, passed: int = 0) -> Tried:
-    return Tried(
+def tried(name: str, round: int, start: int | None = None, depth: int = 0, passed: int = 0) -> Attempt:
+    return Attempt(
         candidate=name,
         origin="sample",
         round=round,

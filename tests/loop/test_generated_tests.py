@@ -14,9 +14,10 @@ from suture.ledger import Budget, Ledger, Limits, new_run
 from suture.loop.context import RunContext
 from suture.loop.helper_state import Aids
 from suture.loop.helpers import generated_tests
+from suture.loop.policy.progress import Attempt
 from suture.loop.recipes.recipe import load_recipe
 from suture.loop.run_spec import RunSpec
-from suture.loop.state import LoopState, TriedEntry, first_state
+from suture.loop.state import LoopState, first_state
 from suture.models import Models, RoleModel
 from suture.models.choosing.prices import Prices
 from suture.records import Candidate, Check, Task, Verdict, to_plain
@@ -32,7 +33,7 @@ async def assessed(*_: object, **__: object) -> Assessment:
     return Assessment(kept=kept, removed=(), heard=2, behaviours=1)
 
 
-async def out_of_time(entry: TriedEntry, suite: Suite, context: RunContext) -> TriedEntry:
+async def out_of_time(entry: Attempt, suite: Suite, context: RunContext) -> Attempt:
     assert TRUSTED in suite.task.checks
     raise BudgetExceeded("seconds", 60, 60)
 
@@ -62,9 +63,16 @@ async def test_a_test_that_was_not_tried_on_every_candidate_does_not_decide(
         )
         candidate = Candidate(files={"solution.py": "def f(x):\n    return x\n"}, origin="sample")
         verdict = Verdict(candidate=candidate.hash, outcomes=(), evidence="split")
-        entry = cast(TriedEntry, {"blob": context.keep(candidate), "verdict": context.keep(verdict)})
+        entry = Attempt(
+            candidate=candidate.hash,
+            origin="sample",
+            round=0,
+            start=0,
+            blob=context.keep(candidate),
+            verdict=context.keep(verdict),
+        )
         aids = Aids(generated=folder.put_json({"checks": [to_plain(TRUSTED)]}))
-        state: LoopState = {**first_state(folder.id), "tried": [entry]}
+        state: LoopState = {**first_state(folder.id), "tried": [to_plain(entry)]}
         with pytest.raises(BudgetExceeded):
             await generated_tests.adopt_generated(state, aids, context)
         assert context.task.checks == (await context.load_suite()).task.checks == (OWN,)

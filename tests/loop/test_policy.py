@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from suture.errors import UsageError
 from suture.loop.policy.next_moves import decide
-from suture.loop.policy.progress import Progress, Tried, best_of
+from suture.loop.policy.progress import Attempt, Progress, best_of
 from suture.loop.policy.stuck import barren_rounds, same_failure_rounds
 from suture.loop.recipes.recipe import Recipe, list_recipes, load_recipe
 from suture.records import Origin, TaskKind
@@ -29,8 +29,8 @@ def tried(
     start: int | None = None,
     depth: int = 0,
     origin: Origin = "sample",
-) -> Tried:
-    return Tried(
+) -> Attempt:
+    return Attempt(
         candidate=name,
         origin=origin,
         round=round,
@@ -113,7 +113,7 @@ def test_a_regression_loses_to_the_code_it_started_from() -> None:
 
 
 candidates = st.builds(
-    Tried,
+    Attempt,
     candidate=st.text("abcdef", min_size=1, max_size=3),
     origin=st.just("sample"),
     round=st.integers(0, 6),
@@ -133,7 +133,7 @@ candidates = st.builds(
     left=st.one_of(st.none(), st.integers(0, 5)),
 )
 def test_the_policy_always_answers_and_never_asks_for_more_than_is_left(
-    kind: TaskKind, round: int, history: list[Tried], left: int | None
+    kind: TaskKind, round: int, history: list[Attempt], left: int | None
 ) -> None:
     known = ([BASE] if kind == "heal" else []) + [t for t in history if t.round < round]
     moves = decide(Progress(kind=kind, round=round, tried=tuple(known), attempts_left=left), ADAPTIVE)
@@ -148,7 +148,7 @@ def test_the_policy_always_answers_and_never_asks_for_more_than_is_left(
 
 
 @given(history=st.lists(candidates, max_size=8), rounds=st.integers(0, 9))
-def test_stuck_detection_counts_rounds(history: list[Tried], rounds: int) -> None:
+def test_stuck_detection_counts_rounds(history: list[Attempt], rounds: int) -> None:
     known = [t for t in history if t.round < rounds]
     assert 0 <= barren_rounds(known, rounds) <= rounds
     assert 0 <= same_failure_rounds(known, rounds) <= max(0, rounds - 1)

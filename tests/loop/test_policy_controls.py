@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suture.loop.policy.next_moves import decide, next_parent
-from suture.loop.policy.progress import Progress, Tried, best_of
+from suture.loop.policy.progress import Attempt, Progress, best_of
 from suture.loop.policy.stuck import circling, code_fingerprint, rounds_without_gain
 from suture.loop.recipes.recipe import Recipe, list_recipes, load_recipe
 from suture.settings import LoopSettings
@@ -17,8 +17,8 @@ RECIPES = {name: load_recipe(LoopSettings(recipe=name), 0.8) for name in list_re
 GATED = Recipe(name="gated", rejections=2)
 
 
-def candidate(name: str, round: int, passed: int = 0, failed: int = 1) -> Tried:
-    return Tried(
+def candidate(name: str, round: int, passed: int = 0, failed: int = 1) -> Attempt:
+    return Attempt(
         candidate=name,
         origin="sample",
         round=round,
@@ -31,7 +31,7 @@ def candidate(name: str, round: int, passed: int = 0, failed: int = 1) -> Tried:
 
 
 candidates = st.builds(
-    Tried,
+    Attempt,
     candidate=st.text("abcdef", min_size=1, max_size=3),
     origin=st.just("sample"),
     round=st.integers(0, 6),
@@ -50,7 +50,7 @@ candidates = st.builds(
 histories = st.lists(candidates, max_size=8)
 
 
-def seen(history: list[Tried], rounds: int) -> tuple[Tried, ...]:
+def seen(history: list[Attempt], rounds: int) -> tuple[Attempt, ...]:
     return tuple(t for t in history if t.round < rounds)
 
 
@@ -61,7 +61,7 @@ def seen(history: list[Tried], rounds: int) -> tuple[Tried, ...]:
     left=st.integers(0, 5),
 )
 def test_every_recipe_answers_within_the_attempts_and_from_what_there_is(
-    recipe: str, history: list[Tried], rounds: int, left: int
+    recipe: str, history: list[Attempt], rounds: int, left: int
 ) -> None:
     known = seen(history, rounds)
     moves = decide(Progress(kind="write", round=rounds, tried=known, attempts_left=left), RECIPES[recipe])
@@ -75,14 +75,14 @@ def test_every_recipe_answers_within_the_attempts_and_from_what_there_is(
 
 
 @given(recipe=st.sampled_from(sorted(RECIPES)), history=histories, rounds=st.integers(0, 9))
-def test_the_same_progress_always_decides_the_same(recipe: str, history: list[Tried], rounds: int) -> None:
+def test_the_same_progress_always_decides_the_same(recipe: str, history: list[Attempt], rounds: int) -> None:
     progress = Progress(kind="write", round=rounds, tried=seen(history, rounds))
     assert decide(progress, RECIPES[recipe]) == decide(progress, RECIPES[recipe])
 
 
 @given(history=histories, rounds=st.integers(1, 9))
 def test_healed_is_said_only_of_code_that_passes_every_deciding_check(
-    history: list[Tried], rounds: int
+    history: list[Attempt], rounds: int
 ) -> None:
     known = seen(history, rounds)
     for recipe in (*RECIPES.values(), GATED):
@@ -96,7 +96,7 @@ def test_healed_is_said_only_of_code_that_passes_every_deciding_check(
 @given(rejections=st.integers(0, 4))
 def test_a_critic_cannot_send_code_back_for_ever(rejections: int) -> None:
     recipe = GATED.model_copy(update={"rejections": rejections})
-    tried: list[Tried] = []
+    tried: list[Attempt] = []
     for number in range(20):
         tried.append(replace(candidate(f"c{number}", number, passed=2, failed=0), sent_back=True))
         move = decide(Progress(kind="write", round=number + 1, tried=tuple(tried)), recipe)[0]
@@ -108,7 +108,7 @@ def test_a_critic_cannot_send_code_back_for_ever(rejections: int) -> None:
 
 @given(history=histories, rounds=st.integers(1, 9))
 def test_a_critic_never_makes_failing_code_pass_nor_passing_code_worse(
-    history: list[Tried], rounds: int
+    history: list[Attempt], rounds: int
 ) -> None:
     known = seen(history, rounds)
     unread = [replace(t, sent_back=False) for t in known]
@@ -165,7 +165,9 @@ def test_without_given_checks_a_few_more_samples_are_drawn_so_that_generated_one
 
 
 @given(history=histories, rounds=st.integers(1, 9))
-def test_stuck_detection_never_grows_tired_of_new_code_that_gains(history: list[Tried], rounds: int) -> None:
+def test_stuck_detection_never_grows_tired_of_new_code_that_gains(
+    history: list[Attempt], rounds: int
+) -> None:
     known = list(seen(history, rounds - 1))
     most = max((t.passed for t in known), default=0)
     better = replace(candidate("new", rounds - 1, passed=most + 1), fingerprint="never seen")

@@ -14,7 +14,7 @@ from suture.models import Message, count_upper_bound
 from suture.models.tokens import estimate_tokens
 from suture.records import Counterexample
 from suture.roles import (
-    Attempt,
+    EarlierAttempt,
     Part,
     RepairBrief,
     WriteBrief,
@@ -74,7 +74,7 @@ def brief(**changes: Any) -> RepairBrief:
         "statement": "Mend it.",
         "files": {f"f{n}.py": f"# file {n}\n" + "x = 1\n" * 40 for n in range(3)},
         "facts": [Counterexample(check_id="t", call=f"f({n})", got="1", expected="2") for n in range(6)],
-        "history": [Attempt(label=f"attempt {n}", passed=n, total=9) for n in range(3)],
+        "history": [EarlierAttempt(label=f"attempt {n}", passed=n, total=9) for n in range(3)],
     }
     return RepairBrief(**{**given, **changes})
 
@@ -165,7 +165,9 @@ def test_the_repair_prompt_reads_as_it_should() -> None:
             statement="Add up.",
             files={"a.py": "def f(): pass\n"},
             facts=[Counterexample(check_id="t", call="f()", got="None", expected="3")],
-            history=[Attempt(label="sample 1, greedy", passed=1, total=2, first_failure="`f()` gave 1")],
+            history=[
+                EarlierAttempt(label="sample 1, greedy", passed=1, total=2, first_failure="`f()` gave 1")
+            ],
         ),
         CODER,
     )

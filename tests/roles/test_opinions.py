@@ -10,7 +10,7 @@ from suture.errors import MalformedReply
 from suture.models import Message, Sampling
 from suture.models.structured import ask
 from suture.records import Counterexample, Critique, Lesson, from_plain, to_plain
-from suture.roles import Attempt, Draft, RepairBrief, coder_draft, packaged_prompt
+from suture.roles import Draft, EarlierAttempt, RepairBrief, coder_draft, packaged_prompt
 from suture.roles.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft
 from suture.roles.advisers.summariser import LessonsBrief, LessonsReply, lessons_draft
 from suture.testing import ScriptedModel
@@ -60,7 +60,7 @@ async def test_a_critic_that_says_nothing_usable_approves_nothing(reply: str) ->
 
 
 def lessons(known: Sequence[Lesson] = ()) -> Draft:
-    tried = Attempt(label="sample 1", passed=1, total=3, first_failure="`f(1)` gave 1")
+    tried = EarlierAttempt(label="sample 1", passed=1, total=3, first_failure="`f(1)` gave 1")
     brief = LessonsBrief(statement="Add one.", history=[tried], remarks=["x is returned"], known=known)
     return lessons_draft(brief, packaged_prompt("summariser"))
 

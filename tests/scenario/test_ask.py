@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
-from suture.api import Choice, Difference, heal, replay, verify
+from suture.api import Choice, Difference, ReviewAnswer, heal, pending_review, replay, resume, verify
+from suture.errors import UsageError
 from suture.ledger import Event, find_run, read_ledger
 from suture.settings import RepairSettings, Settings
 from suture.testing import ScriptedModel
@@ -60,6 +62,49 @@ async def test_what_the_user_says_decides_and_a_replay_says_the_same(
     again = await replay(result.run_id, settings=searching)
     assert again.result.candidate == result.candidate
     assert [e.data["choice"] for e in events_of(searching, again.result.run_id) if e.kind == "user.answered"]
+
+
+async def test_a_question_that_nobody_answers_parks_the_run_and_is_answered_later(
+    project: Path, searching: Settings
+) -> None:
+    parked = await heal(project, test=TEST, settings=searching, model=ScriptedModel([]), ask=True)
+    assert parked.outcome == "waiting"
+    asked = pending_review(parked.run_id, settings=searching)
+    assert asked is not None
+    assert asked.stage == "distinguish"
+    assert asked.difference is not None
+    assert asked.difference.call in parked.reason
+    approve = ReviewAnswer(choice="approve")
+    with pytest.raises(UsageError, match="no answer to"):
+        await resume(parked.run_id, settings=searching, model=ScriptedModel([]), answer=approve)
+    searches = [e for e in events_of(searching, parked.run_id) if e.kind == "search.started"]
+
+    answer = ReviewAnswer(choice="second")
+    result = await resume(parked.run_id, settings=searching, model=ScriptedModel([]), answer=answer)
+    assert result.outcome == "healed", result.reason
+    assert result.candidate is not None
+    namespace: dict[str, object] = {}
+    exec(result.candidate.files["calc.py"], namespace)  # our own fixture, changed by our own operators
+    assert repr(eval(asked.difference.call, namespace)) == asked.difference.apart[1]
+    assert [e for e in events_of(searching, parked.run_id) if e.kind == "search.started"] == searches
+    again = await replay(parked.run_id, settings=searching)
+    assert (again.result.candidate, again.difference) == (result.candidate, None)
+
+
+async def test_an_answer_may_take_its_time_and_may_be_that_nobody_knows(
+    project: Path, searching: Settings
+) -> None:
+    asked: list[Difference] = []
+
+    async def ask(difference: Difference) -> Choice | None:
+        await asyncio.sleep(0)
+        asked.append(difference)
+        return None
+
+    result = await heal(project, test=TEST, settings=searching, model=ScriptedModel([]), ask=ask)
+    assert result.outcome == "healed", result.reason
+    assert len(asked) == 1
+    assert not [event for event in events_of(searching, result.run_id) if event.kind == "user.answered"]
 
 
 async def test_where_neither_is_right_the_model_is_asked(project: Path, searching: Settings) -> None:

@@ -11,7 +11,7 @@ from suture.api.replay_resume import answered_calls, recorded_run
 from suture.api.run_execution import carry_out, models_for
 from suture.errors import UsageError
 from suture.ledger.follow import Listener
-from suture.loop import RecordedRun, RunSpec
+from suture.loop import RecordedRun
 from suture.loop.resuming.forking import start_at
 from suture.loop.review.reviewing import Reviewer
 from suture.models import Model
@@ -76,13 +76,9 @@ async def fork_from_iteration(
     start = replace(start, hint=hint.strip(), files=_files(candidate, recorded))
     named = None if "model.name" in changes else recorded.model
     async with models_for(chosen, model or named, live=True) as models:
-        spec = RunSpec(
-            task=recorded.task,
+        spec = replace(
+            recorded.spec(models, sandbox),
             settings=chosen,
-            project=recorded.project,
-            models=models,
-            sandbox=sandbox,
-            interpreter=recorded.interpreter,
             source=answered_calls(recorded.folder),
             or_live=True,
             start=start,

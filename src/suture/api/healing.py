@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from suture.api.run_execution import carry_out, models_for, replies_from
 from suture.ledger.follow import Listener
 from suture.loop import RunSpec
 from suture.loop.recipes.recipe import load_recipe
-from suture.loop.review.disambiguation import Asker
+from suture.loop.review.disambiguation import Asker, reviewer_with
 from suture.loop.review.reviewing import Reviewer
 from suture.models import NO_MODEL, Model, refuse_without_model
 from suture.proof import choose_handover, require_possible
@@ -44,7 +43,7 @@ async def heal(
     patch: str | Path | None = None,
     replies: str | Path | None = None,
     or_live: bool = False,
-    ask: Asker | None = None,
+    ask: Asker | bool | None = None,
     on_review: Reviewer | None = None,
     on_event: Listener | None = None,
 ) -> Result:
@@ -68,8 +67,10 @@ async def heal(
         patch: Write it into a new file as a diff.
         replies: A run (`last`, its id, its folder), or a file of replies, to answer from.
         or_live: Ask the model for what `replies` does not hold, instead of ending with an error.
-        ask: Called once where two repairs that a search without a model found differ: it gets the input that
-            tells them apart, and says which answer is right. Nobody is asked where it is not given.
+        ask: Called once where two repairs that a search without a model found differ, plain or async: it
+            gets the input that tells them apart, and says which answer is right, or `None`, where nobody
+            knows. With `True` that is a question to `on_review` like others, and without it parks the run.
+            Nobody is asked where it is not given.
         on_review: Called where `loop.autonomy` wants a person asked, plain or async; gets the question and
             gives the answer, or `None`, which parks the run (outcome `waiting`) as without it.
         on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
@@ -93,7 +94,16 @@ async def heal(
     async with models_for(settings, model, live=source is None or or_live, later=later) as models:
         if not later and models.for_role("coder").model.name == NO_MODEL:
             refuse_without_model("only a model mends where the search is off")
-        spec = RunSpec(task=task, settings=settings, project=snapshot.root, models=models, sandbox=sandbox)
-        spec = replace(spec, source=source, or_live=or_live, ask_user=ask, on_review=on_review)
-        spec = replace(spec, left_out=tuple(snapshot.secrets))
+        spec = RunSpec(
+            task=task,
+            settings=settings,
+            project=snapshot.root,
+            models=models,
+            sandbox=sandbox,
+            source=source,
+            or_live=or_live,
+            left_out=tuple(snapshot.secrets),
+            on_review=reviewer_with(ask, on_review) if callable(ask) else on_review,
+            distinguishes=bool(ask),
+        )
         return await carry_out(spec, handover, on_event=on_event)

@@ -10,9 +10,8 @@ from suture.api.run_execution import carry_out, models_for
 from suture.errors import UsageError
 from suture.ledger import Limits, RunFolder, compare_runs, find_run
 from suture.ledger.follow import Listener
-from suture.loop import RecordedRun, Replay, RunSpec, open_recorded
+from suture.loop import RecordedRun, Replay, open_recorded
 from suture.loop.resuming.forking import recorded_start
-from suture.loop.review.disambiguation import recorded_asker
 from suture.loop.review.reviewing import (
     Review,
     ReviewAnswer,
@@ -20,6 +19,7 @@ from suture.loop.review.reviewing import (
     answered_with,
     pending_review,
     recorded_reviewer,
+    was_asked_to_distinguish,
 )
 from suture.models import Model, ReplySource, open_replies
 from suture.proof import choose_handover
@@ -64,20 +64,15 @@ async def replay(
     recorded = recorded_run(run, settings)
     folder, events = recorded.folder, recorded.events
     async with models_for(recorded.settings, model or recorded.model, live=or_live) as models:
-        spec = RunSpec(
-            task=recorded.task,
-            settings=recorded.settings,
-            project=recorded.project,
-            models=models,
-            sandbox=sandbox,
+        spec = replace(
+            recorded.spec(models, sandbox),
             limits=Limits(**{**recorded.settings.budget.model_dump(), "seconds": None}),
-            interpreter=recorded.interpreter,
             source=open_replies(folder.path, may_be_empty=True),
             or_live=or_live,
             start=recorded_start(folder, events),
             replays=folder.id,
-            ask_user=recorded_asker(events),
             on_review=recorded_reviewer(folder, events),
+            distinguishes=was_asked_to_distinguish(events),
             follows=() if or_live else events,  # who may pay for a reply asks the budget of now
         )
         result = await carry_out(spec, on_event=on_event)
@@ -115,18 +110,13 @@ async def resume(
     if answer is not None:
         on_review = answered_with(answer, _question_of(recorded), on_review)
     async with models_for(recorded.settings, model or recorded.model, live=True) as models:
-        spec = RunSpec(
-            task=recorded.task,
-            settings=recorded.settings,
-            project=recorded.project,
-            models=models,
-            sandbox=sandbox,
+        spec = replace(
+            recorded.spec(models, sandbox),
             folder=recorded.folder,
-            interpreter=recorded.interpreter,
             source=_forked_from(recorded),
             or_live=True,
-            ask_user=recorded_asker(recorded.events),
             on_review=on_review,
+            distinguishes=was_asked_to_distinguish(recorded.events),
         )
         return await carry_out(spec, choose_handover(apply=apply), on_event=on_event)
 

@@ -10,11 +10,11 @@ from suture.checks import Suite, prepare_suite
 from suture.languages import Interpreter, is_pytest_command, pytest_equivalent
 from suture.ledger import Budget, Ledger, RunFolder, those_of
 from suture.ledger.kinds import CandidateProposed
-from suture.loop.policy.progress import Progress, Tried
+from suture.loop.policy.progress import Progress
 from suture.loop.recipes.plugins import Extensions
 from suture.loop.recipes.recipe import Recipe
 from suture.loop.run_spec import RunSpec
-from suture.loop.state import LoopState, TriedEntry
+from suture.loop.state import LoopState, proposals_in, tried_in
 from suture.models import NO_MODEL, Model, Models
 from suture.records import Candidate, Task, Verdict, from_plain, to_plain
 from suture.repair import Ready
@@ -170,28 +170,24 @@ class RunContext:
         """Store a record; answers its blob's hash."""
         return self.folder.put_json(to_plain(record))
 
-    def tried(self, entry: TriedEntry) -> Tried:
-        """A state entry as the policy sees it."""
-        return from_plain(Tried, entry)
-
     def base_verdict(self, state: LoopState) -> Verdict | None:
         """The verdict on the user's own code, where there is such code."""
-        first = state["tried"][0] if state["tried"] else None
-        return self.verdict(first["verdict"]) if first and first["origin"] == "user" else None
+        first = next(iter(tried_in(state)), None)
+        return self.verdict(first.verdict) if first and first.origin == "user" else None
 
     def progress(self, state: LoopState) -> Progress:
         """What the policy sees."""
-        last = [p for p in state["proposals"] if p["round"] == state["round"] - 1]
+        last = [p for p in proposals_in(state) if p.round == state["round"] - 1]
         return Progress(
             kind=self.task.kind,
             round=state["round"],
-            tried=tuple(self.tried(entry) for entry in state["tried"]),
+            tried=tried_in(state),
             samples_asked=state["samples_asked"],
             repairs_asked=state["repairs_asked"],
             attempts_left=self.budget.remaining_attempts(),
             checks=state["checks"],
-            faults=tuple(p["fault"] for p in last) if all(p["fault"] for p in last) else (),
-            last_fault=last[-1]["message"] if last else "",
+            faults=tuple(p.fault for p in last) if all(p.fault for p in last) else (),
+            last_fault=last[-1].message if last else "",
             may_search=self.may_search and not state.get("searched", True),
             not_code=state["not_code"],
             declined=0 < state["declined"] == state["decisions"],

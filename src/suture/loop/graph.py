@@ -23,8 +23,9 @@ from suture.loop.nodes import (
     propose,
     reflect,
     review,
+    try_repairs,
 )
-from suture.loop.state import LoopState
+from suture.loop.state import LoopState, proposals_in
 
 __all__ = ["Compiled", "build_graph"]
 
@@ -42,6 +43,7 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any]) -> Compiled:
     graph.add_node("equip", equip)
     graph.add_node("propose", propose, input_schema=Branch)
     graph.add_node("mutate", mutate, input_schema=Branch)
+    graph.add_node("try_repairs", try_repairs)
     graph.add_node("check", check)
     graph.add_node("reflect", reflect)
     graph.add_node("decide", decide_next)
@@ -52,7 +54,8 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any]) -> Compiled:
     graph.add_edge("equip", "decide")
     graph.add_conditional_edges("decide", _after_decide, ["review", "mutate", "propose", "finish"])
     graph.add_conditional_edges("review", _after_review, ["mutate", "propose", "check", "decide", "finish"])
-    graph.add_edge("mutate", "decide")
+    graph.add_edge("mutate", "try_repairs")
+    graph.add_edge("try_repairs", "decide")
     graph.add_edge("propose", "check")
     graph.add_edge("check", "reflect")
     graph.add_edge("reflect", "decide")
@@ -68,7 +71,7 @@ def _after_review(state: LoopState) -> list[Send] | Literal["check", "decide", "
     """On as decided; else to a person's own candidate, or to another decision. Forks begin here too."""
     if state["moves"] or state["outcome"]:
         return _fan_out(state)
-    waits = any(proposal["round"] == state["round"] for proposal in state["proposals"])
+    waits = any(proposal.round == state["round"] for proposal in proposals_in(state))
     return "check" if waits else "decide"
 
 

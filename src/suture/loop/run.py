@@ -33,7 +33,7 @@ from suture.loop.resuming.recorded import started_with
 from suture.loop.resuming.recover_partial import with_judged_candidates
 from suture.loop.review.reviewing import review_of
 from suture.loop.run_spec import ForkStart
-from suture.loop.state import LoopState, first_state
+from suture.loop.state import LoopState, first_state, tried_in
 from suture.records import Outcome, Result, from_plain
 
 __all__ = ["fork_task", "resume_task", "run_task"]
@@ -144,8 +144,8 @@ async def _answered(question: Mapping[str, Any], context: RunContext, graph: Com
 
 async def _parked(question: Mapping[str, Any], context: RunContext, graph: Compiled) -> Result:
     snapshot = await graph.aget_state(_config(context))
-    asked = review_of(context.folder, from_plain(ReviewAsked, question)).asked
-    return write_result(cast(LoopState, snapshot.values), context, "waiting", f"may it {asked}?")
+    asked = review_of(context.folder, from_plain(ReviewAsked, question)).question
+    return write_result(cast(LoopState, snapshot.values), context, "waiting", asked)
 
 
 async def _worked_off(context: RunContext, graph: Compiled, entry: Entry) -> Result | Mapping[str, Any]:
@@ -191,7 +191,7 @@ async def _end(context: RunContext, graph: Compiled, outcome: Outcome, reason: s
     snapshot = await graph.aget_state(_config(context))
     state = cast(LoopState, {**first_state(context.folder.id), **snapshot.values})
     state = with_judged_candidates(state, context)
-    best = best_of([context.tried(entry) for entry in state["tried"]])
+    best = best_of(tried_in(state))
     proven = None
     approved = context.settings.loop.autonomy != "review_all"
     if outcome != "cancelled" and approved and best is not None and best.solved and best.origin != "user":

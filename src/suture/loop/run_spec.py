@@ -8,7 +8,6 @@ from pathlib import Path
 
 from suture.languages import Interpreter
 from suture.ledger import Event, Limits, RunFolder
-from suture.loop.review.disambiguation import Asker
 from suture.loop.review.reviewing import Reviewer
 from suture.loop.state import LoopState
 from suture.models import Models, ReplySource
@@ -61,8 +60,9 @@ class RunSpec:
         start: Where it begins, where it is a fork of another run.
         replays: The run that it does again; empty where it does none.
         left_out: Files that it does not see, as they may hold secrets.
-        ask_user: Asks the user which of two repairs is right, where there is a user to ask.
-        on_review: Asks a person where `loop.autonomy` wants it; without it the run is parked there.
+        on_review: Asks a person: where `loop.autonomy` wants it, and where `distinguishes` does. Without it,
+            and where it has no answer, the run is parked.
+        distinguishes: Whether a person is asked which is right where two repairs pass and differ.
         follows: The events of the run that is done again; what was granted or refused there, is so here.
     """
 
@@ -79,6 +79,6 @@ class RunSpec:
     start: ForkStart | None = None
     replays: str = ""
     left_out: tuple[str, ...] = ()
-    ask_user: Asker | None = None
     on_review: Reviewer | None = None
+    distinguishes: bool = False
     follows: Sequence[Event] = ()

@@ -3,62 +3,40 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Annotated, Any, NotRequired, TypedDict
 
-__all__ = ["SCHEMA_VERSION", "LoopState", "Proposal", "TriedEntry", "first_state"]
+from suture.loop.policy.progress import Attempt
+from suture.records import from_plain, to_plain
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "LoopState",
+    "PlainAttempt",
+    "first_state",
+    "plain_attempts",
+    "proposals_in",
+    "tried_in",
+    "with_tried",
+]
 
 SCHEMA_VERSION = 2
 
 
-class Proposal(TypedDict):
-    """A candidate that waits for its checks, or a move that brought none.
-
-    `blob` names the candidate in the run folder; it is empty where `fault` says what kind of fault there was
-    (`malformed`, `budget` or `model`) and `message` says it to people.
-    """
-
-    candidate: str
-    blob: str
-    origin: str
-    round: int
-    start: int
-    depth: int
-    label: str
-    fault: str
-    message: str
-    parent: NotRequired[str]
-
-
-class TriedEntry(TypedDict):
-    """A candidate with its verdict: the fields of `progress.Tried`, and the blobs they were counted from."""
-
-    candidate: str
-    blob: str
-    verdict: str
-    label: str
-    origin: str
-    round: int
-    start: int
-    depth: int
-    passed: int
-    failed: int
-    regressed: int
-    signature: str
-    rejected: NotRequired[bool]
-    parent: NotRequired[str]
-    fingerprint: NotRequired[str]
-    sent_back: NotRequired[bool]
-    confidence: NotRequired[float]
-    advised: NotRequired[str]
-    rank: NotRequired[int]
+PlainAttempt = dict[str, Any]
+"""An `Attempt` as JSON values."""
 
 
 class LoopState(TypedDict):
     """What a checkpoint holds.
 
+    `proposals` are the attempts of every round as they were proposed, also those that brought no candidate;
+    `tried` are the candidates among them that were judged, each once.
+
     `decisions` counts them: the state after step N is the one in which N have been carried out. `declined` is
     the last that a person rejected, or 0; `hints` is what they told the model. `aids` is `aids.Aids`.
-    `escalated` is the round in which a stronger model took over from the coder, or 0.
+    `escalated` is the round in which a stronger model took over from the coder, or 0. `found` is the blob of
+    the search's repairs that wait to be judged, or empty.
     """
 
     schema_version: int
@@ -69,8 +47,8 @@ class LoopState(TypedDict):
     moves: list[dict[str, Any]]
     samples_asked: int
     repairs_asked: int
-    proposals: Annotated[list[Proposal], operator.add]
-    tried: list[TriedEntry]
+    proposals: Annotated[list[PlainAttempt], operator.add]
+    tried: list[PlainAttempt]
     searched: bool
     cause: str
     not_code: str
@@ -80,6 +58,7 @@ class LoopState(TypedDict):
     hints: list[str]
     aids: dict[str, Any]
     escalated: NotRequired[int]
+    found: NotRequired[str]
 
 
 def first_state(run_id: str) -> LoopState:
@@ -104,3 +83,23 @@ def first_state(run_id: str) -> LoopState:
         hints=[],
         aids={},
     )
+
+
+def tried_in(state: LoopState) -> tuple[Attempt, ...]:
+    """Every candidate that was judged, in the order of proposal."""
+    return tuple(from_plain(Attempt, plain) for plain in state["tried"])
+
+
+def proposals_in(state: LoopState) -> tuple[Attempt, ...]:
+    """What every move brought, as it was proposed."""
+    return tuple(from_plain(Attempt, plain) for plain in state["proposals"])
+
+
+def plain_attempts(attempts: Iterable[Attempt]) -> list[PlainAttempt]:
+    """As the state holds them."""
+    return [to_plain(attempt) for attempt in attempts]
+
+
+def with_tried(state: LoopState, attempts: Iterable[Attempt]) -> LoopState:
+    """The state with these as the candidates that were judged."""
+    return {**state, "tried": plain_attempts(attempts)}

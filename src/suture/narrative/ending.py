@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from suture.ledger import RunFolder, first_of, last_of, read_ledger
-from suture.ledger.kinds import RunFinished, SearchFinished, TreeApplied, TreeUndone, UserAnswered
+from suture.ledger.kinds import (
+    ReviewAsked,
+    RunFinished,
+    SearchFinished,
+    TreeApplied,
+    TreeUndone,
+    UserAnswered,
+)
 from suture.narrative.event_text import EVIDENCE_WORDS, describe_spend, fact_lines
 from suture.narrative.exit_codes import EXIT_CODES
 from suture.narrative.proof_lines import handover_lines, proof_lines
@@ -64,7 +71,8 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder) -> I
         diff = folder.path / "result.diff"
         yield f"apply: suture apply {folder.id} (its diff: {diff})" if result.ok else f"diff: {diff}"
     if result.outcome == "waiting":
-        yield from waiting_lines(folder.id)
+        asked = last_of(read_ledger(folder.ledger_path).events, ReviewAsked)
+        yield from waiting_lines(folder.id, asked.stage if asked else "hand_over")
     if result.outcome in ("infra_error", "cancelled"):
         yield f"try: {way_on(folder.id)}"
     yield f"run: {folder.path} (suture show {folder.id})"

@@ -55,6 +55,7 @@ WAITS_BEFORE: dict[ReviewStage, str] = {
     "samples": "fresh candidates",
     "repairs": "repairs",
     "hand_over": "the hand-over",
+    "distinguish": "a choice between repairs that differ",
 }
 MOST_NAMED = 8
 SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from suture.ledger.kinds import ReviewStage
+
 __all__ = ["waiting_lines"]
 
 
-def waiting_lines(run: str) -> Iterator[str]:
-    """What to type, for stderr."""
+def waiting_lines(run: str, stage: ReviewStage) -> Iterator[str]:
+    """What to type, for stderr.
+
+    Args:
+        run: Its id.
+        stage: Before what it waits.
+    """
     yield f"see what it asks: suture review {run}"
+    if stage == "distinguish":
+        yield f"answer it:        suture resume {run} --answer first   (or second, neither, or unsure)"
+        return
     yield f"answer it:        suture resume {run} --answer approve   (or reject, or abort)"
     yield f'                  suture resume {run} --hint "..."       (go on, and tell the model this)'
     yield f"                  suture resume {run} --edit FILE        (your own candidate in its place)"

@@ -5,10 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from suture.repair.view import View
+from typing import Literal
 
 __all__ = ["Kind", "Names", "kind_of", "names_of"]
 
@@ -77,8 +74,13 @@ class Names:
         return [name for name, kind in self.kinds.items() if kind in kinds]
 
 
-def names_of(scope: ast.AST, view: View) -> Names:
-    """The variables of a function, with those of the functions around it; of a module its own."""
+def names_of(scope: ast.AST, above: Names | None) -> Names:
+    """The variables of a function, with those of the functions around it; of a module its own.
+
+    Args:
+        scope: The function, or the module.
+        above: The variables of the function around it; `None` where it stands in none.
+    """
     kinds: dict[str, Kind] = {}
     bound: dict[str, int] = {}
     parameters: list[str] = []
@@ -97,9 +99,7 @@ def names_of(scope: ast.AST, view: View) -> Names:
             if kinds.get(name) == "unknown":
                 kinds[name] = kind
     own = frozenset(kinds)
-    outer = view.function_of(scope) if scope is not view.tree else None
-    if outer is not None:
-        above = view.names(scope)
+    if above is not None:
         for name, kind in above.kinds.items():
             if name not in kinds:
                 kinds[name] = kind

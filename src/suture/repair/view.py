@@ -144,7 +144,8 @@ class View:
         """The names that may be used where a node stands."""
         scope: ast.AST = self.function_of(node) or self.tree
         if scope not in self._names:
-            self._names[scope] = names_of(scope, self)
+            outer = self.function_of(scope) if scope is not self.tree else None
+            self._names[scope] = names_of(scope, self.names(scope) if outer is not None else None)
         return self._names[scope]
 
     def indent(self, statement: ast.stmt) -> str:

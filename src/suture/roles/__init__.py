@@ -31,7 +31,7 @@ from suture.roles.prompting.prompt_book import (
     read_prompt,
 )
 from suture.roles.prompting.prompt_files import Prompt, parse_prompt, prompt_as_plain, prompt_as_yaml
-from suture.roles.prompting.prompt_parts import Attempt, Hint, Sibling, Suspect, describe_fact
+from suture.roles.prompting.prompt_parts import EarlierAttempt, Hint, Sibling, Suspect, describe_fact
 from suture.roles.testers.adversarial_tester import AdversarialBrief, adversarial_draft
 from suture.roles.testers.property_tester import PropertyBrief, properties_from_reply, property_draft
 from suture.roles.testers.spec_tester import SpecTestBrief, spec_test_draft
@@ -48,7 +48,6 @@ __all__ = [
     "AdversarialBrief",
     "AskDiagnosis",
     "AskDraft",
-    "Attempt",
     "Brief",
     "Count",
     "CritiqueBrief",
@@ -56,6 +55,7 @@ __all__ = [
     "DebugBrief",
     "DiagnosisReply",
     "Draft",
+    "EarlierAttempt",
     "FileDesk",
     "Fitted",
     "Hint",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suture.cli.terminal.disambiguation import ask_which_is_right
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import (
     Attempts,
@@ -145,7 +143,7 @@ def heal(
             patch=patch,
             replies=replies,
             or_live=or_live,
-            ask=partial(ask_which_is_right, progress) if ask else None,
+            ask=ask,
             on_review=reviewer_at(progress),
             on_event=progress,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -15,12 +15,16 @@ from suture.cli.terminal.options import Debug, Json, OrLive, RunName, Set, load
 from suture.errors import UsageError
 
 if TYPE_CHECKING:
-    from suture.api import ReviewAnswer, ReviewChoice
+    from suture.api import ReviewAnswer
     from suture.cli.terminal.progress import Progress
     from suture.loop import RecordedRun, Replay
     from suture.records import Result
 
 __all__ = ["replay", "resume"]
+
+Word = Literal["approve", "reject", "abort", "first", "second", "neither", "unsure"]
+"""What a person can say in one word; the last four to which of two repairs is right."""
+WORDS: dict[str, Word] = {word: word for word in get_args(Word)}
 
 
 @reports_faults
@@ -76,7 +80,11 @@ def resume(
     run: RunName = "last",
     said: Annotated[
         str | None,
-        typer.Option("--answer", metavar="WORD", help="To what it asks: approve, reject or abort."),
+        typer.Option(
+            "--answer",
+            metavar="WORD",
+            help="To what it asks: approve, reject or abort; first, second or neither of two.",
+        ),
     ] = None,
     hint: Annotated[
         str, typer.Option("--hint", metavar="TEXT", help="To what it asks: go on, and tell the model this.")
@@ -139,11 +147,8 @@ def _answer(said: str | None, hint: str, edit: Sequence[str], recorded: Recorded
     if edit:
         files = files_given(edit, recorded.task, recorded.project)
         return ReviewAnswer(choice="edit", files=files)
-    words: dict[str, ReviewChoice] = {"approve": "approve", "reject": "reject", "abort": "abort"}
     if said is None:
         return None
-    if said in words:
-        return ReviewAnswer(choice=words[said])
-    raise UsageError(
-        f"--answer takes approve, reject or abort, not {said!r}", remedy="or use --hint or --edit"
-    )
+    if said in WORDS:
+        return ReviewAnswer(choice=WORDS[said])
+    raise UsageError(f"--answer takes {', '.join(WORDS)}, not {said!r}", remedy="or use --hint or --edit")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from suture.cli.terminal.disambiguation import ask_which_is_right
 from suture.cli.terminal.editor import edit_text
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, RunName, Set, load
@@ -26,7 +27,7 @@ from suture.narrative.lines import as_lines
 from suture.narrative.waiting import waiting_lines
 
 if TYPE_CHECKING:
-    from suture.api import Review, ReviewAnswer, Reviewer
+    from suture.api import Difference, Review, ReviewAnswer, Reviewer
     from suture.cli.terminal.progress import Progress
 
 __all__ = ["review", "reviewer_at"]
@@ -52,7 +53,7 @@ def review(
         answer_json(_as_plain(asked))
         return
     answer(as_lines(_lines(asked)) + f"\n{asked.diff}")
-    for line in waiting_lines(asked.run_id):
+    for line in waiting_lines(asked.run_id, asked.stage):
         note(line)
 
 
@@ -64,6 +65,8 @@ def reviewer_at(progress: Progress) -> Reviewer | None:
 
     async def ask(asked: Review) -> ReviewAnswer | None:
         with progress.paused():
+            if asked.difference is not None:
+                return await _distinguished(asked.difference, reader)
             for line in _lines(asked):
                 note(line)
             _print_diff(asked.diff)
@@ -78,6 +81,13 @@ def reviewer_at(progress: Progress) -> Reviewer | None:
                     return said
 
     return ask
+
+
+async def _distinguished(difference: Difference, reader: _LineReader) -> ReviewAnswer:
+    """Which repair is right; the run goes on also where nobody knows."""
+    from suture.api import ReviewAnswer
+
+    return ReviewAnswer(choice=await ask_which_is_right(difference, reader.read) or "unsure")
 
 
 def _understood(line: str, asked: Review) -> ReviewAnswer | None:
@@ -118,7 +128,9 @@ def _lines(asked: Review) -> Iterator[str]:
     """The question in words, without the diff."""
     from suture.narrative.event_text import fact_lines
 
-    yield f"run {asked.run_id} waits: may it {asked.asked}?"
+    yield f"run {asked.run_id} waits: {asked.question}"
+    if asked.difference is not None:
+        return
     yield from (f"  {move.kind}{_how(move.strategy, move.kind)}: {move.reason}" for move in asked.moves)
     if asked.diagnosis:
         said = asked.diagnosis
@@ -156,6 +168,7 @@ def _as_plain(asked: Review) -> dict[str, Any]:
         "run": asked.run_id,
         "stage": asked.stage,
         "question": asked.asked,
+        "difference": to_plain(asked.difference) if asked.difference else None,
         "moves": [to_plain(move) for move in asked.moves],
         "candidate": to_plain(asked.candidate) if asked.candidate else None,
         "diagnosis": to_plain(asked.diagnosis) if asked.diagnosis else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from suture.ledger.kinds.searching import DifferingAnswers
 from suture.ledger.payload import Payload, if_absent
 from suture.records import Diagnosis, Move
 
@@ -11,8 +12,9 @@ __all__ = ["Choice", "ReviewAnswered", "ReviewAsked", "ReviewChoice", "ReviewSta
 
 Choice = Literal["first", "second", "neither"]
 """Which of the two answers of a difference is right."""
-ReviewStage = Literal["search", "samples", "repairs", "hand_over"]
-"""Before what a person is asked: a search without a model, fresh candidates, repairs, the end."""
+ReviewStage = Literal["search", "samples", "repairs", "hand_over", "distinguish"]
+"""Before what a person is asked: a search without a model, fresh candidates, repairs, the end, or the choice
+between two repairs that pass and differ."""
 ReviewChoice = Literal["approve", "edit", "redirect", "reject", "abort"]
 
 
@@ -35,7 +37,8 @@ class ReviewAsked(Payload, kind="review.asked"):
 
     Attributes:
         key: Names the question; equal in a replay of the run.
-        stage: Before what: a search without a model, fresh candidates, repairs, or the end.
+        stage: Before what: a search without a model, fresh candidates, repairs, the end, or
+            (`distinguish`) the choice between two repairs that pass and differ.
         decision: Number of the decision that it is about.
         round: The round, from 0.
         moves: What would be done; none at the end.
@@ -43,6 +46,7 @@ class ReviewAsked(Payload, kind="review.asked"):
         blob: Blob of that candidate; empty where there is none.
         verdict: Blob of its verdict; empty where there is none.
         diagnosis: Why it fails, where somebody has said so.
+        difference: For `distinguish`, the input that tells the repairs apart, and what they answer.
     """
 
     key: str
@@ -54,6 +58,7 @@ class ReviewAsked(Payload, kind="review.asked"):
     blob: str = if_absent("")
     verdict: str = if_absent("")
     diagnosis: Diagnosis | None = if_absent(None)
+    difference: DifferingAnswers | None = if_absent(None)
 
 
 class ReviewAnswered(Payload, kind="review.answered"):

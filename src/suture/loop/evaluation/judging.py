@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from suture.checks import Suite, check_candidate
@@ -11,12 +12,11 @@ from suture.errors import BudgetExceeded
 from suture.ledger.kinds import CandidateChecked, CandidateRegressed, CandidateUnconfirmed
 from suture.loop.context import RunContext
 from suture.loop.evaluation.confirming import confirmed, unrepeated
-from suture.loop.policy.progress import failure_signature, tally
+from suture.loop.policy.progress import Attempt, failure_signature, tally
 from suture.loop.policy.stuck import code_fingerprint
-from suture.loop.state import Proposal, TriedEntry
 from suture.records import Candidate, Verdict
 
-__all__ = ["all_ended", "judge", "judged_again", "tried_entry"]
+__all__ = ["all_ended", "judge", "judged_again", "judged_attempt", "with_verdict"]
 
 T = TypeVar("T")
 
@@ -111,47 +111,42 @@ async def all_ended(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     raise first
 
 
-def tried_entry(
-    proposal: Proposal, verdict: Verdict, base: Verdict | None, context: RunContext
-) -> TriedEntry:
-    """What the state keeps of a judged candidate; a regression is written down."""
-    passed, failed, regressed = tally(verdict, base, context.settings.loop.trust_threshold)
-    if regressed:
+def judged_attempt(attempt: Attempt, verdict: Verdict, base: Verdict | None, context: RunContext) -> Attempt:
+    """An attempt with its verdict; a regression is written down.
+
+    Args:
+        attempt: It, as it was proposed.
+        verdict: What the checks say.
+        base: What they say of the code before, where there was code.
+        context: The run.
+    """
+    judged = with_verdict(attempt, verdict, base, context)
+    if judged.regressed:
         lost = sorted((base.passed if base else frozenset()) - verdict.passed)
-        context.ledger.append(CandidateRegressed(candidate=proposal["candidate"], checks=tuple(lost[:50])))
-    return TriedEntry(
-        candidate=proposal["candidate"],
-        blob=proposal["blob"],
-        verdict=context.keep(verdict),
-        label=proposal["label"],
-        origin=proposal["origin"],
-        round=proposal["round"],
-        start=proposal["start"],
-        depth=proposal["depth"],
-        passed=passed,
-        failed=failed,
-        regressed=regressed,
-        signature=failure_signature(verdict, context.settings.loop.trust_threshold),
-        parent=proposal.get("parent", ""),
-        fingerprint=code_fingerprint(context.candidate(proposal["blob"]).files),
-    )
+        context.ledger.append(CandidateRegressed(candidate=attempt.candidate, checks=tuple(lost[:50])))
+    return replace(judged, fingerprint=code_fingerprint(context.candidate(attempt.blob).files))
 
 
-async def judged_again(entry: TriedEntry, suite: Suite, context: RunContext) -> TriedEntry:
+async def judged_again(attempt: Attempt, suite: Suite, context: RunContext) -> Attempt:
     """A candidate of a `write` task under the checks of now, which may be others than before.
 
     Raises:
         BudgetExceeded: The time is up.
         SandboxError: The wall failed.
     """
-    verdict = await judge(context.candidate(entry["blob"]), suite, context)
+    verdict = await judge(context.candidate(attempt.blob), suite, context)
+    return with_verdict(attempt, verdict, None, context)
+
+
+def with_verdict(attempt: Attempt, verdict: Verdict, base: Verdict | None, context: RunContext) -> Attempt:
+    """An attempt with what its verdict says in numbers; the verdict is kept."""
     threshold = context.settings.loop.trust_threshold
-    passed, failed, regressed = tally(verdict, None, threshold)
-    return {
-        **entry,
-        "verdict": context.keep(verdict),
-        "passed": passed,
-        "failed": failed,
-        "regressed": regressed,
-        "signature": failure_signature(verdict, threshold),
-    }
+    passed, failed, regressed = tally(verdict, base, threshold)
+    return replace(
+        attempt,
+        verdict=context.keep(verdict),
+        passed=passed,
+        failed=failed,
+        regressed=regressed,
+        signature=failure_signature(verdict, threshold),
+    )

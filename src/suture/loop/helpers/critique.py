@@ -11,8 +11,9 @@ from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.helper_state import Aids
 from suture.loop.helpers.tools import Iteration, debugger_tools, setup_of
+from suture.loop.policy.progress import Attempt
 from suture.loop.prompting.briefs import digest
-from suture.loop.state import LoopState, TriedEntry
+from suture.loop.state import LoopState, tried_in
 from suture.records import Critique, Diagnosis, Lesson
 from suture.roles import DiagnosisReply, RepairBrief, diagnosis_draft
 from suture.roles.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft
@@ -27,9 +28,7 @@ DIFFS = 4
 """Earlier candidates that the debugger can compare."""
 
 
-async def criticise(
-    brief: RepairBrief, entry: TriedEntry, number: int, context: RunContext
-) -> Critique | None:
+async def criticise(brief: RepairBrief, entry: Attempt, number: int, context: RunContext) -> Critique | None:
     """The critic's view of a candidate; `None` where the critic is degraded.
 
     Args:
@@ -41,8 +40,8 @@ async def criticise(
     question = CritiqueBrief(
         statement=brief.statement,
         files=brief.files,
-        passed=entry["passed"],
-        total=entry["passed"] + entry["failed"],
+        passed=entry.passed,
+        total=entry.passed + entry.failed,
         facts=brief.facts,
     )
 
@@ -53,12 +52,12 @@ async def criticise(
     if reply is None:
         return None
     critique = reply.record()
-    context.ledger.append(Criticised(candidate=entry["candidate"], critique=critique))
+    context.ledger.append(Criticised(candidate=entry.candidate, critique=critique))
     return critique
 
 
 async def diagnose(
-    brief: RepairBrief, entry: TriedEntry, suite: Suite, state: LoopState, context: RunContext
+    brief: RepairBrief, entry: Attempt, suite: Suite, state: LoopState, context: RunContext
 ) -> Diagnosis | None:
     """Why a candidate fails; `None` where the debugger is degraded."""
     with_tools = context.recipe.helpers.diagnose == "tools"
@@ -69,7 +68,7 @@ async def diagnose(
         partial(_look, brief, entry, suite, state) if with_tools else partial(_reply, brief)
     )
     if found is not None:
-        context.ledger.append(Diagnosed(candidate=entry["candidate"], diagnosis=found))
+        context.ledger.append(Diagnosed(candidate=entry.candidate, diagnosis=found))
     return found
 
 
@@ -78,7 +77,7 @@ async def _reply(brief: RepairBrief, asked: Consultation) -> Diagnosis:
 
 
 async def _look(
-    brief: RepairBrief, entry: TriedEntry, suite: Suite, state: LoopState, asked: Consultation
+    brief: RepairBrief, entry: Attempt, suite: Suite, state: LoopState, asked: Consultation
 ) -> Diagnosis:
     context = asked.context
     question = DebugBrief(
@@ -91,13 +90,13 @@ async def _look(
     probe = Probe(
         sandbox=context.sandbox,
         settings=context.settings.sandbox,
-        files=overlay(context.task.files, context.candidate(entry["blob"]).files),
+        files=overlay(context.task.files, context.candidate(entry.blob).files),
         module=context.task.module if context.task.kind == "write" else next(iter(brief.files), ""),
         interpreter=context.interpreter,
     )
 
     def tell(step: Step) -> None:
-        context.ledger.append(DebuggerStepped(candidate=entry["candidate"], did=ToolStep(**vars(step))))
+        context.ledger.append(DebuggerStepped(candidate=entry.candidate, did=ToolStep(**vars(step))))
 
     async with context.budget.time_limit():
         found = await investigate(
@@ -125,20 +124,20 @@ def _setup(brief: RepairBrief, suite: Suite) -> str:
 def _reference(brief: RepairBrief, state: LoopState, context: RunContext) -> dict[str, bytes] | None:
     """The project with a candidate that passes the first failing check, where there is one."""
     check = brief.facts[0].check_id if brief.facts else ""
-    for entry in state["tried"]:
-        if check in context.verdict(entry["verdict"]).passed:
-            return dict(overlay(context.task.files, context.candidate(entry["blob"]).files))
+    for entry in tried_in(state):
+        if check in context.verdict(entry.verdict).passed:
+            return dict(overlay(context.task.files, context.candidate(entry.blob).files))
     return None
 
 
-def _iterations(entry: TriedEntry, state: LoopState, context: RunContext) -> list[Iteration]:
+def _iterations(entry: Attempt, state: LoopState, context: RunContext) -> list[Iteration]:
     """The last candidates, the failing one last."""
-    others = [other for other in state["tried"] if other["candidate"] != entry["candidate"]]
+    others = [other for other in tried_in(state) if other.candidate != entry.candidate]
     return [
         Iteration(
-            label=one["label"],
-            files=context.candidate(one["blob"]).files,
-            failed=context.verdict(one["verdict"]).failed,
+            label=one.label,
+            files=context.candidate(one.blob).files,
+            failed=context.verdict(one.verdict).failed,
         )
         for one in (*others[-DIFFS:], entry)
     ]
@@ -149,7 +148,7 @@ async def draw_lessons(aids: Aids, state: LoopState, context: RunContext) -> tup
     brief = LessonsBrief(
         statement=context.task.statement,
         history=digest(None, state, context),
-        remarks=[remark for entry in state["tried"] for remark in aids.remarks.get(entry["candidate"], ())],
+        remarks=[remark for entry in tried_in(state) for remark in aids.remarks.get(entry.candidate, ())],
         known=[Lesson(text=text) for text in aids.lessons],
     )
 

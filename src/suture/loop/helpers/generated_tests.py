@@ -14,7 +14,8 @@ from suture.loop.evaluation.deciding import checks_in, deciding_suite, with_gene
 from suture.loop.evaluation.judging import judged_again
 from suture.loop.helper_state import Aids
 from suture.loop.helpers.plugin_calls import brought_checks
-from suture.loop.state import LoopState, TriedEntry
+from suture.loop.policy.progress import Attempt
+from suture.loop.state import LoopState, tried_in, with_tried
 from suture.models import Reply
 from suture.records import Check, Task, to_plain
 from suture.roles import Draft, Prompt
@@ -73,11 +74,11 @@ async def tests_from_the_task(aids: Aids, context: RunContext) -> Aids:
     return aids
 
 
-async def attack(entry: TriedEntry, aids: Aids, number: int, context: RunContext) -> Aids:
+async def attack(entry: Attempt, aids: Aids, number: int, context: RunContext) -> Aids:
     """What the adversarial tester writes against a candidate."""
     brief = AdversarialBrief(
         statement=context.task.statement,
-        files=context.candidate(entry["blob"]).files,
+        files=context.candidate(entry.blob).files,
         entry_point=context.task.entry_point,
         examples=_examples(context),
     )
@@ -98,7 +99,7 @@ async def adopt_generated(state: LoopState, aids: Aids, context: RunContext) -> 
         SandboxError: The wall failed.
     """
     written = generated_checks(aids, context)
-    judged = [(context.candidate(e["blob"]), context.verdict(e["verdict"])) for e in state["tried"]]
+    judged = [(context.candidate(e.blob), context.verdict(e.verdict)) for e in tried_in(state)]
     if not written or not judged:
         return state, aids
     async with context.budget.time_limit():
@@ -111,9 +112,9 @@ async def adopt_generated(state: LoopState, aids: Aids, context: RunContext) -> 
     if {check.source for check in trusted} == {check.source for check in checks_in(aids.deciding, context)}:
         return state, aids
     suite = with_generated(await context.load_suite(), trusted)
-    again = [await judged_again(entry, suite, context) for entry in state["tried"]]
+    again = [await judged_again(entry, suite, context) for entry in tried_in(state)]
     return (
-        {**state, "checks": _count(suite.task, threshold), "tried": again},
+        with_tried({**state, "checks": _count(suite.task, threshold)}, again),
         replace(aids, deciding=_keep(trusted, context)),
     )
 

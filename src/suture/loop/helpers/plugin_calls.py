@@ -13,10 +13,11 @@ from suture.ledger.kinds import Advised, TestsWritten
 from suture.loop.calls.helper_call import Consultation, degrade, is_given_up
 from suture.loop.calls.model_call import Question, ask
 from suture.loop.context import RunContext
-from suture.loop.edits import proposed_event
-from suture.loop.evaluation.judging import judge, tried_entry
+from suture.loop.evaluation.judging import judge, judged_attempt
+from suture.loop.policy.progress import Attempt
+from suture.loop.proposing import Lineage, propose_candidate
 from suture.loop.recipes.plugins import Adviser, CheckSource, Mender
-from suture.loop.state import LoopState, Proposal, TriedEntry
+from suture.loop.state import LoopState, tried_in, with_tried
 from suture.models import Message, Sampling
 from suture.records import Candidate, Check, Provenance, Task
 from suture.roles import RepairBrief
@@ -90,7 +91,7 @@ async def _advised(adviser: Adviser, brief: RepairBrief, asked: Consultation) ->
 
 
 async def mended(
-    brief: RepairBrief, entry: TriedEntry, suite: Suite, state: LoopState, context: RunContext
+    brief: RepairBrief, entry: Attempt, suite: Suite, state: LoopState, context: RunContext
 ) -> LoopState:
     """The state with what the menders make of a failing candidate, judged; that costs no attempt.
 
@@ -102,16 +103,17 @@ async def mended(
         written = _brought(name, partial(_texts, mender, brief), state["round"], context)
         if not written or refused_files(written, suite):
             continue
-        parent = context.candidate(entry["blob"])
+        parent = context.candidate(entry.blob)
         candidate = Candidate(
             files={**parent.files, **written}, origin="mutation", parent=parent.hash, label=f"by {name}"
         )
-        if candidate.hash in {one["candidate"] for one in state["tried"]}:
+        if candidate.hash in {one.candidate for one in tried_in(state)}:
             continue
-        proposal = _proposal(candidate, entry, context)
+        lineage = Lineage(round=entry.round, start=entry.start, depth=entry.depth + 1)
+        proposal = propose_candidate(candidate, lineage, context)
         verdict = await judge(candidate, suite, context)
-        judged = tried_entry(proposal, verdict, context.base_verdict(state), context)
-        state = {**state, "tried": [*state["tried"], judged]}
+        judged = judged_attempt(proposal, verdict, context.base_verdict(state), context)
+        state = with_tried(state, (*tried_in(state), judged))
     return state
 
 
@@ -125,23 +127,6 @@ def _texts(mender: Mender, brief: RepairBrief) -> dict[str, str]:
     if not all(isinstance(part, str) for pair in written.items() for part in pair):
         raise TypeError("a mender answers path -> text, or None")
     return written
-
-
-def _proposal(candidate: Candidate, entry: TriedEntry, context: RunContext) -> Proposal:
-    blob = context.keep(candidate)
-    context.ledger.append(proposed_event(candidate, blob))
-    return Proposal(
-        candidate=candidate.hash,
-        blob=blob,
-        origin=candidate.origin,
-        round=entry["round"],
-        start=entry["start"],
-        depth=entry["depth"] + 1,
-        label=candidate.label,
-        fault="",
-        message="",
-        parent=entry["candidate"],
-    )
 
 
 def _generated(check: Check) -> Provenance:

@@ -10,9 +10,10 @@ from suture.checks import Suite, refused_files
 from suture.ledger.kinds import Optimised, Reviewed
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
-from suture.loop.edits import proposed_event
-from suture.loop.evaluation.judging import judge, tried_entry
-from suture.loop.state import LoopState, Proposal, TriedEntry
+from suture.loop.evaluation.judging import judge, judged_attempt
+from suture.loop.policy.progress import Attempt
+from suture.loop.proposing import Lineage, propose_candidate
+from suture.loop.state import LoopState, tried_in, with_tried
 from suture.pysource.parsing import parsed
 from suture.records import Candidate
 from suture.roles import RepairBrief
@@ -23,7 +24,7 @@ __all__ = ["optimised", "reviewed"]
 
 
 async def optimised(
-    brief: RepairBrief, entry: TriedEntry, suite: Suite, state: LoopState, context: RunContext
+    brief: RepairBrief, entry: Attempt, suite: Suite, state: LoopState, context: RunContext
 ) -> LoopState:
     """The state with a simpler version of code that passes, where the optimiser writes one that passes too.
 
@@ -42,7 +43,7 @@ async def optimised(
         )
 
     written = await Consultation(helper="optimiser", context=context, round=state["round"]).or_none(ask)
-    before = context.candidate(entry["blob"])
+    before = context.candidate(entry.blob)
     if written is None or refused_files(written, suite):
         return state
     candidate = Candidate(
@@ -50,18 +51,17 @@ async def optimised(
     )
     nodes = (_size(before, brief), _size(candidate, brief))
     told = Optimised(candidate=candidate.hash, of=before.hash, nodes=nodes, kept=False)
-    if candidate.hash in {one["candidate"] for one in state["tried"]} or nodes[1] >= nodes[0]:
+    if candidate.hash in {one.candidate for one in tried_in(state)} or nodes[1] >= nodes[0]:
         context.ledger.append(told)
         return state
     judged = await _judged(candidate, entry, suite, state, context)
-    kept = context.tried(judged).solved
-    context.ledger.append(replace(told, kept=kept))
-    if not kept:
+    context.ledger.append(replace(told, kept=judged.solved))
+    if not judged.solved:
         return state
-    return {**state, "tried": [*state["tried"], {**judged, "rank": entry.get("rank", 0) + 1}]}
+    return with_tried(state, (*tried_in(state), replace(judged, rank=(entry.rank or 0) + 1)))
 
 
-async def reviewed(brief: RepairBrief, entry: TriedEntry, state: LoopState, context: RunContext) -> None:
+async def reviewed(brief: RepairBrief, entry: Attempt, state: LoopState, context: RunContext) -> None:
     """What a reviewer finds in code that passes, in the ledger for people."""
     question = ReviewBrief(statement=brief.statement, files=brief.files)
 
@@ -70,28 +70,16 @@ async def reviewed(brief: RepairBrief, entry: TriedEntry, state: LoopState, cont
 
     reply = await Consultation(helper="reviewer", context=context, round=state["round"]).or_none(ask)
     if reply is not None:
-        context.ledger.append(Reviewed(candidate=entry["candidate"], review=reply.record()))
+        context.ledger.append(Reviewed(candidate=entry.candidate, review=reply.record()))
 
 
 async def _judged(
-    candidate: Candidate, entry: TriedEntry, suite: Suite, state: LoopState, context: RunContext
-) -> TriedEntry:
-    blob = context.keep(candidate)
-    context.ledger.append(proposed_event(candidate, blob))
-    proposal = Proposal(
-        candidate=candidate.hash,
-        blob=blob,
-        origin=candidate.origin,
-        round=entry["round"],
-        start=entry["start"],
-        depth=entry["depth"],
-        label=candidate.label,
-        fault="",
-        message="",
-        parent=entry["candidate"],
-    )
+    candidate: Candidate, entry: Attempt, suite: Suite, state: LoopState, context: RunContext
+) -> Attempt:
+    lineage = Lineage(round=entry.round, start=entry.start, depth=entry.depth)
+    proposal = propose_candidate(candidate, lineage, context)
     verdict = await judge(candidate, suite, context)
-    return tried_entry(proposal, verdict, context.base_verdict(state), context)
+    return judged_attempt(proposal, verdict, context.base_verdict(state), context)
 
 
 def _size(candidate: Candidate, brief: RepairBrief) -> int:

@@ -9,6 +9,7 @@ from suture.loop.nodes.prepare import prepare
 from suture.loop.nodes.propose import Branch, propose
 from suture.loop.nodes.reflect import reflect
 from suture.loop.nodes.review import needs_review, review
+from suture.loop.nodes.try_repairs import try_repairs
 
 __all__ = [
     "Branch",
@@ -22,4 +23,5 @@ __all__ = [
     "propose",
     "reflect",
     "review",
+    "try_repairs",
 ]

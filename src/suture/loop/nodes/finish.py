@@ -14,7 +14,7 @@ from suture.loop.evaluation.proving import Proven, prove
 from suture.loop.evaluation.suspicion import suspicious_signs
 from suture.loop.helper_state import aids_of
 from suture.loop.policy.progress import best_of
-from suture.loop.state import LoopState
+from suture.loop.state import LoopState, tried_in
 from suture.proof.confidence import confidence_in, confidence_when_warned
 from suture.records import Candidate, FaultCause, Outcome, Result, Verdict, to_plain
 from suture.workspace import overlay, unified_diff
@@ -102,9 +102,7 @@ def _confidence(
 
 
 def _best(state: LoopState, context: RunContext) -> tuple[Candidate | None, Verdict | None]:
-    tried = [context.tried(entry) for entry in state["tried"]]
-    best = best_of(tried)
+    best = best_of(tried_in(state))
     if best is None:
         return None, None
-    entry = state["tried"][tried.index(best)]
-    return context.candidate(entry["blob"]), context.verdict(entry["verdict"])
+    return context.candidate(best.blob), context.verdict(best.verdict)

@@ -1,15 +1,12 @@
-"""Mutate: search for a repair without a model, and judge the likeliest of what it finds."""
+"""Mutate: search for a repair without a model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.checks import Suite
-from suture.errors import BudgetExceeded, SandboxError
 from suture.ledger.kinds import (
     BrokenOperator,
     DifferingAnswers,
@@ -22,29 +19,23 @@ from suture.ledger.kinds import (
     Trials,
 )
 from suture.loop.context import RunContext
-from suture.loop.edits import proposed_event
 from suture.loop.evaluation.bisecting import suspect_hunks
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.divergence import divergences
-from suture.loop.evaluation.judging import judge, tried_entry
 from suture.loop.evaluation.search_ahead import editable_texts, search_limits, taken_ready
 from suture.loop.evaluation.search_tests import guide_of
 from suture.loop.helper_state import aids_of
 from suture.loop.nodes.propose import Branch
 from suture.loop.prompting.briefs import deciding_facts
-from suture.loop.review.disambiguation import chosen_repairs
-from suture.loop.state import LoopState, Proposal, TriedEntry
-from suture.records import Candidate, Verdict
+from suture.loop.review.disambiguation import FoundRepairs
+from suture.loop.state import LoopState
+from suture.records import Verdict, to_plain
 from suture.repair import Difference, Findings, Repair, SearchLimits, rank_repairs, recover, search
 from suture.workspace import text_of
 
 __all__ = ["editable_texts", "mutate", "search_limits"]
 
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
-MOST_JUDGED = 8
-"""Repairs that the trusted suite judges, likeliest first; it stops at the first that passes."""
-MOST_FAULTS = 2
-"""Times that the wall may fail under one of them before no further one is judged."""
 MOST_TOLD = 40
 """Suspicious lines that the ledger names."""
 LEAST_RANKING_S = 2.0
@@ -83,11 +74,10 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
         )
         apart = {} if repairs else await _divergences(found, loop, context)
     context.ledger.append(_told(found, repairs, difference, apart))
-    chosen = chosen_repairs(repairs, difference, context)
-    return {
-        "searched": True,
-        "tried": [*loop["tried"], *await _judged(chosen, difference, suite, loop, context)],
-    }
+    if not repairs:
+        return {"searched": True}
+    kept = FoundRepairs(repairs=repairs, difference=difference)  # the next step may have to wait for a person
+    return {"searched": True, "found": context.folder.put_json(to_plain(kept))}
 
 
 def unreadable_in(base: Verdict | None, texts: Mapping[str, str]) -> str:
@@ -154,84 +144,3 @@ async def _divergences(found: Findings, state: LoopState, context: RunContext) -
     base = context.base_verdict(state)
     facts = deciding_facts(base, context.settings.loop.trust_threshold) if base is not None else ()
     return await divergences(facts, [change for change, _ in found.partial], found.texts, context)
-
-
-async def _judged(
-    repairs: tuple[Repair, ...],
-    difference: Difference | None,
-    suite: Suite,
-    state: LoopState,
-    context: RunContext,
-) -> list[TriedEntry]:
-    """The likeliest repairs under the trusted suite, one after the other, until one of them passes.
-
-    Each is run twice, side by side: all of them have passed a trial. Where the wall fails under one, the next
-    is still judged, as a verdict that is written down is not lost; then the fault goes on.
-    """
-    base = context.base_verdict(state)
-    entries: list[TriedEntry] = []
-    faults: list[SandboxError] = []
-
-    async def one(proposal: Proposal) -> TriedEntry:
-        verdict = await judge(context.candidate(proposal["blob"]), suite, context, likely=True)
-        return tried_entry(proposal, verdict, base, context)
-
-    for repair in repairs[:MOST_JUDGED]:
-        proposal = _propose(repair, repairs, difference, context)
-        try:
-            entries.append(await one(proposal))
-        except BudgetExceeded:
-            if not entries:
-                raise
-            break
-        except SandboxError as fault:
-            faults.append(fault)
-            if len(faults) == MOST_FAULTS:
-                break
-            continue
-        if context.tried(entries[-1]).solved:
-            break
-    if faults:
-        raise faults[0]
-    return entries
-
-
-def _compared(
-    repair: Repair, repairs: tuple[Repair, ...], difference: Difference | None
-) -> tuple[float | None, int | None]:
-    """The share of the other plausible repairs that behave like one, and how many behave otherwise.
-
-    `None` where that was not compared; there is no share where there are no others.
-    """
-    if difference is None and len(repairs) > 1:
-        return None, None
-    others = sum(1 + len(other.alike) for other in repairs) - 1
-    alike = len(repair.alike)
-    return round(alike / others, 4) if others else None, others - alike
-
-
-def _propose(
-    repair: Repair, repairs: tuple[Repair, ...], difference: Difference | None, context: RunContext
-) -> Proposal:
-    candidate = Candidate(
-        files={repair.proposal.path: repair.text},
-        origin="mutation",
-        label=f"mutation, {repair.proposal.label}",
-    )
-    blob = context.keep(candidate)
-    agreement, rivals = _compared(repair, repairs, difference)
-    told = replace(
-        proposed_event(candidate, blob), warnings=tuple(repair.warnings), agreement=agreement, rivals=rivals
-    )
-    context.ledger.append(told)
-    return Proposal(
-        candidate=candidate.hash,
-        blob=blob,
-        origin=candidate.origin,
-        round=-1,
-        start=-1,
-        depth=0,
-        label=candidate.label,
-        fault="",
-        message="",
-    )

@@ -9,16 +9,18 @@ from langgraph.runtime import Runtime
 from suture.checks import Triage, shows_endless_loops, triage, triage_of_tests
 from suture.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
 from suture.loop.context import RunContext
-from suture.loop.evaluation.judging import judge
+from suture.loop.evaluation.judging import judge, with_verdict
 from suture.loop.evaluation.search_ahead import look_ahead, make_ready
-from suture.loop.policy.progress import failure_signature, tally
-from suture.loop.state import LoopState, TriedEntry
+from suture.loop.policy.progress import Attempt
+from suture.loop.state import LoopState, plain_attempts
 from suture.records import Candidate, Verdict
 
 __all__ = ["prepare"]
 
 MOST_TOLD = 50
 """Tests that the ledger names one by one."""
+
+BEFORE_THE_ROUNDS = -1
 
 
 async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
@@ -39,9 +41,9 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
         if endless.cause:
             return {**update, **_triaged(endless, context)}
         entry = await _base(context)
-        update["tried"] = [entry]
-        if entry["failed"]:
-            update |= await _triage(context, context.verdict(entry["verdict"]))
+        update["tried"] = plain_attempts([entry])
+        if entry.failed:
+            update |= await _triage(context, context.verdict(entry.verdict))
     return update
 
 
@@ -79,21 +81,15 @@ def _triaged(found: Triage, context: RunContext) -> dict[str, Any]:
     return {"cause": found.cause or "", "not_code": found.reason}
 
 
-async def _base(context: RunContext) -> TriedEntry:
+async def _base(context: RunContext) -> Attempt:
     base = Candidate(files={}, origin="user", label="the code as it is")
     verdict = await judge(base, await context.load_suite(), context)
-    passed, failed, _ = tally(verdict, None, context.settings.loop.trust_threshold)
-    return TriedEntry(
+    attempt = Attempt(
         candidate=base.hash,
         blob=context.keep(base),
-        verdict=context.keep(verdict),
-        label=base.label,
         origin="user",
-        round=-1,
-        start=-1,
-        depth=0,
-        passed=passed,
-        failed=failed,
-        regressed=0,
-        signature=failure_signature(verdict, context.settings.loop.trust_threshold),
+        round=BEFORE_THE_ROUNDS,
+        start=BEFORE_THE_ROUNDS,
+        label=base.label,
     )
+    return with_verdict(attempt, verdict, None, context)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
@@ -21,12 +21,13 @@ from suture.ledger import branch_of_round, first_of
 from suture.ledger.kinds import ModelCalled, MoveFailed
 from suture.loop.calls.fit_and_call import answered, coder_of
 from suture.loop.context import RunContext
-from suture.loop.edits import proposed_event
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.helper_state import aids_of
 from suture.loop.helpers.planning import plan_of, planned_files
+from suture.loop.policy.progress import Attempt, FaultKind
 from suture.loop.prompting.briefs import brief_for
-from suture.loop.state import LoopState, Proposal, TriedEntry
+from suture.loop.proposing import Lineage, Proposed, propose_candidate
+from suture.loop.state import LoopState, plain_attempts, tried_in
 from suture.records import Candidate, Move, from_plain
 from suture.roles import RepairBrief, files_from_reply
 from suture.roles.coding.text_coder import TextBrief, files_from_text_reply
@@ -51,10 +52,10 @@ async def propose(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]
     context = runtime.context
     with branch_of_round(state["state"]["round"], state["branch"]):
         async with context.in_turn():
-            return {"proposals": [await _carried_out(state, context)]}
+            return {"proposals": plain_attempts([await _carried_out(state, context)])}
 
 
-async def _carried_out(branch: Branch, context: RunContext) -> Proposal:
+async def _carried_out(branch: Branch, context: RunContext) -> Attempt:
     try:
         return await _proposal(from_plain(Move, branch["move"]), branch["state"], context)
     except (ModelAuthError, asyncio.CancelledError):
@@ -75,24 +76,20 @@ def _was_answered(context: RunContext) -> bool:
     return first_of(context.ledger.events, ModelCalled) is not None
 
 
-async def _proposal(move: Move, state: LoopState, context: RunContext) -> Proposal:
-    parent = next((entry for entry in state["tried"] if entry["candidate"] == move.parent), None)
+async def _proposal(move: Move, state: LoopState, context: RunContext) -> Attempt:
+    parent = next((entry for entry in tried_in(state) if entry.candidate == move.parent), None)
     suite = await deciding_suite(aids_of(state), context)
     made = await _made(move, parent, state, context, suite)
     written = made.files
-    inherited = dict(context.candidate(parent["blob"]).files) if parent else {}
+    inherited = dict(context.candidate(parent.blob).files) if parent else {}
     candidate = Candidate(
         files=_allowed({**inherited, **written}, suite),
         origin="repair" if move.kind == "repair" else "sample",
         parent=move.parent,
         label=_label(move),
     )
-    blob = context.keep(candidate)
-    told = proposed_event(candidate, blob)
-    context.ledger.append(
-        replace(told, call=made.call, shown=tuple(made.shown), files=tuple(sorted(written)))
-    )
-    return _entry(candidate, blob, state, parent)
+    known = Proposed(call=made.call, shown=made.shown, written=tuple(sorted(written)))
+    return propose_candidate(candidate, _lineage(state["round"], parent), context, known)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +102,7 @@ class _Made:
 
 
 async def _made(
-    move: Move, parent: TriedEntry | None, state: LoopState, context: RunContext, suite: Suite
+    move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
 ) -> _Made:
     aids, coder = aids_of(state), coder_of(state, context)
     plan = plan_of(aids, context)
@@ -131,39 +128,26 @@ def _allowed(files: dict[str, str], suite: Suite) -> dict[str, str]:
     return allowed
 
 
-def _entry(candidate: Candidate, blob: str, state: LoopState, parent: TriedEntry | None) -> Proposal:
-    fresh = parent is None or parent["origin"] == "user"
-    return Proposal(
-        candidate=candidate.hash,
-        blob=blob,
-        origin=candidate.origin,
-        round=state["round"],
-        start=state["round"] if fresh or parent is None else parent["start"],
-        depth=0 if fresh or parent is None else parent["depth"] + 1,
-        label=candidate.label,
-        fault="",
-        message="",
-        parent=candidate.parent or "",
-    )
+def _lineage(number: int, parent: Attempt | None) -> Lineage:
+    if parent is None or parent.origin == "user":
+        return Lineage.beginning(number)
+    return Lineage(round=number, start=parent.start, depth=parent.depth + 1)
 
 
-def _nothing(state: LoopState, fault: ModelError | BudgetExceeded | PrerequisiteError) -> Proposal:
+def _nothing(state: LoopState, fault: ModelError | BudgetExceeded | PrerequisiteError) -> Attempt:
     number = state["round"]
-    kind = (
+    kind: FaultKind = (
         "malformed"
         if isinstance(fault, MalformedReply)
         else "budget"
         if isinstance(fault, BudgetExceeded)
         else "model"
     )
-    return Proposal(
+    return Attempt(
         candidate="",
-        blob="",
         origin="",
         round=number,
         start=number,
-        depth=0,
-        label="",
         fault=kind,
         message=ascii(str(fault)),  # no half surrogate of a reply may enter a checkpoint
     )

@@ -16,11 +16,11 @@ from suture.loop.helpers.plugin_calls import advice_of, mended
 from suture.loop.helpers.post_processing import optimised, reviewed
 from suture.loop.helpers.tournament import ranked
 from suture.loop.policy.next_moves import decide, next_parent
-from suture.loop.policy.progress import best_of
+from suture.loop.policy.progress import Attempt, best_of
 from suture.loop.prompting.briefs import repair_brief
 from suture.loop.recipes.schema import Helpers
-from suture.loop.state import LoopState, TriedEntry
-from suture.records import Strategy, to_plain
+from suture.loop.state import LoopState, tried_in, with_tried
+from suture.records import to_plain
 from suture.roles import RepairBrief
 
 __all__ = ["reflect"]
@@ -57,7 +57,7 @@ async def _tested(state: LoopState, aids: Aids, context: RunContext) -> tuple[Lo
     best = _best(state, context)
     attacks = sum(name.startswith("attack:") for name in aids.read)
     wanted = context.recipe.helpers.adversarial_tests and attacks < context.recipe.attacks
-    if not wanted or best is None or best["failed"] or _is_done("attack", best, aids):
+    if not wanted or best is None or best.failed or _is_done("attack", best, aids):
         return state, aids
     aids = _done("attack", best, await attack(best, aids, state["round"], context))
     return await adopt_generated(state, aids, context)
@@ -84,7 +84,7 @@ async def _criticised(state: LoopState, aids: Aids, context: RunContext) -> tupl
     wanted, entry = context.recipe.helpers.critic, _subject(state, context)
     if wanted == "off" or entry is None or _is_done("critic", entry, aids):
         return state, aids
-    passes = context.tried(entry).solved
+    passes = entry.solved
     if wanted == "gate" and not passes:
         return state, aids
     said = await criticise(await _brief(entry, aids, state, context), entry, state["round"], context)
@@ -92,7 +92,7 @@ async def _criticised(state: LoopState, aids: Aids, context: RunContext) -> tupl
     if said is None or said.approved:
         return state, aids
     aids = _remarked(entry, said.issues, aids)
-    return (_changed(state, entry, {"sent_back": True}) if passes else state), aids
+    return (_changed(state, replace(entry, sent_back=True)) if passes else state), aids
 
 
 async def _diagnosed(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:
@@ -106,8 +106,7 @@ async def _diagnosed(state: LoopState, aids: Aids, context: RunContext) -> tuple
     aids = _done("debugger", entry, aids)
     if found is None:
         return state, aids
-    advised: Strategy = found.strategy
-    state = _changed(state, entry, {"confidence": found.confidence, "advised": advised})
+    state = _changed(state, replace(entry, confidence=found.confidence, advised=found.strategy))
     return state, _remarked(entry, (found.root_cause,), aids)
 
 
@@ -115,7 +114,7 @@ async def _polished(state: LoopState, aids: Aids, context: RunContext) -> tuple[
     """Code that is about to be handed over, made simpler once and reviewed once."""
     helpers, best = context.recipe.helpers, _best(state, context)
     ends = (helpers.optimise or helpers.review) and not _goes_on(state, context)
-    if best is None or not ends or not context.tried(best).solved or best["origin"] == "user":
+    if best is None or not ends or not best.solved or best.origin == "user":
         return state, aids
     suite = await deciding_suite(aids, context)
     brief = repair_brief(best, state, context, suite)
@@ -128,45 +127,45 @@ async def _polished(state: LoopState, aids: Aids, context: RunContext) -> tuple[
     return state, aids
 
 
-async def _brief(entry: TriedEntry, aids: Aids, state: LoopState, context: RunContext) -> RepairBrief:
+async def _brief(entry: Attempt, aids: Aids, state: LoopState, context: RunContext) -> RepairBrief:
     return repair_brief(entry, state, context, await deciding_suite(aids, context))
 
 
-def _subject(state: LoopState, context: RunContext) -> TriedEntry | None:
+def _subject(state: LoopState, context: RunContext) -> Attempt | None:
     """What passes every trusted check, else what would be mended next."""
     best = _best(state, context)
-    if best is not None and context.tried(best).solved:
-        return None if best["origin"] == "user" else best
+    if best is not None and best.solved:
+        return None if best.origin == "user" else best
     parent = next_parent(context.progress(state), context.recipe)
     return _entry(state, parent.candidate) if parent is not None else None
 
 
-def _best(state: LoopState, context: RunContext) -> TriedEntry | None:
-    best = best_of([context.tried(entry) for entry in state["tried"]])
-    return _entry(state, best.candidate) if best is not None else None
+def _best(state: LoopState, context: RunContext) -> Attempt | None:
+    return best_of(tried_in(state))
 
 
-def _entry(state: LoopState, candidate: str) -> TriedEntry:
-    return next(entry for entry in state["tried"] if entry["candidate"] == candidate)
+def _entry(state: LoopState, candidate: str) -> Attempt:
+    return next(entry for entry in tried_in(state) if entry.candidate == candidate)
 
 
 def _goes_on(state: LoopState, context: RunContext) -> bool:
     return decide(context.progress(state), context.recipe)[0].kind != "stop"
 
 
-def _changed(state: LoopState, entry: TriedEntry, fields: dict[str, Any]) -> LoopState:
-    changed: TriedEntry = {**entry, **fields}  # type: ignore[typeddict-item]
-    return {**state, "tried": [changed if one is entry else one for one in state["tried"]]}
+def _changed(state: LoopState, changed: Attempt) -> LoopState:
+    return with_tried(
+        state, [changed if one.candidate == changed.candidate else one for one in tried_in(state)]
+    )
 
 
-def _is_done(what: str, entry: TriedEntry, aids: Aids) -> bool:
-    return f"{what}:{entry['candidate']}" in aids.read
+def _is_done(what: str, entry: Attempt, aids: Aids) -> bool:
+    return f"{what}:{entry.candidate}" in aids.read
 
 
-def _done(what: str, entry: TriedEntry, aids: Aids) -> Aids:
-    return replace(aids, read=(*aids.read, f"{what}:{entry['candidate']}"))
+def _done(what: str, entry: Attempt, aids: Aids) -> Aids:
+    return replace(aids, read=(*aids.read, f"{what}:{entry.candidate}"))
 
 
-def _remarked(entry: TriedEntry, said: tuple[str, ...], aids: Aids) -> Aids:
-    known = aids.remarks.get(entry["candidate"], ())
-    return replace(aids, remarks={**aids.remarks, entry["candidate"]: (*known, *said)})
+def _remarked(entry: Attempt, said: tuple[str, ...], aids: Aids) -> Aids:
+    known = aids.remarks.get(entry.candidate, ())
+    return replace(aids, remarks={**aids.remarks, entry.candidate: (*known, *said)})

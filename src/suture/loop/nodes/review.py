@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -11,10 +12,10 @@ from langgraph.types import interrupt
 from suture.ledger import those_of
 from suture.ledger.kinds import Diagnosed
 from suture.loop.context import RunContext
-from suture.loop.edits import proposal_of, proposed_event
-from suture.loop.policy.progress import best_of
+from suture.loop.policy.progress import Attempt, best_of
+from suture.loop.proposing import Lineage, propose_candidate
 from suture.loop.review.reviewing import ReviewStage
-from suture.loop.state import LoopState, Proposal, TriedEntry
+from suture.loop.state import LoopState, plain_attempts, tried_in
 from suture.records import content_hash, to_plain
 
 __all__ = ["needs_review", "question_of", "review"]
@@ -33,7 +34,10 @@ async def review(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, An
         hinted = {"hints": [*state["hints"], answer["hint"]]}
         return hinted if state["moves"] else {**hinted, **_rejected(question, state)}
     if choice == "edit":
-        return {**_set_aside(question, state), "proposals": [_proposed(answer["blob"], state, context)]}
+        return {
+            **_set_aside(question, state),
+            "proposals": plain_attempts([_proposed(answer["blob"], state, context)]),
+        }
     if choice == "reject":
         return _declined(question, state)
     if choice == "abort":
@@ -57,14 +61,15 @@ def question_of(state: LoopState, context: RunContext) -> dict[str, Any]:
         "decision": state["decisions"],
         "round": state["round"],
         "moves": state["moves"],
-        "candidate": entry["candidate"] if entry else "",
+        "candidate": entry.candidate if entry else "",
     }
     return {
         "key": content_hash(asked),
         **asked,
-        "blob": entry["blob"] if entry else "",
-        "verdict": entry["verdict"] if entry else "",
-        "diagnosis": _diagnosis_of(entry["candidate"], context) if entry else None,
+        "blob": entry.blob if entry else "",
+        "verdict": entry.verdict if entry else "",
+        "diagnosis": _diagnosis_of(entry.candidate, context) if entry else None,
+        "difference": None,
     }
 
 
@@ -77,13 +82,13 @@ def _stage(state: LoopState) -> ReviewStage | None:
     return "search" if kinds == {"mutate"} else "samples"
 
 
-def _shown(state: LoopState, context: RunContext) -> TriedEntry | None:
+def _shown(state: LoopState, context: RunContext) -> Attempt | None:
     """The candidate that would be mended; else the best."""
     parents = [move["parent"] for move in state["moves"] if move.get("parent")]
-    tried = [context.tried(entry) for entry in state["tried"]]
+    tried = tried_in(state)
     best = best_of(tried)
     wanted = parents[0] if parents else best.candidate if best else ""
-    return next((entry for entry in state["tried"] if entry["candidate"] == wanted), None)
+    return next((entry for entry in tried if entry.candidate == wanted), None)
 
 
 def _diagnosis_of(candidate: str, context: RunContext) -> dict[str, Any] | None:
@@ -112,14 +117,12 @@ def _set_aside(question: Mapping[str, Any], state: LoopState) -> dict[str, Any]:
     """No move and no outcome; a candidate that was to be handed over, never is."""
     update: dict[str, Any] = {"moves": [], "outcome": "", "reason": ""}
     if question["stage"] == "hand_over":
-        update["tried"] = [
-            {**entry, "rejected": True} if entry["candidate"] == question["candidate"] else entry
-            for entry in state["tried"]
-        ]
+        update["tried"] = plain_attempts(
+            replace(entry, rejected=True) if entry.candidate == question["candidate"] else entry
+            for entry in tried_in(state)
+        )
     return update
 
 
-def _proposed(blob: str, state: LoopState, context: RunContext) -> Proposal:
-    candidate = context.candidate(blob)
-    context.ledger.append(proposed_event(candidate, blob))
-    return proposal_of(candidate, blob, state["round"])
+def _proposed(blob: str, state: LoopState, context: RunContext) -> Attempt:
+    return propose_candidate(context.candidate(blob), Lineage.beginning(state["round"]), context)

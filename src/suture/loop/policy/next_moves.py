@@ -6,7 +6,7 @@ most two rounds in one lineage, then start afresh (see docs/loop.md for the sour
 
 from __future__ import annotations
 
-from suture.loop.policy.progress import Progress, Tried, best_of
+from suture.loop.policy.progress import Attempt, Progress, best_of
 from suture.loop.policy.stuck import circling, rounds_without_gain
 from suture.loop.recipes.recipe import Recipe
 from suture.loop.recipes.schema import Way
@@ -37,7 +37,7 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     return _within_budget(moves, progress, recipe)
 
 
-def next_parent(progress: Progress, recipe: Recipe) -> Tried | None:
+def next_parent(progress: Progress, recipe: Recipe) -> Attempt | None:
     """The candidate that the next round would mend, whatever its diagnosis; `None` for a fresh start."""
     if progress.round == 0 or _end(progress, recipe) is not None:
         return None
@@ -117,7 +117,7 @@ def _is_sent_back(progress: Progress, recipe: Recipe) -> bool:
     return progress.round - 1 - first < recipe.rejections
 
 
-def _despite(best: Tried) -> str:
+def _despite(best: Attempt) -> str:
     return "; the critic still does not like it, and decides nothing" if best.sent_back else ""
 
 
@@ -136,7 +136,7 @@ def _is_nudged(progress: Progress) -> bool:
     return progress.declined or circling(progress.tried, progress.round, progress.escalated) != "no"
 
 
-def _parent(progress: Progress, recipe: Recipe) -> Tried | None:
+def _parent(progress: Progress, recipe: Recipe) -> Attempt | None:
     best = progress.best
     if best is None:
         return None
@@ -147,7 +147,7 @@ def _parent(progress: Progress, recipe: Recipe) -> Tried | None:
     return None if _is_nudged(progress) else _repairable(progress, recipe)
 
 
-def _repairable(progress: Progress, recipe: Recipe) -> Tried | None:
+def _repairable(progress: Progress, recipe: Recipe) -> Attempt | None:
     """A candidate of the newest lineage, unless that has had its repairs."""
     newest = max(t.start for t in progress.tried)
     lineage = [t for t in progress.tried if t.start == newest]
@@ -176,7 +176,7 @@ def _sample(index: int, temperature: float, reason: str) -> Move:
     return Move(kind="sample", temperature=temperature, index=index, reason=reason)
 
 
-def _repairs(progress: Progress, recipe: Recipe, parent: Tried, count: int, *, greedy: bool) -> list[Move]:
+def _repairs(progress: Progress, recipe: Recipe, parent: Attempt, count: int, *, greedy: bool) -> list[Move]:
     """Repairs of one candidate, each in another way; a diagnosis says which way comes first."""
     ways = _ways(recipe, parent, skip=0 if greedy else 1)
     samples, repairs = progress.samples_asked, progress.repairs_asked
@@ -201,11 +201,11 @@ def _repairs(progress: Progress, recipe: Recipe, parent: Tried, count: int, *, g
     return moves
 
 
-def _why_repair(parent: Tried) -> str:
+def _why_repair(parent: Attempt) -> str:
     return "the critic sends it back" if parent.solved else f"repair from facts ({parent.failed} failing)"
 
 
-def _ways(recipe: Recipe, parent: Tried, *, skip: int) -> tuple[Way, ...]:
+def _ways(recipe: Recipe, parent: Attempt, *, skip: int) -> tuple[Way, ...]:
     first = skip % len(recipe.strategies)
     ways = (*recipe.strategies[first:], *recipe.strategies[:first])
     advised = parent.advised

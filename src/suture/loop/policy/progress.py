@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from suture.records import Origin, Strategy, TaskKind, Verdict, content_hash
 
-__all__ = ["Progress", "Tried", "best_of", "failure_signature", "tally"]
+__all__ = ["Attempt", "Progress", "best_of", "failure_signature", "tally"]
+
+
+FaultKind = Literal["", "malformed", "budget", "model"]
+"""Why a move brought no candidate; empty where it brought one."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tried:
-    """One candidate and what the deciding checks said of it.
+class Attempt:
+    """One move's candidate and how it fared: first it waits for its checks, then it has a verdict.
 
     Attributes:
-        candidate: Its content hash.
+        candidate: Its content hash; empty where the move brought none.
         origin: How it came to be.
-        round: The round that proposed it; the user's own code has -1.
+        round: The round that proposed it; the user's own code has -1, and so has what the search found.
         start: The round of the fresh start that its lineage began with.
         depth: Repairs between that start and it.
-        parent: The candidate that it is a repair of; empty for any other.
+        parent: The candidate that it was made from; empty for none.
+        label: It, for people.
+        blob: Where the candidate is kept in the run folder.
+        fault: What kind of fault there was, where the move brought no candidate.
+        message: That fault, for people.
+        verdict: The blob of its verdict; empty while it waits for its checks.
         passed: Deciding checks that passed.
         failed: Deciding checks that did not.
         regressed: Deciding checks that passed before the run and now do not.
@@ -31,15 +41,20 @@ class Tried:
         confidence: Of the diagnosis of its failure, in [0, 1]; 1 where there is none.
         advised: How the diagnosis would mend it.
         rank: Its place in a tournament among candidates that the deciding checks cannot tell apart; more is
-            better.
+            better. `None` where there was none.
     """
 
     candidate: str
-    origin: Origin
+    origin: Literal[Origin, ""]
     round: int
     start: int
     depth: int = 0
     parent: str = ""
+    label: str = ""
+    blob: str = ""
+    fault: FaultKind = ""
+    message: str = ""
+    verdict: str = ""
     passed: int = 0
     failed: int = 0
     regressed: int = 0
@@ -49,7 +64,7 @@ class Tried:
     sent_back: bool = False
     confidence: float = 1.0
     advised: Strategy | None = None
-    rank: int = 0
+    rank: int | None = None
 
     @property
     def solved(self) -> bool:
@@ -83,7 +98,7 @@ class Progress:
 
     kind: TaskKind
     round: int
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[Attempt, ...] = ()
     samples_asked: int = 0
     repairs_asked: int = 0
     attempts_left: int | None = None
@@ -100,12 +115,12 @@ class Progress:
     escalated: int = 0
 
     @property
-    def best(self) -> Tried | None:
+    def best(self) -> Attempt | None:
         """The best candidate under the trusted order."""
         return best_of(self.tried)
 
 
-def best_of(tried: Sequence[Tried]) -> Tried | None:
+def best_of(tried: Sequence[Attempt]) -> Attempt | None:
     """The best candidate: solved, then no regression, most checks passed, fewest failed.
 
     Among equals, one that no critic sent back goes first, then the winner of a tournament, then the earliest.
@@ -118,7 +133,7 @@ def best_of(tried: Sequence[Tried]) -> Tried | None:
         tried,
         key=lambda t: (
             *(not t.rejected, t.solved, -t.regressed, t.passed, -t.failed),
-            *(not t.sent_back, t.rank, -tried.index(t)),
+            *(not t.sent_back, t.rank or 0, -tried.index(t)),
         ),
     )
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from suture.loop.policy.progress import Tried
+from suture.loop.policy.progress import Attempt
 from suture.records import content_hash
 
 __all__ = [
@@ -31,7 +31,7 @@ NUDGE_ROUNDS = 3
 """Such rounds after which it is nudged."""
 
 
-def circling(tried: Sequence[Tried], rounds: int, since: int = 0) -> Circling:
+def circling(tried: Sequence[Attempt], rounds: int, since: int = 0) -> Circling:
     """Whether a run goes in circles: no new code, or new code that fails as the code before did.
 
     Args:
@@ -46,7 +46,7 @@ def circling(tried: Sequence[Tried], rounds: int, since: int = 0) -> Circling:
     return "nudge" if barren or same == NUDGE_ROUNDS else "no"
 
 
-def barren_rounds(tried: Sequence[Tried], rounds: int) -> int:
+def barren_rounds(tried: Sequence[Attempt], rounds: int) -> int:
     """How many of the last rounds brought no code that was not seen before, layout and comments aside."""
     seen: set[str] = set()
     last = -1
@@ -57,7 +57,7 @@ def barren_rounds(tried: Sequence[Tried], rounds: int) -> int:
     return rounds - 1 - last
 
 
-def same_failure_rounds(tried: Sequence[Tried], rounds: int) -> int:
+def same_failure_rounds(tried: Sequence[Attempt], rounds: int) -> int:
     """How many rounds in a row, up to the last, gained nothing and failed only in ways seen before."""
     count = 0
     for number in range(rounds - 1, 0, -1):
@@ -71,7 +71,7 @@ def same_failure_rounds(tried: Sequence[Tried], rounds: int) -> int:
     return count
 
 
-def rounds_without_gain(tried: Sequence[Tried], rounds: int) -> int:
+def rounds_without_gain(tried: Sequence[Attempt], rounds: int) -> int:
     """How many rounds have ended since the one in which the most checks were first passed."""
     most = max((t.passed for t in tried), default=0)
     return rounds - 1 - min((t.round for t in tried if t.passed == most), default=-1)

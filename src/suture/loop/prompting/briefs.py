@@ -8,15 +8,16 @@ from dataclasses import replace
 from suture.checks import Suite, refused_files
 from suture.loop.context import RunContext
 from suture.loop.helper_state import aids_of
+from suture.loop.policy.progress import Attempt
 from suture.loop.prompting.excerpts import MAX_WHOLE_CHARS, excerpt
 from suture.loop.prompting.file_focus import suspect_files
 from suture.loop.prompting.hints import with_advice, with_hints
 from suture.loop.prompting.related_functions import siblings_of
 from suture.loop.prompting.search_clues import Clues, clues_of, suspects_in
 from suture.loop.prompting.text_focus import named_files
-from suture.loop.state import LoopState, TriedEntry
+from suture.loop.state import LoopState, proposals_in, tried_in
 from suture.records import Candidate, Counterexample, Move, Strategy, Verdict
-from suture.roles import Attempt, Brief, RepairBrief, WriteBrief, describe_fact
+from suture.roles import Brief, EarlierAttempt, RepairBrief, WriteBrief, describe_fact
 from suture.roles.coding.text_coder import TextBrief
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
 
@@ -27,18 +28,16 @@ DIGEST = 3
 
 
 def brief_for(
-    move: Move, parent: TriedEntry | None, state: LoopState, context: RunContext, suite: Suite
+    move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
 ) -> Brief:
     """The brief of a move, with what a person and the helpers have told."""
     aids = aids_of(state)
-    remarks = aids.remarks.get(parent["candidate"], ()) if parent else ()
+    remarks = aids.remarks.get(parent.candidate, ()) if parent else ()
     brief = with_advice(_brief(move, parent, state, context, suite), (*remarks, *aids.lessons))
     return with_hints(brief, state["hints"])
 
 
-def _brief(
-    move: Move, parent: TriedEntry | None, state: LoopState, context: RunContext, suite: Suite
-) -> Brief:
+def _brief(move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite) -> Brief:
     if move.kind == "sample" or parent is None:
         task = context.task
         tests = _visible_tests(context)
@@ -51,12 +50,12 @@ def _brief(
 
 
 def _text_brief(
-    move: Move, parent: TriedEntry, state: LoopState, context: RunContext, suite: Suite
+    move: Move, parent: Attempt, state: LoopState, context: RunContext, suite: Suite
 ) -> TextBrief:
     """A brief of code that is judged by exit status: what the command printed is all that is known."""
     task = context.task
-    output = context.verdict(parent["verdict"]).output
-    files = overlay(task.files, context.candidate(parent["blob"]).files)
+    output = context.verdict(parent.verdict).output
+    files = overlay(task.files, context.candidate(parent.blob).files)
     closed = refused_files(dict.fromkeys(files, ""), suite)
     return TextBrief(
         statement="",
@@ -83,12 +82,12 @@ def _visible_tests(context: RunContext) -> str:
 
 
 def repair_brief(
-    parent: TriedEntry, state: LoopState, context: RunContext, suite: Suite, strategy: Strategy = "minimal"
+    parent: Attempt, state: LoopState, context: RunContext, suite: Suite, strategy: Strategy = "minimal"
 ) -> RepairBrief:
     """What there is to know about a candidate of Python code that fails."""
     task = context.task
-    candidate = context.candidate(parent["blob"])
-    verdict = context.verdict(parent["verdict"])
+    candidate = context.candidate(parent.blob)
+    verdict = context.verdict(parent.verdict)
     facts = deciding_facts(verdict, context.settings.loop.trust_threshold)
     brief = RepairBrief(
         statement=task.statement,
@@ -155,8 +154,8 @@ def _excerpts(files: Mapping[str, str], lines: Mapping[str, Sequence[int]]) -> d
 
 def _refused(state: LoopState) -> list[str]:
     """Why the last round's replies could not be used, each reason once."""
-    last = [p for p in state["proposals"] if p["round"] == state["round"] - 1]
-    reasons = [p["message"].strip("'\"") for p in last if p["fault"] == "malformed"]
+    last = [p for p in proposals_in(state) if p.round == state["round"] - 1]
+    reasons = [p.message.strip("'\"") for p in last if p.fault == "malformed"]
     return list(dict.fromkeys(reasons))
 
 
@@ -166,18 +165,18 @@ def deciding_facts(verdict: Verdict, threshold: float) -> tuple[Counterexample, 
     return tuple(o.counterexample for o in outcomes if o.counterexample is not None)
 
 
-def digest(apart: TriedEntry | None, state: LoopState, context: RunContext) -> tuple[Attempt, ...]:
+def digest(apart: Attempt | None, state: LoopState, context: RunContext) -> tuple[EarlierAttempt, ...]:
     """The last attempts in a line each, apart from one that is shown in full."""
-    shown = apart["candidate"] if apart else ""
-    others = [e for e in state["tried"] if e["origin"] != "user" and e["candidate"] != shown]
+    shown = apart.candidate if apart else ""
+    others = [e for e in tried_in(state) if e.origin != "user" and e.candidate != shown]
     return tuple(_attempt(entry, context) for entry in others[-DIGEST:])
 
 
-def _attempt(entry: TriedEntry, context: RunContext) -> Attempt:
-    facts = deciding_facts(context.verdict(entry["verdict"]), context.settings.loop.trust_threshold)
-    return Attempt(
-        label=entry["label"],
-        passed=entry["passed"],
-        total=entry["passed"] + entry["failed"],
+def _attempt(entry: Attempt, context: RunContext) -> EarlierAttempt:
+    facts = deciding_facts(context.verdict(entry.verdict), context.settings.loop.trust_threshold)
+    return EarlierAttempt(
+        label=entry.label,
+        passed=entry.passed,
+        total=entry.passed + entry.failed,
         first_failure=describe_fact(facts[0]) if facts else "",
     )

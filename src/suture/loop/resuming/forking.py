@@ -15,11 +15,12 @@ from suture.errors import StorageError, UsageError
 from suture.ledger import Event, RunFolder, events_until, first_of, read_ledger, taken_over
 from suture.ledger.kinds import CandidateProposed, ForkPoint, RunStarted
 from suture.loop.context import RunContext
-from suture.loop.edits import edited_candidate, proposal_of, proposed_event
 from suture.loop.graph import Compiled, build_graph
 from suture.loop.policy.progress import best_of
+from suture.loop.proposing import Lineage, edited_candidate, proposed_candidate
 from suture.loop.run_spec import ForkStart
-from suture.loop.state import SCHEMA_VERSION, LoopState
+from suture.loop.state import SCHEMA_VERSION, LoopState, proposals_in, tried_in
+from suture.records import to_plain
 from suture.store import open_checkpointer
 
 __all__ = ["begin", "enter", "never_begun", "recorded_start", "rewind", "start_at"]
@@ -135,7 +136,7 @@ async def rewind(context: RunContext, graph: Compiled) -> None:
 
 def _found_nobody(state: LoopState) -> bool:
     """Whether the last round brought no candidate because the models could not be asked."""
-    last = [p["fault"] for p in state["proposals"] if p["round"] == state["round"] - 1]
+    last = [p.fault for p in proposals_in(state) if p.round == state["round"] - 1]
     return bool(last) and set(last) <= {"budget", "model"}
 
 
@@ -146,13 +147,12 @@ async def _changed(start: ForkStart, context: RunContext) -> tuple[LoopState, li
         state["hints"] = [*state["hints"], start.hint]
     if not start.files:
         return state, []
-    best = best_of([context.tried(entry) for entry in state["tried"]])
-    entry = next((e for e in state["tried"] if best and e["candidate"] == best.candidate), None)
-    shown = context.candidate(entry["blob"]) if entry else None
+    best = best_of(tried_in(state))
+    shown = context.candidate(best.blob) if best else None
     candidate = await edited_candidate(start.files, shown, context)
-    blob = context.keep(candidate)
-    state["proposals"] = [*state["proposals"], proposal_of(candidate, blob, state["round"])]
-    return state, [proposed_event(candidate, blob)]
+    attempt, told = proposed_candidate(candidate, Lineage.beginning(state["round"]), context)
+    state["proposals"] = [*state["proposals"], to_plain(attempt)]
+    return state, [told]
 
 
 def _link_blobs(source: RunFolder, target: RunFolder) -> None:

@@ -12,8 +12,11 @@ from suture.ledger import Difference, Event, RunFolder, first_of, last_end, read
 from suture.ledger.kinds import RunFinished, RunRefused, RunStarted
 from suture.loop.context import RunContext
 from suture.loop.recipes.recipe import list_recipes, recipe_as_toml
+from suture.loop.run_spec import RunSpec
 from suture.loop.state import SCHEMA_VERSION
+from suture.models import Models
 from suture.records import Result, Task, from_plain, to_plain
+from suture.sandbox import Sandbox
 from suture.settings import Settings
 from suture.settings.recording import settings_as_plain, settings_of_record
 from suture.tasks.recorded_interpreter import is_among, recorded_interpreter
@@ -61,6 +64,22 @@ class RecordedRun:
     may_go_on: bool = False
     replays: str = ""
     events: tuple[Event, ...] = ()
+
+    def spec(self, models: Models, sandbox: Sandbox | None) -> RunSpec:
+        """What a run is to be that has this one's task, settings and surroundings.
+
+        Args:
+            models: Who answers each role.
+            sandbox: The wall; the settings' where not given.
+        """
+        return RunSpec(
+            task=self.task,
+            settings=self.settings,
+            project=self.project,
+            models=models,
+            sandbox=sandbox,
+            interpreter=self.interpreter,
+        )
 
     def require_resumable(self) -> None:
         """Refuse to go on with a run that cannot.

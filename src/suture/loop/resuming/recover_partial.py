@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from suture.ledger.kinds import CandidateChecked, CandidateProposed
 from suture.loop.context import RunContext
-from suture.loop.policy.progress import failure_signature, tally
-from suture.loop.state import LoopState, TriedEntry
+from suture.loop.evaluation.judging import with_verdict
+from suture.loop.policy.progress import Attempt
+from suture.loop.state import LoopState, tried_in, with_tried
 
 __all__ = ["with_judged_candidates"]
 
@@ -17,34 +18,27 @@ def with_judged_candidates(state: LoopState, context: RunContext) -> LoopState:
         state: As of the last checkpoint.
         context: The run.
     """
-    known = {entry["candidate"] for entry in state["tried"]}
+    tried = tried_in(state)
+    known = {entry.candidate for entry in tried}
     proposed: dict[str, CandidateProposed] = {}
-    found: list[TriedEntry] = []
+    found: list[Attempt] = []
     for event in context.ledger.events:
         match event.payload:
             case CandidateProposed() as one:
                 proposed.setdefault(one.candidate, one)
             case CandidateChecked(candidate=name, verdict=blob) if name in proposed and name not in known:
                 known.add(name)
-                found.append(_entry(proposed[name], blob, state, context))
-    return {**state, "tried": [*state["tried"], *found]}
+                found.append(_attempt(proposed[name], blob, state, context))
+    return with_tried(state, (*tried, *found))
 
 
-def _entry(proposed: CandidateProposed, blob: str, state: LoopState, context: RunContext) -> TriedEntry:
-    threshold = context.settings.loop.trust_threshold
-    verdict = context.verdict(blob)
-    passed, failed, regressed = tally(verdict, context.base_verdict(state), threshold)
-    return TriedEntry(
+def _attempt(proposed: CandidateProposed, blob: str, state: LoopState, context: RunContext) -> Attempt:
+    attempt = Attempt(
         candidate=proposed.candidate,
         blob=proposed.blob,
-        verdict=blob,
         label=proposed.label,
         origin=proposed.origin,
         round=state["round"],
         start=state["round"],
-        depth=0,
-        passed=passed,
-        failed=failed,
-        regressed=regressed,
-        signature=failure_signature(verdict, threshold),
     )
+    return with_verdict(attempt, context.verdict(blob), context.base_verdict(state), context)

@@ -1,55 +1,63 @@
-"""Where two plausible repairs differ, the user may be asked which of them is right."""
+"""Two plausible repairs that differ: which of them is right is a question that only a person can answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import get_args
 
-from suture.ledger import Event, those_of
-from suture.ledger.kinds import Choice, UserAnswered
+from suture.ledger.kinds import Choice
+from suture.loop.review.reviewing import Review, ReviewAnswer, Reviewer
 from suture.repair import Difference, Repair
 
-if TYPE_CHECKING:
-    from suture.loop.context import RunContext
+__all__ = ["Asker", "Choice", "FoundRepairs", "preferred", "reviewer_with"]
 
-__all__ = ["Asker", "Choice", "chosen_repairs", "recorded_asker"]
-
-Asker = Callable[[Difference], Choice | None]
-"""Asks the user, and waits; `None` where there is nobody who could say."""
+Asker = Callable[[Difference], Choice | Awaitable[Choice | None] | None]
+"""Says which of two answers is right, plain or async; `None` where nobody knows."""
 
 
-def chosen_repairs(
-    repairs: tuple[Repair, ...], difference: Difference | None, context: RunContext
-) -> tuple[Repair, ...]:
-    """The repairs without those that answer what the user says is wrong, those that answer right before all.
+@dataclass(frozen=True, kw_only=True)
+class FoundRepairs:
+    """What the search found plausible.
+
+    Attributes:
+        repairs: The likeliest first.
+        difference: What tells the first from the next; `None` where nothing does.
+    """
+
+    repairs: tuple[Repair, ...]
+    difference: Difference | None = None
+
+
+def preferred(found: FoundRepairs, choice: str) -> FoundRepairs:
+    """Without those that answer what a person says is wrong, and those that answer right before all.
 
     Args:
-        repairs: The likeliest first.
-        difference: What tells the first from the next.
-        context: The run; what the user says goes into its ledger.
+        found: What the search found; there is a difference.
+        choice: A `Choice`; anything else leaves it as it is.
     """
-    if difference is None or context.spec.ask_user is None:
-        return repairs
-    choice = context.spec.ask_user(difference)
-    if choice is None:
-        return repairs
-    context.ledger.append(UserAnswered(call=difference.call, answers=difference.apart, choice=choice))
+    difference = found.difference
+    if difference is None or choice not in get_args(Choice):
+        return found
     first, second = difference.apart
     right = {"first": first, "second": second}.get(choice)
     wrong = {first, second} - {right}
-    told = list(zip(repairs, difference.by_repair, strict=True))
+    told = list(zip(found.repairs, difference.by_repair, strict=True))
     agreeing = [repair for repair, answer in told if answer == right]
-    return (*agreeing, *(repair for repair, answer in told if answer != right and answer not in wrong))
+    others = [repair for repair, answer in told if answer != right and answer not in wrong]
+    return FoundRepairs(repairs=(*agreeing, *others), difference=difference)
 
 
-def recorded_asker(events: Sequence[Event]) -> Asker | None:
-    """Answers as the user did in a recorded run; `None` where nobody was asked there."""
-    told = [answered for _, answered in those_of(events, UserAnswered)]
-    if not told:
-        return None
+def reviewer_with(ask: Asker, reviewer: Reviewer | None) -> Reviewer:
+    """Has one person asked what tells repairs apart, and another, where there is one, all else."""
 
-    def ask(difference: Difference) -> Choice | None:
-        same = [one for one in told if (one.call, one.answers) == (difference.call, difference.apart)]
-        return same[0].choice if same else None
+    async def answer(review: Review) -> ReviewAnswer | None:
+        if review.difference is not None:
+            choice = ask(review.difference)
+            chosen = await choice if inspect.isawaitable(choice) else choice
+            return ReviewAnswer(choice=chosen or "unsure")
+        told = reviewer(review) if reviewer is not None else None
+        return await told if inspect.isawaitable(told) else told
 
-    return ask
+    return answer

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 from suture.errors import StorageError, UsageError
 from suture.languages import is_source
 from suture.ledger import Event, RunFolder, first_of, read_ledger, those_of
 from suture.ledger.kinds import (
+    Choice,
     Decided,
     ReviewAnswered,
     ReviewAsked,
@@ -17,6 +19,7 @@ from suture.ledger.kinds import (
     RunFinished,
     RunRefused,
     RunStarted,
+    UserAnswered,
 )
 from suture.records import (
     Candidate,
@@ -27,6 +30,7 @@ from suture.records import (
     Verdict,
     from_plain,
 )
+from suture.repair import Difference
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of, unified_diff
 
 __all__ = [
@@ -37,9 +41,14 @@ __all__ = [
     "Reviewer",
     "answered_with",
     "pending_review",
+    "recorded_choice",
     "recorded_reviewer",
     "review_of",
+    "was_asked_to_distinguish",
 ]
+
+OF_STEPS = get_args(ReviewChoice)
+OF_DIFFERENCES = (*get_args(Choice), "unsure")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +57,8 @@ class ReviewAnswer:
 
     Attributes:
         choice: `approve` what comes next; `edit`: judge this candidate in its place; `redirect`: go on
-            with a hint; `reject`: something else in its place; `abort` the run.
+            with a hint; `reject`: something else in its place; `abort` the run. Where two repairs differ:
+            `first`, `second`, `neither`, or `unsure`, with which the run goes on as if nobody had been asked.
         hint: For `redirect`, what the model is to be told from now on.
         files: For `edit`, path -> text, over those of the candidate that was shown.
 
@@ -56,7 +66,7 @@ class ReviewAnswer:
         UsageError: A redirect has no hint, or an edit no files.
     """
 
-    choice: ReviewChoice
+    choice: ReviewChoice | Choice | Literal["unsure"]
     hint: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -69,7 +79,7 @@ class ReviewAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
-    """A question to a person: may this be done?
+    """A question to a person: may this be done? Or, where repairs differ: which is right?
 
     Attributes:
         run_id: The run.
@@ -81,6 +91,7 @@ class Review:
         diagnosis: Why it fails, where somebody has said so.
         diff: From the task's own files to the candidate's.
         task: What is wanted, with its own files.
+        difference: For the stage `distinguish`, what tells two repairs apart.
     """
 
     run_id: str
@@ -92,6 +103,7 @@ class Review:
     diagnosis: Diagnosis | None
     diff: str
     task: Task
+    difference: Difference | None = None
 
     @property
     def facts(self) -> tuple[Counterexample, ...]:
@@ -125,7 +137,29 @@ class Review:
             "samples": f"ask for {count} fresh candidate{'s' if count > 1 else ''}",
             "repairs": f"ask for {count} repair{'s' if count > 1 else ''}",
             "hand_over": "hand this over as the result",
+            "distinguish": "choose between repairs that differ",
         }[self.stage]
+
+    @property
+    def question(self) -> str:
+        """The question as a sentence."""
+        if self.difference is None:
+            return f"may it {self.asked}?"
+        first, second = self.difference.apart
+        return f"which is right for {self.difference.call}: first, {first}, or second, {second}?"
+
+    def require_answered_by(self, answer: ReviewAnswer) -> None:
+        """Refuse an answer to another kind of question.
+
+        Raises:
+            UsageError: It says nothing to this one.
+        """
+        fitting = OF_DIFFERENCES if self.difference is not None else OF_STEPS
+        if answer.choice not in fitting:
+            raise UsageError(
+                f"{answer.choice!r} is no answer to: {self.question}",
+                remedy=f"say one of: {', '.join(fitting)}",
+            )
 
 
 Reviewer = Callable[[Review], ReviewAnswer | Awaitable[ReviewAnswer | None] | None]
@@ -158,6 +192,7 @@ def review_of(folder: RunFolder, asked: ReviewAsked) -> Review:
         diagnosis=asked.diagnosis,
         diff=unified_diff(task.files, overlay(task.files, files)),
         task=task,
+        difference=Difference(**vars(asked.difference)) if asked.difference is not None else None,
     )
 
 
@@ -172,20 +207,40 @@ def pending_review(folder: RunFolder) -> Review | None:
         match event.payload:
             case ReviewAsked() as asked:
                 waiting = asked
-            case Decided() | ReviewAnswered() | RunFinished() | RunRefused():
+            case Decided() | ReviewAnswered() | UserAnswered() | RunFinished() | RunRefused():
                 waiting = None
     return review_of(folder, waiting) if waiting is not None else None
 
 
 def recorded_reviewer(folder: RunFolder, events: Iterable[Event]) -> Reviewer:
     """Answers as the person did in a recorded run; nobody answers what was never answered there."""
-    told = {answered.key: answered for _, answered in those_of(events, ReviewAnswered)}
+    kept = tuple(events)
+    told = {answered.key: answered for _, answered in those_of(kept, ReviewAnswered)}
 
     def answer(review: Review) -> ReviewAnswer | None:
+        if review.difference is not None:
+            return ReviewAnswer(choice=recorded_choice(review.difference, kept) or "unsure")
         answered = told.get(review.key)
         return _as_said(answered, folder) if answered is not None else None
 
     return answer
+
+
+def recorded_choice(difference: Difference, events: Iterable[Event]) -> Choice | None:
+    """Which answer was said to be right, where somebody was asked about this very difference."""
+    for _, said in those_of(events, UserAnswered):
+        if (said.call, said.answers) == (difference.call, difference.apart):
+            return said.choice
+    return None
+
+
+def was_asked_to_distinguish(events: Iterable[Event]) -> bool:
+    """Whether a person was to say which of two repairs is right, in a run of now or of an older Suture."""
+    return any(
+        isinstance(event.payload, UserAnswered)
+        or (isinstance(event.payload, ReviewAsked) and event.payload.stage == "distinguish")
+        for event in events
+    )
 
 
 def _as_said(answered: ReviewAnswered, folder: RunFolder) -> ReviewAnswer:

@@ -14,7 +14,7 @@ from suture.roles.coding.coder import RepairBrief
 from suture.roles.prompting.fitting import Draft, Part
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import (
-    Attempt,
+    EarlierAttempt,
     attempts_part,
     facts_part,
     files_part,
@@ -89,7 +89,7 @@ class DebugBrief:
     files: Mapping[str, str]
     facts: Sequence[Counterexample] = ()
     output: str = ""
-    history: Sequence[Attempt] = ()
+    history: Sequence[EarlierAttempt] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

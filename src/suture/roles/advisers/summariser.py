@@ -12,7 +12,7 @@ from suture.models.structured import describe_schema
 from suture.records import Lesson
 from suture.roles.prompting.fitting import Draft, Part
 from suture.roles.prompting.prompt_files import Prompt
-from suture.roles.prompting.prompt_parts import Attempt, advice_part, attempts_part, task_text
+from suture.roles.prompting.prompt_parts import EarlierAttempt, advice_part, attempts_part, task_text
 
 __all__ = ["MOST_LESSONS", "LessonsBrief", "LessonsReply", "lessons_draft"]
 
@@ -31,7 +31,7 @@ class LessonsBrief:
     """
 
     statement: str
-    history: Sequence[Attempt]
+    history: Sequence[EarlierAttempt]
     remarks: Sequence[str] = ()
     known: Sequence[Lesson] = ()
 

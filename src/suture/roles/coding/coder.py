@@ -16,7 +16,7 @@ from suture.records import Counterexample, Strategy
 from suture.roles.prompting.fitting import Draft, Fitted, Part
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import (
-    Attempt,
+    EarlierAttempt,
     Hint,
     Sibling,
     Suspect,
@@ -97,7 +97,7 @@ class RepairBrief:
     facts: Sequence[Counterexample] = ()
     divergences: Mapping[str, str] = field(default_factory=dict)
     output: str = ""
-    history: Sequence[Attempt] = ()
+    history: Sequence[EarlierAttempt] = ()
     strategy: Strategy = "minimal"
     project: Collection[str] | None = None
     excerpts: Mapping[str, str] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from suture.records import Counterexample
 from suture.roles.prompting.fitting import Part
 
 __all__ = [
-    "Attempt",
+    "EarlierAttempt",
     "Hint",
     "Sibling",
     "Suspect",
@@ -37,7 +37,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attempt:
+class EarlierAttempt:
     """One line of the digest of earlier attempts."""
 
     label: str
@@ -136,7 +136,7 @@ def output_part(output: str) -> Part:
     return Part(pieces=[textwrap.indent(_shortened(line), "    ") for line in lines])
 
 
-def attempts_part(attempts: Sequence[Attempt]) -> Part:
+def attempts_part(attempts: Sequence[EarlierAttempt]) -> Part:
     """The digest of earlier attempts, oldest first."""
     pieces = [
         f"- {a.label}: {a.passed} of {a.total} checks passed"

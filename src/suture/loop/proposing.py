@@ -1,0 +1,130 @@
+"""How a candidate enters a run: kept, told to the ledger, and an attempt that waits for its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from suture.checks import refused_files
+from suture.errors import UsageError
+from suture.ledger.kinds import CandidateProposed
+from suture.loop.context import RunContext
+from suture.loop.policy.progress import Attempt
+from suture.records import Candidate
+
+__all__ = ["Lineage", "Proposed", "edited_candidate", "propose_candidate", "proposed_candidate"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lineage:
+    """Where a candidate stands in a run.
+
+    Attributes:
+        round: The round that proposes it; -1 for what the search found.
+        start: The round of the fresh start that its lineage began with.
+        depth: Repairs between that start and it.
+    """
+
+    round: int
+    start: int
+    depth: int = 0
+
+    @classmethod
+    def beginning(cls, number: int) -> Lineage:
+        """That of a candidate which is nobody's repair."""
+        return cls(round=number, start=number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposed:
+    """What is known of a candidate when it is proposed, beside itself.
+
+    Attributes:
+        call: The model call that brought it; empty for none.
+        shown: The project's files that the model had seen.
+        written: The files that were written for it; all of its files where not given.
+        warnings: What is suspicious about it.
+        agreement: The share of the other plausible repairs that behave like it, where that was compared.
+        rivals: How many other repairs pass and answer otherwise, where that was compared.
+    """
+
+    call: str = ""
+    shown: tuple[str, ...] = ()
+    written: tuple[str, ...] | None = None
+    warnings: tuple[str, ...] = ()
+    agreement: float | None = None
+    rivals: int | None = None
+
+
+NOTHING = Proposed()
+
+
+def propose_candidate(
+    candidate: Candidate, lineage: Lineage, context: RunContext, known: Proposed = NOTHING
+) -> Attempt:
+    """Keep a candidate, write down that it is proposed, and have it wait for its checks.
+
+    Args:
+        candidate: What is proposed.
+        lineage: Where it stands in the run.
+        context: The run.
+        known: What else the ledger is to say of it.
+
+    Raises:
+        StorageError: The run folder cannot be written.
+    """
+    attempt, told = proposed_candidate(candidate, lineage, context, known)
+    context.ledger.append(told)
+    return attempt
+
+
+def proposed_candidate(
+    candidate: Candidate, lineage: Lineage, context: RunContext, known: Proposed = NOTHING
+) -> tuple[Attempt, CandidateProposed]:
+    """As `propose_candidate`, with the event to be written by the caller, beside others at once."""
+    blob = context.keep(candidate)
+    told = CandidateProposed(
+        candidate=candidate.hash,
+        blob=blob,
+        origin=candidate.origin,
+        parent=candidate.parent,
+        label=candidate.label,
+        call=known.call,
+        shown=known.shown,
+        files=tuple(sorted(candidate.files)) if known.written is None else known.written,
+        warnings=known.warnings,
+        agreement=known.agreement,
+        rivals=known.rivals,
+    )
+    attempt = Attempt(
+        candidate=candidate.hash,
+        blob=blob,
+        origin=candidate.origin,
+        round=lineage.round,
+        start=lineage.start,
+        depth=lineage.depth,
+        label=candidate.label,
+        parent=candidate.parent or "",
+    )
+    return attempt, told
+
+
+async def edited_candidate(
+    files: Mapping[str, str], shown: Candidate | None, context: RunContext
+) -> Candidate:
+    """A person's files over those of the candidate they were shown.
+
+    Raises:
+        UsageError: No candidate may write one of them.
+    """
+    refused = refused_files(files, await context.load_suite())
+    if refused:
+        raise UsageError(
+            f"no candidate may write {', '.join(refused)}", remedy="edit code that is not protected"
+        )
+    return Candidate(
+        files={**(shown.files if shown else {}), **files},
+        origin="edit",
+        parent=shown.hash if shown and shown.files else None,
+        label="edited by a person",
+    )

@@ -1,0 +1,62 @@
+"""Repairs that differ: what a person says is right comes first, what they say is wrong goes."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from suture.errors import UsageError
+from suture.loop.review.disambiguation import Choice, FoundRepairs, preferred, reviewer_with
+from suture.loop.review.reviewing import Review, ReviewAnswer
+from suture.records import Task
+from suture.repair import Difference, Proposal, Repair
+
+DIFFERENCE = Difference(call="f(3, 2)", answers={"a": "5", "b": "6"}, by_repair=("5", "5", "6", "1"))
+
+
+def repair(label: str) -> Repair:
+    change = Proposal(path="a.py", edits=(), label=label, score=1.0, operators=())
+    return Repair(proposal=change, text="", score=1.0)
+
+
+FOUND = FoundRepairs(repairs=tuple(map(repair, "abcd")), difference=DIFFERENCE)
+
+
+def question(difference: Difference | None) -> Review:
+    stage = "distinguish" if difference else "hand_over"
+    nothing: dict[str, Any] = {"candidate": None, "verdict": None, "diagnosis": None}
+    return Review(
+        **{"run_id": "r", "key": "k", "stage": cast(Any, stage), "moves": (), "diff": "", **nothing},
+        task=Task(statement="anything"),
+        difference=difference,
+    )
+
+
+@pytest.mark.parametrize(
+    ("choice", "left"), [("first", "abd"), ("second", "cd"), ("neither", "d"), ("unsure", "abcd")]
+)
+def test_what_is_right_comes_first_and_what_is_wrong_goes(choice: str, left: str) -> None:
+    assert "".join(one.proposal.label for one in preferred(FOUND, choice).repairs) == left
+
+
+async def test_whoever_tells_repairs_apart_is_asked_nothing_else() -> None:
+    async def ask(difference: Difference) -> Choice | None:
+        return "second" if difference is DIFFERENCE else None
+
+    approve = ReviewAnswer(choice="approve")
+    both, alone = reviewer_with(ask, lambda review: approve), reviewer_with(lambda difference: None, None)
+    for reviewer, difference, said in (
+        (both, DIFFERENCE, ReviewAnswer(choice="second")),
+        (both, None, approve),
+        (alone, DIFFERENCE, ReviewAnswer(choice="unsure")),
+        (alone, None, None),
+    ):
+        answer = reviewer(question(difference))
+        assert (await cast(Any, answer)) == said
+
+
+@pytest.mark.parametrize(("difference", "choice"), [(DIFFERENCE, "approve"), (None, "first")])
+def test_an_answer_to_another_kind_of_question_is_refused(difference: Difference | None, choice: str) -> None:
+    with pytest.raises(UsageError, match="no answer to"):
+        question(difference).require_answered_by(ReviewAnswer(choice=cast(Any, choice)))
