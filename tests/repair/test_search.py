@@ -92,6 +92,19 @@ async def suite_of(project: Path, sandbox: BubblewrapSandbox) -> Suite:
     return await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(project, {}))
 
 
+async def test_what_mends_the_failing_tests_is_kept_when_the_time_is_up(
+    project: Path, sandbox: BubblewrapSandbox
+) -> None:
+    (project / "tests" / "test_slow.py").write_text("import time\n\ndef test_slow():\n    time.sleep(600)\n")
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    failing = [f"tests/test_cart.py::test_total[prices{n}]" for n in ("1-5", "2-4")]
+    limits = SearchLimits(seconds=20)
+    found = await search(suite.command, editable_texts(suite), failing, limits)
+    repaired = [mutated(CART, proposal.edits) for proposal in found.plausible]
+    assert CART.replace("-=", "+=") in repaired
+
+
 async def test_a_package_is_searched_and_the_fault_located(project: Path, sandbox: BubblewrapSandbox) -> None:
     suite = await suite_of(project, sandbox)
     assert suite.command is not None

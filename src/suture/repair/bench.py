@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,9 @@ MOST_COVERING = 300
 WHOLE_S = 12.0
 """Wall-clock seconds of all tests, above which only those that run what changed are: the verdict runs all."""
 MOST_STARTS = 3
+LEAST_RUN_S = 0.1
+CUT_S = 0.2
+"""Wall-clock seconds before the end of a trial's time, from which on that is what has cut it off."""
 
 
 class Bench:
@@ -45,6 +49,7 @@ class Bench:
     ) -> None:
         self._worker, self._texts, self._coming = worker, texts, coming
         self._number = 0
+        self._end_s = 0.0
         self._starts = 0
         self._anew_agrees: bool | None = None
         self._is_told = False
@@ -77,6 +82,10 @@ class Bench:
             await asyncio.wait([self._coming], timeout=max(0.0, seconds))
         return self.can_finish
 
+    def _left_s(self) -> float:
+        """Of what the candidate may take that is being tried."""
+        return max(0.0, self._end_s - time.monotonic())
+
     async def _prepare(self) -> None:
         """Say what each test may take, as far as that is known and not said yet."""
         if self._coming is not None and self._coming.done():
@@ -94,16 +103,17 @@ class Bench:
             seconds: Wall-clock seconds for it, at most.
             patience: CPU seconds that each test may take beyond its limit.
         """
+        self._end_s = time.monotonic() + seconds
         await self._prepare()
         anew = not proposal.swap
         if anew and not await self._is_right_anew():
             return None
-        first = await self._run(proposal, self._guiding, anew, self._fails, seconds, patience)
+        first = await self._run(proposal, self._guiding, anew, self._fails, patience)
         if first is not None and first.unsupported and not anew:
             anew = True
             if not await self._is_right_anew():
                 return None
-            first = await self._run(proposal, self._guiding, anew, self._fails, seconds, patience)
+            first = await self._run(proposal, self._guiding, anew, self._fails, patience)
         if first is None:
             return None
         passing, failing = first.words.count("P"), first.words.count("f")
@@ -113,10 +123,12 @@ class Bench:
         if not self.can_finish:
             return replace(_trial(first, passing, failing), held=True)
         await self._prepare()
-        rest = await self._rest(proposal, anew, seconds, patience)
+        rest = await self._rest(proposal, anew, patience)
         if rest is None:
             return None
         late = not rest.ended
+        if late and self._left_s() <= CUT_S:  # it is the clock's fault
+            return replace(_trial(first, passing, failing), held=True)
         return Trial(
             passing=passing,
             failing=0,
@@ -127,18 +139,16 @@ class Bench:
             whole=self._whole,
         )
 
-    async def _rest(
-        self, proposal: Proposal, anew: bool, seconds: float, patience: float
-    ) -> Attempted | None:
+    async def _rest(self, proposal: Proposal, anew: bool, patience: float) -> Attempted | None:
         """The tests beyond the failing ones: those that run the changed lines, then all in their order."""
         covering = self._covering(proposal)
         told: Attempted | None = Attempted(words="", ended=True, unsupported=False)
         if covering and not (self._whole and self._spectrum.suite_s < 1.0):
-            told = await self._run(proposal, covering, anew, 1, seconds, patience)
+            told = await self._run(proposal, covering, anew, 1, patience)
             if told is None or not told.ended or "f" in told.words:
                 return told
         if self._whole:
-            told = await self._run(proposal, None, anew, 1, seconds, patience)
+            told = await self._run(proposal, None, anew, 1, patience)
         return told
 
     def _covering(self, proposal: Proposal) -> list[str]:
@@ -164,7 +174,7 @@ class Bench:
     async def _is_right_anew(self) -> bool:
         """Whether the tests that fail do so too where the unchanged project is imported anew."""
         if self._anew_agrees is None:
-            told = await self._run(None, self._guiding, True, len(self._guiding), 60.0, 0.0)
+            told = await self._run(None, self._guiding, True, len(self._guiding), 0.0)
             self._anew_agrees = told is not None and "P" not in told.words
             if not self._anew_agrees:
                 self.notes.append(
@@ -178,7 +188,6 @@ class Bench:
         tests: list[str] | None,
         anew: bool,
         fails: int,
-        seconds: float,
         patience: float,
     ) -> Attempted | None:
         self._number += 1
@@ -197,7 +206,7 @@ class Bench:
                 fails=fails,
                 patience=patience,
                 quiet_s=quiet_s + (3 * import_s if anew else 0.0),
-                seconds=max(0.1, seconds),
+                seconds=max(LEAST_RUN_S, self._left_s()),
                 import_s=import_s,
             )
         )
@@ -213,7 +222,7 @@ class Bench:
             return
         if not self._worker.alive:
             await self._worker.start()
-        await self._worker.collect(trace=False, seconds=60.0)
+        await self._worker.collect(trace=False, seconds=self._left_s())
         self._is_told = False
         await self._prepare()
 

@@ -10,6 +10,7 @@ import asyncio
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from suture.checks.command.test_command import TestCommand
@@ -34,6 +35,8 @@ LEAST_LINGER_S = 1.5
 LEAST_RIVALS = 100
 """Changes that are tried after the first plausible one, unless they take longer than `LINGER` allows."""
 TICK_S = 0.1
+GRACE_S = 1.0
+"""Seconds after the search's own in which a trial that is being cut off may end."""
 SPARE_S = 60.0
 """Seconds that the processes outlive the search's: to end is the search's own part."""
 PATIENT_S = 8.0
@@ -143,6 +146,7 @@ class Search:
         self._are_tried = False
         self._command = command
         self._looked: Looked
+        self._benches: list[Bench] = []
         self._is_lost = False
         self._all: asyncio.Task[Spectrum] | None = None
         self._ready = ready or Ready(command, limits.seconds + SPARE_S)
@@ -167,7 +171,10 @@ class Search:
         if not found.spectrum.guiding:
             found.ended = unguided(found.spectrum)
         else:
-            await self._search()
+            with suppress(TimeoutError):  # whatever a process does, the time is up then
+                async with asyncio.timeout(max(0.0, limits.seconds + GRACE_S - self._now_s())):
+                    await self._search()
+            self._conclude()
             found.ended = self._reason() or (NONE_READY if self._is_lost else "everything was tried")
         found.seconds = self._now_s()
         return found
@@ -179,17 +186,23 @@ class Search:
         found.broken += ordered.broken
         found.made_s = self._now_s()
         assert self._all is not None
-        benches = [Bench(worker, found.spectrum, found.texts, self._all) for worker in self._ready.workers]
+        workers, coming = self._ready.workers, self._all
+        self._benches = benches = [Bench(worker, found.spectrum, found.texts, coming) for worker in workers]
         waiting = iter(ordered.singles)
         await self._try(waiting, benches, pause_s=PAIRED_SHARE * limits.seconds)
         for left, pause_s in ((waiting, RESUMED_SHARE * limits.seconds), (iter(()), math.inf)):
             if not found.plausible:
                 await self._try(iter(await self._pairs()), benches, pause_s=pause_s)
                 await self._try(left, benches)
+
+    def _conclude(self) -> None:
+        """What is known when the search has ended, or was ended."""
+        found, benches = self.found, self._benches
         self._is_lost = not any(bench.usable for bench in benches)
         if not found.plausible:  # what mended the failing tests is the verdict's to judge
-            found.plausible = [proposal for proposal in self._held if DEAD not in self._warnings(proposal)]
-        if self._all.done():
+            found.plausible = [proposal for proposal in self._passed if DEAD not in self._warnings(proposal)]
+        found.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
+        if self._all is not None and self._all.done():
             found.spectrum = self._all.result()
         found.notes = tuple(dict.fromkeys(note for bench in benches for note in bench.notes))
 
@@ -272,6 +285,7 @@ class Search:
                 self._passed.append(proposal)
                 self._held.append(proposal)
             else:
+                self._passed = [other for other in self._passed if other != proposal]
                 self._note(proposal, trial)
 
     def _is_new(self, proposal: Proposal) -> bool:
@@ -298,7 +312,9 @@ class Search:
         if trial is None:
             return
         self.found.tried += 1
-        if trial.plausible:
+        if trial.held:
+            self._passed.append(proposal)
+        elif trial.plausible:
             warnings = self._warnings(proposal)
             if DEAD in warnings:
                 return
