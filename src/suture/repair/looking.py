@@ -22,6 +22,8 @@ from suture.repair.worker import Worker
 __all__ = ["Looking", "locate", "look"]
 
 MOST_TRACED_FAILING = 80
+LEAST_LOOK_S = 3.0
+"""Wall-clock seconds for the failing tests, however few there are: without them there is nothing to go by."""
 LARGE = 5000
 """Tests from which on the collection itself is not traced."""
 HANG_SHARE, LEAST_HANG_S = 0.03, 1.0
@@ -101,7 +103,7 @@ class Looking:
         self._near, self._far = workers
         self._collecting = collecting
         self._texts, self._failing, self._baseline = texts, frozenset(failing), baseline
-        self._end_s = time.monotonic() + seconds
+        self._end_s = time.monotonic() + max(seconds, LEAST_LOOK_S)
         self._whole_end_s = time.monotonic() + (seconds if whole_s is None else whole_s)
         self._hang_s = max(LEAST_HANG_S, HANG_SHARE * seconds)
         self._seen = Sights()
