@@ -56,7 +56,7 @@ async def answer_to(question: Mapping[str, Any], context: RunContext) -> dict[st
         blob=blob,
     )
     context.ledger.append(answered)
-    return _told(answered)
+    return _as_plain(answered)
 
 
 def _answered_before(asked: ReviewAsked, context: RunContext) -> dict[str, Any] | None:
@@ -65,7 +65,7 @@ def _answered_before(asked: ReviewAsked, context: RunContext) -> dict[str, Any] 
         return {"choice": choice} if choice is not None else None
     for _, answered in those_of(context.ledger.events, ReviewAnswered):
         if answered.key == asked.key:
-            return _told(answered)
+            return _as_plain(answered)
     return None
 
 
@@ -77,6 +77,6 @@ def _distinguished(choice: str, difference: Difference, context: RunContext) -> 
     return {"choice": choice}
 
 
-def _told(answered: ReviewAnswered) -> dict[str, Any]:
+def _as_plain(answered: ReviewAnswered) -> dict[str, Any]:
     """What the graph goes on with: JSON values."""
     return {"choice": answered.choice, "hint": answered.hint, "blob": answered.blob}

@@ -1,4 +1,4 @@
-"""How a candidate enters a run: kept, told to the ledger, and an attempt that waits for its checks."""
+"""How a candidate enters a run: kept, written to the ledger, and an attempt that waits for its checks."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def propose_candidate(
     Raises:
         StorageError: The run folder cannot be written.
     """
-    attempt, told = proposed_candidate(candidate, lineage, context, known)
-    context.ledger.append(told)
+    attempt, event = proposed_candidate(candidate, lineage, context, known)
+    context.ledger.append(event)
     return attempt
 
 
@@ -83,7 +83,7 @@ def proposed_candidate(
 ) -> tuple[Attempt, CandidateProposed]:
     """As `propose_candidate`, with the event to be written by the caller, beside others at once."""
     blob = context.keep(candidate)
-    told = CandidateProposed(
+    event = CandidateProposed(
         candidate=candidate.hash,
         blob=blob,
         origin=candidate.origin,
@@ -106,7 +106,7 @@ def proposed_candidate(
         label=candidate.label,
         parent=candidate.parent or "",
     )
-    return attempt, told
+    return attempt, event
 
 
 async def edited_candidate(

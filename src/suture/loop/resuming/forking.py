@@ -150,9 +150,9 @@ async def _changed(start: ForkStart, context: RunContext) -> tuple[LoopState, li
     best = best_of(tried_in(state))
     shown = context.candidate(best.blob) if best else None
     candidate = await edited_candidate(start.files, shown, context)
-    attempt, told = proposed_candidate(candidate, Lineage.beginning(state["round"]), context)
+    attempt, event = proposed_candidate(candidate, Lineage.beginning(state["round"]), context)
     state["proposals"] = [*state["proposals"], to_plain(attempt)]
-    return state, [told]
+    return state, [event]
 
 
 def _link_blobs(source: RunFolder, target: RunFolder) -> None:

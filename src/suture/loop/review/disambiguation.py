@@ -43,9 +43,9 @@ def preferred(found: FoundRepairs, choice: str) -> FoundRepairs:
     first, second = difference.apart
     right = {"first": first, "second": second}.get(choice)
     wrong = {first, second} - {right}
-    told = list(zip(found.repairs, difference.by_repair, strict=True))
-    agreeing = [repair for repair, answer in told if answer == right]
-    others = [repair for repair, answer in told if answer != right and answer not in wrong]
+    answers = list(zip(found.repairs, difference.by_repair, strict=True))
+    agreeing = [repair for repair, answer in answers if answer == right]
+    others = [repair for repair, answer in answers if answer != right and answer not in wrong]
     return FoundRepairs(repairs=(*agreeing, *others), difference=difference)
 
 
@@ -57,7 +57,7 @@ def reviewer_with(ask: Asker, reviewer: Reviewer | None) -> Reviewer:
             choice = ask(review.difference)
             chosen = await choice if inspect.isawaitable(choice) else choice
             return ReviewAnswer(choice=chosen or "unsure")
-        told = reviewer(review) if reviewer is not None else None
-        return await told if inspect.isawaitable(told) else told
+        said = reviewer(review) if reviewer is not None else None
+        return await said if inspect.isawaitable(said) else said
 
     return answer

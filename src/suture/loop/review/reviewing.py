@@ -215,12 +215,12 @@ def pending_review(folder: RunFolder) -> Review | None:
 def recorded_reviewer(folder: RunFolder, events: Iterable[Event]) -> Reviewer:
     """Answers as the person did in a recorded run; nobody answers what was never answered there."""
     kept = tuple(events)
-    told = {answered.key: answered for _, answered in those_of(kept, ReviewAnswered)}
+    by_key = {answered.key: answered for _, answered in those_of(kept, ReviewAnswered)}
 
     def answer(review: Review) -> ReviewAnswer | None:
         if review.difference is not None:
             return ReviewAnswer(choice=recorded_choice(review.difference, kept) or "unsure")
-        answered = told.get(review.key)
+        answered = by_key.get(review.key)
         return _as_said(answered, folder) if answered is not None else None
 
     return answer
