@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from suture.errors import UsageError
-from suture.settings import Loaded, digest_of_project, load_settings, project_wishes, trust_project
+from suture.settings import Loaded, digest_of_project, load_settings, requested_settings, trust_project
 
 __all__ = ["load_trusted"]
 
@@ -17,7 +17,7 @@ def load_trusted(project: Path, flags: Mapping[str, object] | None, environ: Map
     folder = project if project.is_dir() else project.parent
     with contextlib.suppress(UsageError):  # what is wrong with them, loading says
         digest = digest_of_project(folder)
-        home, wishes = project_wishes(folder, environ)
+        home, wishes = requested_settings(folder, environ)
         if wishes:
             trust_project(home, folder, digest)
     return load_settings(project, flags, environ)

@@ -95,9 +95,9 @@ async def test_a_lost_worker_changes_nothing(
     assert len(calls) - len(set(calls)) <= 12
 
 
-def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: Opener) -> ray_tasks.Errand:
+def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: Opener) -> ray_tasks.RemoteJob:
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(ray_tasks, "_workplaces", {})
+    monkeypatch.setattr(ray_tasks, "_worker_states", {})
     problem = load_problems("mbpp", ids=write_set(tmp_path / "data", 1))[0]
     job = Job(
         problem=problem,
@@ -109,15 +109,15 @@ def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: Opener) -> r
         reference=Grade(standing="right"),
     )
     settings = json.dumps(settings_as_plain(Settings()))
-    return ray_tasks.Errand(job=job, settings=settings, draws=(), opener=opener)
+    return ray_tasks.RemoteJob(job=job, settings=settings, draws=(), opener=opener)
 
 
-def carried_out(errand: ray_tasks.Errand) -> ray_tasks.Brought:
+def carried_out(errand: ray_tasks.RemoteJob) -> ray_tasks.RemoteResult:
     """What a worker brings, in this process."""
     try:
-        return ray_tasks.run_errand(errand)
+        return ray_tasks.run_remote_job(errand)
     finally:
-        for there in ray_tasks._workplaces.values():
+        for there in ray_tasks._worker_states.values():
             there.runner.run(there.sandbox.close())
             there.runner.run(there.judge.close())
             there.runner.close()
@@ -134,7 +134,7 @@ def test_what_a_worker_lacks_is_told_and_is_no_lost_worker(
 
     asked = errand(tmp_path, monkeypatch, no_key)
     assert carried_out(asked).refused == ("PrerequisiteError", "there is no key", "set it")
-    monkeypatch.setattr(ray_tasks, "_workplaces", {})
+    monkeypatch.setattr(ray_tasks, "_worker_states", {})
     monkeypatch.setattr(ray_tasks, "open_sandbox", no_wall)
     assert carried_out(asked).refused == ("PrerequisiteError", "there is no wall", "install one")
 

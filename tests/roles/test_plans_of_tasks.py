@@ -12,7 +12,7 @@ from suture.roles import Draft, packaged_prompt
 from suture.roles.advisers.planner import PlanBrief, PlanReply, plan_draft
 from suture.roles.coding.subtask_coder import SubtaskBrief, work_on
 from suture.roles.replies.actions import Action
-from suture.roles.tools.file_tools import MOST_WRITTEN, FileDesk, merged_work
+from suture.roles.tools.file_tools import MOST_WRITTEN, InMemoryFiles, merged_work
 from suture.roles.tools.react import Trail
 from suture.testing import ScriptedModel
 
@@ -42,12 +42,12 @@ async def test_a_plan_is_a_record_that_can_be_followed() -> None:
     assert answer.value.record() == Plan(subtasks=(Subtask(goal="a"), Subtask(goal="b", needs=(1,))))
 
 
-def desk(files: dict[str, str] | None = None) -> FileDesk:
+def desk(files: dict[str, str] | None = None) -> InMemoryFiles:
     given = {"m.py": "import os\n\n\ndef f():\n    return os\n"} if files is None else files
-    return FileDesk(given, lambda path: not path.startswith("test"))
+    return InMemoryFiles(given, lambda path: not path.startswith("test"))
 
 
-async def use(tools: FileDesk, name: str, given: str = "", text: str = "") -> str:
+async def use(tools: InMemoryFiles, name: str, given: str = "", text: str = "") -> str:
     tool = next(tool for tool in tools.tools() if tool.name == name)
     return await tool.run(Action(tool=name, input=given, code=text))
 
@@ -110,7 +110,7 @@ async def test_there_may_be_only_so_many_files() -> None:
     assert len(files.written) == MOST_WRITTEN
 
 
-async def work(files: FileDesk, *replies: str) -> tuple[Trail, list[str]]:
+async def work(files: InMemoryFiles, *replies: str) -> tuple[Trail, list[str]]:
     model = ScriptedModel(replies, repeat_last=True)
     prompts: list[str] = []
 

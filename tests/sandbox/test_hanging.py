@@ -15,7 +15,7 @@ from suture.errors import SandboxBroken
 from suture.sandbox import ProgramLimits, RunRequest
 from suture.sandbox.container.carrier import ContainerCarrier
 from suture.sandbox.container.engine import Engine
-from suture.sandbox.runs.program import Program, WallNotBuilt
+from suture.sandbox.runs.program import Program, SandboxNotStarted
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.fd_channel import FdSender
 
@@ -66,7 +66,7 @@ async def test_an_engine_that_does_not_answer_holds_nobody(engine: Engine) -> No
 async def test_an_engine_that_does_not_attach(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suture.sandbox.container.carrier.TIMEOUT_S", 0.2)
     async with asyncio.timeout(30):
-        with pytest.raises(WallNotBuilt, match="Deaf Engine does not attach"):
+        with pytest.raises(SandboxNotStarted, match="Deaf Engine does not attach"):
             await ContainerCarrier.start(engine, {})
 
 
@@ -112,11 +112,11 @@ async def test_a_program_that_does_not_end_is_a_fault(monkeypatch: pytest.Monkey
 
 async def test_a_zygote_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suture.sandbox.zygote.process.GONE_S", 0.1)
-    before, hands = asyncio.all_tasks(), FdSender()
+    before, fd_sender = asyncio.all_tasks(), FdSender()
     async with asyncio.timeout(30):
-        zygote = await Zygote.start(cast("Any", Undying(b"h\0\0\0\0")), b"", hands=hands)
+        zygote = await Zygote.start(cast("Any", Undying(b"h\0\0\0\0")), b"", fd_sender=fd_sender)
         for _ in range(2):
             with pytest.raises(SandboxBroken, match="still stands"):
                 await zygote.end()
     assert asyncio.all_tasks() == before
-    assert hands.theirs == -1
+    assert fd_sender.theirs == -1

@@ -21,7 +21,7 @@ from sandbox.sandbox_programs import eventually_gone, survivors
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, Finding, ProgramLimits, RunRequest
 from suture.sandbox.bubblewrap.staging import is_reachable
-from suture.sandbox.runs.program import WallNotBuilt
+from suture.sandbox.runs.program import SandboxNotStarted
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.carrier import ProcessCarrier
 from suture.sandbox.zygote.inside.sockets import Sockets
@@ -360,5 +360,5 @@ async def test_who_stops_waiting_for_its_end_leaves_nothing_of_it() -> None:
 
 async def test_a_zygote_that_does_not_start_says_why() -> None:
     command = (sys.executable, "-I", "-c", "import sys; sys.exit('no reason at all')")
-    with pytest.raises(WallNotBuilt, match="no reason at all"):
+    with pytest.raises(SandboxNotStarted, match="no reason at all"):
         await Zygote.start(await ProcessCarrier.start(command), b"x" * 1_000_000)

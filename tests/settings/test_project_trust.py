@@ -15,7 +15,7 @@ from suture.settings import (
     is_trusted,
     load_settings,
     project_prompts,
-    project_wishes,
+    requested_settings,
     revoke_trust,
     trust_project,
     trusted_projects,
@@ -167,7 +167,7 @@ def test_no_project_makes_itself_trusted(project: Path, environ: dict[str, str])
             with pytest.raises(UsageError, match="no say in this"):
                 load_settings(project, None, environ)
     with pytest.raises(UsageError, match="no say in this"):
-        project_wishes(project, environ)
+        requested_settings(project, environ)
 
 
 @pytest.mark.parametrize("change", ["suture.toml", ".env", ".suture/prompts/coder.yaml", "elsewhere"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from suture.errors import UsageError
-from suture.settings import digest_of_project, is_trusted, load_settings, project_wishes, trust_project
+from suture.settings import digest_of_project, is_trusted, load_settings, requested_settings, trust_project
 from trusting import load_trusted
 
 HARMLESS = '[project]\nname = "x"\n\n[tool.suture.project]\ntest = "pytest -q tests"\n'
@@ -72,7 +72,7 @@ def test_more_than_what_is_harmless_takes_trust_which_ends_when_the_table_change
     environ = {"HOME": str(tmp_path), "SUTURE_HOME": str(home)}
     with pytest.raises(UsageError, match=r"would set model.base_url"):
         load_settings(project, environ=environ)
-    assert [wish.key for wish in project_wishes(project, environ)[1]] == ["model.base_url"]
+    assert [wish.key for wish in requested_settings(project, environ)[1]] == ["model.base_url"]
     trust_project(home, project, digest_of_project(project))
     assert load_settings(project, environ=environ).settings.model.base_url == "http://127.0.0.1:9"
     file.write_text(file.read_text() + "\n[tool.black]\nline-length = 3\n")

@@ -84,13 +84,13 @@ async def verify_file(
         yield Finding(name="certificate", ok=False, detail=str(refused))
         return
     files, interpreter = _surroundings(certificate, path.parent, project, settings.sandbox.secrets)
-    wall = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+    opened = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
-        async for finding in verify_certificate(certificate, files, wall, settings, interpreter):
+        async for finding in verify_certificate(certificate, files, opened, settings, interpreter):
             yield finding
     finally:
-        if wall is not sandbox:
-            await wall.close()
+        if opened is not sandbox:
+            await opened.close()
 
 
 def _surroundings(

@@ -36,7 +36,7 @@ from suture.roles.testers.adversarial_tester import AdversarialBrief, adversaria
 from suture.roles.testers.property_tester import PropertyBrief, properties_from_reply, property_draft
 from suture.roles.testers.spec_tester import SpecTestBrief, spec_test_draft
 from suture.roles.testers.written_checks import UNTRIED, WrittenChecks, checks_from_reply
-from suture.roles.tools.file_tools import FileDesk, merged_work
+from suture.roles.tools.file_tools import InMemoryFiles, merged_work
 from suture.roles.tools.react import AskDraft, OnStep, Step, Tool, Trail
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "FileDesk",
     "Fitted",
     "Hint",
+    "InMemoryFiles",
     "Investigation",
     "LessonsBrief",
     "LessonsReply",

@@ -5,7 +5,7 @@ but pydantic. It must not act on a setting: others do.
 """
 
 from suture.settings.arguments import flags_from_arguments, successor_of
-from suture.settings.loading import Loaded, load_settings, project_wishes
+from suture.settings.loading import Loaded, load_settings, requested_settings
 from suture.settings.rendering import SettingDescription, describe_settings, render_settings
 from suture.settings.schema import (
     BudgetSettings,
@@ -22,7 +22,7 @@ from suture.settings.schema import (
 )
 from suture.settings.trust import (
     PROMPTS_FOLDER,
-    Wish,
+    RequestedSetting,
     digest_of_project,
     is_trusted,
     project_prompts,
@@ -43,11 +43,11 @@ __all__ = [
     "ProjectSettings",
     "ProofSettings",
     "RepairSettings",
+    "RequestedSetting",
     "RoleSettings",
     "SandboxSettings",
     "SettingDescription",
     "Settings",
-    "Wish",
     "describe_settings",
     "digest_of_project",
     "flags_from_arguments",
@@ -55,8 +55,8 @@ __all__ = [
     "load_settings",
     "new_file",
     "project_prompts",
-    "project_wishes",
     "render_settings",
+    "requested_settings",
     "revoke_trust",
     "set_value",
     "successor_of",

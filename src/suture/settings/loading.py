@@ -26,12 +26,12 @@ from suture.settings.sources import (
     read_variables,
     variable_of,
 )
-from suture.settings.trust import PROMPTS_FOLDER, Wish, is_harmless, is_trusted, prompt_files
+from suture.settings.trust import PROMPTS_FOLDER, RequestedSetting, is_harmless, is_trusted, prompt_files
 
 __all__ = [
     "Loaded",
     "load_settings",
-    "project_wishes",
+    "requested_settings",
 ]
 
 KEYLESS = frozenset({"huggingface", "local", "none", "scripted"})
@@ -84,16 +84,16 @@ def load_settings(
     ignores = looks or read.base.project.untrusted == "ignore"
     if not ignores:
         _refuse_what_is_the_users(read.given)
-    wishes = _wishes(read)
+    requested = _requested(read)
     given, notes = read.given, read.notes
-    if wishes and not is_trusted(read.base.paths.home, read.folder):
-        keys = ", ".join(dict.fromkeys(wish.key for wish in wishes))
+    if requested and not is_trusted(read.base.paths.home, read.folder):
+        keys = ", ".join(dict.fromkeys(one.key for one in requested))
         if not ignores:
             raise UsageError(
                 f"the project's own files would set {keys}, which takes your trust in the project",
                 remedy=f"look: suture trust {read.folder}; or do without: --set project.untrusted=ignore",
             )
-        given = _without({wish.key for wish in wishes}, read)
+        given = _without({one.key for one in requested}, read)
         notes = (*notes, f"the project's own files have no say in {keys}: it is not trusted (suture trust)")
     never = {key for key, one in given.items() if one.from_project and key in THE_USERS_ALONE}
     given = {**given, **{key: one for key, one in _without(never, read).items() if key in never}}
@@ -104,7 +104,9 @@ def load_settings(
     return Loaded(settings=settings, origins=origins, notes=notes)
 
 
-def project_wishes(project: Path, environ: Mapping[str, str] | None = None) -> tuple[Path, tuple[Wish, ...]]:
+def requested_settings(
+    project: Path, environ: Mapping[str, str] | None = None
+) -> tuple[Path, tuple[RequestedSetting, ...]]:
     """The user's folder of state, and all that a project's own files would decide and may only where trusted.
 
     Args:
@@ -116,7 +118,7 @@ def project_wishes(project: Path, environ: Mapping[str, str] | None = None) -> t
     """
     read = _read(project, {}, os.environ if environ is None else environ)
     _refuse_what_is_the_users(read.given)
-    return read.base.paths.home, _wishes(read)
+    return read.base.paths.home, _requested(read)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +157,7 @@ def _given(weak: Layer, variables: Variables, flag: Layer) -> tuple[Layer, tuple
     return _merged(weak, aliases, strong), notes
 
 
-def _wishes(read: _Read) -> tuple[Wish, ...]:
+def _requested(read: _Read) -> tuple[RequestedSetting, ...]:
     """What the project's files would change beyond what is harmless."""
     with_project = _validated(
         {key: one for key, one in read.given.items() if key not in THE_USERS_ALONE or not one.from_project},
@@ -165,12 +167,16 @@ def _wishes(read: _Read) -> tuple[Wish, ...]:
     for key, one in read.given.items():
         before, after = _value(read.base, key), _value(with_project, key)
         if one.from_project and key not in THE_USERS_ALONE and not is_harmless(key, before, after):
-            found.append(Wish(key=key, before=shown(before), after=shown(after), origin=one.origin))
+            found.append(
+                RequestedSetting(key=key, before=shown(before), after=shown(after), origin=one.origin)
+            )
     prompts = sorted(prompt_files(read.folder)) if read.base.paths.prompts is None else []
     if prompts:
         key = PROMPTS_FOLDER.as_posix()
         origin = str(read.folder / PROMPTS_FOLDER)
-        found.append(Wish(key=key, before="prompts of ours", after=", ".join(prompts), origin=origin))
+        found.append(
+            RequestedSetting(key=key, before="prompts of ours", after=", ".join(prompts), origin=origin)
+        )
     return tuple(found)
 
 

@@ -31,7 +31,7 @@ from suture.settings.sources import (
 __all__ = [
     "HARMLESS",
     "PROMPTS_FOLDER",
-    "Wish",
+    "RequestedSetting",
     "digest_of_project",
     "is_harmless",
     "is_trusted",
@@ -66,7 +66,7 @@ MOST_STORE_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class RequestedSetting:
     """Something that a project's own files would decide, and that needs trust.
 
     Attributes:

@@ -76,10 +76,10 @@ class _Matching:
         start, other = start + head, other + head
         tail = _alike(self._old[start:end][::-1], self._new[other:stop][::-1])
         anchors = self._anchors((start, end - tail, other, stop - tail)) if depth < DEEPEST else []
-        for line, twin in anchors:
-            yield from self.within((start, line, other, twin), depth + 1)
-            yield line, line + 1, twin, twin + 1
-            start, other = line + 1, twin + 1
+        for line, counterpart in anchors:
+            yield from self.within((start, line, other, counterpart), depth + 1)
+            yield line, line + 1, counterpart, counterpart + 1
+            start, other = line + 1, counterpart + 1
         if anchors:
             yield from self.within((start, end - tail, other, stop - tail), depth + 1)
         if tail:

@@ -40,7 +40,7 @@ def keeping_lines(tree: ast.Module) -> frozenset[int]:
         for position, step in enumerate(steps):
             calls = program.calls(step.exprs)
             callees = {_callee(call) for call in calls}
-            if _Look(program, calls).keeps(steps[position:]):
+            if _ArgumentUse(program, calls).keeps(steps[position:]):
                 keeping |= step.lines
                 through |= {name: program.lines_of[name] for name in callees & program.lines_of.keys()}
             else:
@@ -142,7 +142,7 @@ class _Program:
         return call.func.id not in self.own or call.func.id in self.lines_of
 
 
-class _Look:
+class _ArgumentUse:
     """How a test looks at the variables that it gave to some calls of one statement.
 
     Args:

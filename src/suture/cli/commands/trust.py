@@ -13,7 +13,7 @@ from suture.cli.terminal.output import answer, answer_json, note, printable, std
 from suture.errors import UsageError
 
 if TYPE_CHECKING:
-    from suture.settings import Wish
+    from suture.settings import RequestedSetting
 
 __all__ = ["trust"]
 
@@ -70,12 +70,12 @@ def _revoke(project: Path, as_json: bool) -> None:
 
 
 def _trust(project: Path, yes: bool, as_json: bool) -> None:
-    from suture.settings import digest_of_project, project_wishes, trust_project
+    from suture.settings import digest_of_project, requested_settings, trust_project
 
     if not project.is_dir():
         raise UsageError(f"{str(project)!r} is no folder", remedy="name a project's folder")
     digest = digest_of_project(project)  # first: what is shown below is at least as new
-    home, wishes = project_wishes(project)
+    home, wishes = requested_settings(project)
     if not wishes:
         answer_json(
             {"project": str(project.resolve()), "wishes": [], "trusted": False}
@@ -96,7 +96,7 @@ def _trust(project: Path, yes: bool, as_json: bool) -> None:
         note("trusted, until one of these files changes")
 
 
-def _told(wishes: tuple[Wish, ...]) -> str:
+def _told(wishes: tuple[RequestedSetting, ...]) -> str:
     rows = [("what", "now", "with trust", "from")]
     return table([*rows, *((w.key, w.before, w.after, w.origin) for w in wishes)])
 

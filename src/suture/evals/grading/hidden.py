@@ -15,7 +15,7 @@ from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import overlay, text_of
 
-__all__ = ["Grade", "Standing", "grade_code", "is_forged", "wall_holds"]
+__all__ = ["Grade", "Standing", "grade_code", "is_forged", "sandbox_holds"]
 
 Standing = Literal["right", "wrong", "timeout", "felled", "infra"]
 """`felled`: the code brings the wall down again and again, which is wrong. `infra`: the wall fails by itself;
@@ -78,17 +78,17 @@ async def grade_code(
     try:
         return await _graded(problem, code, sandbox, settings, limits)
     except SandboxError as fault:
-        if not await wall_holds(problem, sandbox, settings):
+        if not await sandbox_holds(problem, sandbox, settings):
             return Grade(standing="infra", why=str(fault))
     try:
         return await _graded(problem, code, sandbox, settings, limits)
     except SandboxError as fault:
-        if not await wall_holds(problem, sandbox, settings):  # it may have broken for good in between
+        if not await sandbox_holds(problem, sandbox, settings):  # it may have broken for good in between
             return Grade(standing="infra", why=str(fault))
         return Grade(standing="felled", why=f"the wall fails under it: {fault}"[:MOST_TEXT])
 
 
-async def wall_holds(problem: Problem, sandbox: Sandbox, settings: SandboxSettings) -> bool:
+async def sandbox_holds(problem: Problem, sandbox: Sandbox, settings: SandboxSettings) -> bool:
     """Whether a wall stands when harmless code runs behind it: a problem's reference, whatever its grade."""
     try:
         graded = await _graded(problem, problem.solution, sandbox, settings, _limits(None, settings))

@@ -158,7 +158,7 @@ async def run_benchmark(
         problems = {(problem.dataset, problem.id): problem for problem in plan.problems()}
         replies = ReplyPool(pool or folder.path / "pool", recordings)
         async with AsyncExitStack() as stack:
-            sandbox, judge = _wall(settings), _wall(settings)
+            sandbox, judge = _vetted_sandbox(settings), _vetted_sandbox(settings)
             stack.push_async_callback(sandbox.close)
             stack.push_async_callback(judge.close)
             _require_arms(plan, settings)
@@ -255,7 +255,7 @@ def _job(
     )
 
 
-def _wall(settings: Settings) -> Sandbox:
+def _vetted_sandbox(settings: Settings) -> Sandbox:
     return open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
 
 

@@ -14,7 +14,7 @@ from suture.errors import (
     SutureError,
     UsageError,
 )
-from suture.evals.grading.hidden import Grade, grade_code, is_forged, wall_holds
+from suture.evals.grading.hidden import Grade, grade_code, is_forged, sandbox_holds
 from suture.evals.leaks.prompt_audit import leaked_lines
 from suture.evals.problem import Problem, Regime, shows_all, task_of
 from suture.evals.rows import Row
@@ -35,7 +35,7 @@ FOR_THE_USER = (Cancelled, ModelAuthError, PrerequisiteError, StorageError, Usag
 """Faults that the next task would meet too: they end the benchmark, which is resumed when they are gone."""
 LOST_MOVES = ("BudgetExceeded", "MalformedReply", "EditDoesNotApply", "ContextTooLong")
 """Faults of a move that are the arm's own; any other means that the model could not be asked."""
-WALL_FAULTS = ("SandboxError", "SandboxBroken")
+SANDBOX_FAULTS = ("SandboxError", "SandboxBroken")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,10 +125,10 @@ async def evaluate(job: Job, *, model: Model, settings: Settings, sandbox: Sandb
     try:
         result = await _ran(job, model, settings, sandbox)
         harmless = _harmless(job.problem)
-        if _wall_fault(result) and await wall_holds(harmless, sandbox, settings.sandbox):
+        if _sandbox_fault(result) and await sandbox_holds(harmless, sandbox, settings.sandbox):
             result = await _ran(job, model, settings, sandbox)
-            fell = _wall_fault(result)
-            felled = fell if fell and await wall_holds(harmless, sandbox, settings.sandbox) else ""
+            fell = _sandbox_fault(result)
+            felled = fell if fell and await sandbox_holds(harmless, sandbox, settings.sandbox) else ""
     except FOR_THE_USER:
         raise
     except SutureError as fault:
@@ -142,9 +142,9 @@ async def _ran(job: Job, model: Model, settings: Settings, sandbox: Sandbox) -> 
     return await solve(task, settings=arm_settings(settings, job), model=model, sandbox=sandbox)
 
 
-def _wall_fault(result: Result) -> str:
+def _sandbox_fault(result: Result) -> str:
     """How the wall failed in a run; empty where it did not."""
-    fell = result.outcome == "infra_error" and result.reason.partition(":")[0] in WALL_FAULTS
+    fell = result.outcome == "infra_error" and result.reason.partition(":")[0] in SANDBOX_FAULTS
     return result.reason if fell else ""
 
 

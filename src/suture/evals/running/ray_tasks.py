@@ -1,7 +1,7 @@
 """The same evaluation on many machines, as Ray tasks: back come the row and all that its run left behind.
 
 A worker that is lost is replaced by Ray, and its task begins again there. What the lost one had drawn and not
-brought back is drawn again; everything else comes from the pool, which stays with whoever started it all.
+returned back is drawn again; everything else comes from the pool, which stays with whoever started it all.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LOST = ("WorkerCrashedError", "NodeDiedError", "LocalRayletDiedError", "OutOfMem
 
 
 @dataclass(frozen=True, kw_only=True)
-class Errand:
+class RemoteJob:
     """What a worker gets.
 
     Attributes:
@@ -56,7 +56,7 @@ class Errand:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Brought:
+class RemoteResult:
     """What comes back: the row, the run's folder as a tar, new draws; or why there is nothing.
 
     An exception comes as its class, message and remedy, so that no class has to survive the journey.
@@ -107,7 +107,7 @@ class Cluster:
                 f"the cluster at {self._address!r} does not answer: {fault}",
                 remedy="give the address that `ray start --head` printed, or `local`",
             ) from fault
-        self._remote = self._ray.remote(max_retries=RETRIES, num_cpus=1)(run_errand)
+        self._remote = self._ray.remote(max_retries=RETRIES, num_cpus=1)(run_remote_job)
         return self
 
     async def __aexit__(
@@ -122,25 +122,25 @@ class Cluster:
     async def row(self, job: Job) -> Row:
         """Evaluate somewhere; raises as `evaluate` does."""
         async with self._turns[job.problem.id]:
-            errand = Errand(
+            remote_job = RemoteJob(
                 job=job,
                 settings=self._settings,
                 draws=self._pool.known(job.problem, job.model),
                 opener=self._opener,
             )
             try:
-                brought: Brought = await self._remote.remote(errand)
+                returned: RemoteResult = await self._remote.remote(remote_job)
             except self._ray.exceptions.RayError as fault:
                 return job.row(fault=self._why(fault))
-            for draw in brought.draws:
+            for draw in returned.draws:
                 self._pool.keep(draw)
-        if brought.refused is not None:
-            kind, message, remedy = brought.refused
+        if returned.refused is not None:
+            kind, message, remedy = returned.refused
             raise next(known for known in FOR_THE_USER if known.__name__ == kind)(message, remedy=remedy)
-        assert brought.row is not None
-        if brought.run:
-            _unpack(brought.run, self._home / "runs")
-        return brought.row
+        assert returned.row is not None
+        if returned.run:
+            _unpack(returned.run, self._home / "runs")
+        return returned.row
 
     def _why(self, fault: BaseException) -> str:
         known = self._ray.exceptions
@@ -158,7 +158,7 @@ def _in_words(fault: BaseException) -> str:
 
 
 @dataclass
-class _Workplace:
+class _WorkerState:
     """What one worker process keeps from task to task."""
 
     settings: Settings
@@ -168,35 +168,39 @@ class _Workplace:
     runner: asyncio.Runner
 
 
-_workplaces: dict[str, _Workplace] = {}
+_worker_states: dict[str, _WorkerState] = {}
 """By the settings: a process of Ray serves many tasks, and a model or a wall takes its time to open."""
 
 
-def run_errand(errand: Errand) -> Brought:
+def run_remote_job(remote_job: RemoteJob) -> RemoteResult:
     """A worker's part: the same `evaluate` as everywhere."""
-    there = _workplaces.get(errand.settings)
+    there = _worker_states.get(remote_job.settings)
     if there is None:
         try:
-            there = _workplaces[errand.settings] = _open(errand.settings)
+            there = _worker_states[remote_job.settings] = _open(remote_job.settings)
         except FOR_THE_USER as fault:
             # Such as a machine without a sandbox: raised here it would be taken for a lost worker.
-            return Brought(refused=_as_plain(fault))
-    return there.runner.run(_carried_out(errand, there))
+            return RemoteResult(refused=_as_plain(fault))
+    return there.runner.run(_run_job(remote_job, there))
 
 
-def _open(plain: str) -> _Workplace:
+def _open(plain: str) -> _WorkerState:
     settings = settings_of_record(json.loads(plain), load_settings(Path.cwd()).settings)
-    walls = [open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache) for _ in range(2)]
-    return _Workplace(settings=settings, sandbox=walls[0], judge=walls[1], models={}, runner=asyncio.Runner())
+    sandboxes = [
+        open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache) for _ in range(2)
+    ]
+    return _WorkerState(
+        settings=settings, sandbox=sandboxes[0], judge=sandboxes[1], models={}, runner=asyncio.Runner()
+    )
 
 
-async def _carried_out(errand: Errand, there: _Workplace) -> Brought:
+async def _run_job(remote_job: RemoteJob, there: _WorkerState) -> RemoteResult:
     with tempfile.TemporaryDirectory(prefix="suture-bench-", ignore_cleanup_errors=True) as home:
-        return await _evaluated(errand, there, Path(home))
+        return await _evaluated(remote_job, there, Path(home))
 
 
-async def _evaluated(errand: Errand, there: _Workplace, home: Path) -> Brought:
-    job, opener, drawn = errand.job, errand.opener, home / "drawn"
+async def _evaluated(remote_job: RemoteJob, there: _WorkerState, home: Path) -> RemoteResult:
+    job, opener, drawn = remote_job.job, remote_job.opener, home / "drawn"
     paths = there.settings.paths.model_copy(update={"home": home})
     settings = there.settings.model_copy(update={"paths": paths})
     try:
@@ -204,19 +208,19 @@ async def _evaluated(errand: Errand, there: _Workplace, home: Path) -> Brought:
         if opener is not None:
             model = there.models.get(job.model) or opener(there.settings, job.model)
             there.models[job.model] = model
-        pool = ReplyPool(drawn, draws=errand.draws)
+        pool = ReplyPool(drawn, draws=remote_job.draws)
         answering = PooledModel(model, job.model, pool, job.problem, seed=job.seed)
         row = await evaluate(
             job, model=answering, settings=settings, sandbox=there.sandbox, judge=there.judge
         )
         run = _pack(home / "runs" / row.run) if row.run else b""
-        return Brought(row=row, run=run, draws=tuple(draws_in(drawn, [])))
+        return RemoteResult(row=row, run=run, draws=tuple(draws_in(drawn, [])))
     except FOR_THE_USER as fault:
-        return Brought(refused=_as_plain(fault), draws=tuple(draws_in(drawn, [])))
+        return RemoteResult(refused=_as_plain(fault), draws=tuple(draws_in(drawn, [])))
     except Exception as fault:
         # The edge, as on one machine: a crash in one task is a line of the table.
         lost = job.row(fault=f"{type(fault).__name__}: {fault}")
-        return Brought(row=lost, draws=tuple(draws_in(drawn, [])))
+        return RemoteResult(row=lost, draws=tuple(draws_in(drawn, [])))
 
 
 def _as_plain(fault: SutureError) -> tuple[str, str, str]:

@@ -58,14 +58,14 @@ async def regrade(
         require_same_tasks(folder, problems, rows)
         opened = partial(open_sandbox, settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
         # A wall for each that grades: code that fells its wall takes nobody else's verdict with it.
-        async with SandboxPool(opened, size=parallel) as judges, SandboxPool(opened, size=1) as walls:
-            async with judges.lease() as judge, walls.lease() as wall:
+        async with SandboxPool(opened, size=parallel) as judges, SandboxPool(opened, size=1) as sandboxes:
+            async with judges.lease() as judge, sandboxes.lease() as sandbox:
                 tasks = tuple(problems.values())
                 references = await grade_references(
                     tasks, judge, settings, parallel=parallel, on_progress=on_progress
                 )
                 on_progress(Advance(doing="controls", done=0, total=1))
-                controls = await require_controls(tasks, references, settings, wall, judge)
+                controls = await require_controls(tasks, references, settings, sandbox, judge)
 
             async def again(judge: Sandbox, row: Row) -> Row:
                 problem = problems[row.dataset, row.problem]

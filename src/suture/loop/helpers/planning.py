@@ -19,7 +19,7 @@ from suture.models import Role
 from suture.records import Lesson, Move, Plan, from_plain, to_plain
 from suture.roles.advisers.planner import PlanBrief, PlanReply, plan_draft
 from suture.roles.coding.subtask_coder import SubtaskBrief, work_on
-from suture.roles.tools.file_tools import FileDesk, merged_work
+from suture.roles.tools.file_tools import InMemoryFiles, merged_work
 from suture.roles.tools.react import Step
 from suture.workspace import text_of
 
@@ -148,7 +148,7 @@ async def _worked(
     suite: Suite,
     coder: Role,
 ) -> dict[str, str]:
-    desk = FileDesk(base, lambda path: not refused_files({path: ""}, suite))
+    desk = InMemoryFiles(base, lambda path: not refused_files({path: ""}, suite))
     asked = Consultation(
         helper="subtask_coder",
         context=context,

@@ -13,7 +13,7 @@ from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import advice_part, files_part, task_text
 from suture.roles.replies.actions import Action
 from suture.roles.replies.fenced import fenced_blocks
-from suture.roles.tools.file_tools import FileDesk
+from suture.roles.tools.file_tools import InMemoryFiles
 from suture.roles.tools.react import AskDraft, OnStep, Step, Tool, Trail, act, steps_part, tools_text
 
 __all__ = ["MOST_STEPS_OF_A_PART", "SubtaskBrief", "work_on"]
@@ -43,13 +43,13 @@ class SubtaskBrief:
 async def work_on(
     brief: SubtaskBrief,
     prompt: Prompt,
-    desk: FileDesk,
+    files: InMemoryFiles,
     *,
     ask: AskDraft,
     most_steps: int = MOST_STEPS_OF_A_PART,
     on_step: OnStep | None = None,
 ) -> Trail:
-    """Let a model do one part of a plan, until the module is written; the work lies on the desk afterwards.
+    """Let a model do one part of a plan, until the module is written; the work is in `files` afterwards.
 
     A reply that is a block of code and no action is taken as the module's content: that is what small models
     answer to whatever is asked.
@@ -57,7 +57,7 @@ async def work_on(
     Args:
         brief: The part.
         prompt: The prompt file `subtask_coder`.
-        desk: The files.
+        files: The project's files in memory; what the model writes is in `written`.
         ask: Asks for one step.
         most_steps: The most replies.
         on_step: Told of each step.
@@ -67,18 +67,18 @@ async def work_on(
         BudgetExceeded: There was no budget for another call.
         ModelError: The model failed.
     """
-    before = dict(desk.written)
-    tools = desk.tools()
+    before = dict(files.written)
+    tools = files.tools()
     trail = await act(
-        lambda steps: _draft(brief, prompt, desk, tools, steps),
+        lambda steps: _draft(brief, prompt, files, tools, steps),
         tools,
         ask,
         most_steps=most_steps,
         on_step=on_step,
         otherwise=lambda text: _as_file(text, brief.module),
-        enough=lambda: desk.written.get(brief.module) != before.get(brief.module),
+        enough=lambda: files.written.get(brief.module) != before.get(brief.module),
     )
-    if desk.written == before:
+    if files.written == before:
         reason = trail.steps[-1].observation if trail.steps else "it was done before it began"
         raise MalformedReply(f"the coder wrote no file: {reason}")
     return trail
@@ -94,9 +94,9 @@ def _as_file(text: str, module: str) -> Action | None:
 
 
 def _draft(
-    brief: SubtaskBrief, prompt: Prompt, desk: FileDesk, tools: Sequence[Tool], steps: Sequence[Step]
+    brief: SubtaskBrief, prompt: Prompt, files: InMemoryFiles, tools: Sequence[Tool], steps: Sequence[Step]
 ) -> Draft:
-    text = desk.read(brief.module)
+    text = files.read(brief.module)
     done = "".join(f"\n- {goal}" for goal in brief.done)
     texts = {
         "task": task_text(brief.statement),

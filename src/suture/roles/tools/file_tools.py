@@ -13,13 +13,13 @@ from suture.pysource.splicing import splice
 from suture.roles.replies.actions import Action
 from suture.roles.tools.react import Tool
 
-__all__ = ["FileDesk", "merged_work"]
+__all__ = ["InMemoryFiles", "merged_work"]
 
 LONGEST_FILE = 40_000
 MOST_WRITTEN = 12
 
 
-class FileDesk:
+class InMemoryFiles:
     """The files of a project, and what was written over them.
 
     Args:

@@ -12,7 +12,7 @@ from suture.sandbox.contract import BOX, Mount, ProgramLimits
 from suture.sandbox.mounts.bind_mounts import HOST_ETC, OWN_ETC
 from suture.sandbox.mounts.places import SYSTEM_FOLDERS
 
-__all__ = ["find_bubblewraps", "folder_with_libraries", "wall_arguments", "zygote_wall_arguments"]
+__all__ = ["bubblewrap_arguments", "bubblewrap_zygote_arguments", "find_bubblewraps", "folder_with_libraries"]
 
 BOX_UID = "65534"
 SHM_BYTES = 16 << 20
@@ -42,7 +42,7 @@ WAITING = ("--setenv", "LD_BIND_NOW", "1", "--setenv", "LANG", "C.UTF-8")
 """For what is forked from: else each child looks up again what libraries want of each other."""
 
 
-def wall_arguments(
+def bubblewrap_arguments(
     mounts: Sequence[Mount], limits: ProgramLimits, etc: str, filter_fd: int, *, waiting: bool = False
 ) -> tuple[str, ...]:
     """Bubblewrap's arguments for one program, up to the program.
@@ -73,7 +73,7 @@ def wall_arguments(
     )
 
 
-def zygote_wall_arguments(mounts: Sequence[Mount], etc: str, filter_fd: int) -> tuple[str, ...]:
+def bubblewrap_zygote_arguments(mounts: Sequence[Mount], etc: str, filter_fd: int) -> tuple[str, ...]:
     """Bubblewrap's arguments for a zygote: nothing can be written, and new namespaces are allowed.
 
     Its children mount their own folders, and a `/proc` of their own: the kernel lets them only where no part

@@ -11,16 +11,16 @@ from functools import cache, partial
 
 from suture.languages import Interpreter
 from suture.sandbox.bubblewrap.command_line import (
+    bubblewrap_arguments,
+    bubblewrap_zygote_arguments,
     folder_with_libraries,
-    wall_arguments,
-    zygote_wall_arguments,
 )
 from suture.sandbox.bubblewrap.staging import StageKeeper
 from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
 from suture.sandbox.mounts.bind_mounts import ETC
 from suture.sandbox.runs.memory import MemoryGroup, MemoryGroups
 from suture.sandbox.runs.packing import as_program, pack_request
-from suture.sandbox.runs.program import WallNotBuilt
+from suture.sandbox.runs.program import SandboxNotStarted
 from suture.sandbox.runs.running import ColdProcess, Running, memory_file
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.zygote import Zygote
@@ -29,7 +29,7 @@ from suture.sandbox.zygote.carrier import ProcessCarrier
 from suture.sandbox.zygote.fd_channel import FdSender
 from suture.sandbox.zygote.warm import PRELOAD_MB, WarmRuns, ZygoteKind
 
-__all__ = ["WallBuilder"]
+__all__ = ["BubblewrapLauncher"]
 
 
 @cache
@@ -58,7 +58,7 @@ class Launch:
     group: MemoryGroup | None
 
 
-class WallBuilder:
+class BubblewrapLauncher:
     """Builds walls, and keeps what the next one needs too.
 
     Args:
@@ -96,7 +96,7 @@ class WallBuilder:
             conversation: Whether more will be said to it than the request's stdin.
 
         Raises:
-            WallNotBuilt: Bubblewrap gave up.
+            SandboxNotStarted: Bubblewrap gave up.
             SandboxBroken: What should stand did neither stand nor end.
         """
         if mode == "cold":
@@ -121,7 +121,7 @@ class WallBuilder:
                 launch.group.limit(request.limits.total_memory_mb)
             command = (
                 *launch.prefix,
-                *wall_arguments(launch.mounts, request.limits, launch.etc, launch.filter_fd),
+                *bubblewrap_arguments(launch.mounts, request.limits, launch.etc, launch.filter_fd),
                 *(self._own.executable, "-I", "-S", "-B", "-c", _inside_source()),
             )
             running = await ColdProcess.start(packed, command, launch.inherit, launch.group)
@@ -131,31 +131,33 @@ class WallBuilder:
     async def _start_zygote(self, path: str, mounts: Sequence[Mount], kind: ZygoteKind) -> Zygote:
         with ExitStack() as held, ExitStack() as unless_started:
             launch = await self._prepare(path, mounts, self._filter(namespaces=True), held, unless_started)
-            wall = zygote_wall_arguments(launch.mounts, launch.etc, launch.filter_fd)
-            hands = None if kind.preload else FdSender()  # what is preloaded may be a project's own code
-            if hands is not None:
-                held.callback(hands.let_go)
-                unless_started.callback(hands.close)
-                launch = replace(launch, inherit=(*launch.inherit, hands.theirs))
+            arguments = bubblewrap_zygote_arguments(launch.mounts, launch.etc, launch.filter_fd)
+            fd_sender = None if kind.preload else FdSender()  # what is preloaded may be a project's own code
+            if fd_sender is not None:
+                held.callback(fd_sender.let_go)
+                unless_started.callback(fd_sender.close)
+                launch = replace(launch, inherit=(*launch.inherit, fd_sender.theirs))
             shown = [mount.target for mount in mounts]
-            words = bundle(dict(kind.modules), kind.preload, shown, hands=hands.theirs if hands else None)
-            carrier = await self._carry(launch, wall, kind)
+            words = bundle(
+                dict(kind.modules), kind.preload, shown, fd_socket=fd_sender.theirs if fd_sender else None
+            )
+            carrier = await self._carry(launch, arguments, kind)
             unless_started.pop_all()
-        return await Zygote.start(carrier, words, group=launch.group, hands=hands)
+        return await Zygote.start(carrier, words, group=launch.group, fd_sender=fd_sender)
 
     async def _start_spare(
         self, path: str, size: ProgramLimits, mounts: Sequence[Mount], kind: ZygoteKind
     ) -> Zygote:
         with ExitStack() as held, ExitStack() as unless_started:
             launch = await self._prepare(path, mounts, self._filter(), held, unless_started)
-            wall = wall_arguments(launch.mounts, size, launch.etc, launch.filter_fd, waiting=True)
+            arguments = bubblewrap_arguments(launch.mounts, size, launch.etc, launch.filter_fd, waiting=True)
             words = bundle(dict(kind.modules), kind.preload, [], namespaces=False)
-            carrier = await self._carry(launch, wall, kind)
+            carrier = await self._carry(launch, arguments, kind)
             unless_started.pop_all()
         return await Zygote.start(carrier, words, most_runs=1, group=launch.group)
 
-    async def _carry(self, launch: Launch, wall: Sequence[str], kind: ZygoteKind) -> ProcessCarrier:
-        command = (*launch.prefix, *wall, *kind.start, boot_source())
+    async def _carry(self, launch: Launch, arguments: Sequence[str], kind: ZygoteKind) -> ProcessCarrier:
+        command = (*launch.prefix, *arguments, *kind.start, boot_source())
         if launch.group is not None:
             launch.group.confine(PRELOAD_MB)  # each run sets its own
         return await ProcessCarrier.start(command, launch.inherit)
@@ -174,7 +176,7 @@ class WallBuilder:
         try:
             group = self._groups.make()
         except OSError as fault:
-            raise WallNotBuilt(f"no control group: {fault}") from fault
+            raise SandboxNotStarted(f"no control group: {fault}") from fault
         if group is not None:
             unless_started.callback(group.drop)
         return Launch(

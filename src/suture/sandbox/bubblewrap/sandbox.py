@@ -13,7 +13,7 @@ from typing import Literal
 from suture.errors import SandboxUnavailable
 from suture.languages import Interpreter
 from suture.sandbox.bubblewrap.command_line import find_bubblewraps
-from suture.sandbox.bubblewrap.launching import WallBuilder
+from suture.sandbox.bubblewrap.launching import BubblewrapLauncher
 from suture.sandbox.bubblewrap.troubleshooting import PROC, unavailable
 from suture.sandbox.contract import LIMITS, Capabilities, Mode, RunRequest
 from suture.sandbox.mounts.bind_mounts import interpreter_mounts, planned_mounts
@@ -61,7 +61,7 @@ class BubblewrapSandbox(ProgramSandbox):
         self._own: Interpreter = own_interpreter()
         self._own_mounts = interpreter_mounts(self._own)
         self._groups = groups or MemoryGroups()
-        self._walls = WallBuilder(self._own, self._groups)
+        self._launcher = BubblewrapLauncher(self._own, self._groups)
         self._asked = mode
         self._chosen: tuple[str, Mode] | None = None
         self._reason = "" if mode == "auto" else "it was asked for"
@@ -69,7 +69,7 @@ class BubblewrapSandbox(ProgramSandbox):
 
     async def release(self) -> None:
         """See `ProgramSandbox.release`."""
-        await self._walls.close()
+        await self._launcher.close()
         await self._groups.close()
 
     async def choose(self) -> str:
@@ -138,7 +138,7 @@ class BubblewrapSandbox(ProgramSandbox):
 
     async def _try(self, path: str, mode: Mode) -> str:
         """What goes wrong with a bubblewrap here; empty where nothing does."""
-        return await trial(lambda request: self._walls.begin(mode, path, request, self._own_mounts))
+        return await trial(lambda request: self._launcher.begin(mode, path, request, self._own_mounts))
 
     def begin(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
         """See `ProgramSandbox.begin`."""
@@ -152,7 +152,7 @@ class BubblewrapSandbox(ProgramSandbox):
     async def _begin(self, request: RunRequest, *, conversation: bool) -> AsyncIterator[Running]:
         mounts = planned_mounts((*self._own_mounts, *request.mounts))
         path, mode = await self._choice()
-        async with self._walls.begin(mode, path, request, mounts, conversation=conversation) as running:
+        async with self._launcher.begin(mode, path, request, mounts, conversation=conversation) as running:
             yield running
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from suture.errors import SandboxBroken
 from suture.sandbox.container.engine import TIMEOUT_S, Engine, runtime_of
-from suture.sandbox.runs.program import WallNotBuilt
+from suture.sandbox.runs.program import SandboxNotStarted
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -53,7 +53,7 @@ class ContainerCarrier:
             runtime: The runtime it must have, where that matters.
 
         Raises:
-            WallNotBuilt: The engine refused, or took another runtime.
+            SandboxNotStarted: The engine refused, or took another runtime.
         """
         container = await _uninterrupted(partial(_create, engine, config), partial(_remove, engine))
         writer = None
@@ -68,7 +68,7 @@ class ContainerCarrier:
                 writer.close()
             await asyncio.shield(asyncio.to_thread(_remove, engine, container))
             if isinstance(fault, SandboxBroken | OSError | asyncio.IncompleteReadError):
-                raise WallNotBuilt(str(fault)) from fault
+                raise SandboxNotStarted(str(fault)) from fault
             raise
         return cls(engine, container, reader, writer)
 
@@ -129,7 +129,7 @@ async def _uninterrupted(begin: Callable[[], str], undo: Callable[[str], None]) 
     try:
         return await asyncio.shield(making)
     except asyncio.CancelledError:
-        with suppress(WallNotBuilt):
+        with suppress(SandboxNotStarted):
             await asyncio.to_thread(undo, await making)
         raise
 
@@ -141,7 +141,7 @@ def _create(engine: Engine, config: Mapping[str, Any]) -> str:
     try:
         return engine.ask_now(work)
     except SandboxBroken as fault:
-        raise WallNotBuilt(str(fault)) from fault
+        raise SandboxNotStarted(str(fault)) from fault
 
 
 async def attach(engine: Engine, container: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

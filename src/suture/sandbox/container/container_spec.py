@@ -19,7 +19,7 @@ from suture.sandbox.zygote.bundle import boot_source
 if TYPE_CHECKING:
     from docker import APIClient
 
-__all__ = ["EMPTIED", "Recipe"]
+__all__ = ["EMPTIED", "ContainerSpec"]
 
 MIB = 1 << 20
 SHM = "16m"
@@ -38,7 +38,7 @@ def _gate_source() -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class ContainerSpec:
     """A container, before it is made.
 
     Attributes:

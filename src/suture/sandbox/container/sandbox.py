@@ -11,7 +11,7 @@ from typing import Any
 
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox.container.carrier import ContainerCarrier
-from suture.sandbox.container.container_spec import EMPTIED, Recipe
+from suture.sandbox.container.container_spec import EMPTIED, ContainerSpec
 from suture.sandbox.container.engine import Engine, connect
 from suture.sandbox.container.image import image_name, pack_image, system_mounts
 from suture.sandbox.container.owners import OWNER, own_name, remove_orphans
@@ -160,7 +160,7 @@ class ContainerSandbox(ZygoteSandbox):
         engine = self._engine
         assert engine is not None
         system = system_mounts() if self._image is None else ()
-        recipe = Recipe(
+        spec = ContainerSpec(
             image=self._root,
             mounts=(*system, *mounts),
             own=self._own,
@@ -179,7 +179,7 @@ class ContainerSandbox(ZygoteSandbox):
             namespaces=namespaces,
             emptied=EMPTIED,
         )
-        config = await asyncio.to_thread(recipe.config, engine.client)
+        config = await asyncio.to_thread(spec.config, engine.client)
         carrier = await ContainerCarrier.start(engine, config, self._runtime)
         return await Zygote.start(carrier, words, most_runs=None if namespaces else 1)
 

@@ -17,7 +17,7 @@ from suture.errors import SandboxUnavailable, UsageError
 from suture.languages import Interpreter
 from suture.sandbox.contract import LIMITS, Capabilities, Mount, ProgramLimits
 from suture.sandbox.e2b.carrier import E2bCarrier
-from suture.sandbox.runs.program import WallNotBuilt
+from suture.sandbox.runs.program import SandboxNotStarted
 from suture.sandbox.runs.users import UIDS
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.zygote import Zygote
@@ -110,14 +110,14 @@ class E2bSandbox(ZygoteSandbox):
         try:
             machine = await self._machine(limits)
         except Exception as fault:  # the SDK, its HTTP client and its protocol each raise kinds of their own
-            raise WallNotBuilt(f"E2B: {fault}") from fault
+            raise SandboxNotStarted(f"E2B: {fault}") from fault
         carrier = E2bCarrier(machine)
         try:
             await carrier.start(_command(limits))
         except BaseException as fault:
             await carrier.wait()
             if isinstance(fault, Exception):
-                raise WallNotBuilt(f"E2B: {fault}") from fault
+                raise SandboxNotStarted(f"E2B: {fault}") from fault
             raise
         words = bundle(dict(kind.modules), kind.preload, (), namespaces=False)
         return await Zygote.start(carrier, words, most_runs=1)

@@ -14,7 +14,7 @@ from suture.sandbox.contract import RunRequest, RunResult, RunStatus
 from suture.sandbox.runs.report import Ending, read_ending, read_start
 from suture.sandbox.runs.running import CappedOutput, Running
 
-__all__ = ["GONE_S", "Program", "WallNotBuilt"]
+__all__ = ["GONE_S", "Program", "SandboxNotStarted"]
 
 SETUP_S = 60.0
 """Seconds in which the wall must stand; generous, because a busy machine is no fault of the program."""
@@ -31,7 +31,7 @@ SIGNAL_CODES = 128
 """bubblewrap's exit code is this plus the signal that ended its child."""
 
 
-class WallNotBuilt(Exception):
+class SandboxNotStarted(Exception):
     """Bubblewrap gave up before the program could start; the text is its own."""
 
 
@@ -63,7 +63,7 @@ class Program:
 
         Raises:
             UsageError: The files do not fit.
-            WallNotBuilt: It ended before the program could start.
+            SandboxNotStarted: It ended before the program could start.
             SandboxBroken: It did neither start nor end.
         """
         program = cls(request, running)
@@ -88,7 +88,7 @@ class Program:
         except TimeoutError as fault:
             raise SandboxBroken(f"the wall did not stand after {SETUP_S:g} s") from fault
         if complaint == "":
-            raise WallNotBuilt(self._errors.content().decode("utf-8", "replace").strip())
+            raise SandboxNotStarted(self._errors.content().decode("utf-8", "replace").strip())
         if complaint is not None:
             raise UsageError(
                 f"the files could not be laid behind the wall: {complaint}", remedy="raise sandbox.disk_mb"

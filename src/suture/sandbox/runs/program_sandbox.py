@@ -12,7 +12,7 @@ from suture.errors import SandboxBroken
 from suture.sandbox.contract import Capabilities, ProgramLimits, RunRequest, RunResult
 from suture.sandbox.runs.channel import FrameChannel
 from suture.sandbox.runs.packing import plain_request
-from suture.sandbox.runs.program import Program, WallNotBuilt
+from suture.sandbox.runs.program import Program, SandboxNotStarted
 from suture.sandbox.runs.running import Running
 
 __all__ = ["ProgramSandbox", "refusal", "trial"]
@@ -38,7 +38,7 @@ class ProgramSandbox(ABC):
         """Begin to run a request that has been checked; on leaving, all of it is let go.
 
         Raises:
-            WallNotBuilt: What builds the wall gave up.
+            SandboxNotStarted: What builds the wall gave up.
         """
         ...
 
@@ -136,7 +136,7 @@ class ProgramSandbox(ABC):
         try:
             running = await held.enter_async_context(begin(request))
             program = await Program.start(request, running, self._programs)
-        except WallNotBuilt as fault:
+        except SandboxNotStarted as fault:
             raise SandboxBroken(f"{self.name} could not build the wall: {fault}") from fault
         except OSError as fault:
             raise refusal(f"{self.name} could not build the wall", fault) from fault
@@ -172,7 +172,7 @@ async def trial(begin: Begin) -> str:
                 result = await program.result()
             finally:
                 await program.end()
-    except (WallNotBuilt, SandboxBroken, OSError) as fault:
+    except (SandboxNotStarted, SandboxBroken, OSError) as fault:
         return str(fault) or "it ended without a word"
     if result.status == "ok":
         return ""

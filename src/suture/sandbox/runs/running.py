@@ -12,7 +12,7 @@ from typing import Protocol, Self
 
 from suture.sandbox.runs.memory import MemoryGroup
 
-__all__ = ["CappedOutput", "ColdProcess", "Feed", "Running", "kill_wall", "memory_file", "start_session"]
+__all__ = ["CappedOutput", "ColdProcess", "Feed", "Running", "kill_session", "memory_file", "start_session"]
 
 
 class Feed(Protocol):
@@ -144,7 +144,7 @@ class ColdProcess:
 
     def kill(self) -> None:
         """End everything of this run now."""
-        kill_wall(self._process)
+        kill_session(self._process)
 
     async def wait(self) -> int:
         """Wait until bubblewrap is gone."""
@@ -188,12 +188,12 @@ async def start_session(command: Sequence[str], inherit: Sequence[int] = ()) -> 
         # Cut short, asyncio would end this one process only, and what it has forked by then would live on.
         await asyncio.wait([starting])
         if not starting.cancelled() and starting.exception() is None:
-            kill_wall(starting.result())
+            kill_session(starting.result())
             await starting.result().communicate()
         raise
 
 
-def kill_wall(process: Process) -> None:
+def kill_session(process: Process) -> None:
     """End a bubblewrap that leads a session, and everything behind its wall.
 
     The rest dies with it (`--die-with-parent`, and then its PID namespace); but its own child asks for that

@@ -66,7 +66,7 @@ class ZygoteSandbox(ProgramSandbox):
             kind: What to start.
 
         Raises:
-            WallNotBuilt: That failed.
+            SandboxNotStarted: That failed.
         """
 
     @abstractmethod

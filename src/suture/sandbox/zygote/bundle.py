@@ -43,7 +43,7 @@ def bundle(
     *,
     namespaces: bool = True,
     emptied: Sequence[str] = (),
-    hands: int | None = None,
+    fd_socket: int | None = None,
 ) -> bytes:
     """What the zygote reads first: its sources, then a frame of settings.
 
@@ -53,7 +53,7 @@ def bundle(
         shown: The paths of all mounts behind the wall.
         namespaces: Whether each run gets namespaces of its own; else there is but one run.
         emptied: Folders behind the wall that each run covers with nothing.
-        hands: The descriptor by which it is given others.
+        fd_socket: The descriptor by which it is given others.
     """
     covered = [path for path in shown if path.startswith("/tmp/")]
     sources = json.dumps([*((name, "") for name in PACKAGES), *((name, _read(name)) for name in PARTS)])
@@ -66,7 +66,7 @@ def bundle(
             "namespaces": namespaces,
             "covered": covered,
             "emptied": list(emptied),
-            "hands": hands,
+            "fd_socket": fd_socket,
         }
     )
     return b"".join(

@@ -7,7 +7,7 @@ from asyncio.subprocess import Process
 from collections.abc import Sequence
 from typing import Protocol
 
-from suture.sandbox.runs.running import kill_wall, start_session
+from suture.sandbox.runs.running import kill_session, start_session
 
 __all__ = ["Carrier", "ProcessCarrier"]
 
@@ -91,7 +91,7 @@ class ProcessCarrier:
 
     def kill(self) -> None:
         """End it, and everything that runs in it, now; safe to call twice."""
-        kill_wall(self._process)
+        kill_session(self._process)
 
     async def wait(self) -> int:
         """Wait until the process is gone, and tell how it ended."""

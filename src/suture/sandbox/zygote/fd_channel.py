@@ -59,11 +59,11 @@ class FdChannel:
         self._source = source
 
     @classmethod
-    async def lay(cls, hands: FdSender) -> FdChannel:
+    async def lay(cls, fd_sender: FdSender) -> FdChannel:
         """Make two pipes and give the program's ends away.
 
         Args:
-            hands: Of the zygote whose next run has the program.
+            fd_sender: Of the zygote whose next run has the program.
         """
         loop = asyncio.get_running_loop()
         with ExitStack() as theirs, ExitStack() as unless_laid:
@@ -83,7 +83,7 @@ class FdChannel:
                 lambda: asyncio.StreamReaderProtocol(reader), pipe
             )
             unless_laid.callback(read_transport.close)
-            hands.give((stdin_read, stdout_write))
+            fd_sender.give((stdin_read, stdout_write))
             unless_laid.pop_all()
         return cls(asyncio.StreamWriter(write_transport, drained, None, loop), reader, read_transport)
 

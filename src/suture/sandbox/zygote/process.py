@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from suture.errors import SandboxBroken
 from suture.sandbox.runs.memory import MemoryGroup
-from suture.sandbox.runs.program import GONE_S, WallNotBuilt
+from suture.sandbox.runs.program import GONE_S, SandboxNotStarted
 from suture.sandbox.zygote.carrier import Carrier
 from suture.sandbox.zygote.fd_channel import FdChannel, FdSender
 from suture.sandbox.zygote.zygote_run import KILL_S, ZygoteRun
@@ -39,10 +39,10 @@ class Zygote:
         *,
         most_runs: int | None = None,
         group: MemoryGroup | None = None,
-        hands: FdSender | None = None,
+        fd_sender: FdSender | None = None,
     ) -> None:
         self._carrier = carrier
-        self._hands = hands
+        self._fd_sender = fd_sender
         self._group = group
         self._kills = 0
         self._ending: asyncio.Task[None] | None = None
@@ -64,7 +64,7 @@ class Zygote:
         *,
         most_runs: int | None = None,
         group: MemoryGroup | None = None,
-        hands: FdSender | None = None,
+        fd_sender: FdSender | None = None,
     ) -> Zygote:
         """Wait until a zygote is ready.
 
@@ -73,13 +73,13 @@ class Zygote:
             words: What the boot program reads first (see `bundle`).
             most_runs: Runs after which it is let go, where not after the usual number.
             group: The control group that it lives in.
-            hands: The way to give it descriptors.
+            fd_sender: The way to give it descriptors.
 
         Raises:
-            WallNotBuilt: It ended before it was ready.
+            SandboxNotStarted: It ended before it was ready.
             SandboxBroken: It did neither get ready nor end.
         """
-        zygote = cls(carrier, most_runs=most_runs, group=group, hands=hands)
+        zygote = cls(carrier, most_runs=most_runs, group=group, fd_sender=fd_sender)
         try:
             await zygote._await_ready(words)
         except BaseException:
@@ -101,7 +101,7 @@ class Zygote:
         if not self._tasks[0].done():
             raise SandboxBroken(f"the zygote was not ready after {READY_S:g} s")
         await asyncio.wait([self._tasks[1]], timeout=KILL_S)
-        raise WallNotBuilt(self._complaint.decode("utf-8", "replace").strip())
+        raise SandboxNotStarted(self._complaint.decode("utf-8", "replace").strip())
 
     @property
     def usable(self) -> bool:
@@ -117,7 +117,7 @@ class Zygote:
 
     async def begin_conversation(self, packed: bytes, total_memory_mb: int | None = None) -> ZygoteRun:
         """As `begin`, with pipes straight to the program where it can be given them."""
-        pipes = None if self._hands is None else await FdChannel.lay(self._hands)
+        pipes = None if self._fd_sender is None else await FdChannel.lay(self._fd_sender)
         try:
             return self.begin(packed, total_memory_mb, pipes)
         except BaseException:
@@ -251,8 +251,8 @@ class Zygote:
         _, alive = await asyncio.wait(self._tasks, timeout=GONE_S)
         if self._group is not None:
             self._group.drop()
-        if self._hands is not None:
-            self._hands.close()
+        if self._fd_sender is not None:
+            self._fd_sender.close()
         if alive:
             for task in alive:
                 task.cancel()

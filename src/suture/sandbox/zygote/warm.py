@@ -12,7 +12,7 @@ from suture.errors import SandboxBroken
 from suture.languages import Interpreter
 from suture.sandbox.contract import Mount, ProgramLimits, RunRequest
 from suture.sandbox.runs.packing import pack_for_zygote
-from suture.sandbox.runs.program import WallNotBuilt
+from suture.sandbox.runs.program import SandboxNotStarted
 from suture.sandbox.runs.running import Running
 from suture.sandbox.zygote.process import Zygote
 from suture.sandbox.zygote.zygote_pool import ZygotePool
@@ -100,7 +100,7 @@ class WarmRuns:
             conversation: Whether more will be said to it than the request's stdin.
 
         Raises:
-            WallNotBuilt: The wall's builder gave up.
+            SandboxNotStarted: The wall's builder gave up.
             SandboxBroken: What should stand did neither stand nor end.
         """
         # With inodes in the key, an environment that was made anew is not taken for the old one.
@@ -108,7 +108,7 @@ class WarmRuns:
         try:
             key = tuple((mount, status.st_dev, status.st_ino) for mount, status in facts)
         except OSError as fault:
-            raise WallNotBuilt(str(fault)) from fault
+            raise SandboxNotStarted(str(fault)) from fault
         zygotes = self._zygotes
         for kind in self._kinds(request):
             packed = pack_for_zygote(request, forked=bool(kind.preload))
@@ -124,7 +124,7 @@ class WarmRuns:
                             lasting=conversation,
                         )
                     )
-                except (WallNotBuilt, SandboxBroken):
+                except (SandboxNotStarted, SandboxBroken):
                     if not kind.preload:
                         raise
                     self._not_preloaded.add(kind)

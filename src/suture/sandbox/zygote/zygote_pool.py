@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequen
 from contextlib import asynccontextmanager
 
 from suture.errors import SandboxBroken, SandboxError
-from suture.sandbox.runs.program import WallNotBuilt
+from suture.sandbox.runs.program import SandboxNotStarted
 from suture.sandbox.zygote.process import Zygote
 
 __all__ = ["ZygotePool"]
@@ -101,7 +101,7 @@ class ZygotePool:
     async def _add(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> None:
         try:
             await self._keep(key, await self._start(key, start))
-        except (WallNotBuilt, SandboxError, OSError):
+        except (SandboxNotStarted, SandboxError, OSError):
             return  # whoever needs the next one tries again, and is told
 
     async def _keep(self, key: Hashable, zygote: Zygote) -> None:

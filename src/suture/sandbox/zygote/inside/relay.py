@@ -100,7 +100,7 @@ class Relay:
 
     Args:
         host: The host.
-        passage: What its words pass through.
+        buffer: What its words pass through.
         pid: The child; -1 for every process in sight.
         supervisor: The child, where its program could stop or end it. Then all of them are ended.
         stdin: Where its stdin is written, if here.
@@ -110,14 +110,14 @@ class Relay:
     def __init__(
         self,
         host: Host,
-        passage: RelayBuffer,
+        buffer: RelayBuffer,
         pid: int,
         stdin: int | None,
         outputs: dict[int, bytes],
         supervisor: int | None = None,
     ) -> None:
         self._host = host
-        self._passage = passage
+        self._buffer = buffer
         self._pid = pid
         self._supervisor = supervisor
         self._stdin = stdin
@@ -131,12 +131,12 @@ class Relay:
             os.set_blocking(self._stdin, False)
         while self._outputs:
             poll = select.poll()
-            if self._passage.room:
+            if self._buffer.room:
                 poll.register(self._host.source, select.POLLIN)
             for handle, kind in self._outputs.items():
                 if not (self._paused and kind == b"o"):
                     poll.register(handle, select.POLLIN)
-            if self._stdin is not None and self._passage:
+            if self._stdin is not None and self._buffer:
                 poll.register(self._stdin, select.POLLOUT)
             for handle, _ in poll.poll(None if self._supervisor is None else TICK_MS):
                 if handle == self._host.source:
@@ -147,7 +147,7 @@ class Relay:
                     self._carry(handle)
             if self._supervisor is not None:
                 self._mind(self._supervisor)
-        self._host.pass_over(self._coming, self._passage.chunk)
+        self._host.pass_over(self._coming, self._buffer.chunk)
         self._close_stdin()
 
     def _mind(self, supervisor: int) -> None:
@@ -159,12 +159,12 @@ class Relay:
     def _carry(self, handle: int) -> None:
         if handle not in self._outputs:
             return
-        size = os.readv(handle, [self._passage.chunk])
+        size = os.readv(handle, [self._buffer.chunk])
         if not size:
             os.close(handle)
             del self._outputs[handle]
         elif not (self._killed and self._outputs[handle] == b"o"):
-            self._host.send(self._outputs[handle], self._passage.chunk[:size])
+            self._host.send(self._outputs[handle], self._buffer.chunk[:size])
 
     def _take_orders(self) -> None:
         if self._coming:
@@ -188,7 +188,7 @@ class Relay:
                 raise HostGone
 
     def _take_stdin(self) -> None:
-        size = self._passage.enqueue(self._host.source, min(self._coming, self._passage.room, CHUNK))
+        size = self._buffer.enqueue(self._host.source, min(self._coming, self._buffer.room, CHUNK))
         if not size:
             raise HostGone
         self._coming -= size
@@ -196,25 +196,25 @@ class Relay:
 
     def _feed(self) -> None:
         if self._stdin is None:
-            self._passage.clear()
-        while self._stdin is not None and self._passage:
+            self._buffer.clear()
+        while self._stdin is not None and self._buffer:
             try:
-                self._passage.dequeue(self._stdin)
+                self._buffer.dequeue(self._stdin)
             except BlockingIOError:
                 break
             except BrokenPipeError:
                 self._close_stdin()
-        if len(self._passage) > FULL and not self._paused_host:
+        if len(self._buffer) > FULL and not self._paused_host:
             self._paused_host = True
             self._host.send(b"p")
-        if len(self._passage) < ROOMY and self._paused_host:
+        if len(self._buffer) < ROOMY and self._paused_host:
             self._paused_host = False
             self._host.send(b"c")
-        if self._closing and not self._passage:
+        if self._closing and not self._buffer:
             self._close_stdin()
 
     def _close_stdin(self) -> None:
-        self._passage.clear()
+        self._buffer.clear()
         if self._stdin is not None:
             os.close(self._stdin)
             self._stdin = None

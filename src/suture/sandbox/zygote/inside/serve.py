@@ -39,15 +39,15 @@ class Zygote:
         host: Whom.
         code: The system call filter of every child.
         place: Where it stands.
-        hands: A socket by which it is given the ends of pipes.
+        fd_socket: A socket by which it is given the ends of pipes.
     """
 
-    def __init__(self, host: Host, code: bytes, place: Place, hands: int | None = None) -> None:
+    def __init__(self, host: Host, code: bytes, place: Place, fd_socket: int | None = None) -> None:
         self._host = host
-        self._hands = hands
+        self._fd_socket = fd_socket
         self._code = code
         self._place = place
-        self._passage = RelayBuffer()
+        self._buffer = RelayBuffer()
         self._sockets = Sockets()
         self._state = observe()
         self._most_pages = int(kernel.resident_pages() * GROWTH) + SLACK_PAGES
@@ -61,12 +61,12 @@ class Zygote:
         self._host.send(b"h")
         while True:
             kind, size = self._host.wait_head()
-            if kind in (b"q", b"n") or (kind == b"d" and self._hands is not None):
+            if kind in (b"q", b"n") or (kind == b"d" and self._fd_socket is not None):
                 code = self._run(kind, size)
                 if code is not None:
                     return code
             elif kind in (b"i", b"k", b"p", b"c"):  # these may come late for a child that has ended
-                self._host.pass_over(size, self._passage.chunk)
+                self._host.pass_over(size, self._buffer.chunk)
             else:
                 raise HostGone
 
@@ -75,7 +75,7 @@ class Zygote:
         ours: dict[int, bytes] = {}
         stdin: int | None = None
         if kind == b"d":
-            theirs = take_handles(self._hands or 0)
+            theirs = take_handles(self._fd_socket or 0)
         else:
             (stdin_read, stdin), (stdout, stdout_write) = os.pipe(), os.pipe()
             theirs, ours = [stdin_read, stdout_write], {stdout: b"o"}
@@ -104,9 +104,9 @@ class Zygote:
             raise HostGone  # what comes next is somewhere in the middle of a request
         os.close(has_read)
         if self._place.namespaces:
-            Relay(self._host, self._passage, pid, stdin, ours).run()
+            Relay(self._host, self._buffer, pid, stdin, ours).run()
         else:
-            Relay(self._host, self._passage, EVERYTHING, stdin, ours, supervisor=pid).run()
+            Relay(self._host, self._buffer, EVERYTHING, stdin, ours, supervisor=pid).run()
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status < 0 and not self._place.namespaces:
             status = SIGNAL_CODES - status  # here a program can reach its supervisor, and only it would
@@ -129,13 +129,13 @@ class Zygote:
         return f"memory: {pages} pages" if pages > self._most_pages else ""
 
 
-def take_handles(hands: int) -> list[int]:
+def take_handles(fd_socket: int) -> list[int]:
     """The descriptors that the host has given: a program's stdin and stdout.
 
     Raises:
         HostGone: It gave something else.
     """
-    way = _socket.socket(fileno=hands)
+    way = _socket.socket(fileno=fd_socket)
     given = b"".join(message[2] for message in way.recvmsg(1, _socket.CMSG_SPACE(2 * INT_BYTES))[1])
     way.detach()  # an object that closes it must not live on in a child
     if len(given) != 2 * INT_BYTES:
@@ -215,8 +215,8 @@ def main() -> CodeType | None:
     try:
         settings = json.loads(exactly(host.source, host.wait_head()[1]))
         # A child closes low descriptors only, and a busy host's may be high.
-        hands = None if settings["hands"] is None else os.dup(settings["hands"])
-        close_all_but(host.source, host.sink, hands)
+        fd_socket = None if settings["fd_socket"] is None else os.dup(settings["fd_socket"])
+        close_all_but(host.source, host.sink, fd_socket)
         hide()
         take_library(settings["modules"])
         preload(settings["preload"])
@@ -225,6 +225,6 @@ def main() -> CodeType | None:
         place = Place(settings["namespaces"], settings["covered"], settings["emptied"])
         if not place.namespaces and os.getpid() != 1:
             sys.exit("only the first process of a PID namespace may serve without namespaces for each run")
-        return Zygote(host, bytes.fromhex(settings["filter"]), place, hands).serve()
+        return Zygote(host, bytes.fromhex(settings["filter"]), place, fd_socket).serve()
     except HostGone:
         sys.exit(0)
