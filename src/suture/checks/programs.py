@@ -94,7 +94,7 @@ def own_program(
     Args:
         name: The module below `suture.checks`, such as `split.judge_program`.
         files: What lies beside it.
-        settings: The wall.
+        settings: The group `sandbox`: time and memory for each program.
         wall_s: The most seconds that it lives.
     """
     return RunRequest(

@@ -47,8 +47,8 @@ class Suite:
 
     Attributes:
         task: The task.
-        sandbox: The wall.
-        settings: Its limits.
+        sandbox: Where programs run.
+        settings: The group `sandbox`: time and memory for each program.
         command: The task's test command, where it has one; its tests are known.
         functions: Names that the statement shows to be functions.
         classes: Names that the statement or the task's own code shows to be classes.
@@ -100,8 +100,8 @@ async def prepare_suite(
 
     Args:
         task: What is wanted.
-        sandbox: The wall.
-        settings: Its limits.
+        sandbox: Where programs run.
+        settings: The group `sandbox`: time and memory for each program.
         interpreter: What `python` means in the task's test command; not needed where there is none.
         run: Whether the command is run at once, as its verdict on the task's own files will be asked for.
 
@@ -158,7 +158,7 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     """Judge a candidate. Several may be judged at the same time.
 
     Args:
-        candidate: The candidate.
+        candidate: What is judged.
         suite: What it must pass.
         wall_s: Seconds for each function-level check; the settings' `check_wall_s` where it is left out.
 
@@ -205,7 +205,7 @@ async def rule_on(
     """Run programs that are no checks, such as questions, on a candidate by the split verdict.
 
     Args:
-        candidate: The candidate.
+        candidate: What is judged.
         suite: The suite that judges it; its checks are not run.
         programs: Python sources that use the task's module.
         wall_s: Seconds for each.
@@ -252,8 +252,8 @@ async def grade(
     Args:
         source: The candidate's module.
         program: The test program, such as HumanEval's `check` and its call.
-        sandbox: The wall.
-        settings: Its limits.
+        sandbox: Where programs run.
+        settings: The group `sandbox`: time and memory for each program.
         entry_point: What is under test; a candidate cannot make a class of a function.
         files: What else lies beside the module.
         module: The module's path.

@@ -25,7 +25,7 @@ class Problem:
 
     Attributes:
         id: Unique in its set, such as `HumanEval/0`.
-        dataset: The set's name.
+        dataset: The data set's name, such as `humaneval`.
         kind: `write`, or `heal` where code is given.
         statement: What is wanted, as the solver may read it.
         entry_point: The function or class that the checks call.
@@ -36,7 +36,7 @@ class Problem:
         hidden: The test program that grades. Nothing of it may reach a solver.
         reference: A module that passes; it is never shown.
         reference_beside: Those files of `beside` that differ in the solution, where the bug is in them.
-        licence: Of the record.
+        licence: The licence of the record.
         source: Where the set comes from.
     """
 
@@ -75,7 +75,7 @@ def task_of(problem: Problem, regime: Regime = "visible") -> Task:
     """The task that a solver gets.
 
     Args:
-        problem: The problem.
+        problem: A task of a benchmark.
         regime: What of its checks the solver may see.
     """
     return Task(
@@ -92,7 +92,7 @@ def shows_all(problem: Problem, regime: Regime) -> bool:
     """Whether every line of the checks that grade is one that the solver gets to see.
 
     Args:
-        problem: The problem.
+        problem: A task of a benchmark.
         regime: What of its checks the solver may see.
     """
     if regime != "visible":

@@ -70,19 +70,19 @@ class Row:
     Attributes:
         problem: The task's id.
         problem_hash: Of everything that decides what the task is.
-        dataset: The set's name.
+        dataset: The data set's name, such as `humaneval`.
         regime: What the loop could see of the checks.
-        arm: The recipe.
+        arm: The name of the recipe that is measured.
         model: `provider:model`.
         seed: Which of several independent repetitions, from 0.
         cap: The most tokens of replies that the arm could spend on the task.
         run: The run's id, which names its folder.
         outcome: How the run ended.
         confidence: The result's, in [0, 1].
-        steps: The candidates.
+        steps: The candidates in order, each with what it had cost.
         generated: Tokens of all replies, also those that brought no candidate.
         prompted: Tokens of all prompts.
-        calls: Model calls.
+        calls: Calls of a model, a count.
         money: US dollars; `None` where the price is not known.
         seconds: The run's wall-clock time.
         model_s: Of it, waiting for replies; a replayed reply counts nothing.

@@ -15,7 +15,7 @@ class Toolchain:
     """One installation of a language's programs.
 
     Attributes:
-        language: Whose.
+        language: The language that its programs belong to.
         program: Absolute path of `node` or `go`, as PATH names it.
         folders: Where the language's programs are looked for, before the system's.
         shown: What must be shown behind the wall: path here -> path there.

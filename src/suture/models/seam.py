@@ -24,7 +24,7 @@ class Sampling:
     """How to draw a reply.
 
     Attributes:
-        temperature: 0 is greedy.
+        temperature: The sampling temperature; 0 takes the likeliest token each time.
         max_tokens: The most tokens of the reply.
         index: Distinguishes replies to the same prompt; with it the call hash, and the seed, change.
         logprobs: Whether to tell how likely each token was, where the provider can.
@@ -45,7 +45,7 @@ class Reply:
     """What a model answered.
 
     Attributes:
-        text: The reply.
+        text: The reply's text.
         finish: `length` means that it was cut short.
         prompt_tokens: Tokens of the prompt, as the provider counts.
         completion_tokens: Tokens of the reply.
@@ -80,7 +80,7 @@ class Reply:
 
 @runtime_checkable
 class Model(Protocol):
-    """A chat model."""
+    """A chat model behind our one seam: messages in, a `Reply` out."""
 
     name: str
     """`provider:model`, as the user would write it."""
@@ -94,7 +94,7 @@ class Model(Protocol):
 
         Raises:
             ModelAuthError: The key was refused.
-            ModelRateLimited: Slow down.
+            ModelRateLimited: The provider asks for fewer calls, or a pause.
             ModelTimeout: No reply in time.
             ContextTooLong: The prompt does not fit.
             ModelError: Anything else on the model's side.

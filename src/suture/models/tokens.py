@@ -86,7 +86,7 @@ def count_upper_bound(messages: Sequence[Message]) -> int:
     """The most tokens that a prompt can cost, for reserving a budget before the call.
 
     Args:
-        messages: The conversation.
+        messages: The prompt, oldest message first.
 
     Returns:
         UTF-8 bytes of all messages plus an allowance for the chat template, in tokens.

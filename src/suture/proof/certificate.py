@@ -53,7 +53,7 @@ class CertifiedTask:
     source_roots: tuple[str, ...] = ()
 
     def with_files(self, files: Mapping[str, bytes]) -> Task:
-        """The task again."""
+        """The task that the certificate describes, with the files of the project."""
         return Task(
             statement=self.statement,
             kind=self.kind,
@@ -181,14 +181,14 @@ class Claims:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """One proven change.
+    """What was proved of one change, with all that it takes to prove it again without a model.
 
     Attributes:
         format: Which shape this is.
         task: What was asked, and by what it was judged.
         project: Path -> SHA-256 of each file before the change.
         project_hash: The content hash of `project`.
-        diff: The change.
+        diff: The change as a unified diff.
         result: Changed path -> SHA-256 after the change.
         evidence: The kind of evidence of the verdicts.
         before: Check -> what it said before the change; empty where there was no code yet.

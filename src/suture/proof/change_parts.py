@@ -40,7 +40,7 @@ class Part:
 
     Attributes:
         name: Where it is, for people, such as `shop/prices.py (cheapest)`.
-        edits: They.
+        edits: The edits, in the order of files and lines.
     """
 
     name: str
@@ -100,7 +100,7 @@ def blocks_of(path: str, before: bytes | None, text: str) -> list[Edit]:
     """The stretches in which a file differs.
 
     Args:
-        path: Its path.
+        path: The file's path.
         before: What it holds; `None` where there is no such file.
         text: What it is to hold.
     """

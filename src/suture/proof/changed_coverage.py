@@ -73,8 +73,8 @@ async def watch_lines(
     """Run a command that starts Python behind the wall, and note which lines of some statements run.
 
     Args:
-        argv: The command.
-        files: The project.
+        argv: The command as an argument vector.
+        files: The project's files, path -> content.
         statements: Path -> the statements, each as its lines.
         suite: Whose wall and limits hold.
         interpreter: What the command runs on.

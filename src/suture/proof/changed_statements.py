@@ -17,7 +17,7 @@ def changed_lines(before: str, after: str) -> frozenset[int]:
     """Lines of `after`, from 1, that `before` does not have; where lines went, those beside the gap.
 
     Args:
-        before: A file's text.
+        before: The file's text before the change.
         after: The same file's text later.
     """
     old, new = before.split("\n"), after.split("\n")

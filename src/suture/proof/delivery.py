@@ -54,12 +54,12 @@ class Handover:
 
 @dataclass(frozen=True, kw_only=True)
 class HealedRun:
-    """What handing over needs of the run that has healed.
+    """What the delivery of a change needs of the run that has healed.
 
     Attributes:
         task: What was wanted; its files are those before the change.
-        folder: The run's.
-        ledger: Is told what is done to the user's tree.
+        folder: The run's folder.
+        ledger: Records what is done to the user's tree.
         prepare: Makes the suite of a task ready, where other files than the run's have to pass too.
     """
 
@@ -93,7 +93,7 @@ def require_possible(handover: Handover, root: Path) -> None:
     """Refuse, before anything is spent, what could not be done in the end.
 
     Args:
-        handover: What is wanted.
+        handover: What is to be done with a healed result.
         root: The project's folder.
 
     Raises:
@@ -133,10 +133,10 @@ async def hand_over(handover: Handover, result: Result, root: Path, run: HealedR
     """Do with a healed result what the user asked for; a result that is not healed stays where it is.
 
     Args:
-        handover: What is wanted.
-        result: The run's end.
+        handover: What is to be done with a healed result.
+        result: The run's outcome and its candidate.
         root: The project's folder.
-        run: The run, whose ledger is told.
+        run: The run, whose ledger records each step.
 
     Raises:
         UsageError: The user changed the same files or lines, or what would be committed does not pass.

@@ -38,7 +38,7 @@ class Behaviour:
     Attributes:
         suite: The suite that it passes.
         files: The change, path -> text.
-        seed: Of the inputs.
+        seed: Seed of the random inputs.
         compared: Calls that were compared so far.
     """
 

@@ -51,8 +51,8 @@ async def lint_changes(
     Args:
         before: The project as it was.
         after: The project as it is.
-        sandbox: The wall.
-        settings: Its limits.
+        sandbox: Where programs run.
+        settings: The group `sandbox`: time and memory for each program.
         interpreter: The project's, whose environment may hold the linter.
 
     Raises:
@@ -89,11 +89,11 @@ async def ruff_findings(
     """What the linter says of some files of a project, behind the wall.
 
     Args:
-        ruff: The linter.
-        files: The project.
+        ruff: The linter's program.
+        files: The project's files, path -> content.
         paths: The files to lint.
-        sandbox: The wall.
-        settings: Its limits.
+        sandbox: Where programs run.
+        settings: The group `sandbox`: time and memory for each program.
 
     Returns:
         Path, line and text of each finding; `None` where the linter did not end well.

@@ -25,9 +25,9 @@ async def notices(
     need not run. Only those that pass without the others count there.
 
     Args:
-        suite: The suite.
+        suite: The task's checks, ready to run.
         files: The change that passes, path -> text over the project's own.
-        verdict: Its verdict.
+        verdict: The verdict on those files.
         fixed: Ids of the tests that it has mended.
 
     Raises:

@@ -104,7 +104,7 @@ async def measure_mutation(
     Args:
         after: The project with the change.
         statements: Path -> touched statements, as lines.
-        noticed: Runs the tests.
+        noticed: Whether the tests notice files that are changed further.
         most: The most mutants to run.
         seconds: The most seconds; mutants that were run by then count, those that were not as not noticed.
     """

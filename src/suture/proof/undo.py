@@ -66,11 +66,11 @@ def find_applied_run(home: Path, here: Path) -> RunFolder:
     """The last run that changed the project around a folder, where that has not been taken back.
 
     Args:
-        home: Where runs are.
+        home: Suture's folder, in which runs are kept.
         here: A project's folder, or one in it.
 
     Raises:
-        UsageError: There is none.
+        UsageError: No run has changed this folder, or all have been undone.
     """
     elsewhere: dict[str, str] = {}
     for run in reversed(list_runs(home)):

@@ -44,8 +44,8 @@ class Finding:
 
     Attributes:
         name: What it is about.
-        ok: Whether it holds.
-        detail: What was found.
+        ok: Whether the claim holds.
+        detail: What was found in its place, for people.
     """
 
     name: str
@@ -63,7 +63,7 @@ async def verify_certificate(
     """Find out anew what a certificate says; the first finding that is not ok is the last.
 
     Args:
-        certificate: It.
+        certificate: Of one change; each of its claims is found out anew.
         project: The files before the change, and maybe others, path -> content; see `project_before`.
         sandbox: A wall, in which nothing of the run that made the certificate is left.
         settings: Whose limits and threshold hold; the certificate's own are only claims.
@@ -128,7 +128,7 @@ def project_before(certificate: Certificate, project: Mapping[str, bytes]) -> Ma
     """A project as the certificate needs it: where the change is in it already, it is taken back.
 
     Args:
-        certificate: It.
+        certificate: Of one change; each of its claims is found out anew.
         project: The files, with the change or without.
     """
     hashes = {path: digest(project[path]) for path in certificate.result if path in project}

@@ -48,7 +48,7 @@ class Allowance:
         """Use some of it.
 
         Raises:
-            MalformedReply: Nothing is left.
+            MalformedReply: No work is left for this reply.
         """
         self.chars -= len(code) + 100
         if self.chars < 0:
@@ -84,7 +84,7 @@ def require_few(blocks: int) -> None:
     """See that a reply has no more blocks than anybody would write.
 
     Raises:
-        MalformedReply: It has.
+        MalformedReply: The text holds more of them.
     """
     if blocks > MOST_BLOCKS:
         raise MalformedReply(f"the reply has more than {MOST_BLOCKS} blocks")

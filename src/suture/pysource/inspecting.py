@@ -29,14 +29,14 @@ class FunctionFacts:
     """A function as its source shows it.
 
     Attributes:
-        path: Its file.
+        path: The file that defines the function.
         name: With its class, as in `Cart.total`.
         line: Of its `def`, counted from 1.
         signature: Parameters and annotations, as source.
         docstring: Cleaned; empty where there is none.
         complexity: McCabe's number: paths through it, 1 where it has no branch.
         calls: Names that it calls, sorted.
-        source: Its text.
+        source: The function's source text.
     """
 
     path: str

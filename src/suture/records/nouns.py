@@ -1,4 +1,4 @@
-"""The nouns themselves."""
+"""The nouns of the design as records: task, check, candidate, verdict, move, spend, result."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What is wanted.
+    """What is wanted: code for a statement, or a mended project, and the checks that decide.
 
     Attributes:
         statement: In plain words, or a signature with a docstring.
@@ -192,7 +192,7 @@ class Verdict:
         outcomes: One per check, in the order of the suite.
         evidence: The weakest kind among the outcomes.
         output: Head and tail of what the program or the test command printed.
-        wall_s: Seconds it took.
+        wall_s: Wall-clock seconds it took.
         notes: Limits of this verdict that the user should know.
     """
 
@@ -253,13 +253,13 @@ class Spend:
 
     Attributes:
         attempts: Candidates asked of a model.
-        tokens: Of prompts and replies together, with what is set aside for calls that go on.
-        prompt_tokens: Of prompts.
-        completion_tokens: Of replies.
+        tokens: Tokens of prompts and replies together, with what is set aside for calls that go on.
+        prompt_tokens: Tokens of prompts.
+        completion_tokens: Tokens of replies.
         model_calls: Calls that were answered.
         money: US dollars, with what is set aside for calls that go on.
         unpriced_calls: Calls of models whose price nobody knows; their cost is not in `money`.
-        seconds: Of wall-clock time.
+        seconds: Wall-clock time.
     """
 
     attempts: int = 0
@@ -282,7 +282,7 @@ class Result:
         reason: One line for people.
         cause: For `not_a_code_fault`, why no change of the code could help.
         candidate: The best candidate under the trusted order, never simply the last.
-        verdict: Its verdict.
+        verdict: The verdict on the candidate.
         diff: Unified diff from the task's files to the candidate's; empty where nothing changed.
         evidence: The kind of evidence of the verdict, where there is one.
         confidence: In [0, 1]; what the evidence is worth, by a fitted model (see docs/proof.md).

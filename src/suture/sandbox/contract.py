@@ -63,7 +63,7 @@ class ProgramLimits:
         cpu_s: CPU seconds of each process.
         memory_mb: Address space of each process, in MiB.
         total_memory_mb: Memory of all its processes and files together, in MiB.
-        processes: Processes and threads.
+        processes: The most processes and threads at one time.
         disk_mb: Size of each writable folder, in MiB.
         inodes: Files and folders in each writable folder.
         file_mb: The largest file, in MiB.
@@ -147,7 +147,7 @@ class RunResult:
         stderr: The same of stderr.
         truncated: Whether stdout or stderr was cut.
         files: The collected files that existed.
-        wall_s: Seconds it ran.
+        wall_s: Wall-clock seconds it ran.
         cpu_s: CPU seconds of all its processes; `None` where they were not told, such as by a wall that fell.
     """
 

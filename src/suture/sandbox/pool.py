@@ -27,7 +27,7 @@ class SandboxPool:
     that broke is closed when it comes back, whoever has caught the fault, and another takes its place.
 
     Args:
-        make: Makes a sandbox.
+        make: Makes one sandbox; called again for each of the pool.
         size: How many there may be.
 
     Raises:

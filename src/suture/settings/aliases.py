@@ -34,7 +34,7 @@ class Alias:
     """One variable of an ancestor.
 
     Attributes:
-        name: The variable.
+        name: The environment variable of an ancestor.
         setting: The setting it stands for; empty where there is none.
         scheme: The alias counts only while a model of this provider answers; empty for any.
         says: For a variable without a setting, what to do instead; else how its value is read.

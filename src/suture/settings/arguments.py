@@ -16,7 +16,7 @@ class Argument:
     """One constructor argument of an ancestor.
 
     Attributes:
-        name: The argument.
+        name: The ancestor's argument, flag or file.
         setting: The setting it stands for; empty where there is none.
         says: For an argument without a setting, what to do instead.
     """

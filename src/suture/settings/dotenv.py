@@ -34,7 +34,7 @@ def parse_dotenv(text: str, wanted: Callable[[str], bool], *, source: str = ".en
     interpolated. The last of equal names wins.
 
     Args:
-        text: The file.
+        text: The content of the `.env` file.
         wanted: Whether a name is ours.
         source: What to call the file in an error.
 

@@ -75,7 +75,7 @@ def settings_with(settings: Settings, changes: Mapping[str, object]) -> Settings
     """The settings with other values for some of them.
 
     Args:
-        settings: As they are.
+        settings: The settings of this process.
         changes: Dotted key -> value, or the text of one.
 
     Raises:

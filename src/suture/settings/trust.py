@@ -86,7 +86,7 @@ def is_harmless(key: str, before: Any, after: Any) -> bool:
     """Whether a project may change a setting without trust.
 
     Args:
-        key: The setting.
+        key: The setting's dotted name.
         before: The value without the project.
         after: The value with it.
     """

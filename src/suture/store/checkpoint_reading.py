@@ -47,7 +47,7 @@ class WaryCheckpointer(AsyncSqliteSaver):
     """A checkpointer that says which file is damaged, where a row of it is.
 
     Args:
-        conn: The open database.
+        conn: The open SQLite database.
         serde: Writes and reads the values.
         file: Its file, for people.
     """

@@ -25,7 +25,7 @@ async def open_checkpointer(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
     """Open the checkpoint database, and make it where it is missing.
 
     Args:
-        path: The file.
+        path: The SQLite file.
 
     Yields:
         A checkpointer for `StateGraph.compile`, of this event loop only.

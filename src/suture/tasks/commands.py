@@ -71,7 +71,7 @@ def files_named_in(command: Sequence[str], files: Mapping[str, bytes], root: Pat
 
     Args:
         command: The argument vector; a word may itself be a line for a shell.
-        files: The task's files.
+        files: The task's files, path -> content.
         root: The folder that holds them, for absolute paths in the command.
     """
     words = [part for word in command for part in re.split(r"[\s;&|()<>'\"]+", word) if part]

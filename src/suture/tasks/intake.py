@@ -32,7 +32,7 @@ def chosen_command(
 
     Args:
         command: As the user gave it; empty where none was given.
-        snapshot: The project.
+        snapshot: The project's files as they are now.
         protected: Globs of files that stay as they are.
         only: Globs of the files that may change; all others where there are none.
         python: The interpreter that the user has named.

@@ -32,7 +32,7 @@ def module_under_test(source: str, path: str, folder: Path) -> tuple[str, str | 
     """The file that the tests import their subject from, and the first name they take from it.
 
     Args:
-        source: The tests.
+        source: The test file's source.
         path: Where they lie, relative to the root.
         folder: The folder that they lie in.
 

@@ -19,7 +19,7 @@ def recorded_interpreter(started: RunStarted, folder: RunFolder, home: Path) -> 
 
     Args:
         started: The first event of the run.
-        folder: The run's.
+        folder: The run's folder.
         home: Where the runs of whoever asks lie.
 
     Raises:

@@ -52,7 +52,7 @@ def spans_of(events: Sequence[Event], run: str) -> tuple[Span, ...]:
 
     Args:
         events: Its ledger, in order; also of a run that goes on, or was killed.
-        run: Its id.
+        run: The run's id.
     """
     if not events:
         return ()

@@ -38,7 +38,7 @@ def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, b
     power cut between two steps can leave half of a change.
 
     Args:
-        root: The folder.
+        root: The project's folder.
         before: What the snapshot saw, path -> content.
         after: What shall be; a path that is missing here is deleted.
 

@@ -30,7 +30,7 @@ class CommitPlan:
     """A commit that could be made: the change on top of what is checked out, without the user's own changes.
 
     Attributes:
-        repository: Where.
+        repository: The repository that the commit goes to.
         parent: The commit that is checked out.
         tree: The tree of the new commit.
         staged: What the user's index holds for the changed files now.
@@ -52,7 +52,7 @@ def plan_commit(
     A file that the user has changed too gets our lines alone.
 
     Args:
-        repository: Where.
+        repository: The repository that the commit goes to.
         before: The project's files as they lie in the working tree, path relative to the project -> content.
         after: The same with the change; a path that is missing here is deleted.
 

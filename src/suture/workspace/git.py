@@ -136,9 +136,9 @@ def run_git(
     """Run git in a folder; answers its stdout.
 
     Args:
-        folder: Where.
+        folder: The folder that git runs in.
         arguments: The command and its arguments.
-        stdin: What it reads.
+        stdin: What git reads from its stdin.
         env: Variables beside those that it is given anyway.
         ok: Exit codes that are no fault.
 

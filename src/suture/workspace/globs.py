@@ -43,7 +43,7 @@ class Wild:
         kind: `one` character, or `any` number of them; of a set that is `in` or `out`.
         singles: The characters of a set.
         ranges: First and last ones of its ranges.
-        named: Its POSIX classes.
+        named: The POSIX classes in it, such as `alpha`.
     """
 
     kind: str
@@ -73,7 +73,7 @@ FOLDERS: Part = (ANY, ANY)
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """One pattern.
+    """One line of a `.gitignore`: its pattern, and whether it lets in again.
 
     Attributes:
         parts: What it is cut into by slashes.
@@ -97,7 +97,7 @@ class Globs:
     """Patterns in their order, of which the last that fits decides.
 
     Attributes:
-        patterns: In their order.
+        patterns: In their order; the last that matches decides.
         said_by: Where they stand, for an error.
         steps_left: How much more may be compared.
     """

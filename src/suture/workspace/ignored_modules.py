@@ -97,7 +97,7 @@ class IgnoredModules:
         Args:
             files: The project without them.
             room_bytes: The most that they may hold together.
-            room_files: The most files.
+            room_files: The most files that may still be taken.
         """
         if not self.known:
             return

@@ -32,7 +32,7 @@ class Repository:
     """A git repository, seen from a project in it.
 
     Attributes:
-        root: The project's folder, absolute.
+        root: The project's folder.
         prefix: Where it lies in the repository, such as `packages/shop/`; empty for its top.
         git_dir: The `.git` folder of this working tree.
         environment: Variables that switch off the programs which its configuration names.

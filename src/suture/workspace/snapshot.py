@@ -52,14 +52,14 @@ class Snapshot:
 def take_snapshot(
     root: Path, *, secrets: Sequence[str] = (), max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES
 ) -> Snapshot:
-    """Read a project.
+    """Read a project's files into memory.
 
     Args:
         root: A folder, or one file, which is then the whole project.
         secrets: Globs of files that are let in although they look like secrets. The user's word, and never
             that of the project's own files.
         max_bytes: The most that is read in all.
-        max_files: The most files.
+        max_files: The most files that a project may have.
 
     Raises:
         UsageError: There is nothing at `root`, it cannot be read, or it is too large.

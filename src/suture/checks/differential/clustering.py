@@ -109,7 +109,7 @@ async def compare_candidates(
         suite: The suite that judged them.
         hints: Checks that are not trusted: their calls are inputs too, what they expect is not looked at.
         limits: The most it may use.
-        seed: Of the inputs.
+        seed: Seed of the random changes that make inputs.
 
     Raises:
         SandboxError: The wall failed.

@@ -21,8 +21,8 @@ def questions_near(task: Task, hints: Sequence[Check], count: int, seed: int) ->
     Args:
         task: Its checks and the examples of its statement show how the function is called.
         hints: Other checks whose calls may be used.
-        count: The most calls.
-        seed: Of the changes.
+        count: The most calls to make up.
+        seed: Seed of the random changes.
     """
     by_function, hinted = _seeds(task, hints)
     draw = random.Random(seed)

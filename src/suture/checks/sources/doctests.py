@@ -42,7 +42,7 @@ def doctest_examples(
     """The `>>>` examples of a text.
 
     Args:
-        text: The text.
+        text: A docstring or a statement.
         entry_point: What an example must call; any function where it is `None`.
         functions: Functions that the text defines.
 

@@ -47,7 +47,7 @@ def free_names(source: str, tree: ast.Module, functions: frozenset[str] = frozen
     """Names that the program reads and does not bind first, sorted.
 
     Args:
-        source: The program.
+        source: The program, as Python source.
         tree: The same as a tree.
         functions: The task's own functions; but for them no builtin is free, and keeps its meaning.
 

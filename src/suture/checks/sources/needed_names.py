@@ -106,7 +106,7 @@ def plan_program(
     """Find what each name of a test program stands for.
 
     Args:
-        source: The test program.
+        source: The test program, as Python source.
         files: Paths of the modules that it may import; a name of the standard library is never one of them.
         module: The path whose names the program may use without importing them.
         functions: Names known to be functions, such as the entry point's.

@@ -22,8 +22,8 @@ def asserts_in(text: str, provenance: Provenance = "user", trust: float = 1.0) -
 
     Args:
         text: Python source.
-        provenance: Who wrote it.
-        trust: In [0, 1].
+        provenance: Who wrote the asserts.
+        trust: How far the checks are believed, in [0, 1].
 
     Raises:
         UsageError: It is not Python.

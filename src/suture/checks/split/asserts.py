@@ -81,7 +81,7 @@ def compile_program(source: str, filename: str, asserts: Asserts) -> CodeType:
     """Compile a test program with its asserts and its exits rewritten, and its end marked.
 
     Args:
-        source: The program.
+        source: The program, as Python source.
         filename: What its frames say that they are of.
         asserts: What it will report to, under the name `HOOK`.
 

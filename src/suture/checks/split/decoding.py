@@ -36,7 +36,7 @@ def decode(
 
     Args:
         value: What `Encoder.encode` answered.
-        nodes: Its nodes.
+        nodes: The flat list that its indices point into (see wire.py).
         handle: Reads what is foreign.
         known: Objects that both ends have already; those that changed are changed in place.
         nan: What a nan becomes.

@@ -31,11 +31,11 @@ async def run_in_one_process(
     """Run a test program in a candidate's process; it passes only if the nonce comes back.
 
     Args:
-        sandbox: The wall.
-        settings: Its limits.
+        sandbox: Where programs run.
+        settings: The group `sandbox`: time and memory for each program.
         files: The candidate's project.
         module: The path of the module whose names the program uses.
-        source: The test program.
+        source: The test program, as Python source.
         wall_s: Seconds for it; the settings' `check_wall_s` where it is left out.
     """
     limit_s = wall_s or settings.check_wall_s

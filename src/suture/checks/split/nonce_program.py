@@ -58,7 +58,7 @@ def _fact(fault: BaseException, asserts: Asserts, source: str, root: str) -> dic
 
 
 def main() -> None:
-    """Serve one request."""
+    """Run the one test program that the host sends, and answer its outcome under the nonce."""
     stream = FrameStream()
     request = stream.receive()
     if request is None:

@@ -42,7 +42,7 @@ class ProgramOutcome:
     """What came of one test program.
 
     Attributes:
-        status: How it ended.
+        status: Whether it passed, failed, ended with an error or ran out of time.
         fact: What was seen: `call`, `expected`, `got`, `exception`, `file`, `line`, as far as known.
         live: Why the program needs live objects, where it does; then `status` says nothing yet.
         digest: For a program that asked a question: a digest of the answer, and the answer as text (see
@@ -59,8 +59,8 @@ class SplitRunner:
     """A judge and a candidate for the checks of one verdict; an asynchronous context.
 
     Args:
-        sandbox: The wall.
-        settings: Its limits.
+        sandbox: Where programs run.
+        settings: The group `sandbox`: time and memory for each program.
         files: The candidate's project.
         module: The path of the module that programs may use without importing it.
         check_wall_s: Seconds for each program; the settings' `check_wall_s` where it is left out.

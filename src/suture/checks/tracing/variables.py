@@ -28,8 +28,8 @@ class Probe:
     """Where code is looked at.
 
     Attributes:
-        sandbox: The wall.
-        settings: Its limits.
+        sandbox: Where programs run.
+        settings: The group `sandbox`: time and memory for each program.
         files: The project with the candidate in it.
         module: The path of the module whose names the code may use.
         interpreter: The user's, where the project has one; ours, without packages, where not.
@@ -81,7 +81,7 @@ async def observe(probe: Probe, code: str, *, setup: str = "", trace: bool = Fal
     """Run a few lines beside a candidate.
 
     Args:
-        probe: Where.
+        probe: The candidate's files, its module and the sandbox to run them in.
         code: Python source; the value of its last expression is reported.
         setup: Source that runs before, untraced.
         trace: Whether to note variables line by line.
@@ -136,7 +136,7 @@ def render_trace(seen: Observation, files: Mapping[str, bytes], *, most_lines: i
     """What a run showed, for a reader: one line for each executed line, with its source and what changed.
 
     Args:
-        seen: The run.
+        seen: What one run has noted.
         files: The project, for the text of the lines.
         most_lines: The most lines; the middle is left out.
     """

@@ -28,8 +28,8 @@ def unreadable_test(outcome: CheckOutcome, files: Mapping[str, bytes], tests: Co
     """Why a test's own file cannot be read; empty where it can, or where the fault lies in the code.
 
     Args:
-        outcome: A failing test.
-        files: The project.
+        outcome: The outcome of a failing test.
+        files: The project's files, path -> content.
         tests: Files that hold tests, whatever they are called.
     """
     fact = outcome.counterexample

@@ -39,7 +39,7 @@ def examples_of(files: Mapping[str, bytes]) -> dict[str, Example]:
     """Call -> what the project's docstrings show of it: literal arguments, functions defined once.
 
     Args:
-        files: The project.
+        files: The project's files, path -> content.
     """
     code = {path: text for path, text in files.items() if path.endswith(".py") and not is_test_file(path)}
     found: dict[str, Example] = {}
@@ -63,8 +63,8 @@ def contradictions_of(
 
     Args:
         test: The test's id, `path::name` or `path::Class::name`.
-        files: The project.
-        documented: Its `examples_of`.
+        files: The project's files, path -> content.
+        documented: What `examples_of` finds in the project.
     """
     path, _, name = test.partition("::")
     tree = parsed(files.get(path, b"")) if documented else None

@@ -36,8 +36,8 @@ def printed_errors(output: str, language: Language) -> list[str]:
     """The lines of a test command's output that tell of an error.
 
     Args:
-        output: What it printed.
-        language: Not Python.
+        output: What the test command printed.
+        language: What the project is written in; not Python.
     """
     return [line.strip() for line in output.splitlines() if ERRORS[language].search(line)]
 
@@ -49,7 +49,7 @@ def fault_in_line(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | No
 
     Args:
         line: As `printed_errors` answers it.
-        files: The project.
+        files: The project's files, path -> content.
     """
     if match := NODE_PACKAGE.search(line):
         return _missing_node_package(match["name"], files)

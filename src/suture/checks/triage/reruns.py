@@ -19,7 +19,7 @@ class Reruns:
     """The task's own tests on the task's own files, once more.
 
     Attributes:
-        suite: The suite.
+        suite: The task's checks, ready to run.
         command: Its test command.
         wall_s: The most seconds of one rerun.
     """

@@ -42,7 +42,7 @@ def fault_of_surroundings(
 
     Args:
         exception: Type and message, as in a counterexample.
-        files: The project.
+        files: The project's files, path -> content.
         written: Texts of the project's code, where an environment variable would be asked for.
         left_out: Files of modules that were not copied into the sandbox -> why.
     """
@@ -88,7 +88,7 @@ def missing_file(path: str, files: Mapping[str, bytes]) -> tuple[str, str] | Non
 
     Args:
         path: As the error names it.
-        files: The project.
+        files: The project's files, path -> content.
     """
     plain = normpath(path.removeprefix(f"{BOX}/"))
     if isabs(plain) or plain.startswith("../"):

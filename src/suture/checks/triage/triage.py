@@ -31,8 +31,8 @@ class NotCode:
     """A failing test that no change of the code could mend.
 
     Attributes:
-        test: Its id.
-        cause: Which kind.
+        test: The test's id.
+        cause: The kind of fault that no change of the code could mend.
         why: What was seen, in words.
         advice: What the user can do.
     """
@@ -81,7 +81,7 @@ async def triage(suite: Suite, base: Verdict) -> Triage:
     """Look into the failures of the task's own files. Nothing is changed.
 
     Args:
-        suite: The suite.
+        suite: The task's checks, ready to run.
         base: Its verdict on the task's own files.
 
     Raises:

@@ -25,7 +25,7 @@ class Assessed:
     """A check with its trust, and why it is that much.
 
     Attributes:
-        check: With `trust` set.
+        check: The generated check, with the trust that it has earned.
         reasons: For people, the weightiest first.
         signs: What the trust was computed from.
     """
@@ -42,7 +42,7 @@ class Assessment:
     Attributes:
         kept: Those that may be used, the most trusted first. Below the threshold they inform, never decide.
         removed: The others, each with its reason.
-        heard: Candidates whose behaviour counted.
+        heard: How many candidates' behaviour counted: those that pass anything at all.
         behaviours: How many different ones they showed.
     """
 
@@ -67,7 +67,7 @@ def assess(sifted: Sifted, rows: Sequence[Row], logprobs: Mapping[str, float] = 
     """Give each check its trust; of checks that contradict each other at most one stays.
 
     Args:
-        sifted: The checks.
+        sifted: The generated checks that are worth a run.
         rows: What candidates did with them.
         logprobs: Source of a check -> mean natural logarithm of the probability of the tokens of its lines,
             where the model told it.
@@ -105,7 +105,7 @@ async def assess_checks(
     Args:
         generated: Checks that a model wrote, of provenance `spec`, `adversarial` or `property`.
         judged: Diverse candidates, each with its verdict on the given checks.
-        suite: The task's suite.
+        suite: The task's checks, ready to run.
         limits: What the runs may use.
         logprobs: See `assess`.
 

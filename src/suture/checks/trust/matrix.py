@@ -42,7 +42,7 @@ class Row:
     """What one candidate did with the checks.
 
     Attributes:
-        candidate: Its hash.
+        candidate: The candidate's hash.
         viable: Whether it passes every given check.
         statuses: Check id -> how it ended; checks that were not run are missing.
     """

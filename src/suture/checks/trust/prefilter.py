@@ -30,7 +30,7 @@ class Sifted:
     Attributes:
         checks: Each once, with ids that are unique also among the given checks.
         claims: Check id -> what it claims.
-        removed: The others.
+        removed: Those that are refused, each with why.
         record: Author -> its checks that repeated a given one, and those that contradicted one.
     """
 

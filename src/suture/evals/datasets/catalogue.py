@@ -26,12 +26,12 @@ TEXTS = ("id", "statement", "entry_point", "given", "visible", "hidden", "refere
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A set.
+    """A data set of programming tasks: where its records are looked for, and how each becomes a problem.
 
     Attributes:
-        adapter: From a record to a problem.
+        adapter: Makes a problem of a record.
         places: Where its records are looked for; `None` where they come with Suture.
-        licence: Of its records.
+        licence: The licence of its records.
         source: Who published it.
     """
 

@@ -46,14 +46,14 @@ class Baseline:
     """A fixed list of tasks, and what was solved of it once.
 
     Attributes:
-        dataset: The set.
+        dataset: The data set's name, such as `humaneval`.
         regime: What the loop could see of the checks.
-        arm: The recipe.
+        arm: The name of the recipe that is measured.
         model: `provider:model`.
         cap: Generated tokens that each run could spend.
         tasks: In the order in which they are tried. It follows the hash of their ids, so that no one chose it
             and easy and hard tasks are mixed; the test needs that.
-        made: The circumstances.
+        made: Machine, versions, date and command of the measurement.
     """
 
     dataset: str
@@ -101,7 +101,7 @@ def gate_rows(baseline: Baseline, rows: Sequence[Row], design: Design, model: st
     """Follow the test through rows, in the baseline's order.
 
     Args:
-        baseline: The tasks.
+        baseline: The tasks that are measured, and the rate that they were solved at.
         rows: Those of other arms, sets, regimes, caps, models and of seeds above 0 are passed over.
         design: The test, for as many tasks as the baseline has.
         model: Whose rows to judge; the baseline's where not given.
@@ -149,7 +149,7 @@ def record_baseline(
         rows: At least one whose truth is known.
         arm: The arm; not needed where the rows are of one.
         tasks: The first so many in the order of the test; all where not given.
-        made: The circumstances.
+        made: Machine, versions, date and command of the measurement.
 
     Raises:
         UsageError: The rows are of several arms, sets, regimes, models or caps, or there is none.

@@ -35,12 +35,12 @@ async def measure_until_decided(
     """Run the tasks that the test asks for, and no more than eight too many.
 
     Args:
-        baseline: The tasks.
-        design: The test.
+        baseline: The tasks that are measured, and the rate that they were solved at.
+        design: Where the sequential test stops.
         folder: Where rows are kept; those that are there count.
-        settings: The knobs.
-        model: Who answers.
-        parallel: Tasks at once.
+        settings: All settings.
+        model: The model that is asked.
+        parallel: Tasks that run at the same time, at most.
         recordings: Files of replies to draw from.
         replayed: Whether a reply that none of them holds is an error, in place of asking the model.
         made: The circumstances, for a folder that is new.

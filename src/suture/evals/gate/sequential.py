@@ -29,7 +29,7 @@ class Design:
             `error`.
         poor: The rate that is too poor: with it or a worse one the test passes with a chance of at most
             `error`.
-        error: Of either kind.
+        error: The chance of an error of either kind, in [0, 1].
         fails: After n + 1 tasks so many solved ones or fewer fail; -1 where none do.
         passes: After n + 1 tasks so many solved ones or more pass; n + 2, which cannot be, where none do.
     """
@@ -121,7 +121,7 @@ def decide(design: Design, results: Iterable[bool]) -> Decision:
     """Follow a test until it stops, or the results do.
 
     Args:
-        design: The test.
+        design: Where the sequential test stops.
         results: Whether each task was solved, in the order fixed beforehand.
     """
     tried = solved = 0

@@ -34,10 +34,10 @@ class Grade:
     """What the hidden checks say of one piece of code.
 
     Attributes:
-        standing: How it stands.
+        standing: Whether it is right, wrong, too slow, or cannot be graded.
         evidence: How strong the verdict is; `split` unless the checks need live objects.
         why: What went wrong, in one line.
-        wall_s: Seconds it took.
+        wall_s: Wall-clock seconds it took.
         cpu_s: CPU seconds of the code under test; `None` where that is not known.
     """
 
@@ -70,7 +70,7 @@ async def grade_code(
         problem: What it should solve.
         code: The module, or every file that was written, path -> text; empty code is wrong, not an error.
         sandbox: A wall that the run did not use.
-        settings: Its limits.
+        settings: The group `sandbox`: time and memory for each program.
         reference: How the reference was graded here, from which the time limits follow; the settings'
             `check_wall_s` where it is left out.
     """
@@ -170,7 +170,7 @@ async def is_forged(
         regime: What the loop could see, and so what it was judged by.
         code: Every file that was written, path -> text.
         judge: A wall that the run did not use.
-        settings: Its limits.
+        settings: The group `sandbox`: time and memory for each program.
 
     Returns:
         `None` where that cannot be told: there is no check, the time ran out, the wall failed, or the checks

@@ -106,10 +106,10 @@ class Spent:
 
     Attributes:
         solved: Runs that ended right.
-        generated: Tokens of replies.
-        prompted: Tokens of prompts.
-        calls: Model calls.
-        seconds: Wall-clock time.
+        generated: Tokens of replies, summed.
+        prompted: Tokens of prompts, summed.
+        calls: Calls of a model, a count.
+        seconds: Wall-clock seconds, summed.
         model_s: Of it, waiting for replies; replayed ones count nothing.
         money: US dollars; `None` where a price is not known.
     """
@@ -132,10 +132,10 @@ class ArmMetrics:
     """One arm in one cell of dataset, regime, model and cap.
 
     Attributes:
-        arm: The recipe.
+        arm: The name of the recipe that is measured.
         tasks: Tasks that it was run on.
-        seeds: Different seeds.
-        runs: Rows.
+        seeds: How many different seeds the rows have.
+        runs: How many rows there are.
         faults: Runs without a number: the machinery failed, in the run or in grading. They count nowhere
             else.
         ungraded: Runs whose result has no grade yet; they count nowhere else either.
@@ -151,7 +151,7 @@ class ArmMetrics:
         harmed: Of the runs that had a right first candidate or right given code, those that ended wrong.
         rounds: By number of rounds.
         errors: By the error of a wrong first candidate, or that there was none; the most frequent first.
-        outcomes: Outcome -> runs.
+        outcomes: Outcome -> how many runs ended so.
         evidence: How strong the verdict on the result is -> runs.
         timeouts: Ids of tasks of which a candidate ran out of time when it was graded; it counts as wrong.
         felled: Ids of tasks of which a candidate brought the wall down, in the run or in grading; likewise.

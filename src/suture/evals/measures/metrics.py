@@ -33,7 +33,7 @@ def measure(arm: str, rows: Sequence[Row]) -> ArmMetrics:
     """All metrics of one arm.
 
     Args:
-        arm: Its name.
+        arm: The name of the recipe that is measured.
         rows: Its rows, at least one, of one dataset, regime, model and cap.
     """
     known = [row for row in rows if row.solved() is not None]

@@ -111,7 +111,7 @@ def paired_interval(only_first: int, only_second: int, tasks: int, confidence: f
         only_first: Tasks that only the first arm solved.
         only_second: Tasks that only the second arm solved.
         tasks: All that both tried.
-        confidence: Of the interval.
+        confidence: The interval's confidence level, in (0, 1).
 
     Raises:
         ValueError: There are no tasks, or more were solved by one arm alone than there are.
@@ -140,7 +140,7 @@ def bootstrap_difference(
         first: Of each task the scores of the first arm, one for each seed.
         second: The same tasks, in the same order, for the second arm.
         confidence: Of the percentile interval.
-        seed: Of the resampling.
+        seed: Seed of the resampling.
 
     Raises:
         ValueError: The arms are not of the same tasks, or there are none.

@@ -26,20 +26,20 @@ class Draw:
     """One reply of a model to a task's prompt.
 
     Attributes:
-        dataset: The task's set.
-        problem: The task's id.
+        dataset: The name of the task's data set.
+        problem: The task's id in that data set.
         model: `provider:model`.
         prompt: The hash of the messages.
         call: The hash of the whole call, `max_tokens` included, as run folders have it.
-        temperature: It was drawn with.
+        temperature: The sampling temperature.
         max_tokens: The most tokens that it could have.
-        index: Which of several draws.
+        index: Which of several draws of one call it is.
         extra: The hash of what else was asked of the reply, such as a schema; empty where nothing was.
-        reply: The text.
-        finish: How it ended.
-        prompt_tokens: As the provider counts.
-        completion_tokens: Likewise.
-        seconds: How long it took.
+        reply: The reply's text.
+        finish: Why the reply ended.
+        prompt_tokens: Tokens of the prompt, as the provider counts.
+        completion_tokens: Tokens of the reply, as the provider counts.
+        seconds: How long the call took.
     """
 
     dataset: str

@@ -19,7 +19,7 @@ class Cell:
     """Rows that may stand in one table.
 
     Attributes:
-        dataset: The set.
+        dataset: The data set's name.
         regime: What the loop could see of the checks.
         model: `provider:model`.
         cap: Generated tokens that each run could spend.

@@ -14,7 +14,7 @@ class Markup(str):
 
 
 def element(tag: str, *children: str, **attributes: str | float) -> Markup:
-    """One element.
+    """An element of HTML or SVG as text.
 
     Args:
         tag: Its name.

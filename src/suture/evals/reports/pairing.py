@@ -30,7 +30,7 @@ class Comparison:
 
     Attributes:
         first: An arm, with what tells it apart from the other.
-        second: The other.
+        second: The arm that it is compared with.
         tasks: Tasks that both ran, with a known truth and a seed in common.
         runs: Of each arm, on these tasks: one for each common seed.
         only_first: Tasks on which the first is ahead.
@@ -41,7 +41,7 @@ class Comparison:
         difference: Second minus first, in shares of tasks, with its 95% interval; `None` without tasks. With
             one seed the interval leaves 0 out just where `p_value` is below 0.05; with several it is a
             bootstrap over tasks and seeds.
-        p_value: Exact, two-sided.
+        p_value: Of the exact two-sided test, in [0, 1].
         adjusted: After Holm, for all comparisons made together.
         detectable: The smallest true difference that such a sample finds with power 0.8 at this many
             comparisons; `None` where it finds none.

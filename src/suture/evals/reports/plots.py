@@ -70,7 +70,7 @@ def bars(title: str, series: int, items: Sequence[Bar]) -> Markup:
 
     Args:
         title: What it is of, for those who cannot see it.
-        series: Which colour.
+        series: The number of the series, which picks its colour.
         items: From top to bottom.
     """
     label, width, line = 130.0, 380.0, 24.0
@@ -96,8 +96,8 @@ def reliability(title: str, series: int, found: Calibration) -> Markup:
 
     Args:
         title: What it is of, for those who cannot see it.
-        series: Which colour.
-        found: The bins.
+        series: The number of the series, which picks its colour.
+        found: The bins of the reliability diagram.
     """
     size, left, bottom = 300.0, 52.0, 250.0
     right, top = size - 12, 12.0

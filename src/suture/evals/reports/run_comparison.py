@@ -18,7 +18,7 @@ class Versus:
     """The tests of two runs in one cell.
 
     Attributes:
-        title: The cell.
+        title: Dataset, regime, model and cap of the cell.
         warnings: What must be read before the numbers.
         comparisons: One a pair of arms, adjusted over all cells together.
     """

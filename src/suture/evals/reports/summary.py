@@ -28,7 +28,7 @@ class Section:
 
     Attributes:
         title: What tells it apart.
-        dataset: The set.
+        dataset: The data set's name, such as `humaneval`.
         regime: What the loop could see of the checks.
         model: `provider:model`.
         cap: Generated tokens that each run could spend.
@@ -56,9 +56,9 @@ class Report:
     Attributes:
         warnings: Of the whole report, a sentence each, for its first lines.
         regimes: Each regime in it with what it means.
-        sections: One for each cell.
+        sections: One for each cell: a dataset, regime, model and cap.
         sessions: Benchmark -> the circumstances of each session that measured.
-        schema_version: Of this record.
+        schema_version: The version of this record's form.
     """
 
     warnings: tuple[str, ...]

@@ -181,7 +181,7 @@ def require_same_tasks(
         rows: Those that have a fault say nothing of a task, and are passed over.
 
     Raises:
-        UsageError: One is not.
+        UsageError: A task has changed since its row was written.
     """
     hashes = {key: problem.content_hash for key, problem in problems.items()}
     measured = {(row.dataset, row.problem, row.problem_hash) for row in rows if not row.fault}

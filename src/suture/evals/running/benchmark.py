@@ -44,7 +44,7 @@ class Advance:
     Attributes:
         doing: What goes on: `references`, `controls`, or `tasks`.
         done: Lines that are done, those of earlier sessions included.
-        total: Lines in all.
+        total: How many steps there are in all.
         row: The one that was just finished.
     """
 
@@ -134,10 +134,10 @@ async def run_benchmark(
     """Measure what is not measured yet; rows with a fault are measured again.
 
     Args:
-        plan: What to measure.
+        plan: Tasks, arms, models, seeds and caps.
         folder: Where; its rows of earlier sessions are kept.
         settings: The knobs; runs lie below the folder, whatever their `paths.home` is.
-        parallel: Tasks at once.
+        parallel: Tasks that run at the same time, at most.
         pool: A folder of replies, to draw from and to add to; the benchmark's own where not given.
         recordings: Files of replies to draw from.
         replayed: Whether a reply that neither holds is an error, in place of asking the model.

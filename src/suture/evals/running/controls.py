@@ -35,10 +35,10 @@ async def require_controls(
     """Try both on some tasks of each set, by the very path that every arm goes.
 
     Args:
-        problems: The tasks.
+        problems: The tasks of the benchmark.
         references: How their references are graded, by the hash of the task; where one fails the task is
             passed over, if another task of its set has one that passes.
-        settings: The knobs.
+        settings: All settings.
         sandbox: The wall for the runs.
         judge: The wall for the hidden checks.
 

@@ -44,7 +44,7 @@ class Job:
 
     Attributes:
         problem: The task.
-        arm: The recipe.
+        arm: The name of the recipe that is measured.
         model: `provider:model`, which speaks for every role.
         seed: Which repetition, from 0.
         cap: The most tokens of replies.
@@ -104,8 +104,8 @@ async def evaluate(job: Job, *, model: Model, settings: Settings, sandbox: Sandb
     harmless code between and after does not, is wrong and no fault of the machinery.
 
     Args:
-        job: What to run.
-        model: Who answers.
+        job: The task, the recipe, the model, the seed and the cap.
+        model: The model that is asked.
         settings: The knobs; the run's folder comes below their `paths.home`.
         sandbox: The wall for the run.
         judge: Another one, for the hidden checks.
@@ -159,9 +159,9 @@ async def row_of_run(
     """What a run's folder says, with grades for its first candidate and for every one that led at some time.
 
     Args:
-        job: What was run.
+        job: The task, the recipe, the model, the seed and the cap.
         folder: The run's.
-        result: How it ended.
+        result: The run's outcome, candidate and spend.
         settings: The limits of the sandbox.
         judge: A wall that the run did not use.
         felled: How the run's code brought its wall down, where it did.

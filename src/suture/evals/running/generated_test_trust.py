@@ -29,7 +29,7 @@ async def weighed_tests(
         folder: The run's folder.
         events: Its ledger.
         judge: A wall that the run did not use.
-        settings: Its limits.
+        settings: The group `sandbox`: time and memory for each program.
 
     Raises:
         StorageError: The run's settings cannot be read.

@@ -17,12 +17,12 @@ DEFAULT_CAPS = (2000,)
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A benchmark.
+    """What a benchmark measures: tasks, recipes, models, seeds and caps, fixed before the first run.
 
     Attributes:
         ids: Set -> the ids of its tasks, in order; fixed beforehand.
-        arms: The recipes.
-        models: As `provider:model`.
+        arms: Names of the recipes that are compared.
+        models: Names of the models, as `provider:model`.
         seeds: How often each is repeated with samples of its own.
         caps: The most tokens of replies for each task and arm; each cap is a run of its own.
         regime: What of the checks the loop may see.

@@ -38,7 +38,7 @@ async def regrade(
     Args:
         folder: The benchmark.
         settings: The knobs of the sandbox.
-        parallel: Tasks at once.
+        parallel: Tasks that run at the same time, at most.
         on_progress: Called after each step.
 
     Returns:

@@ -47,7 +47,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteTask:
-    """One task.
+    """A task of the own suite, read from its folder.
 
     Attributes:
         category: Its folder, such as `intervals`.
@@ -56,7 +56,7 @@ class SuiteTask:
         difficulty: 1 (a small model may do it at once) to 3.
         statement: The function's stub with its docstring, which holds two or three examples.
         solution: The reference project, path -> text.
-        hidden: The test program.
+        hidden: The hidden test program, which grades.
         bug: What is wrong in the project that is given to be healed.
         report: An assert that fails because of it, as who reports the bug would write it.
         wrong: Plausible wrong solutions, as changes of the reference.

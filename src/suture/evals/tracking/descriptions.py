@@ -19,11 +19,11 @@ LONGEST = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """One run in MLflow's words.
+    """A run as MLflow keeps it: name, parameters, metrics and tags.
 
     Attributes:
-        name: For people.
-        params: What it was.
+        name: The run's name, for people.
+        params: What was run: name -> value.
         metrics: What came of it; a share is in [0, 1].
         tags: What it is found by.
     """
@@ -35,7 +35,7 @@ class Description:
 
 
 def describe_benchmark(name: str, key: str, plan: Plan, rows: Sequence[Row]) -> Description:
-    """The whole benchmark.
+    """A whole benchmark as one run of MLflow's.
 
     Args:
         name: Its folder's name.
@@ -75,7 +75,7 @@ def describe_row(benchmark: str, key: str, row: Row) -> Description:
     Args:
         benchmark: The name of its benchmark's folder.
         key: The benchmark's id.
-        row: The row.
+        row: One task under one arm.
     """
     solved = row.solved()
     params = {

@@ -28,7 +28,7 @@ ARTIFACTS = ("ledger.jsonl", "result.diff")
 
 @dataclass(frozen=True, kw_only=True)
 class Tracked:
-    """What was written.
+    """What was written to MLflow.
 
     Attributes:
         uri: Where: the tracking server or database, without its password.

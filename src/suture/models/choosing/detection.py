@@ -42,7 +42,7 @@ class Detected:
     Attributes:
         what: What was looked for.
         model: `provider:model` where it was found; empty where not.
-        detail: What was seen.
+        detail: What was found on this machine, for people.
     """
 
     what: str

@@ -29,7 +29,7 @@ SPEAKS_AS: Mapping[Role, Role] = {"reviewer": "critic", "optimiser": "coder", "e
 
 @dataclass(frozen=True, kw_only=True)
 class RoleModel:
-    """A role's model.
+    """The model that a role speaks with, and how it draws.
 
     Attributes:
         chain: Who is asked, then who is asked when that one fails, and so on; one where nobody named more.
@@ -52,7 +52,7 @@ class Models:
 
     Args:
         roles: The model of each role that may ask.
-        prices: What they cost.
+        prices: What tokens cost, by model.
         opened: The models that `close` closes: not those that were handed in.
         common: The name of the model that speaks for roles without one of their own.
     """

@@ -59,7 +59,7 @@ class Prices:
     """Prices by `provider:model`.
 
     Args:
-        table: Exact names.
+        table: `provider:model`, exactly -> its price.
         elsewhere: A provider whose models are served at an address of the user's choice, where its own
             prices need not hold.
         own: The user's own prices; they hold anywhere.
@@ -109,7 +109,7 @@ def parse_prices(text: str, place: str) -> dict[str, Price]:
     """Read a file of prices: a table for each `provider:model`, with `input`, `output` and `checked`.
 
     Args:
-        text: TOML.
+        text: A table of prices, as TOML.
         place: Its name, for the error.
 
     Raises:

@@ -206,7 +206,7 @@ class MissingModel:
 
     Args:
         name: `provider:model`.
-        fault: What is missing.
+        fault: The error that says what is missing, raised when it is asked.
     """
 
     def __init__(self, name: str, fault: PrerequisiteError) -> None:
@@ -229,7 +229,7 @@ def open_or_defer(settings: Settings, name: str) -> Model:
     """As `open_named`, but what is missing for the model is said when it is asked.
 
     Args:
-        settings: The knobs.
+        settings: All settings.
         name: `provider:model`.
 
     Raises:

@@ -52,8 +52,8 @@ class Calibration:
     Attributes:
         cpu: The processor's name.
         cores: Physical cores that this process may use.
-        model_file: The model.
-        engine: Version of xllamacpp.
+        model_file: The name of the file of weights.
+        engine: The version of xllamacpp, whose speed was measured.
         threads: The count for writing replies.
         batch_threads: The count for reading prompts.
         speeds: All that was measured.
@@ -74,8 +74,8 @@ def calibrate(
     """The cached calibration, or a new one (some seconds).
 
     Args:
-        model_path: A GGUF file.
-        cache: The cache folder.
+        model_path: The weights, a GGUF file.
+        cache: The folder `paths.cache`, where the measurement is kept.
         measure: Times one thread count; `measure_speed` unless a test says otherwise.
 
     Raises:

@@ -34,7 +34,7 @@ class ServerOptions:
     """How to serve a model.
 
     Attributes:
-        model_path: A GGUF file.
+        model_path: The weights, a GGUF file.
         context_tokens: Context of each slot.
         slots: Replies drawn at the same time.
         threads: Threads that write replies.
@@ -140,7 +140,7 @@ def start_server(
     """Load a model and serve it; answers when the server does.
 
     Args:
-        options: How.
+        options: Weights, threads, slots and context of the server.
         key: What callers must show; a random one where not given.
         timeout_s: The most seconds until it answers.
 

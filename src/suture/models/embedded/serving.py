@@ -51,7 +51,7 @@ def affordable_slots(entry: CatalogueEntry, context_tokens: int, available_bytes
     """How many replies can be drawn at once in so much memory, at most `most`.
 
     Raises:
-        PrerequisiteError: Not even one.
+        PrerequisiteError: There is not memory enough for a single slot.
     """
     for slots in range(most, 0, -1):
         if required_bytes(entry, context_tokens, slots) <= available_bytes:
@@ -65,8 +65,8 @@ def server_options(
     """Options for this machine; threads are measured once where no setting says them.
 
     Args:
-        entry: The model.
-        path: Its weights.
+        entry: The model's entry in the catalogue.
+        path: The file of its weights.
         settings: Threads, slots and context, and the cache folder.
         free_bytes: Memory that can be had; asked of the machine where not given.
 

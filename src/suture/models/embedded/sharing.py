@@ -48,8 +48,8 @@ class PromptSharing:
         """Answer one call; raises as `draw` does.
 
         Args:
-            messages: The prompt.
-            sampling: How to draw.
+            messages: The prompt, oldest message first.
+            sampling: Temperature, limits and index of the sample.
             most: Replies of one request, at most.
         """
         key = (asyncio.get_running_loop(), tuple(messages))

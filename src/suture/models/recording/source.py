@@ -58,8 +58,8 @@ class ReplyMissing(UsageError):
 
     Args:
         source: Where it was looked for.
-        model: Who was to be asked.
-        sampling: How.
+        model: The model that was to be asked, `provider:model`.
+        sampling: Temperature, limits and index of the sample that was asked for.
     """
 
     def __init__(self, source: ReplySource, model: str, sampling: Sampling) -> None:
@@ -81,7 +81,7 @@ class AbsentModel:
         self.name = name
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        """Refuse.
+        """Refuse: no model stands behind a record.
 
         Raises:
             ModelError: Always.

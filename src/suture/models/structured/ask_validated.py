@@ -31,7 +31,7 @@ MAX_QUOTED_CHARS = 1500
 
 @dataclass(frozen=True, kw_only=True)
 class Answer(Generic[T]):
-    """A validated reply.
+    """A reply that has been validated against its type, with what it took to get it.
 
     Attributes:
         value: What the model said.
@@ -68,7 +68,7 @@ async def ask(
         type_: What the reply must be; none of its fields may have a default.
         sampling: How to draw the first reply; its `max_tokens` is the room to begin with.
         limit_tokens: The most room a repetition may have; what `sampling` says where not given.
-        tries: The most calls.
+        tries: The most calls of the model, the first one included.
 
     Raises:
         MalformedReply: No reply could be used.

@@ -29,7 +29,7 @@ def coerced(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], where:
     """A value in the form that a part of a schema asks for.
 
     Args:
-        value: JSON values.
+        value: What the reply says, as JSON values.
         part: The schema of the value.
         root: The whole schema, for its `$defs`.
         where: The path of the value, for messages.

@@ -27,7 +27,7 @@ def objects_in(text: str, names: Collection[str]) -> Iterator[dict[str, Any]]:
     object that has a member of its own: an example in a bad answer is not the answer.
 
     Args:
-        text: The reply.
+        text: The reply's text.
         names: The names of the members of what was asked for.
     """
     own = {bare_name(name) for name in names}
@@ -89,7 +89,7 @@ def written_out(text: str, names: Collection[str]) -> dict[str, str] | None:
     """The members of an object that was written as lines `name: value`, or as tags `<name>value</name>`.
 
     Args:
-        text: The reply.
+        text: The reply's text.
         names: The names of the members; another name is part of the text.
 
     Returns:

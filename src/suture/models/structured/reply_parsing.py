@@ -35,7 +35,7 @@ def read_reply(text: str, type_: type[T], *, salvage: bool = True) -> Reading[T]
     A reply that says two different things says nothing.
 
     Args:
-        text: The reply.
+        text: The reply's text.
         type_: What it must be.
         salvage: Whether anything but the plain JSON is read.
 

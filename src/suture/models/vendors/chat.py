@@ -94,7 +94,7 @@ class LangChainModel:
         """Ask for replies to one prompt in one request; raises as `complete` does.
 
         Args:
-            messages: The conversation.
+            messages: The prompt, oldest message first.
             samplings: How to draw each. More than one only for a server that draws reply `n` of a request
                 with its seed and `n`, as llama.cpp's does; they are alike but for consecutive indices.
         """

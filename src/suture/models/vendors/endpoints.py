@@ -26,7 +26,7 @@ class EndpointLimits:
     """What an endpoint is asked at most.
 
     Attributes:
-        concurrency: Calls at once.
+        concurrency: The most calls that go on at the same time.
         requests_per_minute: Tries started in a minute, evenly spaced; `None` for no limit.
     """
 
@@ -38,7 +38,7 @@ class Endpoint:
     """The gate before one address, shared by every model of this process that goes there.
 
     Args:
-        address: For people.
+        address: The server's address, which messages show without credentials.
         limits: What it is asked at most.
         now: Seconds of a clock that never goes back.
         sleep: Waits so many seconds.

@@ -26,7 +26,7 @@ def retry_after_s(fault: Exception, now_s: float | None = None) -> float | None:
     Read are `retry-after-ms`, and `retry-after` as seconds or as a date (RFC 9110, section 10.2.3).
 
     Args:
-        fault: The exception.
+        fault: What the vendor's SDK raised.
         now_s: The time now, in seconds since the epoch; the machine's where not given.
 
     Returns:
@@ -53,7 +53,7 @@ def describe_wait(seconds: float, now_s: float | None = None) -> str:
     """A wait for people: how long, and from an hour on also until when.
 
     Args:
-        seconds: From now.
+        seconds: The length of the wait, from now.
         now_s: The time now, in seconds since the epoch; the machine's where not given.
     """
     if seconds < 2 * MINUTE_S:

@@ -59,7 +59,7 @@ class Fault:
     """One row of the table.
 
     Attributes:
-        error: What it becomes.
+        error: The class of ours that it becomes.
         retry: Whether the same call is made again. Never where the first one may have been paid for: a run
             must not exceed its budget.
         counts: Whether it says that the endpoint is in trouble, for the circuit breaker.
@@ -233,7 +233,7 @@ def as_model_error(fault: Exception, asked: Asked) -> ModelError:
 
     Args:
         fault: What the SDK raised.
-        asked: Of whom.
+        asked: The model and the server that were asked.
     """
     if isinstance(fault, ModelError):
         return fault

@@ -131,7 +131,7 @@ async def _no_page(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The same, unless it begins as a web page does.
 
     Raises:
-        WireFault: It is one.
+        WireFault: It is a page of HTML.
     """
     began = False
     async for piece in pieces:

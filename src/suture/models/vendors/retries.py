@@ -33,7 +33,7 @@ async def retried(
     at once, with what the provider said.
 
     Args:
-        ask: One try.
+        ask: Makes one try of the call.
         retries: The most tries after the first.
         patience_s: The most seconds of all tries and pauses together.
         sleep: Waits so many seconds.

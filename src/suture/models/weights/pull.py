@@ -49,7 +49,7 @@ def pull_model(
 
     Args:
         name: Its name in the catalogue.
-        cache: The cache folder.
+        cache: The folder `paths.cache`, where weights are kept.
         progress: Told how far it is.
         say: Told which source is asked, and why.
         token: For the Hugging Face hub; the one that its own tools have stored where not given.
@@ -77,8 +77,8 @@ def pull_entry(
     """The same for an entry that need not be in the catalogue; see `pull_model`.
 
     Args:
-        entry: What to fetch.
-        cache: The cache folder.
+        entry: The model's entry in the catalogue.
+        cache: The folder `paths.cache`, where weights are kept.
         progress: Told how far it is.
         say: Told which source is asked, and why.
         token: For the Hugging Face hub.

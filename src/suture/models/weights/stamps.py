@@ -21,7 +21,7 @@ class Stamp:
     Attributes:
         inode: Its number in the file system; another file in its place has another.
         mtime_ns: When it was last written, in nanoseconds of the epoch.
-        size_bytes: Its length.
+        size_bytes: The file's length.
         sha256: Of its content, in hexadecimal digits.
     """
 

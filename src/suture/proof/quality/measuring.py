@@ -28,7 +28,7 @@ class Missing:
     reason: str
 
     async def evaluate(self, subject: Subject) -> Measured:
-        """Say so."""
+        """Say why there is no measurement."""
         return Measured(absent=self.reason)
 
 
@@ -71,7 +71,7 @@ async def measure_quality(subject: Subject, names: Sequence[str] = ()) -> dict[s
     """Run evaluators one after the other; one of another package that raises has measured nothing.
 
     Args:
-        subject: Accepted code.
+        subject: The accepted code that is measured.
         names: As in `evaluators`.
 
     Returns:

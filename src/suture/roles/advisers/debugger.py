@@ -116,7 +116,7 @@ async def investigate(
     not come to it.
 
     Args:
-        brief: The failure.
+        brief: The failing code, its facts and what was tried.
         prompt: The prompt file `debugger`.
         tools: What it may look with.
         ask: Asks for one step.

@@ -27,7 +27,7 @@ def mended_files(
 
     Args:
         blocks: Its blocks of code. Beside edits, those count that name a file without an edit.
-        brief: What it answers.
+        brief: The repair that was asked for.
         edits: Its search/replace blocks.
 
     Raises:
@@ -59,8 +59,8 @@ def _new_files(blocks: Sequence[Block], brief: RepairBrief, *, beside: bool) -> 
     """Files that the project does not have: named, whole, and more than our own code under a wrong name.
 
     Args:
-        blocks: Of the reply.
-        brief: What it answers.
+        blocks: The fenced blocks of the reply.
+        brief: The repair that was asked for.
         beside: Whether the reply changes other files: then code may have moved out of them.
     """
     ours = frozenset[str]().union(*map(promised_names, brief.files.values()))

@@ -55,11 +55,11 @@ async def work_on(
     answer to whatever is asked.
 
     Args:
-        brief: The part.
+        brief: The part of the plan that is to be done.
         prompt: The prompt file `subtask_coder`.
         files: The project's files in memory; what the model writes is in `written`.
         ask: Asks for one step.
-        most_steps: The most replies.
+        most_steps: The most replies of the model.
         on_step: Told of each step.
 
     Raises:

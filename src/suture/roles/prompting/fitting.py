@@ -24,7 +24,7 @@ class Part:
     Attributes:
         pieces: What it is made of; each is shown whole or not at all.
         before: Text in front of the pieces; like `after`, only where there is a piece.
-        after: Text behind them.
+        after: Text that stands behind the pieces.
         joint: Stands between two pieces.
     """
 
@@ -92,7 +92,7 @@ class Fitted:
     """A prompt that fits.
 
     Attributes:
-        messages: The prompt.
+        messages: The prompt as it is sent, oldest message first.
         kept: How many pieces of each part are shown.
         cut: How many are not, of those parts that had to shrink for want of room.
     """
@@ -106,7 +106,7 @@ async def fit(draft: Draft, room_tokens: int | None, count: Count) -> Fitted:
     """Shrink a prompt until it fits, part by part in the order of the prompt file, each as little as needed.
 
     Args:
-        draft: The prompt.
+        draft: The prompt, with the parts that may shrink.
         room_tokens: The most tokens it may be; `None` where nobody knows.
         count: Counts as the model does. It is not asked where the bytes alone say that the prompt fits.
 

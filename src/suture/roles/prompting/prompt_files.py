@@ -48,7 +48,7 @@ class TemplateFile(FileModel):
 
 
 class PromptFile(FileModel):
-    """A whole file."""
+    """A prompt file as it is written: the templates of one role."""
 
     name: str
     version: int = Field(ge=1)
@@ -77,7 +77,7 @@ class Prompt:
     Attributes:
         name: The role.
         version: Counted up with each change of meaning.
-        templates: By name.
+        templates: The name of a template -> its text.
         hash: Content hash of all of it; stands in the ledger beside each call.
         source: Where it was read: a path, or `packaged`.
     """
@@ -89,7 +89,7 @@ class Prompt:
     source: str = "packaged"
 
     def render(self, template: str, **values: str) -> str:
-        """Fill a template.
+        """A template's text with its variables filled in.
 
         Raises:
             UsageError: A variable is missing, or one is given that the template does not have.

@@ -51,7 +51,7 @@ class Suspect:
     """A function that is likely at fault, or the top of a module.
 
     Attributes:
-        path: Its file.
+        path: The file that it is in.
         function: Its name; empty at the top of a module.
         line: The likeliest line, where one is likelier than the others; empty where none is.
     """
@@ -83,7 +83,7 @@ class Sibling:
     """A function that is not at fault and tells something about one that may be.
 
     Attributes:
-        path: Its file.
+        path: The file that it is in.
         name: With its class, as in `Cart.total`.
         why: What it has to do with the other, such as `calls total`.
         source: Its text.

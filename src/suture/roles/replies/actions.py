@@ -44,7 +44,7 @@ def read_action(text: str, tools: Collection[str]) -> Action:
     """The first action of a reply; what follows it is a guess at what the tool would say.
 
     Args:
-        text: The reply.
+        text: The reply's text.
         tools: The tools there are; `done` is always one.
 
     Raises:

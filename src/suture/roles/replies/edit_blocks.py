@@ -27,7 +27,7 @@ class EditBlock:
         number: Its place among the blocks of the reply, from 1.
         path: The file that it, or a block before it, names.
         search: Whole lines without their last newline; empty where a file is to be made.
-        replace: The same.
+        replace: The text that takes its place.
     """
 
     number: int

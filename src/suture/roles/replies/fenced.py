@@ -62,7 +62,7 @@ FURTHEST_CLOSINGS = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """One fenced block.
+    """A fenced block of a reply, with what the reply says of it.
 
     Attributes:
         code: What stands between the fences.

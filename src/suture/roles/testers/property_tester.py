@@ -52,7 +52,7 @@ def properties_from_reply(reply: Reply, entry_point: str | None, *, trust: float
     Args:
         reply: What the tester wrote.
         entry_point: What is under test, where known.
-        trust: Of each check.
+        trust: How far each check is believed, in [0, 1].
 
     Raises:
         MalformedReply: No check can be used.

@@ -65,9 +65,9 @@ def checks_from_reply(
 
     Args:
         reply: What the tester wrote.
-        provenance: Who it is.
+        provenance: The kind of tester that wrote them.
         entry_point: The function or class under test, which each check must use; any where not known.
-        trust: Of each check.
+        trust: How far each check is believed, in [0, 1].
 
     Raises:
         MalformedReply: No check can be used.

@@ -31,7 +31,7 @@ class Tool:
     """Something a model may do.
 
     Attributes:
-        name: One word.
+        name: The word by which the model calls it.
         usage: What its input is and what it shows, for the prompt.
         run: Does it. What goes wrong with the input is an answer in words, not an exception.
     """
@@ -43,10 +43,10 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One turn.
+    """One turn of a model with tools: the action that it took, and what came of it.
 
     Attributes:
-        number: From 1.
+        number: The turn's number, from 1.
         tool: The tool, or `done`; empty where the reply was no action.
         input: What was given to it; of a reply that was no action, its beginning.
         observation: What came of it, or why it was no action.
@@ -71,7 +71,7 @@ class Trail:
     """What was done, and why it ended.
 
     Attributes:
-        steps: In order.
+        steps: The turns so far, in order.
         ended: `done` by the model's word, or because it was enough; no `steps` were left; the same action
             was `repeated`; too many replies in a row were `malformed`.
     """
@@ -101,8 +101,8 @@ async def act(
     Args:
         draft_of: The prompt after so many steps.
         tools: What it may do.
-        ask: Asks the model.
-        most_steps: The most replies.
+        ask: Fits a prompt and sends it to the model; answers its reply.
+        most_steps: The most replies of the model.
         on_step: Told of each step.
         otherwise: What a reply means that names no tool; `None` where it means nothing.
         first: What is done before the model is asked; no steps of its own.

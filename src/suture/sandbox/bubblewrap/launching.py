@@ -90,7 +90,7 @@ class BubblewrapLauncher:
 
         Args:
             mode: Where the wall comes from.
-            path: Bubblewrap.
+            path: The program bwrap.
             request: What to run.
             mounts: What to show, as planned.
             conversation: Whether more will be said to it than the request's stdin.

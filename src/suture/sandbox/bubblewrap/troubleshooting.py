@@ -26,9 +26,9 @@ class Finding:
     """One thing that the sandbox needs.
 
     Attributes:
-        name: The thing.
+        name: What was looked at.
         ok: Whether it is there and works.
-        detail: What was seen.
+        detail: What was found there, for people.
         remedy: What to do where it does not; one line.
         needed: Whether nothing can be run without it.
     """

@@ -147,7 +147,7 @@ class Conformance:
         self._runner.close()
 
     def check(self, behaviour: Behaviour) -> None:
-        """Try one behaviour.
+        """Try one behaviour on one sandbox; answers why it fails, or nothing.
 
         Raises:
             Violation: The sandbox does not behave so.

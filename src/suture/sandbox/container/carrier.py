@@ -48,7 +48,7 @@ class ContainerCarrier:
         """Create and start a container, holding on to its streams.
 
         Args:
-            engine: Where.
+            engine: The engine that is to run it.
             config: As the SDK's `create_container_from_config` takes it.
             runtime: The runtime it must have, where that matters.
 
@@ -148,8 +148,8 @@ async def attach(engine: Engine, container: str) -> tuple[asyncio.StreamReader, 
     """A container's streams. The SDK's own way leaves the socket to a thread and a buffer.
 
     Args:
-        engine: Where it is.
-        container: Its id.
+        engine: The engine that runs the container.
+        container: The container's id.
 
     Raises:
         SandboxBroken: The engine refused, in its own words, or did not answer.

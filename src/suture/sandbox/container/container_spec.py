@@ -42,7 +42,7 @@ class ContainerSpec:
     """A container, before it is made.
 
     Attributes:
-        image: Its root.
+        image: The image whose files are the container's root.
         mounts: What it shows of the host, read-only.
         own: The interpreter for our own programs.
         start: The zygote's first words.

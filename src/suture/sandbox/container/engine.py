@@ -71,8 +71,8 @@ def runtime_of(client: APIClient, container: str, *, podman: bool) -> str:
     """The runtime that a container really has, by its program's name.
 
     Args:
-        client: The engine's.
-        container: Its id.
+        client: The engine's client.
+        container: The container's id.
         podman: Whether the engine is Podman, which does not tell in Docker's words.
     """
     if podman:

@@ -43,7 +43,7 @@ async def remove_orphans(engine: Engine) -> int:
     """Remove containers of ours whose process is gone; tells how many.
 
     Args:
-        engine: Where to look.
+        engine: The engine whose containers are looked through.
 
     Raises:
         SandboxBroken: The engine does not answer.

@@ -40,7 +40,7 @@ class E2bCarrier:
         """Start the bootstrap, as the machine's root.
 
         Args:
-            command: For its shell.
+            command: What the machine's shell starts.
         """
         self._handle = await self._machine.commands.run(
             command,

@@ -175,7 +175,7 @@ def watch(
     """Wait for the program, at most until the deadline, and look after what it and its children hold.
 
     Args:
-        pid: The program.
+        pid: The program's process.
         deadline: On the monotonic clock.
         most_bytes: The most memory of everything here but this process and the first one.
         lifeline: Something to read from that ends with the host.

@@ -39,7 +39,7 @@ class Interface:
 
     Attributes:
         used: Bytes that are in use.
-        limit: The most bytes.
+        limit: The file that holds the most bytes that a group may have.
         swap: The most bytes of, or with, swap; it may be missing.
         swap_counts_memory: Whether that includes memory.
         events: Holds a line `oom_kill N`.
@@ -78,7 +78,7 @@ class MemoryGroup:
 
     Args:
         folder: Where the kernel has it.
-        interface: Of its version.
+        interface: The names of the files that its version of control groups has.
         leaving: Takes it once it is not needed any more.
     """
 
@@ -159,15 +159,15 @@ class GroupHome:
     """A folder of the kernel's in which control groups may be made.
 
     Attributes:
-        folder: Where.
-        version: Of control groups.
+        folder: The folder, below the kernel's mount of control groups.
+        version: Which version of control groups it belongs to.
     """
 
     folder: Path
     version: Literal["cgroup1", "cgroup2"]
 
     def make(self, leaving: list[MemoryGroup]) -> MemoryGroup:
-        """A new group.
+        """Make a control group for what stands behind one wall.
 
         Args:
             leaving: Takes it once it is not needed any more.

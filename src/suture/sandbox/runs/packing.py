@@ -65,7 +65,7 @@ def as_program(request: RunRequest, executable: str, box: str = BOX) -> RunReque
 
     Args:
         request: Whatever names a program already stays as it is.
-        executable: The interpreter.
+        executable: The path of the Python interpreter.
         box: The folder in which its files will lie.
     """
     if request.python is None:

@@ -58,7 +58,7 @@ class Program:
 
         Args:
             request: What to run.
-            running: What runs it.
+            running: The process that was started for it, and its streams.
             among: Has it from the first moment, so that whoever ends all of them ends it too.
 
         Raises:

@@ -153,7 +153,7 @@ def refusal(what: str, fault: OSError) -> SandboxBroken:
 
     Args:
         what: Could not be done.
-        fault: The system's.
+        fault: The system's error.
     """
     remedy = "raise the limit on open files (`ulimit -n`), or run fewer programs at once"
     return SandboxBroken(f"{what}: {fault}", remedy=remedy if fault.errno in TOO_MANY_OPEN else "")

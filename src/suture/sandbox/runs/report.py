@@ -24,7 +24,7 @@ class Ending:
         kind: It exited, a signal ended it, its time was up, or it held too much memory in all.
         number: The exit code or the signal.
         cpu_s: CPU seconds of all its processes.
-        files: What was collected.
+        files: The files that were asked for, path -> content.
     """
 
     kind: EndingKind

@@ -35,8 +35,8 @@ class Running(Protocol):
     """One program and the supervisor beside it, behind a wall.
 
     Attributes:
-        stdin: The program's.
-        stdout: The program's.
+        stdin: Where the program's stdin is written.
+        stdout: What the program writes to its stdout.
         stderr: The program's, and before it starts that of whatever builds the wall.
         report: What the supervisor says of the run (see `report.py`).
     """

@@ -176,7 +176,7 @@ def hold(limits: dict[str, int]) -> None:
     """Run against every limit, report which ones hold, then print too much.
 
     Args:
-        limits: As in `ProgramLimits`.
+        limits: The names and values of `ProgramLimits`.
     """
     held = {
         "memory_mb": refused(lambda: bytearray((limits["memory_mb"] + 64) * MIB)),

@@ -43,7 +43,7 @@ class VettedSandbox:
     What was found is kept until the next start of the machine, or until something changes that it rests on.
 
     Args:
-        open_one: Makes the wall.
+        open_one: Makes the sandbox that is attacked first.
         minimum: The weakest level that will do.
         cache: A folder to keep findings in; without, they are kept in this process only.
     """
@@ -160,7 +160,7 @@ def fingerprint(name: str, claim: Capabilities, proc: Path = PROC) -> str:
     """What a finding rests on: this start of the machine, our rights, the wall, our own code.
 
     Args:
-        name: The backend's.
+        name: The backend's name.
         claim: What it claims.
         proc: Where the kernel tells about itself.
     """
@@ -187,7 +187,7 @@ def recall(cache: Path, name: str, key: str) -> ProbeReport | None:
 
     Args:
         cache: The folder of findings.
-        name: The backend's.
+        name: The backend's name.
         key: As `fingerprint` has it.
     """
     path = _file(cache, name, key)

@@ -63,10 +63,10 @@ class ZygoteSandbox(ProgramSandbox):
             limits: Of the run where there are no namespaces; else only `total_memory_mb` counts.
             namespaces: Whether the zygote makes new namespaces for each run; else it serves one.
             mounts: What to show, as planned.
-            kind: What to start.
+            kind: What the zygote is to be made ready for.
 
         Raises:
-            SandboxNotStarted: That failed.
+            SandboxNotStarted: The zygote could not be started.
         """
 
     @abstractmethod

@@ -16,7 +16,7 @@ class Carrier(Protocol):
     """Whatever carries a zygote: a process on this machine, a container, something further away.
 
     Attributes:
-        stdout: The zygote's.
+        stdout: What the zygote writes to its stdout.
         stderr: The zygote's, and before it starts that of whatever builds the wall.
     """
 

@@ -54,7 +54,7 @@ def preload_limits(limits: ProgramLimits) -> tuple[str, ...]:
     is as high here, and CPU time has no hard limit.
 
     Args:
-        limits: Of the run.
+        limits: What the run may use.
     """
     space = max(limits.memory_mb, PRELOAD_MB) << 20
     processes = min(max(limits.processes, PRELOAD_PROCESSES), MOST_PROCESSES)

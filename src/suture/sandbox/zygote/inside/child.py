@@ -112,7 +112,7 @@ def settle(limits: dict[str, int], place: Place) -> None:
     """Take the new namespaces into use: one user, fresh folders.
 
     Args:
-        limits: Of the run.
+        limits: What the run may use.
         place: Where the zygote stands.
     """
     kernel.show()  # else these files belong to the machine's root

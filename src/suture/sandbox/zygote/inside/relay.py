@@ -55,7 +55,7 @@ class Host:
         self._head = b""
 
     def send(self, kind: bytes, content: bytes | memoryview = b"") -> None:
-        """Send one frame."""
+        """Send one frame to the host."""
         left = [memoryview(kind + len(content).to_bytes(4, "big")), memoryview(content)]
         try:
             while left:
@@ -99,7 +99,7 @@ class Relay:
     """Carries bytes between a child's pipes and the host until the child and all it started are gone.
 
     Args:
-        host: The host.
+        host: The channel to the host.
         buffer: What its words pass through.
         pid: The child; -1 for every process in sight.
         supervisor: The child, where its program could stop or end it. Then all of them are ended.

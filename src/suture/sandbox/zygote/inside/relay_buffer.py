@@ -55,5 +55,5 @@ class RelayBuffer:
             self.clear()
 
     def clear(self) -> None:
-        """Forget the queue."""
+        """Forget what is queued, so that no later run finds it."""
         self._first = self._end = 0

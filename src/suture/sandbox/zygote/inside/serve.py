@@ -33,12 +33,12 @@ SLACK_PAGES = 1024
 
 
 class Zygote:
-    """Serves one request after another.
+    """Serves the host's requests one after another, each in a child of its own.
 
     Args:
-        host: Whom.
+        host: The channel to the host, whose requests are served.
         code: The system call filter of every child.
-        place: Where it stands.
+        place: Where it stands: whether with namespaces of its own, and what its children find there.
         fd_socket: A socket by which it is given the ends of pipes.
     """
 
