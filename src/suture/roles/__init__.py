@@ -56,7 +56,6 @@ __all__ = [
     "DiagnosisReply",
     "Draft",
     "EarlierAttempt",
-    "FileDesk",
     "Fitted",
     "Hint",
     "InMemoryFiles",
