@@ -10,7 +10,7 @@ from pathlib import Path
 from suture.checks import prepare_suite
 from suture.repair import Edit, Proposal
 from suture.repair.comparing import compare
-from suture.repair.inside.suture_told import told_of
+from suture.repair.inside.suture_digest import digest_of
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings
 from suture.tasks.building import heal_task
@@ -32,19 +32,19 @@ def box(n):
 
 def test_equal_sets_have_one_text() -> None:
     assert repr(ONE) != repr(OTHER)  # which is why
-    assert told_of(ONE) == told_of(OTHER) == "{0, 8}"
-    assert told_of(({"k": [OTHER]}, (1,))) == "({'k': [{0, 8}]}, (1,))"
-    assert told_of([frozenset({10, 9}), set(), {}]) == "[frozenset({9, 10}), set(), {}]"
-    assert told_of("{") == repr("{")
-    assert told_of({1: 2, 0: 3}) == "{1: 2, 0: 3}"  # in which order a mapping was filled may be the point
-    assert told_of(object()) == told_of(object())
-    assert len(told_of("x" * 9000)) == 4000
+    assert digest_of(ONE) == digest_of(OTHER) == "{0, 8}"
+    assert digest_of(({"k": [OTHER]}, (1,))) == "({'k': [{0, 8}]}, (1,))"
+    assert digest_of([frozenset({10, 9}), set(), {}]) == "[frozenset({9, 10}), set(), {}]"
+    assert digest_of("{") == repr("{")
+    assert digest_of({1: 2, 0: 3}) == "{1: 2, 0: 3}"  # in which order a mapping was filled may be the point
+    assert digest_of(object()) == digest_of(object())
+    assert len(digest_of("x" * 9000)) == 4000
 
 
 def test_a_value_that_holds_itself_has_a_text() -> None:
     value: list[object] = [{1}]
     value.append(value)
-    assert told_of(value).startswith("[{1}, [{1}, ")
+    assert digest_of(value).startswith("[{1}, [{1}, ")
 
 
 def proposal(old: str, new: str) -> Proposal:

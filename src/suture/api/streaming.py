@@ -35,13 +35,13 @@ async def stream(task: str | Task | Path, **options: Any) -> AsyncGenerator[Even
     """
     if "on_event" in options:
         raise UsageError("a stream is its own listener", remedy="leave out on_event")
-    told: asyncio.Queue[Event | None] = asyncio.Queue()
-    options["on_event"] = told.put_nowait
+    events: asyncio.Queue[Event | None] = asyncio.Queue()
+    options["on_event"] = events.put_nowait
     run = heal(task, **options) if isinstance(task, Path) else solve(task, **options)
     work = asyncio.get_running_loop().create_task(run)
-    work.add_done_callback(lambda _: told.put_nowait(None))
+    work.add_done_callback(lambda _: events.put_nowait(None))
     try:
-        while (event := await told.get()) is not None:
+        while (event := await events.get()) is not None:
             yield event
         yield await work
     finally:

@@ -196,10 +196,14 @@ def events_page() -> str:
     return "\n".join(parts)
 
 
-def _type(told: TypeDescription, title: str) -> str:
-    version = f" Version {told.version} of its form." if told.version > 1 else ""
-    lines = [f"### {title}\n\n{told.text}{version}\n", "| field | value | what it says |", "|---|---|---|"]
-    for field in told.fields:
+def _type(described: TypeDescription, title: str) -> str:
+    version = f" Version {described.version} of its form." if described.version > 1 else ""
+    lines = [
+        f"### {title}\n\n{described.text}{version}\n",
+        "| field | value | what it says |",
+        "|---|---|---|",
+    ]
+    for field in described.fields:
         when = ", optional" if field.optional else ""
         lines.append(f"| `{field.name}` | {field.type}{when} | {field.text} |")
     return "\n".join(lines) + "\n"

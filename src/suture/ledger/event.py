@@ -111,8 +111,8 @@ def those_of(events: Iterable[Event], cls: type[PayloadT]) -> Iterator[tuple[Eve
 
 def event_as_json(event: Event) -> dict[str, Any]:
     """An event as a JSON value, as it lies on disk."""
-    told = {"seq": event.seq, "time_s": event.time_s, "kind": event.kind, "data": dict(event.data)}
-    return told if event.version == 1 else {**told, "version": event.version}
+    fields = {"seq": event.seq, "time_s": event.time_s, "kind": event.kind, "data": dict(event.data)}
+    return fields if event.version == 1 else {**fields, "version": event.version}
 
 
 def event_in_short(event: Event) -> str:

@@ -131,19 +131,19 @@ class Ledger:
         """
         first = self._events[-1].seq + 1 if self._events else 0
         place, run = _place.get(), run_of(self.path)
-        told = [
+        stamped = [
             written_event(payload, seq=seq, time_s=self._clock.now(), place=place, run=run)
             for seq, payload in enumerate(payloads, start=first)
         ]
         # ASCII only: a lone surrogate in model text must not make the record unwritable.
-        lines = [json.dumps(event_as_json(event), separators=(",", ":")) for event in told]
-        for event, line in zip(told, lines, strict=True):
+        lines = [json.dumps(event_as_json(event), separators=(",", ":")) for event in stamped]
+        for event, line in zip(stamped, lines, strict=True):
             if len(line) >= MOST_LINE_BYTES:  # nobody could read it back
                 raise LineTooLong(f"a {event.kind!r} event of {str(self.path)!r}")
         self._write("".join(f"{line}\n" for line in lines).encode("ascii"))
         # What is on disk, not what callers change later.
         events = tuple(
-            replace(event, data=json.loads(line)["data"]) for event, line in zip(told, lines, strict=True)
+            replace(event, data=json.loads(line)["data"]) for event, line in zip(stamped, lines, strict=True)
         )
         self._events.extend(events)
         return events

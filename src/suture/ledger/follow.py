@@ -78,9 +78,9 @@ async def listening(path: Path, listener: Listener | None, *, seen: int = 0) -> 
         yield
         return
 
-    async def listen(tell: Listener) -> None:
+    async def listen(on_event: Listener) -> None:
         async for event in follow_ledger(path, seen=seen):
-            tell(event)
+            on_event(event)
 
     task = asyncio.get_running_loop().create_task(listen(listener))
     try:

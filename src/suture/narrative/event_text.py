@@ -117,9 +117,9 @@ def _started(started: RunStarted) -> str:
     scripted = "; scripted, not a model" if started.model.startswith("scripted:") else ""
     unpriced = ", ".join(started.unpriced)
     note = f"; no price is known of {unpriced}, whose money is not counted" if unpriced else ""
-    told = f" with {', '.join(parts)}" if parts else ""
+    text = f" with {', '.join(parts)}" if parts else ""
     origin = f", from step {started.forks.at} of {started.forks.run}" if started.forks else ""
-    return f"started: {started.kind}{told}{origin}{scripted}{note}{_left_out(started.left_out)}"
+    return f"started: {started.kind}{text}{origin}{scripted}{note}{_left_out(started.left_out)}"
 
 
 def _left_out(names: Sequence[str]) -> str:
@@ -127,8 +127,8 @@ def _left_out(names: Sequence[str]) -> str:
     if not names:
         return ""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    told = f"{', '.join(names[:MOST_NAMED])}{more}"
-    return f"; left out, as they may hold secrets: {told} (sandbox.secrets lets files in)"
+    text = f"{', '.join(names[:MOST_NAMED])}{more}"
+    return f"; left out, as they may hold secrets: {text} (sandbox.secrets lets files in)"
 
 
 def _prepared(prepared: TaskPrepared) -> str:
@@ -143,8 +143,8 @@ def _prepared(prepared: TaskPrepared) -> str:
 
 def _triaged(triaged: TriageFinished) -> str:
     apart = [f"{one.test} ({one.cause}: {one.why})" for one in triaged.set_apart]
-    told = f"; not the code's: {'; '.join(apart)}" if apart else ""
-    return f"triage: {triaged.code_faults} failing test(s) to mend{told}"
+    text = f"; not the code's: {'; '.join(apart)}" if apart else ""
+    return f"triage: {triaged.code_faults} failing test(s) to mend{text}"
 
 
 def _search_began(began: SearchStarted) -> str:
@@ -162,26 +162,26 @@ def _history_searched(searched: HistorySearched) -> str:
 
 def _search_ended(ended: SearchFinished) -> str:
     found = f"{ended.plausible} with which all tests pass" if ended.plausible else "none that suffices"
-    told = f"search: {ended.tried} changes tried in {ended.seconds:.1f} s, {found} ({ended.ended})"
-    told += _trials(ended.trials)
+    text = f"search: {ended.tried} changes tried in {ended.seconds:.1f} s, {found} ({ended.ended})"
+    text += _trials(ended.trials)
     if apart := ended.difference:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart.answers.items())
-        told += f"; {apart.call} tells the likeliest apart: {answers}"
+        text += f"; {apart.call} tells the likeliest apart: {answers}"
     for broken in ended.broken[:1]:
-        told += f"; {broken.operator!r} broke on {broken.path}:{broken.line} and was left out there"
-        told += f" (a fault of suture's own: {broken.fault})"
-    return told
+        text += f"; {broken.operator!r} broke on {broken.path}:{broken.line} and was left out there"
+        text += f" (a fault of suture's own: {broken.fault})"
+    return text
 
 
 def _trials(trials: Trials) -> str:
     """Where the search could not see what the user's own run shows."""
-    told = "".join(f"; {note}" for note in (trials.partly, *trials.notes) if note)
+    text = "".join(f"; {note}" for note in (trials.partly, *trials.notes) if note)
     if trials.disagreements:
         some = [f"{one.test} ({one.run} in your run, {one.trial} in a trial)" for one in trials.differing[:3]]
         more = ", ..." if trials.disagreements > len(some) else ""
-        told += f"; {trials.disagreements} test(s) end otherwise in a trial and are left to the verdict: "
-        told += ", ".join(some) + more
-    return told
+        text += f"; {trials.disagreements} test(s) end otherwise in a trial and are left to the verdict: "
+        text += ", ".join(some) + more
+    return text
 
 
 def _user_answered(answered: UserAnswered) -> str:

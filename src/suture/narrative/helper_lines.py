@@ -79,11 +79,11 @@ def _planned(planned: Planned) -> str:
 
 
 def _compared(compared: CandidatesCompared) -> str:
-    told = f"compared {len(compared.candidates)} candidates that pass: {compared.reason}"
+    text = f"compared {len(compared.candidates)} candidates that pass: {compared.reason}"
     for one in compared.differ[:1]:
         answers = "; ".join(f"{answer} by {name[:8]}" for name, answer in one.answers.items())
-        told += f"; {one.call} gives {answers}"
-    return told
+        text += f"; {one.call} gives {answers}"
+    return text
 
 
 def _optimised(optimised: Optimised) -> str:

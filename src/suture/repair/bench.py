@@ -142,14 +142,14 @@ class Bench:
     async def _rest(self, proposal: Proposal, anew: bool, patience: float) -> Attempted | None:
         """The tests beyond the failing ones: those that run the changed lines, then all in their order."""
         covering = self._covering(proposal)
-        told: Attempted | None = Attempted(words="", ended=True, unsupported=False)
+        attempted: Attempted | None = Attempted(words="", ended=True, unsupported=False)
         if covering and not (self._whole and self._spectrum.suite_s < 1.0):
-            told = await self._run(proposal, covering, anew, 1, patience)
-            if told is None or not told.ended or "f" in told.words:
-                return told
+            attempted = await self._run(proposal, covering, anew, 1, patience)
+            if attempted is None or not attempted.ended or "f" in attempted.words:
+                return attempted
         if self._whole:
-            told = await self._run(proposal, None, anew, 1, patience)
-        return told
+            attempted = await self._run(proposal, None, anew, 1, patience)
+        return attempted
 
     def _covering(self, proposal: Proposal) -> list[str]:
         """Tests that run what a candidate changes, the failing ones that were not run before among them."""
@@ -174,8 +174,8 @@ class Bench:
     async def _is_right_anew(self) -> bool:
         """Whether the tests that fail do so too where the unchanged project is imported anew."""
         if self._anew_agrees is None:
-            told = await self._run(None, self._guiding, True, len(self._guiding), 0.0)
-            self._anew_agrees = told is not None and "P" not in told.words
+            attempted = await self._run(None, self._guiding, True, len(self._guiding), 0.0)
+            self._anew_agrees = attempted is not None and "P" not in attempted.words
             if not self._anew_agrees:
                 self.notes.append(
                     "changes of what an import does were not tried: tests that fail pass in a trial of those"
@@ -197,7 +197,7 @@ class Bench:
         )
         import_s = 4 * self._spectrum.collect_s + 2
         quiet_s = SLACK_S + 3 * max(wall_s, default=0.0) + 2 * (longest_s + patience)
-        told = await self._worker.attempt(
+        attempted = await self._worker.attempt(
             Attempt(
                 proposal=proposal,
                 number=self._number,
@@ -210,9 +210,9 @@ class Bench:
                 import_s=import_s,
             )
         )
-        if told is None and not anew:
+        if attempted is None and not anew:
             await self._start_again()
-        return told
+        return attempted
 
     async def _start_again(self) -> None:
         """A candidate may take the process that has collected the tests with it."""
@@ -227,18 +227,18 @@ class Bench:
         await self._prepare()
 
 
-def _trial(told: Attempted, passing: int, failing: int) -> Trial:
+def _trial(attempted: Attempted, passing: int, failing: int) -> Trial:
     return Trial(
         passing=passing,
         failing=failing,
         broken=0,
         plausible=False,
-        unsupported=told.unsupported,
-        late=not told.ended,
+        unsupported=attempted.unsupported,
+        late=not attempted.ended,
         whole=False,
-        test=told.test,
-        fault=told.fault,
-        reached=places_of(told.reached),
+        test=attempted.test,
+        fault=attempted.fault,
+        reached=places_of(attempted.reached),
     )
 
 

@@ -71,9 +71,9 @@ async def _ask(
         left_s = end_s - time.monotonic()
         if left_s <= 0 or not worker.alive:
             break
-        told = await worker.call(proposal, number, calls, call_s, left_s)
-        answers = [_text(answer) for answer in told.answers[: len(calls)]] if told is not None else []
-        if told is not None and None not in answers:
+        reply = await worker.call(proposal, number, calls, call_s, left_s)
+        answers = [_text(answer) for answer in reply.answers[: len(calls)]] if reply is not None else []
+        if reply is not None and None not in answers:
             answered[number] = [text for text in answers if text is not None]
 
 

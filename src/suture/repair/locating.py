@@ -33,7 +33,7 @@ FAILED = {
 class Sights:
     """What was seen up to now: by test, in the order of the run, alone, and traced."""
 
-    told: Collected | None = None
+    collection: Collected | None = None
     imported: dict[str, frozenset[int]] = field(default_factory=dict)
     ordered: dict[str, Seen] = field(default_factory=dict)
     alone: dict[str, Seen] = field(default_factory=dict)
@@ -47,7 +47,7 @@ def unseen(failing: frozenset[str], texts: Mapping[str, str]) -> Spectrum:
 
 
 def spectrum_of(
-    told: Collected,
+    collection: Collected,
     sight: Sights,
     texts: Mapping[str, str],
     failing: frozenset[str],
@@ -56,7 +56,7 @@ def spectrum_of(
     """What was seen up to now as one.
 
     Args:
-        told: What one of the processes said when it had collected.
+        collection: What one of the processes said when it had collected.
         sight: What was seen.
         texts: Path -> text of the files that may change.
         failing: Ids of tests that fail in the user's run.
@@ -83,39 +83,39 @@ def spectrum_of(
                 frames=places_of(frames),
             )
         )
-    if told.frames and not any(test.failed for test in tests):
-        tests.append(_importing_failed(told, failing))
+    if collection.frames and not any(test.failed for test in tests):
+        tests.append(_importing_failed(collection, failing))
     differing = _disagreements(sight, baseline) if baseline is not None else ()
     away = {one.test for one in differing}
     imported = sight.imported or importing(texts)
-    untraced = len(set(told.collected)) - len(sight.traced)
+    untraced = len(set(collection.collected)) - len(sight.traced)
     guiding = _guiding(sight, failing, away)
     if not guiding and failing and not sight.ordered and not sight.alone:
         guiding = tuple(sorted(failing))[:MOST_GUIDING]  # nothing could be collected
-    if told.frames and not guiding:
+    if collection.frames and not guiding:
         guiding = tuple(sorted(failing))[:MOST_GUIDING]
     return Spectrum(
         tests=tuple(tests),
         imported=imported,
-        collect_s=told.seconds,
-        errors=told.errors,
+        collect_s=collection.seconds,
+        errors=collection.errors,
         calls=tuple(Call(path=c[0], function=c[1], line=c[2], arguments=c[3]) for c in calls),
-        collected=tuple(dict.fromkeys(told.collected)),
+        collected=tuple(dict.fromkeys(collection.collected)),
         known=failing,
         guiding=guiding,
         disagreements=differing,
         compared=len(sight.ordered.keys() & (baseline or {}).keys()),
         traced=len(sight.traced),
-        partly=f"{untraced} of {len(set(told.collected))} tests were not traced: the time for it was up"
+        partly=f"{untraced} of {len(set(collection.collected))} tests were not traced: the time for it was up"
         if untraced > 0
         else "",
         suite_s=sum(seen.wall_s for seen in sight.ordered.values()),
     )
 
 
-def _importing_failed(told: Collected, failing: Collection[str]) -> TestRun:
+def _importing_failed(collection: Collected, failing: Collection[str]) -> TestRun:
     """Tests that could not be imported, as one: the lines on which that went wrong."""
-    frames = places_of(told.frames)
+    frames = places_of(collection.frames)
     lines: dict[str, set[int]] = {}
     for path, line in frames:
         lines.setdefault(path, set()).add(line)
@@ -125,7 +125,7 @@ def _importing_failed(told: Collected, failing: Collection[str]) -> TestRun:
         seconds=0.0,
         lines={path: frozenset(own) for path, own in lines.items()},
         frames=frames,
-        fault=told.fault,
+        fault=collection.fault,
     )
 
 

@@ -117,12 +117,12 @@ class Looking:
         """
         self._in_order = asyncio.create_task(self._all_in_order())
         seen = self._seen
-        seen.told = await self._collect_near()
-        if seen.told is None:
+        seen.collection = await self._collect_near()
+        if seen.collection is None:
             await self._in_order
-        if seen.told is None:
+        if seen.collection is None:
             return unseen(self._failing, self._texts)
-        ids = list(dict.fromkeys(seen.told.collected))
+        ids = list(dict.fromkeys(seen.collection.collected))
         wanted = _wanted(self._failing, ids)
         if not wanted:
             await self._in_order
@@ -141,12 +141,12 @@ class Looking:
             await asyncio.wait([self._collecting])
             await self._near.close()
             return None
-        told = self._collecting.result()
-        if told is None:
+        collection = self._collecting.result()
+        if collection is None:
             return None
         await self._near.know(self._texts, list(self._texts))
-        own = tuple(frame for frame in told.frames if frame and frame[0] in self._texts)
-        return replace(told, frames=own)
+        own = tuple(frame for frame in collection.frames if frame and frame[0] in self._texts)
+        return replace(collection, frames=own)
 
     async def whole(self) -> Spectrum:
         """The same once all tests have run in their order, or the time for it is up.
@@ -168,12 +168,12 @@ class Looking:
         seen, small = self._seen, len(self._baseline or ()) <= LARGE
         if not self._far.alive:
             await self._far.start()
-        told = await self._far.collect(trace=small, seconds=self._whole_left_s())
-        if told is None:
+        collection = await self._far.collect(trace=small, seconds=self._whole_left_s())
+        if collection is None:
             return
-        seen.imported = {path: lines_of(packed) for path, packed in told.lines.items()}
-        seen.told = seen.told or told
-        ids = list(dict.fromkeys(told.collected))
+        seen.imported = {path: lines_of(packed) for path, packed in collection.lines.items()}
+        seen.collection = seen.collection or collection
+        ids = list(dict.fromkeys(collection.collected))
         slow = _wanted(self._failing, ids) or ids
         await _walk(self._far, seen.ordered, None, slow, self._hang_s, self._whole_left_s())
 
@@ -184,10 +184,10 @@ class Looking:
         return max(0.1, self._end_s - time.monotonic())
 
     def _spectrum(self) -> Spectrum:
-        told = self._seen.told
-        if told is None:
+        collection = self._seen.collection
+        if collection is None:
             return unseen(self._failing, self._texts)
-        return spectrum_of(told, self._seen, self._texts, self._failing, self._baseline)
+        return spectrum_of(collection, self._seen, self._texts, self._failing, self._baseline)
 
 
 def _wanted(failing: Collection[str], ids: Sequence[str]) -> list[str]:

@@ -154,9 +154,9 @@ def _singles(
 ) -> Iterator[Proposal]:
     for path, lines in sorted(scores.items(), key=lambda item: -max(item[1].values())):
         ran, worst = imported.get(path, frozenset()), max(lines.values())
-        told = None if on_fault is None else partial(on_fault, path)
+        on_file_fault = None if on_fault is None else partial(on_fault, path)
         raw = texts[path].encode("utf-8", "surrogatepass")
-        for mutant in mutants(texts[path], lines, on_fault=told):
+        for mutant in mutants(texts[path], lines, on_fault=on_file_fault):
             yield Proposal(
                 path=path,
                 edits=mutant.edits,

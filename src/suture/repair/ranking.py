@@ -144,7 +144,7 @@ def _difference(repairs: list[tuple[Repair, tuple[str, ...]]], calls: Sequence[C
                 return Difference(
                     call=f"{name}{given.replace(',)', ')')}",
                     answers={first.proposal.label: _shown(one), other.proposal.label: _shown(two)},
-                    by_repair=tuple(_shown(told[number]) if told else "" for _, told in repairs),
+                    by_repair=tuple(_shown(answers[number]) if answers else "" for _, answers in repairs),
                 )
     return None
 

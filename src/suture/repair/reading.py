@@ -83,9 +83,9 @@ def entries_of(content: bytes | None, *kinds: type[ToldT]) -> Iterator[ToldT]:
         except (ValueError, RecursionError):
             continue
         if isinstance(plain, dict) and _is_bounded(plain):
-            told = next((found for kind in kinds if (found := _read(kind, plain)) is not None), None)
-            if told is not None:
-                yield told
+            record = next((found for kind in kinds if (found := _read(kind, plain)) is not None), None)
+            if record is not None:
+                yield record
 
 
 @lru_cache(maxsize=4096)
@@ -98,9 +98,9 @@ def lines_of(packed: str) -> frozenset[int]:
     return frozenset(8 * place + bit for place, byte in enumerate(found) if byte for bit in BITS[byte])
 
 
-def places_of(told: Sequence[tuple[Any, ...]]) -> tuple[tuple[str, int], ...]:
+def places_of(pairs: Sequence[tuple[Any, ...]]) -> tuple[tuple[str, int], ...]:
     """Paths and lines, where they are such."""
-    return tuple((one[0], one[1]) for one in told if tuple(map(type, one)) == (str, int))
+    return tuple((one[0], one[1]) for one in pairs if tuple(map(type, one)) == (str, int))
 
 
 def _read(kind: type[ToldT], plain: dict[str, Any]) -> ToldT | None:

@@ -19,7 +19,7 @@ __all__ = ["Attempt", "Worker"]
 PLUGIN = "suture_pytest"
 PARTS = (
     *("suture_pytest", "suture_calls", "suture_collected", "suture_items"),
-    *("suture_swap", "suture_told", "suture_trace", "suture_trial"),
+    *("suture_swap", "suture_digest", "suture_trace", "suture_trial"),
 )
 LOST = b'{"lost"'
 """What is answered where the process that had collected the tests is gone."""

@@ -118,12 +118,12 @@ def _counterexample(test_id: str, phase: Mapping[str, Any]) -> Counterexample:
     if "example" in fact:
         return _example_failed(test_id, fact)
     if fact.get("type") == "AssertionError" and "assert " in text:
-        told = _introspection(text[text.index("assert ") :])
+        introspected = _introspection(text[text.index("assert ") :])
         return Counterexample(
             check_id=test_id,
-            call=told.get("call", statement),
-            expected=told.get("expected", ""),
-            got=told.get("got", ""),
+            call=introspected.get("call", statement),
+            expected=introspected.get("expected", ""),
+            got=introspected.get("got", ""),
             file=file,
             line=line,
         )
@@ -154,7 +154,7 @@ def _introspection(text: str) -> dict[str, str]:
     lines = text.splitlines()
     first = lines[0].removeprefix("assert ")
     where = [match for line in lines[1:] if (match := WHERE_RE.match(line))]
-    told = {"call": where[0]["call"]} if where else {}
+    introspected = {"call": where[0]["call"]} if where else {}
     try:
         tree = ast.parse(first, mode="eval").body
     except PARSE_FAULTS:
@@ -162,7 +162,7 @@ def _introspection(text: str) -> dict[str, str]:
     if not isinstance(tree, ast.Compare) or not isinstance(tree.ops[0], ast.Eq) or len(tree.ops) > 1:
         wanted = f"`{first}` to hold"
         got = {"got": where[0]["value"]} if where else {}
-        return {**told, "expected": wanted, **got}
+        return {**introspected, "expected": wanted, **got}
     left, right = ast.unparse(tree.left), ast.unparse(tree.comparators[0])
     swapped = bool(where) and where[0]["value"].strip() == right != left
-    return {**told, "expected": left if swapped else right, "got": right if swapped else left}
+    return {**introspected, "expected": left if swapped else right, "got": right if swapped else left}

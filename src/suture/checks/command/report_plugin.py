@@ -154,10 +154,10 @@ class Reporter:
                 os._exit(0)
         os.close(theirs)
         os.waitpid(pid, 0)
-        told = os.read(ours, 64)
+        reported = os.read(ours, 64)
         os.close(ours)
         # What a child that died had written is not known, and so nothing after it is signed as it should be.
-        self._lines = int(told) if told.isdigit() else -1
+        self._lines = int(reported) if reported.isdigit() else -1
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """Which test runs, in case that it never ends."""
@@ -210,18 +210,18 @@ class Reporter:
         wrong = (getattr(fault, "failures", None) or [fault])[0]
         if not hasattr(wrong, "example"):
             return {}
-        told: dict[str, Any] = {
+        reported: dict[str, Any] = {
             "example": [wrong.example.source, wrong.example.want, str(getattr(wrong, "got", ""))[:LONGEST]]
         }
         if hasattr(wrong, "exc_info"):
             kind, value, trace = wrong.exc_info
-            told.update(type=kind.__name__, text=str(value)[:LONGEST])
+            reported.update(type=kind.__name__, text=str(value)[:LONGEST])
             while trace is not None:
                 path = trace.tb_frame.f_code.co_filename
                 if self._is_projects(path):
-                    told.update(file=os.path.relpath(path, self._root), line=trace.tb_lineno)
+                    reported.update(file=os.path.relpath(path, self._root), line=trace.tb_lineno)
                 trace = trace.tb_next
-        return told
+        return reported
 
     def _is_projects(self, path: str) -> bool:
         inside = path.startswith(self._root + os.sep) and "site-packages" not in path

@@ -87,9 +87,9 @@ def rule_on_examples(
         # More examples after the given ones do no harm: each test runs its examples in order.
         kept = wanted is None or report.examples.get(outcome.check_id, [])[: len(wanted)] == wanted
         ruled.append(outcome if kept or outcome.status == "missing" else _changed(outcome))
-    told = {outcome.check_id for outcome in outcomes}
+    reported = {outcome.check_id for outcome in outcomes}
     for path, examples in collected.torn.items():
-        if path in told:
+        if path in reported:
             continue
         found = iter(examples_written_in(text_of(files.get(path, b""))))
         if not all(example in found for example in examples):  # one after the other, in this order

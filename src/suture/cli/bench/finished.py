@@ -188,8 +188,8 @@ def track_command(
     if not where:
         own.parent.mkdir(parents=True, exist_ok=True)
         where = f"sqlite:///{own.resolve()}"
-    told = track_benchmark(bench_folder(settings, benchmark), uri=where, experiment=experiment)
+    done = track_benchmark(bench_folder(settings, benchmark), uri=where, experiment=experiment)
     if as_json:
-        answer_json(asdict(told))
+        answer_json(asdict(done))
         return
-    answer(f"{told.uri}: experiment {told.experiment!r}, {told.rows} rows written, {told.known} were there")
+    answer(f"{done.uri}: experiment {done.experiment!r}, {done.rows} rows written, {done.known} were there")

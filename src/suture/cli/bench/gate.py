@@ -89,7 +89,7 @@ def gate_command(
         )
     else:
         found = gate_rows(fixed, read_rows([folder.path]), design, judged)
-    tell(fixed, design, found, judged, as_json=as_json)
+    print_result(fixed, design, found, judged, as_json=as_json)
     if code := EXIT_CODES[found.standing]:
         raise typer.Exit(code)
 
@@ -128,7 +128,7 @@ def measured(
         )
 
 
-def tell(fixed: Baseline, design: Design, found: GateResult, model: str, *, as_json: bool) -> None:
+def print_result(fixed: Baseline, design: Design, found: GateResult, model: str, *, as_json: bool) -> None:
     """Print how it stands, first in a sentence, then with what error rates."""
     from suture.evals.gate.sequential import chances_at
     from suture.records import to_plain
@@ -152,13 +152,13 @@ def tell(fixed: Baseline, design: Design, found: GateResult, model: str, *, as_j
             f"  at a true rate of {rate:.1%} it passes {chance.passed:.1%}, fails {chance.failed:.1%} and is "
             f"undecided {chance.undecided:.1%} of the time, after {chance.tasks:.0f} tasks on average"
         )
-    told = {
+    listed = {
         "left out, the machinery failed": found.skipped,
         "solved when recorded, not now": found.lost,
         "solved now, not when recorded": found.won,
         "not run": found.next,
     }
-    for what, names in told.items():
+    for what, names in listed.items():
         if names:
             answer(f"  {what}: {', '.join(names)}")
 

@@ -26,8 +26,8 @@ def tell_rows(rows: Sequence[Row], *, as_json: bool) -> None:
     elif lines:
         answer(table([HEADS, *([str(cell) for cell in line] for line in lines)]))
     for name in dict.fromkeys(row.dataset for row in rows):
-        if told := shown_in_words(row for row in rows if row.dataset == name):
-            note(f"{name}: {told}")
+        if remark := shown_in_words(row for row in rows if row.dataset == name):
+            note(f"{name}: {remark}")
     for row in rows:
         if row.fault:
             note(f"{row.problem} under {row.arm}: no number: {row.fault}")

@@ -103,7 +103,7 @@ def serve_command(
     settings = load(Path(), assignments, looks=True).settings
     model = bare(name or choose_model(settings)[0])
 
-    def told(server: LlamaServer, options: ServerOptions) -> None:
+    def announce(server: LlamaServer, options: ServerOptions) -> None:
         url = f"{server.url}/v1"
         if as_json:
             answer_json({"model": model, "url": url, "key": server.key, "slots": options.slots})
@@ -118,7 +118,7 @@ def serve_command(
         host=host,
         port=port,
         key=key.get_secret_value() if key is not None else None,
-        on_ready=told,
+        on_ready=announce,
         died=note,
     )
 
@@ -170,13 +170,13 @@ def download_shown() -> Iterator[tuple[Callable[[int, int], None], Callable[[str
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     screen = console(stderr=True)
-    told = -1
+    reported = -1
 
     def tell_tenths(done_bytes: int, total_bytes: int) -> None:
-        nonlocal told
+        nonlocal reported
         tenth = 10 * done_bytes // max(total_bytes, 1)
-        if tenth > told:
-            told = tenth
+        if tenth > reported:
+            reported = tenth
             note(f"{megabytes(done_bytes)} of {megabytes(total_bytes)}")
 
     if not screen.is_terminal:

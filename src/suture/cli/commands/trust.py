@@ -75,14 +75,14 @@ def _trust(project: Path, yes: bool, as_json: bool) -> None:
     if not project.is_dir():
         raise UsageError(f"{str(project)!r} is no folder", remedy="name a project's folder")
     digest = digest_of_project(project)  # first: what is shown below is at least as new
-    home, wishes = requested_settings(project)
-    if not wishes:
+    home, requested = requested_settings(project)
+    if not requested:
         answer_json(
             {"project": str(project.resolve()), "wishes": [], "trusted": False}
         ) if as_json else answer("there is nothing to trust: its files set nothing, or only what is harmless")
         return
     if not as_json:
-        answer(_told(wishes))
+        answer(_listed(requested))
     if not yes and not _asked():
         raise UsageError(
             "it was not trusted", remedy="settings of your own need no trust: suture config show"
@@ -91,14 +91,16 @@ def _trust(project: Path, yes: bool, as_json: bool) -> None:
         raise UsageError("its files have changed meanwhile; it was not trusted", remedy="look again")
     trust_project(home, project, digest)
     if as_json:
-        answer_json({"project": str(project.resolve()), "wishes": [vars(w) for w in wishes], "trusted": True})
+        answer_json(
+            {"project": str(project.resolve()), "wishes": [vars(w) for w in requested], "trusted": True}
+        )
     else:
         note("trusted, until one of these files changes")
 
 
-def _told(wishes: tuple[RequestedSetting, ...]) -> str:
+def _listed(requested: tuple[RequestedSetting, ...]) -> str:
     rows = [("what", "now", "with trust", "from")]
-    return table([*rows, *((w.key, w.before, w.after, w.origin) for w in wishes)])
+    return table([*rows, *((w.key, w.before, w.after, w.origin) for w in requested)])
 
 
 def _asked() -> bool:

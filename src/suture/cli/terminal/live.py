@@ -87,8 +87,8 @@ class LiveView:
                     self._phase = "proving the result" if decided.moves[0].outcome == "healed" else "ending"
             case CandidateChecked() as checked:
                 self._candidates.pop(checked.candidate, None)
-                told = (checked.label, checked.passed, checked.passed + checked.failed)
-                self._candidates[checked.candidate] = told
+                counts = (checked.label, checked.passed, checked.passed + checked.failed)
+                self._candidates[checked.candidate] = counts
             case LessonsDrawn(lessons=lessons):
                 self._lessons = lessons
 

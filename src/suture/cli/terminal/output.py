@@ -97,7 +97,7 @@ def stray_text_is_harmless() -> None:
         def format(self, record: logging.LogRecord) -> str:
             return printable(super().format(record))
 
-    def told(fault: BaseException | None) -> None:
+    def report(fault: BaseException | None) -> None:
         if fault is not None:
             sys.stderr.write(printable("".join(format_exception(fault))))
 
@@ -105,9 +105,9 @@ def stray_text_is_harmless() -> None:
     warnings.formatwarning = lambda *about, **more: printable(format_warning(*about, **more))
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(Harmless())
-    sys.excepthook = lambda kind, fault, trace: told(fault)
-    sys.unraisablehook = lambda about: told(about.exc_value)
-    threading.excepthook = lambda about: told(about.exc_value)
+    sys.excepthook = lambda kind, fault, trace: report(fault)
+    sys.unraisablehook = lambda about: report(about.exc_value)
+    threading.excepthook = lambda about: report(about.exc_value)
 
 
 def answer_json(value: Any) -> None:

@@ -236,5 +236,5 @@ class SearchFinished(Payload, kind="search.finished"):
         if not isinstance(partial, list):
             return data
         unknown = {"path": "", "passing": 0, "failing": 0}
-        told = [one if isinstance(one, Mapping) else {**unknown, "label": one} for one in partial]
-        return {**data, "partial": told}
+        trials = [one if isinstance(one, Mapping) else {**unknown, "label": one} for one in partial]
+        return {**data, "partial": trials}

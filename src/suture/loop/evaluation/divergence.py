@@ -44,7 +44,7 @@ async def divergences(
     Raises:
         SandboxError: The wall failed.
     """
-    told: dict[str, str] = {}
+    found: dict[str, str] = {}
     askable = [(fact, module) for fact in facts if (module := _module_of(fact, texts))]
     for fact, module in askable[:MOST_FACTS] if partial else ():
         probe = Probe(
@@ -58,8 +58,8 @@ async def divergences(
         if good is not None:
             where = first_divergence(await observe(probe, fact.call, trace=True), good)
             if where:
-                told[fact.check_id] = where
-    return told
+                found[fact.check_id] = where
+    return found
 
 
 async def _going_right(

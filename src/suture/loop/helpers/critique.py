@@ -95,7 +95,7 @@ async def _look(
         interpreter=context.interpreter,
     )
 
-    def tell(step: Step) -> None:
+    def record(step: Step) -> None:
         context.ledger.append(DebuggerStepped(candidate=entry.candidate, did=ToolStep(**vars(step))))
 
     async with context.budget.time_limit():
@@ -110,7 +110,7 @@ async def _look(
             ),
             ask=asked.reply,
             conclude=lambda draft: asked.typed(draft, DiagnosisReply),
-            on_step=tell,
+            on_step=record,
         )
     return found.diagnosis
 

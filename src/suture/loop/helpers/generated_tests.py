@@ -137,8 +137,10 @@ async def _written(
     sources = tuple(check.source for check in written.checks)
     context.ledger.append(TestsWritten(role=consultation.helper, tests=sources, dropped=written.dropped))
     known = {check.source: check for check in (*generated_checks(aids, context), *written.checks)}
-    told = {check.source: mean_logprob(check.source, reply) for check in written.checks}
-    sure = _sureness(aids.generated, context) | {s: value for s, value in told.items() if value is not None}
+    logprobs = {check.source: mean_logprob(check.source, reply) for check in written.checks}
+    sure = _sureness(aids.generated, context) | {
+        s: value for s, value in logprobs.items() if value is not None
+    }
     return replace(aids, generated=_keep(tuple(known.values()), context, sure))
 
 

@@ -60,10 +60,10 @@ async def advice_of(brief: RepairBrief, number: int, context: RunContext) -> tup
     said: list[str] = []
     for name, adviser in context.extensions.advisers.items():
         asked = Consultation(helper=name, context=context, round=number)
-        told = await asked.or_none(partial(_advised, adviser, brief))
-        if told:
-            context.ledger.append(Advised(role=name, said=told))
-            said += told
+        advice = await asked.or_none(partial(_advised, adviser, brief))
+        if advice:
+            context.ledger.append(Advised(role=name, said=advice))
+            said += advice
     return tuple(said)
 
 

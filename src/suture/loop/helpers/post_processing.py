@@ -50,12 +50,12 @@ async def optimised(
         files={**before.files, **written}, origin="repair", parent=before.hash, label="made simpler"
     )
     nodes = (_size(before, brief), _size(candidate, brief))
-    told = Optimised(candidate=candidate.hash, of=before.hash, nodes=nodes, kept=False)
+    event = Optimised(candidate=candidate.hash, of=before.hash, nodes=nodes, kept=False)
     if candidate.hash in {one.candidate for one in tried_in(state)} or nodes[1] >= nodes[0]:
-        context.ledger.append(told)
+        context.ledger.append(event)
         return state
     judged = await _judged(candidate, entry, suite, state, context)
-    context.ledger.append(replace(told, kept=judged.solved))
+    context.ledger.append(replace(event, kept=judged.solved))
     if not judged.solved:
         return state
     return with_tried(state, (*tried_in(state), replace(judged, rank=(entry.rank or 0) + 1)))

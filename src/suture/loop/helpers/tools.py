@@ -116,8 +116,8 @@ async def _traced(code: str, setup: str, probe: Probe, reference: Mapping[str, b
     if reference is None:
         return text
     good = await observe(replace(probe, files=reference), code, setup=setup, trace=True)
-    told = first_divergence(seen, good)
-    return f"{text}\nCompared with code that passes: {told}" if told else text
+    divergence = first_divergence(seen, good)
+    return f"{text}\nCompared with code that passes: {divergence}" if divergence else text
 
 
 async def _ran(code: str, setup: str, probe: Probe) -> str:

@@ -23,18 +23,18 @@ def with_hints(brief: Brief, hints: Sequence[str]) -> Brief:
     return with_advice(brief, [f"{SAYS}{hint}" for hint in reversed(hints)])
 
 
-def with_advice(brief: Brief, told: Sequence[str]) -> Brief:
+def with_advice(brief: Brief, advice: Sequence[str]) -> Brief:
     """The brief with advice, before all other that it holds.
 
     Args:
         brief: Of a move.
-        told: One sentence each, the weightiest first.
+        advice: One sentence each, the weightiest first.
     """
-    if not told:
+    if not advice:
         return brief
     if isinstance(brief, RepairBrief):
-        return replace(brief, advice=(*told, *brief.advice))
+        return replace(brief, advice=(*advice, *brief.advice))
     # A stub stays Python with the hints as comments, and so keeps its fence in the prompt.
     mark = "# " if parsed(brief.statement) is not None else ""
-    lines = "\n".join(f"{mark}{' '.join(line.split())}" for line in told)
+    lines = "\n".join(f"{mark}{' '.join(line.split())}" for line in advice)
     return replace(brief, statement=f"{brief.statement.rstrip()}\n\n{lines}".lstrip())

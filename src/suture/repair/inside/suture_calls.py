@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from suture.repair.inside.suture_told import told_of
+    from suture.repair.inside.suture_digest import digest_of
     from suture.repair.inside.suture_trial import ROOT, limit_cpu
 else:  # behind the wall these files stand alone
-    from suture_told import told_of
+    from suture_digest import digest_of
     from suture_trial import ROOT, limit_cpu
 
 
@@ -48,11 +48,11 @@ def call_all(calls: list[Any], call_s: float, write: Callable[[bytes], None]) ->
             value = getattr(modules[path], name)(*given)
             if hasattr(value, "__next__"):
                 value = list(itertools.islice(value, 2000))
-            told = told_of((value, given))
+            digest = digest_of((value, given))
         except Late:
-            told = "!late"
+            digest = "!late"
         except BaseException as fault:
-            told = "!" + type(fault).__name__
+            digest = "!" + type(fault).__name__
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
-        write(json.dumps(told).encode("ascii") + b"\n")
+        write(json.dumps(digest).encode("ascii") + b"\n")

@@ -123,17 +123,17 @@ class Collected:
         faults: list[dict[str, Any]] = []
         tracer, traced = self._tracer, command["trace"]
 
-        def tell(test: str, outcome: str) -> None:
+        def report(test: str, outcome: str) -> None:
             used_s = _cpu_s() - before_s
-            told = {
+            outcome_line = {
                 "test": test,
                 "outcome": outcome,
                 "seconds": used_s,
                 "wall_s": time.monotonic() - began_s,
                 "frames": frames,
             }
-            told |= faults[0] if faults else {}
-            write(json.dumps({**told, **tracer.take()}).encode("ascii") + b"\n")
+            outcome_line |= faults[0] if faults else {}
+            write(json.dumps({**outcome_line, **tracer.take()}).encode("ascii") + b"\n")
 
         def note(fault: BaseException) -> None:
             tracer.stop()
@@ -143,7 +143,7 @@ class Collected:
         def late(signal: int, frame: Any) -> None:
             tracer.stop()
             frames[:0] = tracer.stack_of(frame)
-            tell(test, "timeout")
+            report(test, "timeout")
             os._exit(3)
 
         self._outcomes.faults = note
@@ -156,7 +156,7 @@ class Collected:
                 tracer.start(sparing=test not in slow)
             outcome = self._outcomes.run(item, following)
             tracer.stop()
-            tell(test, outcome)
+            report(test, outcome)
 
     def _try(self, command: dict[str, Any]) -> dict[str, Any]:
         """Run tests on a candidate; equal code is run once."""
@@ -175,10 +175,10 @@ class Collected:
             key = (key, json.dumps(command["tests"]), command["patience"])
             if key in self._known:
                 return self._known[key]
-        told = self._tried(command, path, changed, pairs)
+        tried = self._tried(command, path, changed, pairs)
         if key is not None:
-            self._known[key] = told
-        return told
+            self._known[key] = tried
+        return tried
 
     def _tried(self, command: dict[str, Any], path: Any, changed: str, pairs: list[Any]) -> dict[str, Any]:
         tests = command["tests"]

@@ -206,9 +206,13 @@ class Trials:
 
     def _serve_collected(self, items: Items) -> None:
         used = resource.getrusage(resource.RUSAGE_SELF)
-        told = {"collected": items.ids, "errors": len(self._errors), "seconds": used.ru_utime + used.ru_stime}
+        summary = {
+            "collected": items.ids,
+            "errors": len(self._errors),
+            "seconds": used.ru_utime + used.ru_stime,
+        }
         frames = {"frames": self._frames, "fault": self._fault, "wall_s": time.monotonic() - self._began_s}
-        self._line.write({**told, **frames, **self._tracer.take()})
+        self._line.write({**summary, **frames, **self._tracer.take()})
         asked = self._task["asked"]
         asked.write({})
         forks = Forks(self._line, asked)

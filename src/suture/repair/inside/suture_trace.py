@@ -61,12 +61,12 @@ class Tracer:
 
     def take(self) -> dict[str, Any]:
         """What was seen since the last time."""
-        told = {"lines": {p: _packed(seen) for p, seen in self.seen.items() if seen}, "calls": self.calls}
+        taken = {"lines": {p: _packed(seen) for p, seen in self.seen.items() if seen}, "calls": self.calls}
         for seen in self.seen.values():
             seen.clear()
         self._quiet.clear()
         self.calls = []
-        return told
+        return taken
 
     def frames_of(self, fault: BaseException) -> list[tuple[str, int]]:
         """Where an exception went through the project's code, the outermost first."""
@@ -122,10 +122,10 @@ class Tracer:
             return
         names = code.co_varnames[: code.co_argcount]
         try:
-            told = repr(tuple(frame.f_locals[name] for name in names))
+            taken = repr(tuple(frame.f_locals[name] for name in names))
         except Exception:
-            told = ""
-        self.calls.append((path, code.co_name, code.co_firstlineno, told[: LONGEST_INPUT + 1]))
+            taken = ""
+        self.calls.append((path, code.co_name, code.co_firstlineno, taken[: LONGEST_INPUT + 1]))
 
 
 def _packed(lines: set[int]) -> str:

@@ -176,8 +176,8 @@ class Files:
         """
         place = os.path.join(ROOT, path)
         if path not in self._times:
-            told = os.stat(place)
-            self._times[path] = (told.st_atime_ns, told.st_mtime_ns)
+            status = os.stat(place)
+            self._times[path] = (status.st_atime_ns, status.st_mtime_ns)
         self._write(place, text)
         os.utime(place, (1_000_000_000 + number, 1_000_000_000 + number))
 

@@ -20,10 +20,10 @@ def indentation(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
         for width in (4, 8):
             text = {n: line.expandtabs(width) if indent_of(line) else line for n, line in enumerate(lines)}
             yield Rewrite(lines=text, note=f"tabs become {width} spaces", weight=0.9)
-    told = any(word in stop.message for word in SAYS)
-    if number >= len(lines) or not (told or stop.message == "invalid syntax"):
+    is_said = any(word in stop.message for word in SAYS)
+    if number >= len(lines) or not (is_said or stop.message == "invalid syntax"):
         return
-    weight = 1.0 if told else 0.3
+    weight = 1.0 if is_said else 0.3
     before = next(iter(near(lines, number, back=1)[1:]), None)
     unit = unit_of(lines)
     for target, share in _targets(lines, number, before, unit):
@@ -31,7 +31,7 @@ def indentation(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
             moved = _moved(lines, block, indent_of(lines[number]), target)
             note = f"line {number + 1}: {len(block)} line(s) at column {len(target)}"
             yield Rewrite(lines=moved, note=note, weight=weight * share * part)
-    if before is not None and code_of(lines[before]).endswith(":") and told:
+    if before is not None and code_of(lines[before]).endswith(":") and is_said:
         deeper = indent_of(lines[before]) + unit
         note = f"line {before + 1}: its block is empty"
         yield Rewrite(lines={before: f"{lines[before]}\n{deeper}pass"}, note=note, weight=0.15)

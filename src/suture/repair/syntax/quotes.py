@@ -21,11 +21,11 @@ def strings(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
     if "triple-quoted" in stop.message:
         yield from _triple(lines, stop)
         return
-    told = "string" in stop.message or "literal" in stop.message
+    is_said = "string" in stop.message or "literal" in stop.message
     for number in near(lines, stop.line - 1):
         line = lines[number]
         odd = [quote for quote in "\"'" if line.replace(f"\\{quote}", "").count(quote) % 2]
-        for quote in odd if told or odd else ():
+        for quote in odd if is_said or odd else ():
             yield from _closed(lines, number, line, quote, stop.column if number == stop.line - 1 else 0)
         if odd == ['"', "'"]:
             for wrong, right in (('"', "'"), ("'", '"')):

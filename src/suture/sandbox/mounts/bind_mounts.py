@@ -80,8 +80,8 @@ def interpreter_mounts(interpreter: Interpreter) -> tuple[Mount, ...]:
 def _library(interpreter: Interpreter) -> str:
     """The standard library's folder, such as `python3.11`."""
     names = [Path(folder).parent.name for folder in interpreter.site_packages]
-    told = next((name for name in names if name.startswith("python3.")), None)
-    return told or "python" + ".".join(interpreter.version.split(".")[:2])
+    named = next((name for name in names if name.startswith("python3.")), None)
+    return named or "python" + ".".join(interpreter.version.split(".")[:2])
 
 
 def _installation_parts(base: Path, library: str) -> tuple[str, ...]:

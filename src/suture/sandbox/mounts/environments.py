@@ -84,17 +84,17 @@ def _some(folder: Path, pattern: str) -> Iterator[Path]:
 def required_packages(root: Path) -> frozenset[str]:
     """Packages that a project's papers ask for whatever the machine is, its test groups among them."""
     try:
-        told: dict[str, Any] = parse_toml(read_little(root / "pyproject.toml"))
+        table: dict[str, Any] = parse_toml(read_little(root / "pyproject.toml"))
     except ValueError:
-        told = {}
+        table = {}
     lines: list[object] = []
-    project = _table(told, "project")
+    project = _table(table, "project")
     lines += _list(project.get("dependencies"))
-    for groups in (_table(project, "optional-dependencies"), _table(told, "dependency-groups")):
+    for groups in (_table(project, "optional-dependencies"), _table(table, "dependency-groups")):
         lines += [
             line for name, group in groups.items() if TEST_GROUPS.fullmatch(name) for line in _list(group)
         ]
-    poetry = _table(_table(told, "tool"), "poetry")
+    poetry = _table(_table(table, "tool"), "poetry")
     lines += [name for name in _table(poetry, "dependencies") if name != "python"]
     for name, group in _table(poetry, "group").items():
         if TEST_GROUPS.fullmatch(name) and isinstance(group, dict):
@@ -131,8 +131,8 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _table(told: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = told.get(name)
+def _table(table: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = table.get(name)
     return value if isinstance(value, dict) else {}
 
 

@@ -63,8 +63,8 @@ def real_path(path: Path) -> Path:
         real = os.path.realpath(path, strict=True)
         mode = os.lstat(real).st_mode
     except OSError as fault:
-        told = os.strerror(fault.errno or 0)
-        raise PrerequisiteError(f"{str(path)!r} cannot be shown: {told}", remedy=REMEDY) from fault
+        reason = os.strerror(fault.errno or 0)
+        raise PrerequisiteError(f"{str(path)!r} cannot be shown: {reason}", remedy=REMEDY) from fault
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise PrerequisiteError(
             f"{str(path)!r} is neither a file nor a folder, and is not shown", remedy=REMEDY

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["told_of"]
+__all__ = ["digest_of"]
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 LONGEST = 4000
 DEEPEST = 40
 
 
-def told_of(answer: Any) -> str:
+def digest_of(answer: Any) -> str:
     """The `repr` of an answer, cut where it is long; a set's items in one order, and no address in it."""
     text = repr(answer)
     if "{" in text or " at 0x" in text:
