@@ -21,6 +21,7 @@ THREADS = 512
 """Each process of a compiler or of node is a dozen threads."""
 CACHE_MB = 1024
 CORES = 4
+"""CPU seconds that a program may use for each of its wall-clock seconds."""
 MODULES = (
     *(
         f"split/{name}"

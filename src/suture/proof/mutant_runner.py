@@ -13,7 +13,9 @@ from suture.workspace import overlay
 __all__ = ["notices"]
 
 LEAST_WALL_S = 10.0
+"""Seconds for a mutant's run at least, however short the suite's own run was."""
 TIMES_AS_LONG = 5
+"""A mutant's run may take so many times as long as the suite did: of changed code much never ends."""
 
 
 async def notices(

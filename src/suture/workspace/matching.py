@@ -20,6 +20,7 @@ Stretch = tuple[int, int, int, int]
 MOST_WORK = 3_000_000
 """Comparisons for one pair of texts, about 0.3 s of a slow core."""
 DEEPEST = 40
+"""Anchors within anchors; below that a stretch counts as changed as a whole, so that the time is bounded."""
 
 
 def changed_stretches(old: Sequence[str], new: Sequence[str]) -> list[Stretch]:

@@ -27,6 +27,7 @@ __all__ = [
 FIRST_BATCH, BATCH = 6, 18
 """Calls made in one go: few at first, to find out who never ends."""
 MOST_LATE = 2
+"""Calls without an answer in time, after which a candidate is asked no more: each costs its whole limit."""
 LATE = "no end in time"
 MOST_SHOWN = 5
 

@@ -26,6 +26,7 @@ __all__ = ["main", "run_program"]
 PROGRAM = "<test>"
 WRITABLE = (".", "/tmp", "/dev/shm")
 SET_DUMPABLE = 4
+"""`PR_SET_DUMPABLE` of linux/prctl.h; Python's library has no `prctl`."""
 
 
 def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:

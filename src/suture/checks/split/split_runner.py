@@ -35,6 +35,7 @@ MOST_TEXT = 4000
 MOST_BASES = 10
 ENDS = frozenset(("GeneratorExit", "KeyboardInterrupt", "SystemExit"))
 AFTER_DEATH_S = 5.0
+"""Seconds for the judge to say what the candidate's death means to the test; the test's own may be up."""
 
 
 @dataclass(frozen=True, kw_only=True)

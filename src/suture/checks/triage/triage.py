@@ -20,6 +20,7 @@ from suture.workspace import is_test_file, text_of
 __all__ = ["NotCode", "Triage", "triage", "triage_of_tests"]
 
 LEAST_WALL_S = 5.0
+"""Seconds for a rerun at least, however short the first run was."""
 SLOWER = 3
 """A rerun may take this many times as long as the first run did."""
 CODE_FAULTS = ("SyntaxError", "IndentationError", "TabError", "ImportError", "RecursionError")

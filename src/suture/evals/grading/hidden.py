@@ -23,6 +23,7 @@ such a task has no number. Both are listed."""
 
 MOST_TEXT = 200
 LEAST_S = 5.0
+"""Seconds that a candidate may take at least, however short the reference took."""
 SLOWER = 10
 """A candidate may take this many times as long as the reference did."""
 WAITING = 4

@@ -31,6 +31,7 @@ __all__ = ["AUTO", "Detected", "choose_model", "detect_models", "with_chosen_mod
 
 AUTO = "auto"
 OLLAMA_PATIENCE_S = 1.0
+"""Seconds that detection waits for Ollama's list of models."""
 LISTING_BYTES = 4 * 1024 * 1024
 """Of a listing of models; thousands of them have less."""
 

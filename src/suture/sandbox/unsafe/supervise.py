@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from suture.sandbox.runs import inside
 
 SET_CHILD_SUBREAPER = 36
+"""`PR_SET_CHILD_SUBREAPER` of linux/prctl.h; Python's library has no `prctl`."""
 SIGKILL = 9
 TICK_S = 0.02
 MIB = 1 << 20

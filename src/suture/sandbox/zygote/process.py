@@ -23,6 +23,7 @@ MOST_FRAME_BYTES = 1 << 20
 """A longer frame is no frame of a zygote's."""
 MOST_RUNS = 500
 MOST_AGE_S = 900.0
+"""Runs, and seconds of life, after which a zygote is let go and the next one starts afresh."""
 MOST_TIMEOUTS = 3
 """Runs in a row that had to be killed, after which a zygote is let go."""
 HEADER_BYTES = 5

@@ -42,6 +42,7 @@ SET_DUMPABLE, SET_SECCOMP, DROP_FROM_BOUNDING_SET, SET_CHILD_SUBREAPER, SET_NO_N
 )
 SECCOMP_MODE_FILTER = 2
 CAPABILITY_VERSION_3 = 0x20080522
+"""0x20080522, the version of the header that `capset` takes (linux/capability.h)."""
 LAST_CAPABILITY = 63
 """More than there are; the kernel says where they end."""
 

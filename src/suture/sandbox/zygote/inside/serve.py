@@ -27,6 +27,7 @@ GROWTH = 1.2
 EVERYTHING = -1
 """As `kill` has it: all processes but the first one, which is us."""
 SIGNAL_CODES = 128
+"""As shells have it: 128 and the signal's number, for an exit status."""
 INT_BYTES = 4
 SLACK_PAGES = 1024
 """Pages that an allocator may keep for itself."""
