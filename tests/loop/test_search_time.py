@@ -41,6 +41,12 @@ def context_with(left_s: float | None, model: str, seconds: float | None) -> Run
     return cast(RunContext, cast(Any, SimpleNamespace(budget=budget, settings=settings, model=asked)))
 
 
+def test_where_no_test_passed_more_is_kept() -> None:
+    failed = (CheckOutcome(check_id="t", status="error"),)
+    base = Verdict(candidate="c", outcomes=failed, evidence="nonce", wall_s=1.0)
+    assert search_limits(context_with(100.0, "none", None), base).seconds == pytest.approx(70.0)
+
+
 @pytest.mark.parametrize(
     ("left_s", "verdict_s", "with_model_s", "alone_s"),
     [

@@ -22,6 +22,8 @@ VERDICTS = 2
 LEAST_KEPT_S = 5.0
 MOST_KEPT = 0.6
 """Of the run's seconds that are left, the most that is kept from the search."""
+UNSEEN_KEPT = 0.3
+"""What is kept at least where no test passed: nobody knows then how long they take."""
 SPARE_S = 60.0
 """Seconds that the processes outlive the run's: to end is the run's own part."""
 
@@ -74,5 +76,7 @@ def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:
     if left_s is not None:
         verdict_s = base.wall_s if base is not None else 0.0
         kept_s = min(VERDICTS * verdict_s + LEAST_KEPT_S, MOST_KEPT * left_s)
+        if base is not None and base.outcomes and not base.passed:
+            kept_s = max(kept_s, UNSEEN_KEPT * left_s)
         seconds = min(seconds, left_s - kept_s, SHARE * left_s if may_ask else left_s)
     return SearchLimits(candidates=knobs.candidates, seconds=seconds, seed=knobs.seed)

@@ -187,9 +187,12 @@ class Trials:
                 fault = fault.__cause__ or fault.__context__
 
     def pytest_collectreport(self, report: Any) -> None:
-        """Count what cannot be collected."""
+        """Count what cannot be collected; a candidate with which a file of its tests cannot be has failed."""
         if report.failed:
             self._errors.append(report.nodeid)
+            if self._task.get("places"):
+                self._write(b"f")  # to tell why takes pytest as long for each file as to import it
+                os._exit(0)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: Any) -> None:
