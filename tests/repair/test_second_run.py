@@ -13,8 +13,7 @@ import pytest
 from suture.api import heal
 from suture.errors import BudgetExceeded, SandboxBroken
 from suture.ledger import Event, find_run, read_ledger
-from suture.loop.evaluation.confirming import confirmed
-from suture.loop.evaluation.judging import all_ended
+from suture.loop.evaluation.judging import all_ended, confirmed
 from suture.records import CheckOutcome, CheckStatus, Verdict
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.settings import PathSettings, ProofSettings, RepairSettings, SandboxSettings, Settings

@@ -1,4 +1,4 @@
-"""One verdict: the suite run on a candidate, written down, and what the state keeps of it."""
+"""One verdict: the suite run on a candidate, a pass confirmed by a second run; what the state keeps of it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from suture.checks import Suite, check_candidate
 from suture.errors import BudgetExceeded
 from suture.ledger.kinds import CandidateChecked, CandidateRegressed, CandidateUnconfirmed
 from suture.loop.context import RunContext
-from suture.loop.evaluation.confirming import confirmed, unrepeated
 from suture.loop.policy.progress import Attempt, failure_signature, tally
 from suture.loop.policy.stuck import code_fingerprint
-from suture.records import Candidate, Verdict
+from suture.records import Candidate, CheckOutcome, Counterexample, Verdict
 
-__all__ = ["all_ended", "judge", "judged_again", "judged_attempt", "with_verdict"]
+__all__ = ["all_ended", "confirmed", "judge", "judged_again", "judged_attempt", "unrepeated", "with_verdict"]
 
 T = TypeVar("T")
 
@@ -31,7 +30,7 @@ async def judge(
     second run, because the time was up, is not written down at all.
 
     Args:
-        candidate: It.
+        candidate: The files that are judged.
         suite: What decides.
         context: The run.
         confirm: Whether a pass is run once more; not where the same files have passed just before.
@@ -150,3 +149,44 @@ def with_verdict(attempt: Attempt, verdict: Verdict, base: Verdict | None, conte
         regressed=regressed,
         signature=failure_signature(verdict, threshold),
     )
+
+
+NOT_REPEATED = "passed in one run and not in the next, on the same files"
+MOST_NAMED = 10
+
+
+def unrepeated(first: Verdict, again: Verdict) -> tuple[str, ...]:
+    """Ids of the checks that passed in the first run and not in the second, sorted."""
+    return tuple(sorted(first.passed - again.passed))
+
+
+def confirmed(first: Verdict, again: Verdict) -> Verdict:
+    """The verdict of two runs: a check has passed where it passed in both of them.
+
+    Args:
+        first: Of one run, on code that passes it.
+        again: Of a fresh run on the same files. What it says is kept, but a check that passed only in the
+            first run has failed, also where the second skipped it or did not come to it.
+    """
+    wall_s = max(first.wall_s, again.wall_s)
+    lost = unrepeated(first, again)
+    if not lost:
+        return replace(again, wall_s=wall_s)
+    failed = {o.check_id: _failed(o) for o in (*first.outcomes, *again.outcomes) if o.check_id in lost}
+    outcomes = [failed.pop(outcome.check_id, outcome) for outcome in again.outcomes]
+    named = ", ".join(lost[:MOST_NAMED]) + (", and others" if lost[MOST_NAMED:] else "")
+    return replace(
+        again,
+        outcomes=(*outcomes, *failed.values()),
+        evidence=first.evidence,
+        wall_s=wall_s,
+        notes=(*again.notes, f"{NOT_REPEATED}: {named}"),
+    )
+
+
+def _failed(outcome: CheckOutcome) -> CheckOutcome:
+    """What a check said where it did not pass; where it is not known, that it failed."""
+    if outcome.status not in ("passed", "skipped"):
+        return outcome
+    fact = Counterexample(check_id=outcome.check_id, got=f"no steady result: it {NOT_REPEATED}")
+    return replace(outcome, status="failed", counterexample=fact)
