@@ -15,6 +15,7 @@ from typer.testing import Result
 from cli.terminals import Terminal
 from suture.ledger import RawPayload, RunFolder
 from suture.ledger.event import parsed_event
+from suture.records import Candidate, Task, to_plain
 
 HOSTILE = (
     "\x1b]52;c;cHduZWQ=\x07\x1b]8;;http://x.example\x1b\\\x9b2J\x1b[2J"
@@ -132,6 +133,81 @@ def test_an_error_that_quotes_a_damaged_line_is_harmless(field: str, run: RunFol
         done = cli(*command)
         assert "this is a fault in Suture" not in done.output, done.output
         assert_harmless(done.output)
+
+
+@pytest.mark.parametrize("command", ["history", "undo", "show --list"])
+def test_one_damaged_run_hides_no_other(command: str, home: Path, cli: Cli) -> None:
+    planted_run(home, "5-write")
+    damaged = home / "runs" / f"{RUN}-damaged" / "ledger.jsonl"
+    damaged.parent.mkdir()
+    damaged.write_text('{"seq":"x","time_s":1.0,"kind":"run.started"}\n')
+    done = cli(*command.split())
+    if command == "undo":
+        assert "there is nothing to undo" in done.output
+    else:
+        assert (done.exit_code, f"{RUN}-damaged" in done.output) == (0, True)
+        assert "damaged" in done.output
+
+
+@pytest.mark.parametrize("command", ["show", "replay", "verify", "undo", "quality"])
+def test_a_name_that_no_file_can_have_is_a_run_that_is_not_there(command: str, home: Path, cli: Cli) -> None:
+    planted_run(home, "5-write")
+    for name in ("a" * 5000, "a\0b"):
+        done = cli(command, name)
+        assert (done.exit_code, "no run called" in done.output) == (2, True), done.output
+
+
+@pytest.mark.parametrize("command", [("heal",), ("trust",), ("config", "show", "--project")])
+def test_a_text_that_no_file_can_be_called_is_the_users_to_mend(command: tuple[str, ...], cli: Cli) -> None:
+    done = cli(*command, "a" * 5000)
+    assert done.exit_code == 2, done.output
+
+
+@pytest.mark.parametrize("state", [[1], "x", {"x": 1}])
+def test_a_fork_without_its_state_is_damage(state: object, home: Path, cli: Cli) -> None:
+    run = planted_run(home, "5-write")
+    first, *rest = run.ledger_path.read_text("ascii").splitlines()
+    started = json.loads(first)
+    started["data"] |= {
+        "forks": {"run": "x", "at": 1, "state": run.put_json(state), "events": 1},
+        "task": run.put_json(to_plain(Task(statement="a", kind="write"))),
+        "settings": run.put_json({}),
+    }
+    run.ledger_path.write_text("\n".join([json.dumps(started), *rest, ""]), "ascii")
+    done = cli("replay", RUN)
+    assert (done.exit_code, "is no state of a run" in done.output) == (6, True), done.output
+
+
+def test_undo_takes_back_nothing_that_a_run_does_not_tell(home: Path, cli: Cli, tmp_path: Path) -> None:
+    run = planted_run(home, "5-heal")
+    told = {"root": str(tmp_path), "files": ["../elsewhere"], "undo": ""}
+    events = [json.loads(line) for line in run.ledger_path.read_text("ascii").splitlines()]
+    candidate = to_plain(Candidate(files={"a.py": "x"}, origin="user"))
+    result = {"run_id": RUN, "outcome": "healed", "reason": "", "candidate": candidate}
+    for event in events:
+        if event["kind"] == "run.started":
+            event["data"]["task"] = run.put_json(to_plain(Task(statement="a", kind="write")))
+        if event["kind"] == "run.finished":
+            event["data"]["result"] = run.put_json(result)
+    events.append({"seq": 900, "time_s": 1.0, "kind": "tree.applied", "data": told})
+    run.ledger_path.write_text("".join(json.dumps(event) + "\n" for event in events), "ascii")
+    done = cli("undo", RUN)
+    assert (done.exit_code, "does not say what '../elsewhere' was" in done.output) == (6, True), done.output
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "9" * 400])
+@pytest.mark.parametrize("field", ["money", "tokens"])
+def test_a_number_that_no_budget_can_be_counted_with_is_damage(
+    field: str, number: str, home: Path, cli: Cli
+) -> None:
+    run = planted_run(home, "5-write")
+    reserved = '{"seq":99,"time_s":1.0,"kind":"budget.reserved","data":{"what":"a","attempts":1,"tokens":1'
+    fields = {"money": "0.0", field: number}
+    given = "".join(f',"{name}":{value}' for name, value in fields.items())
+    with run.ledger_path.open("a") as ledger:
+        ledger.write(f"{reserved}{given}}}}}\n")
+    done = cli("show", RUN)
+    assert (done.exit_code, "is damaged" in done.output) == (6, True), done.output
 
 
 @pytest.mark.parametrize("option", ["--diff", "--full-diff"])

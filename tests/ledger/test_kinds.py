@@ -193,3 +193,14 @@ def test_a_branch_of_git_is_no_place_in_the_run(tmp_path: Path) -> None:
     assert (written.branch, written.payload) == (None, made)
     assert (placed.step, placed.branch, placed.part) == (1, 2, 3)
     assert read_ledger(tmp_path / "ledger.jsonl").events == (written, placed)
+
+
+def test_a_fork_of_a_ledger_that_settles_what_was_never_reserved_is_refused() -> None:
+    settled = Event(
+        seq=1,
+        time_s=1.0,
+        kind="budget.settled",
+        data={"reservation": 7, "attempts": 1, "prompt_tokens": 1, "completion_tokens": 1, "model_calls": 1},
+    )
+    with pytest.raises(StorageError, match="event 1 settles what was not reserved"):
+        taken_over([settled], "r0", offset=0)

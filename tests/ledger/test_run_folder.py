@@ -6,6 +6,7 @@ import pytest
 
 from suture.errors import StorageError, UsageError
 from suture.ledger import Ledger, RunFolder, find_run, list_runs, new_run
+from suture.records import Candidate
 
 
 @pytest.fixture
@@ -97,3 +98,16 @@ def test_a_home_that_is_a_file_is_a_storage_error(tmp_path: Path) -> None:
     home.touch()
     with pytest.raises(StorageError, match="SUTURE_HOME"):
         new_run(home)
+
+
+@pytest.mark.parametrize("value", [7, None, [], "files", {}, {"files": 7}, {"files": {"a": 1}}])
+def test_a_blob_that_is_no_such_record_is_damage(tmp_path: Path, value: object) -> None:
+    run = new_run(tmp_path)
+    with pytest.raises(StorageError, match="is no Candidate"):
+        run.get_record(Candidate, run.put_json(value))
+
+
+def test_a_short_blob_of_millions_of_values_is_refused(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    with pytest.raises(StorageError, match="more than 6,000,000 values"):
+        run.get_json(run.put_blob(b"[" + b"0," * 6_000_000 + b"0]"))

@@ -251,6 +251,12 @@ def test_an_address_without_the_users_key_is_fine(
     assert load(project, home, **environ).settings.model.base_url
 
 
+@pytest.mark.parametrize("setting", ["MEMORY_MB", "TOTAL_MEMORY_MB", "DISK_MB", "PROCESSES"])
+def test_a_limit_that_no_kernel_takes_is_refused(project: Path, home: Path, setting: str) -> None:
+    with pytest.raises(UsageError, match="less than or equal to"):
+        load(project, home, **{f"SUTURE_SANDBOX_{setting}": "9" * 30})
+
+
 @pytest.mark.parametrize("address", ["http://h.test/v1?key=hunter2", "http://h.test/v1#hunter2"])
 def test_an_address_holds_no_query_where_a_key_could_stand(project: Path, home: Path, address: str) -> None:
     with pytest.raises(UsageError, match=r"no `\?` and no `#`") as refused:

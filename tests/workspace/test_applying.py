@@ -189,3 +189,10 @@ def test_a_snapshot_can_be_changed_where_it_was_taken(root: Path) -> None:
     applied = apply_changes(snapshot.root, snapshot.files, {**snapshot.files, "a.py": b"x = 9\n"})
     assert applied.paths == ("a.py",)
     assert (root / "a.py").read_bytes() == b"x = 9\n"
+
+
+@pytest.mark.parametrize("path", [".git/hooks/pre-commit", "pkg/.GIT/config", "a\0b.py"])
+def test_nothing_is_written_where_git_would_run_it(root: Path, path: str) -> None:
+    with pytest.raises(UsageError, match=r"own folder|not inside the project"):
+        apply_changes(root, {}, {path: b"#!/bin/sh\n"})
+    assert found(root) == BEFORE

@@ -12,7 +12,7 @@ from suture.errors import UsageError
 from suture.ledger import RunFolder, last_of, read_ledger
 from suture.ledger.kinds import RunFinished
 from suture.proof.quality import Measured, Subject, measure_quality
-from suture.records import Result, from_plain
+from suture.records import Result
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import Settings
 
@@ -63,4 +63,4 @@ async def quality(
 
 def _result_of(folder: RunFolder) -> Result | None:
     finished = last_of(read_ledger(folder.ledger_path).events, RunFinished)
-    return from_plain(Result, folder.get_json(finished.result)) if finished else None
+    return folder.get_record(Result, finished.result) if finished else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -169,6 +170,6 @@ def run_folder(run: str | Path, settings: Settings | None = None) -> RunFolder:
         UsageError: There is no such run.
     """
     folder = RunFolder(Path(run))
-    if folder.ledger_path.is_file():
+    if os.path.isfile(folder.ledger_path):  # noqa: PTH113  # it takes any text for a name
         return folder
     return find_run((settings or load_settings(Path.cwd(), looks=True).settings).paths.home, str(run))

@@ -17,6 +17,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache
+from math import isfinite
 from typing import Any, ClassVar, Literal, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from suture.records.plain import restoring, to_plain
@@ -32,6 +33,8 @@ __all__ = [
     "payload_of",
 ]
 
+MOST_COUNTED = 10**60
+"""Of anything: sums of these can still be told."""
 CATALOGUE: dict[str, type[Payload]] = {}
 """Kind -> its type, in the order of their declaration."""
 
@@ -156,6 +159,13 @@ def is_json(value: object, json_types: tuple[type, ...]) -> bool:
     return isinstance(value, json_types) and (not isinstance(value, bool) or int not in json_types)
 
 
+def is_beyond_counting(value: object) -> bool:
+    """Whether a value is a number that no budget can be counted with: nan, infinite, or too long to tell."""
+    if isinstance(value, float):
+        return not isfinite(value)
+    return isinstance(value, int) and abs(value) > MOST_COUNTED
+
+
 def payload_of(kind: str, data: Mapping[str, Any], version: int = 1) -> Payload:
     """What a line says.
 
@@ -189,7 +199,9 @@ def _found(cls: type[Payload], data: Mapping[str, Any]) -> dict[_Form, Any]:
         value = data.get(form.name, MISSING)
         if value is MISSING or (value is None and not form.optional):
             found[form] = form.absent
-        elif value is None or is_json(value, form.json_types):
+        elif (value is None or is_json(value, form.json_types)) and not (
+            cls.event_counted and is_beyond_counting(value)
+        ):
             found[form] = value
         else:
             raise ValueError(f"{form.name!r} of {cls.event_kind!r} is {value!r:.60}")

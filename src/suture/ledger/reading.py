@@ -16,14 +16,24 @@ from suture.errors import StorageError
 from suture.ledger.event import Event, parsed_event
 from suture.plain_files import open_plain
 
-__all__ = ["MOST_LINE_BYTES", "LedgerReading", "LineTooLong", "parse_event", "read_ledger", "run_of"]
+__all__ = [
+    "MOST_LINE_BYTES",
+    "MOST_VALUES",
+    "REMEDY",
+    "LedgerReading",
+    "LineTooLong",
+    "parse_event",
+    "read_ledger",
+    "run_of",
+    "values_in",
+]
 
 MOST_LINE_BYTES = 16 * 2**20
 """Of one event. The longest that was seen has 7,000; the names of 60,000 tests may have some millions."""
 MOST_BYTES = 128 * 2**20
 """Of a ledger; one of 60,000 events has 20 MB."""
 MOST_VALUES = 6_000_000
-"""Of JSON, in a ledger: each takes some hundred bytes of memory, whatever it takes on disk."""
+"""Of JSON, in a ledger or a blob: each takes some hundred bytes of memory, whatever it takes on disk."""
 MOST_TORN = 1000
 """Lines that are no events: each crash leaves one."""
 BETWEEN_VALUES = (b",", b"[", b"{")
@@ -85,7 +95,7 @@ def _lines(path: Path) -> Iterator[bytes]:
                 raise LineTooLong(f"line {number} of {str(path)!r}")
             if total_bytes > MOST_BYTES:
                 raise _unreadable(path, f"it is longer than {MOST_BYTES // 2**20} MiB")
-            values += 1 + sum(map(line.count, BETWEEN_VALUES))
+            values += values_in(line)
             if values > MOST_VALUES:
                 raise _unreadable(path, f"up to line {number} it holds more than {MOST_VALUES:,} values")
             yield line
@@ -103,6 +113,11 @@ def _opened(path: Path) -> BinaryIO:
 
 def _unreadable(path: Path, why: str) -> StorageError:
     return StorageError(f"the ledger {str(path)!r} cannot be read: {why}", remedy=REMEDY)
+
+
+def values_in(text: bytes) -> int:
+    """At most so many JSON values: counted before they are read, since each may take some hundred bytes."""
+    return 1 + sum(map(text.count, BETWEEN_VALUES))
 
 
 def run_of(path: Path) -> str:

@@ -11,16 +11,20 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from suture.errors import StorageError, UsageError
+from suture.ledger.reading import MOST_VALUES, REMEDY, values_in
 from suture.plain_files import read_plain
+from suture.records import from_plain
 
 __all__ = ["RunFolder", "find_run", "list_runs", "new_run"]
 
+RecordT = TypeVar("RecordT")
+
 DIGEST = re.compile(r"[0-9a-f]{64}")
-MOST_BLOB_BYTES = 2**30
-"""Somebody else's run may hold a file of any length; a task with all its files has less."""
+MOST_BLOB_BYTES = 256 * 2**20
+"""Somebody else's run may hold a file of any length; a task with all its files, 64 MiB, has less."""
 PRIVATE = 0o700
 """A run holds the user's code, the prompts and the replies."""
 
@@ -90,12 +94,33 @@ class RunFolder:
         """Read a JSON value back.
 
         Raises:
-            StorageError: It is not there, or is no JSON.
+            StorageError: It is not there, is no JSON, or holds more than any value of ours.
         """
+        content = self.get_blob(digest)
+        if values_in(content) > MOST_VALUES:
+            what = f"blob {digest!r} of run {self.id!r}"
+            raise StorageError(f"{what} cannot be read: it holds more than {MOST_VALUES:,} values")
         try:
-            return json.loads(self.get_blob(digest))
+            return json.loads(content)
         except (ValueError, RecursionError) as fault:
             raise StorageError(f"blob {digest!r} of run {self.id!r} is no JSON: {fault}") from fault
+
+    def get_record(self, cls: type[RecordT], digest: str) -> RecordT:
+        """Read a record back that `to_plain` made a JSON value of.
+
+        Args:
+            cls: Which one.
+            digest: The value's.
+
+        Raises:
+            StorageError: It is not there, or is no such record.
+        """
+        plain = self.get_json(digest)
+        try:
+            return from_plain(cls, plain if isinstance(plain, Mapping) else {})
+        except (ValueError, TypeError) as fault:
+            what = f"blob {digest!r} of run {self.id!r}"
+            raise StorageError(f"{what} is no {cls.__name__}: {fault}", remedy=REMEDY) from fault
 
     def put_tree(self, files: Mapping[str, bytes]) -> str:
         """Store files by hash; answers the hash of their list."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from suture.errors import StorageError
 from suture.ledger.event import Event
 from suture.ledger.follow import LAST_EVENTS
 from suture.ledger.kinds import BudgetSettled, ModelCalled, ReviewAsked, RunParked, RunResumed, RunStarted
@@ -26,6 +27,9 @@ def taken_over(events: Iterable[Event], run: str, *, offset: int) -> list[RawPay
         events: The other run's, in order.
         run: Its id.
         offset: The `seq` of the first of them in the new ledger.
+
+    Raises:
+        StorageError: One of them settles what none of them reserves.
     """
     told: list[RawPayload] = []
     place: dict[int, int] = {}
@@ -36,6 +40,10 @@ def taken_over(events: Iterable[Event], run: str, *, offset: int) -> list[RawPay
         data = {**event.data, "from_run": run}
         match event.payload:
             case BudgetSettled(reservation=reservation):
+                if reservation not in place:
+                    raise StorageError(
+                        f"the ledger of run {run} is damaged: event {event.seq} settles what was not reserved"
+                    )
                 data |= {"reservation": place[reservation], "model_calls": 0, "unpriced_calls": 0}
             case ModelCalled():
                 data["replayed"] = True

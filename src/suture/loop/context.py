@@ -16,7 +16,7 @@ from suture.loop.recipes.recipe import Recipe
 from suture.loop.run_spec import RunSpec
 from suture.loop.state import LoopState, proposals_in, tried_in
 from suture.models import NO_MODEL, Model, Models
-from suture.records import Candidate, Task, Verdict, from_plain, to_plain
+from suture.records import Candidate, Task, Verdict, to_plain
 from suture.repair import Ready
 from suture.roles import PromptBook
 from suture.sandbox import Sandbox
@@ -145,11 +145,11 @@ class RunContext:
 
     def candidate(self, blob: str) -> Candidate:
         """Read a candidate back."""
-        return from_plain(Candidate, self.folder.get_json(blob))
+        return self.folder.get_record(Candidate, blob)
 
     def verdict(self, blob: str) -> Verdict:
         """Read a verdict back."""
-        return from_plain(Verdict, self.folder.get_json(blob))
+        return self.folder.get_record(Verdict, blob)
 
     def agreement_on(self, candidate: str) -> float | None:
         """The share of the other plausible repairs that behave like a candidate, where that is known."""

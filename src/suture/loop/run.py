@@ -212,4 +212,4 @@ async def _proven(state: LoopState, context: RunContext) -> Proven | None:
 def _result_of(context: RunContext) -> Result:
     finished = last_of(read_ledger(context.folder.ledger_path).events, RunFinished)
     assert finished is not None  # the graph's last node writes it
-    return from_plain(Result, context.folder.get_json(finished.result))
+    return context.folder.get_record(Result, finished.result)

@@ -18,7 +18,7 @@ from suture.narrative.event_text import EVIDENCE_WORDS, describe_spend, fact_lin
 from suture.narrative.exit_codes import EXIT_CODES
 from suture.narrative.proof_lines import handover_lines, proof_lines
 from suture.narrative.waiting import waiting_lines
-from suture.records import Result, TaskKind, from_plain, to_plain
+from suture.records import Result, TaskKind, to_plain
 from suture.settings import BudgetSettings
 
 __all__ = ["ending_lines", "finished_result", "result_as_json", "way_on", "what_to_print", "what_was_applied"]
@@ -38,7 +38,7 @@ def finished_result(folder: RunFolder) -> Result:
     events = read_ledger(folder.ledger_path).events
     finished = last_of(events, RunFinished)
     assert finished is not None  # the hand-over comes after it
-    return from_plain(Result, folder.get_json(finished.result))
+    return folder.get_record(Result, finished.result)
 
 
 def what_was_applied(folder: RunFolder) -> tuple[str, ...]:

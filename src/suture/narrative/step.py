@@ -20,7 +20,7 @@ from suture.ledger import (
 from suture.ledger.kinds import CandidateChecked, CandidateProposed, Decided
 from suture.narrative.event_text import describe_spend, fact_lines, tell
 from suture.narrative.lines import as_lines
-from suture.records import Candidate, Verdict, from_plain
+from suture.records import Candidate, Verdict
 
 __all__ = ["step_as_json", "step_as_text"]
 
@@ -105,11 +105,11 @@ def _label(events: Sequence[Event], best: str | None) -> str:
 
 def _verdict(run: RunFolder, events: Sequence[Event], best: str | None) -> Verdict | None:
     checked = _checked(events, best)
-    return from_plain(Verdict, run.get_json(checked.verdict)) if checked else None
+    return run.get_record(Verdict, checked.verdict) if checked else None
 
 
 def _files(run: RunFolder, events: Sequence[Event], best: str | None) -> Iterator[tuple[str, str]]:
     for _, proposed in those_of(events, CandidateProposed):
         if proposed.candidate == best:
-            yield from from_plain(Candidate, run.get_json(proposed.blob)).files.items()
+            yield from run.get_record(Candidate, proposed.blob).files.items()
             return

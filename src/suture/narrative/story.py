@@ -22,7 +22,7 @@ from suture.ledger import (
 from suture.ledger.kinds import CandidateChecked, CandidateProposed, RunFinished, RunParked, RunStarted
 from suture.narrative.event_text import EVIDENCE_WORDS, describe_share, describe_spend, fact_lines, tell
 from suture.narrative.lines import as_lines
-from suture.records import Candidate, Task, Verdict, from_plain
+from suture.records import Candidate, Task, Verdict
 from suture.workspace import unified_diff
 
 __all__ = ["run_as_json", "run_as_text", "stands", "state_of", "summary_row"]
@@ -157,9 +157,9 @@ def _details(run: RunFolder, event: Event, base: Mapping[str, bytes]) -> list[st
     try:
         match event.payload:
             case CandidateProposed(blob=blob):
-                return list(_code(from_plain(Candidate, run.get_json(blob)), base))
+                return list(_code(run.get_record(Candidate, blob), base))
             case CandidateChecked(verdict=blob):
-                return list(_facts(from_plain(Verdict, run.get_json(blob))))
+                return list(_facts(run.get_record(Verdict, blob)))
     except (StorageError, ValueError, KeyError, TypeError) as fault:
         return [f"(not readable: {fault})"]
     return []
@@ -197,6 +197,6 @@ def _base_files(run: RunFolder, reading: LedgerReading) -> Mapping[str, bytes]:
     """The task's own files, where the run folder still has them."""
     try:
         started = first_of(reading.events, RunStarted)
-        return from_plain(Task, run.get_json(started.task)).files if started else {}
+        return run.get_record(Task, started.task).files if started else {}
     except (StorageError, ValueError, KeyError, TypeError):
         return {}

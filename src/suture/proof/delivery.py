@@ -21,7 +21,7 @@ from suture.ledger.kinds import (
     TreeApplied,
     TreeUndone,
 )
-from suture.records import Candidate, Result, Task, Verdict, from_plain
+from suture.records import Candidate, Result, Task, Verdict
 from suture.workspace import (
     CommitPlan,
     Repository,
@@ -248,4 +248,4 @@ def _fixed(run: HealedRun, result: Result) -> list[str]:
 
 
 def _verdict(run: HealedRun, blob: str) -> Verdict:
-    return from_plain(Verdict, run.folder.get_json(blob))
+    return run.folder.get_record(Verdict, blob)

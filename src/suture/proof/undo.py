@@ -17,7 +17,7 @@ from suture.ledger.kinds import (
     TreeApplied,
     TreeUndone,
 )
-from suture.records import Result, Task, from_plain
+from suture.records import Result, Task
 from suture.workspace import apply_changes, land_on_head, open_repository, overlay, plan_commit
 
 __all__ = ["Undone", "find_applied_run", "stands_applied", "undo_run"]
@@ -74,7 +74,10 @@ def find_applied_run(home: Path, here: Path) -> RunFolder:
     """
     elsewhere: dict[str, str] = {}
     for run in reversed(list_runs(home)):
-        standing = _standing(read_ledger(run.ledger_path).events)
+        try:
+            standing = _standing(read_ledger(run.ledger_path).events)
+        except StorageError:  # one run's damage hides no other run
+            continue
         if not standing.root:
             continue
         if here.resolve().is_relative_to(Path(standing.root).resolve()):
@@ -141,6 +144,11 @@ def _landed(run: RunFolder, started: CommitStarted | None) -> CommitMade | None:
 def _take_back(run: RunFolder, applied: ApplyStarted | TreeApplied, commit: CommitMade | None) -> Undone:
     root, paths = Path(applied.root), applied.files
     before, after = (dict(_only(paths, files)) for files in _states(run))
+    unknown = [path for path in paths if path not in before and path not in after]
+    if unknown:
+        raise StorageError(
+            f"run {run.id} is damaged: it does not say what {unknown[0]!r} was; nothing was taken back"
+        )
     found = {path: _found(root / path, before.get(path), after.get(path)) for path in paths}
     now = {path: content for path, content in found.items() if content is not None}
     plan = None
@@ -182,8 +190,8 @@ def _states(run: RunFolder) -> Iterator[Mapping[str, bytes]]:
     started, finished = last_of(events, RunStarted), last_of(events, RunFinished)
     if started is None or finished is None:
         raise StorageError(f"run {run.id} does not say what it changed")
-    task = from_plain(Task, run.get_json(started.task))
-    result = from_plain(Result, run.get_json(finished.result))
+    task = run.get_record(Task, started.task)
+    result = run.get_record(Result, finished.result)
     yield task.files
     yield overlay(task.files, result.candidate.files if result.candidate else {})
 

@@ -29,6 +29,11 @@ __all__ = [
 ]
 
 
+MOST_MB = 2**24
+"""No machine has more than these 16 TiB; a kernel refuses limits far beyond in words of its own."""
+MOST_PROCESSES = 2**22
+"""More than any Linux can number."""
+
 IsolationLevel = Literal["none", "process", "namespace", "container", "wasm", "user_kernel", "vm"]
 """What stands between untrusted code and the host, the weakest first."""
 
@@ -92,13 +97,13 @@ class SandboxSettings(Group):
     """Wall-clock seconds of one function-level check."""
     test_wall_s: float = Field(default=120, gt=0)
     """Wall-clock seconds of one run of a test command."""
-    memory_mb: int = Field(default=1024, ge=64)
+    memory_mb: int = Field(default=1024, ge=64, le=MOST_MB)
     """Address space of each process behind the wall, in MiB."""
-    total_memory_mb: int = Field(default=2048, ge=64)
+    total_memory_mb: int = Field(default=2048, ge=64, le=MOST_MB)
     """Memory of all processes and files of one program behind the wall, in MiB."""
-    processes: int = Field(default=128, ge=1)
+    processes: int = Field(default=128, ge=1, le=MOST_PROCESSES)
     """The most processes and threads behind the wall."""
-    disk_mb: int = Field(default=256, ge=1)
+    disk_mb: int = Field(default=256, ge=1, le=MOST_MB)
     """Size of each writable folder behind the wall, in MiB."""
     output_kb: int = Field(default=1024, ge=1)
     """The most that is kept of each of stdout and stderr, in KiB."""

@@ -70,8 +70,10 @@ def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, b
 
 def _require_as_seen(root: Path, path: str, seen: bytes | None) -> None:
     parts = PurePosixPath(path).parts
-    if not parts or PurePosixPath(path).is_absolute() or ".." in parts:
+    if not parts or PurePosixPath(path).is_absolute() or ".." in parts or "\0" in path:
         raise UsageError(f"the path {path!r} is not inside the project")
+    if any(part.lower() == ".git" for part in parts):  # whoever asks: git runs what lies there
+        raise UsageError(f"the path {path!r} lies in a git repository's own folder; nothing was written")
     for count in range(1, len(parts) + 1):
         if root.joinpath(*parts[:count]).is_symlink():
             raise UsageError(f"{path!r} is reached through a link; nothing was written")

@@ -45,18 +45,23 @@ def history(
 
 
 def _told(run: RunFolder) -> dict[str, Any]:
-    from suture.ledger import first_of, read_ledger, spend_of
+    from suture.errors import StorageError
+    from suture.ledger import LedgerReading, first_of, read_ledger, spend_of
     from suture.ledger.kinds import RunStarted
     from suture.narrative.story import stands
 
-    reading = read_ledger(run.ledger_path)
+    damage = ""
+    try:
+        reading = read_ledger(run.ledger_path)
+    except StorageError as fault:  # one run's damage hides no other run
+        reading, damage = LedgerReading(events=()), fault.message
     started = first_of(reading.events, RunStarted)
     spend = spend_of(reading.events)
     forks = started.forks if started else None
     return {
         "run": run.id,
         "kind": started.kind if started else "",
-        "outcome": stands(run, reading),
+        "outcome": "damaged" if damage else stands(run, reading),
         "recipe": started.recipe if started else "",
         "model": started.model if started else "",
         "spend": {
@@ -70,7 +75,7 @@ def _told(run: RunFolder) -> dict[str, Any]:
         "fork_of": forks.run if forks else None,
         "fork_at": forks.at if forks else None,
         "replay_of": (started.replays or None) if started else None,
-        "task": started.statement if started else "",
+        "task": started.statement if started else damage,
     }
 
 

@@ -6,7 +6,7 @@ from suture.cli.terminal.output import answer, answer_json, table
 from suture.errors import StorageError, UsageError
 from suture.ledger import RunFolder, first_of, last_of, read_ledger
 from suture.ledger.kinds import RunStarted, SearchFinished
-from suture.records import Task, from_plain
+from suture.records import Task
 from suture.workspace import text_of
 
 __all__ = ["show_suspects"]
@@ -41,7 +41,7 @@ def show_suspects(run: RunFolder, *, as_json: bool) -> None:
 def _texts(run: RunFolder, blob: str) -> dict[str, str]:
     """The project's files as the run began; none where the folder no longer has them."""
     try:
-        files = from_plain(Task, run.get_json(blob)).files
+        files = run.get_record(Task, blob).files
     except (StorageError, ValueError, KeyError, TypeError):
         return {}
     return {path: text_of(content) for path, content in files.items()}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 from collections.abc import Callable
 from typing import ParamSpec
 
 import typer
 
-from suture.errors import Cancelled, SutureError
+from suture.errors import Cancelled, SutureError, UsageError
 
 __all__ = ["reports_faults"]
 
@@ -29,6 +30,10 @@ def reports_faults(command: Callable[Arguments, None]) -> Callable[Arguments, No
             raise  # typer ends these itself
         except KeyboardInterrupt:
             fault: BaseException = Cancelled("cancelled")
+        except OSError as raised:
+            # Any text may be given as a path, and a text that no file can be called is the user's to mend.
+            too_long = raised.errno == errno.ENAMETOOLONG
+            fault = UsageError(f"no file can be called {raised.filename!r:.200}") if too_long else raised
         except Exception as raised:
             fault = raised
         else:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from suture.errors import StorageError
 from suture.narrative.lines import one_line
 
 if TYPE_CHECKING:
@@ -76,14 +77,28 @@ def answer_exactly(text: str, *, diff: bool = False) -> None:
     if text and not text.endswith("\n"):
         text += "\n"
     if not sys.stdout.isatty():
-        sys.stdout.flush()
-        sys.stdout.buffer.write(file_bytes(text))
-        sys.stdout.buffer.flush()
+        _write(file_bytes(text))
         return
     screen = console()
     for line in printable(text).splitlines():
         style = next((style for mark, style in DIFF_STYLES if line.startswith(mark)), None) if diff else None
         screen.print(line, style=style)
+
+
+def _write(content: bytes) -> None:
+    """Write to stdout what is no terminal's.
+
+    Raises:
+        StorageError: What it leads to takes no more.
+    """
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise  # whoever reads has enough
+    except OSError as fault:
+        raise StorageError(f"the output cannot be written: {fault.strerror}") from fault
 
 
 def stray_text_is_harmless() -> None:

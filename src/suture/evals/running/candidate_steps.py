@@ -16,7 +16,7 @@ from suture.ledger.kinds import (
     ModelCalled,
     RunFinished,
 )
-from suture.records import Candidate, Verdict, from_plain
+from suture.records import Candidate, Verdict
 
 __all__ = ["code_of", "steps_of", "totals_of"]
 
@@ -89,7 +89,7 @@ class _Reading:
             passed=checked.passed,
             failed=checked.failed,
             claimed=_merit(judged)[0],
-            error=_first_error(from_plain(Verdict, self.folder.get_json(checked.verdict))),
+            error=_first_error(self.folder.get_record(Verdict, checked.verdict)),
         )
 
 
@@ -123,7 +123,7 @@ def code_of(step: Step, folder: RunFolder, events: Sequence[Event]) -> dict[str,
     """
     for _, proposed in those_of(events, CandidateProposed):
         if proposed.candidate == step.candidate:
-            return dict(from_plain(Candidate, folder.get_json(proposed.blob)).files)
+            return dict(folder.get_record(Candidate, proposed.blob).files)
     return {}
 
 

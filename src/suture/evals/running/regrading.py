@@ -16,7 +16,7 @@ from suture.evals.running.controls import require_controls
 from suture.evals.running.evaluating import Job, row_of_run
 from suture.ledger import RunFolder, find_run, first_of, read_ledger
 from suture.ledger.kinds import RunFinished
-from suture.records import Result, from_plain
+from suture.records import Result
 from suture.sandbox import Sandbox, SandboxPool, open_sandbox
 from suture.settings import Settings
 
@@ -103,7 +103,7 @@ def _ended_run(row: Row, problem: Problem, home: Path) -> tuple[RunFolder, Resul
     run = find_run(home, row.run)
     finished = first_of(read_ledger(run.ledger_path).events, RunFinished)
     if finished is not None:
-        return run, from_plain(Result, run.get_json(finished.result))
+        return run, run.get_record(Result, finished.result)
     if row.fault:
         return None
     raise StorageError(

@@ -16,7 +16,7 @@ from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.helper_state import Aids
 from suture.models import Role
-from suture.records import Lesson, Move, Plan, from_plain, to_plain
+from suture.records import Lesson, Move, Plan, to_plain
 from suture.roles.advisers.planner import PlanBrief, PlanReply, plan_draft
 from suture.roles.coding.subtask_coder import SubtaskBrief, work_on
 from suture.roles.tools.file_tools import InMemoryFiles, merged_work
@@ -51,7 +51,7 @@ async def planned(aids: Aids, context: RunContext) -> Aids:
 
 def plan_of(aids: Aids, context: RunContext) -> Plan | None:
     """The plan, where there is one."""
-    return from_plain(Plan, context.folder.get_json(aids.plan)) if aids.plan else None
+    return context.folder.get_record(Plan, aids.plan) if aids.plan else None
 
 
 async def planned_files(

@@ -71,10 +71,12 @@ def recorded_start(folder: RunFolder, events: Sequence[Event]) -> ForkStart | No
     if forks is None:
         return None
     taken = events[1 : 1 + forks.events]
-    if len(taken) < forks.events:
+    if len(taken) != forks.events:
         raise StorageError(f"run {folder.id} ended while it began", remedy=f"fork {forks.run} again")
     state = folder.get_json(forks.state)
-    return ForkStart(run=forks.run, at=forks.at, state=state, events=taken, folder=folder)
+    if not isinstance(state, dict) or not LoopState.__required_keys__ <= state.keys():
+        raise StorageError(f"blob {forks.state!r} of run {folder.id!r} is no state of a run")
+    return ForkStart(run=forks.run, at=forks.at, state=cast(LoopState, state), events=taken, folder=folder)
 
 
 def never_begun(start: ForkStart) -> ForkPoint:

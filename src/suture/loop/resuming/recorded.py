@@ -15,7 +15,7 @@ from suture.loop.recipes.recipe import list_recipes, recipe_as_toml
 from suture.loop.run_spec import RunSpec
 from suture.loop.state import SCHEMA_VERSION
 from suture.models import Models
-from suture.records import Result, Task, from_plain, to_plain
+from suture.records import Result, Task, to_plain
 from suture.sandbox import Sandbox
 from suture.settings import Settings
 from suture.settings.recording import settings_as_plain, settings_of_record
@@ -179,7 +179,7 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
         own = is_among(folder, present.paths.home)
         return RecordedRun(
             folder=folder,
-            task=from_plain(Task, folder.get_json(started.task)),
+            task=folder.get_record(Task, started.task),
             settings=_with_recipe_of(
                 folder, settings_of_record(folder.get_json(started.settings), present, own=own)
             ),

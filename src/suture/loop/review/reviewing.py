@@ -28,7 +28,6 @@ from suture.records import (
     Move,
     Task,
     Verdict,
-    from_plain,
 )
 from suture.repair import Difference
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of, unified_diff
@@ -179,8 +178,8 @@ def review_of(folder: RunFolder, asked: ReviewAsked) -> Review:
     started = first_of(read_ledger(folder.ledger_path).events, RunStarted)
     if started is None:
         raise StorageError(f"run {folder.id} does not say how it began")
-    task = from_plain(Task, folder.get_json(started.task))
-    candidate = from_plain(Candidate, folder.get_json(asked.blob)) if asked.blob else None
+    task = folder.get_record(Task, started.task)
+    candidate = folder.get_record(Candidate, asked.blob) if asked.blob else None
     files = candidate.files if candidate else {}
     return Review(
         run_id=folder.id,
@@ -188,7 +187,7 @@ def review_of(folder: RunFolder, asked: ReviewAsked) -> Review:
         stage=asked.stage,
         moves=asked.moves,
         candidate=candidate,
-        verdict=from_plain(Verdict, folder.get_json(asked.verdict)) if asked.verdict else None,
+        verdict=folder.get_record(Verdict, asked.verdict) if asked.verdict else None,
         diagnosis=asked.diagnosis,
         diff=unified_diff(task.files, overlay(task.files, files)),
         task=task,
@@ -244,7 +243,7 @@ def was_asked_to_distinguish(events: Iterable[Event]) -> bool:
 
 
 def _as_said(answered: ReviewAnswered, folder: RunFolder) -> ReviewAnswer:
-    files = from_plain(Candidate, folder.get_json(answered.blob)).files if answered.blob else {}
+    files = folder.get_record(Candidate, answered.blob).files if answered.blob else {}
     return ReviewAnswer(choice=answered.choice, hint=answered.hint, files=files)
 
 
