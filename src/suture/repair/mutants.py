@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -55,7 +55,7 @@ def mutants(
     Args:
         source: Python; of a source that cannot be parsed there are no mutants.
         lines: Only changes that begin on one of these lines (from 1), or that guard a function whose first
-            line is among them; `None` for all.
+            line is among them; `None` for all. Where each has a score, those of the highest come first.
         operators: Names of the operators to use; `None` for all.
         on_fault: Told of an operator that breaks, which then makes no more of that node; without it what the
             operator raised is raised.
@@ -66,12 +66,7 @@ def mutants(
     seen: set[tuple[Edit, ...]] = set()
     alike: dict[Alike, list[tuple[Edit, Mutant]]] = {}
     chosen = [operator for operator in OPERATORS if operators is None or operator.name in operators]
-    for node in _nodes(view.tree):
-        line = getattr(node, "lineno", 0)
-        if isinstance(node, ast.comprehension):
-            line = node.target.lineno
-        if lines is not None and line not in lines:
-            continue
+    for line, node in _in_order(view.tree, lines):
         for operator in chosen:
             if isinstance(node, operator.nodes):
                 changes = _told(node, line, operator, view, on_fault)
@@ -79,6 +74,18 @@ def mutants(
     for group in alike.values():
         if len(group) > 1:
             yield _everywhere(group)
+
+
+def _in_order(tree: ast.AST, lines: Collection[int] | None) -> list[tuple[int, ast.AST]]:
+    """The nodes on some lines, each with its line."""
+    found = []
+    for node in _nodes(tree):
+        line = node.target.lineno if isinstance(node, ast.comprehension) else getattr(node, "lineno", 0)
+        if lines is None or line in lines:
+            found.append((line, node))
+    if isinstance(lines, Mapping):
+        found.sort(key=lambda pair: -lines[pair[0]])
+    return found
 
 
 def _told(

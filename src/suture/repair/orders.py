@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from heapq import merge
 from operator import itemgetter
 
 from suture.repair.clues import Clue, clues_of, fitting
@@ -128,7 +129,7 @@ async def first_order(
         imported: Path -> lines that an import runs: what changes them has to be imported anew.
         seed: Decides between equals.
         most: How many; about twice as many are held at a time.
-        seconds: Wall-clock seconds, after which what was found must do. The worst file is looked at first.
+        seconds: Wall-clock seconds, after which what was found must do. The worst lines are looked at first.
         on_fault: Told of a file and an operator that broke on it; without it what that raised is raised.
         clues: What the failing tests say.
     """
@@ -152,21 +153,40 @@ def _singles(
     on_fault: Callable[[str, OperatorFault], None] | None,
     clues: Sequence[Clue],
 ) -> Iterator[Proposal]:
-    for path, lines in sorted(scores.items(), key=lambda item: -max(item[1].values())):
-        ran, worst = imported.get(path, frozenset()), max(lines.values())
-        on_file_fault = None if on_fault is None else partial(on_fault, path)
-        raw = texts[path].encode("utf-8", "surrogatepass")
-        for mutant in mutants(texts[path], lines, on_fault=on_file_fault):
-            yield Proposal(
+    """Changes of the most suspicious lines of all files first: the time for them may be short."""
+    ordered = sorted(scores.items(), key=lambda item: -max(item[1].values()))
+    of_files = [
+        _singles_of(path, texts[path], lines, imported.get(path, frozenset()), on_fault, clues)
+        for path, lines in ordered
+    ]
+    return (proposal for _, proposal in merge(*of_files, key=lambda pair: -pair[0]))
+
+
+def _singles_of(
+    path: str,
+    text: str,
+    lines: Mapping[int, float],
+    ran: frozenset[int],
+    on_fault: Callable[[str, OperatorFault], None] | None,
+    clues: Sequence[Clue],
+) -> Iterator[tuple[float, Proposal]]:
+    """Changes of one file, each with the suspicion of its line."""
+    worst = max(lines.values())
+    told = None if on_fault is None else partial(on_fault, path)
+    raw = text.encode("utf-8", "surrogatepass")
+    for mutant in mutants(text, lines, on_fault=told):
+        suspicion = lines.get(mutant.line, worst / 2)
+        yield (
+            suspicion,
+            Proposal(
                 path=path,
                 edits=mutant.edits,
                 label=mutant.label,
-                score=mutant.prior
-                * lines.get(mutant.line, worst / 2) ** SHARPNESS
-                * fitting(mutant, path, raw, clues),
+                score=mutant.prior * suspicion**SHARPNESS * fitting(mutant, path, raw, clues),
                 operators=(mutant.operator,),
                 swap=mutant.in_body and mutant.line not in ran,
-            )
+            ),
+        )
 
 
 def _draw(proposal: Proposal, seed: int) -> str:
