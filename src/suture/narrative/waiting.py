@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from suture.ledger.kinds import ReviewStage
+if TYPE_CHECKING:  # the command line's help loads this, and the types of events are dozens
+    from suture.ledger.kinds import ReviewStage
 
 __all__ = ["waiting_lines"]
 
