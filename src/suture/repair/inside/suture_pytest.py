@@ -224,7 +224,8 @@ class Trials:
 
     def _run_anew(self, items: Items) -> None:
         tests = self._task["tests"]
-        chosen = items.sorted(self._limits.by_test) if tests is None else items.named(tests)
+        known = self._limits.by_test or items.ids  # where nothing could be collected, all there is now
+        chosen = items.sorted(known) if tests is None else items.named(tests)
         missing = [name for name in tests or () if not items.named([name])]
         for _ in missing:
             self._write(b"f")
