@@ -21,7 +21,7 @@ from field_set.cache import Cache
 from field_set.cases import case_folder
 from field_set.packages import Package
 from suture.checks import prepare_suite
-from suture.loop.nodes.mutate import editable_texts
+from suture.loop.evaluation.search_ahead import editable_texts
 from suture.repair import mutated
 from suture.repair.clues import clues_of
 from suture.repair.faults import line_scores, rank_faults

@@ -9,7 +9,7 @@ from suture.evals.problem import Problem
 from suture.evals.running.evaluating import Job, arm_settings
 from suture.models import Role, open_models
 from suture.settings import Settings
-from suture.settings.schema import RoleSettings
+from suture.settings.model_schema import RoleSettings
 from suture.testing import ScriptedModel
 
 JOB = Job(

@@ -7,7 +7,8 @@ from typing import Any, cast
 import pytest
 
 from suture.errors import UsageError
-from suture.loop.review.disambiguation import Choice, FoundRepairs, preferred, reviewer_with
+from suture.ledger.kinds import Choice
+from suture.loop.review.disambiguation import FoundRepairs, preferred, reviewer_with
 from suture.loop.review.reviewing import Review, ReviewAnswer
 from suture.records import Task
 from suture.repair import Difference, Proposal, Repair

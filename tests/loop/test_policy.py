@@ -12,7 +12,8 @@ from suture.errors import UsageError
 from suture.loop.policy.next_moves import decide
 from suture.loop.policy.progress import Attempt, Progress, best_of
 from suture.loop.policy.stuck import barren_rounds, same_failure_rounds
-from suture.loop.recipes.recipe import Recipe, list_recipes, load_recipe
+from suture.loop.recipes.recipe import list_recipes, load_recipe
+from suture.loop.recipes.schema import Recipe
 from suture.records import Origin, TaskKind
 from suture.settings import LoopSettings
 

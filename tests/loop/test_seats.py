@@ -7,10 +7,10 @@ from typing import get_args
 import pytest
 
 from suture.loop.calls.helper_call import SEATS
-from suture.loop.recipes.recipe import Helpers
+from suture.loop.recipes.schema import Helpers
 from suture.models import Role
 from suture.roles import packaged_names
-from suture.settings.schema import RoleSettings
+from suture.settings.model_schema import RoleSettings
 
 OWN_SETTINGS = {
     "coder": "coder",

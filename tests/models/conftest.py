@@ -11,7 +11,8 @@ from models.openai_stub import OpenAIStub
 from suture.errors import SutureError
 from suture.models import pull_model
 from suture.models.embedded.serving import stop_servers
-from suture.settings.schema import ModelSettings, Settings
+from suture.settings.model_schema import ModelSettings
+from suture.settings.schema import Settings
 
 SMALL_MODEL = "qwen2.5-coder-0.5b"
 

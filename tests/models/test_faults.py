@@ -20,7 +20,8 @@ from suture.errors import (
 )
 from suture.models import Message, Reply, Sampling, open_model
 from suture.models.vendors.faults import Asked, as_model_error
-from suture.settings.schema import KeySettings, ModelSettings, Settings
+from suture.settings.model_schema import ModelSettings
+from suture.settings.schema import KeySettings, Settings
 
 PROMPT = (Message(role="user", content="hi"),)
 KEY = "sk-very-secret"

@@ -26,7 +26,8 @@ from suture.errors import (
 from suture.models import Message, Model, Reply, Sampling, open_model
 from suture.models.tokens import count_upper_bound, text_lower_bound
 from suture.models.vendors.guarded_http import ERROR_BYTES, FRAME_BYTES, reply_bytes
-from suture.settings.schema import KeySettings, ModelSettings, Settings
+from suture.settings.model_schema import ModelSettings
+from suture.settings.schema import KeySettings, Settings
 
 KEY = "sk-very-secret"
 PROMPT = (Message(role="user", content="print the sum of all numbers " * 20),)

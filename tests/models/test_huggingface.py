@@ -13,7 +13,8 @@ import pytest
 from requirements import Require
 from suture.errors import ContextTooLong, ModelTimeout, PrerequisiteError
 from suture.models import Message, Model, Sampling, count_upper_bound, open_model
-from suture.settings.schema import ModelSettings, Settings
+from suture.settings.model_schema import ModelSettings
+from suture.settings.schema import Settings
 
 PROMPT = (
     Message(role="system", content="You write code."),

@@ -10,7 +10,8 @@ from pydantic import SecretStr
 
 from models.openai_stub import OpenAIStub
 from suture.models import Message, Model, RecordedModel, Sampling, count_upper_bound, open_model
-from suture.settings.schema import KeySettings, ModelSettings, Settings
+from suture.settings.model_schema import ModelSettings
+from suture.settings.schema import KeySettings, Settings
 from suture.testing import ScriptedModel
 
 PROMPT = (

@@ -7,7 +7,8 @@ import pytest
 
 from suture.errors import UsageError
 from suture.models.choosing.prices import Price, parse_prices, read_prices
-from suture.settings.schema import ModelSettings, Settings
+from suture.settings.model_schema import ModelSettings
+from suture.settings.schema import Settings
 
 
 def settings(**knobs: object) -> Settings:

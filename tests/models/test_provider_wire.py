@@ -23,7 +23,8 @@ from suture.errors import (
     ReplyLost,
 )
 from suture.models import Message, Model, Reply, Sampling, open_model
-from suture.settings.schema import KeySettings, ModelSettings, Settings
+from suture.settings.model_schema import ModelSettings
+from suture.settings.schema import KeySettings, Settings
 
 PROMPT = (Message(role="user", content="hi"),)
 KEY = "sk-very-secret"

@@ -10,7 +10,8 @@ from pydantic import SecretStr
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.models import Message, Sampling, notice_of, open_model
-from suture.settings.schema import KeySettings, ModelSettings, PathSettings, Settings
+from suture.settings.model_schema import ModelSettings
+from suture.settings.schema import KeySettings, PathSettings, Settings
 from suture.testing import ScriptedModel
 
 

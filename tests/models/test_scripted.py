@@ -8,7 +8,8 @@ import pytest
 
 from suture.errors import ModelTimeout, UsageError
 from suture.models import Message, Reply, Sampling, ScriptRanDry, notice_of, open_model
-from suture.settings.schema import ModelSettings, Settings
+from suture.settings.model_schema import ModelSettings
+from suture.settings.schema import Settings
 from suture.testing import ScriptedModel
 
 PROMPT = (Message(role="user", content="hi"),)

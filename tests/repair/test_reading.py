@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from suture.checks import prepare_suite
-from suture.loop.nodes.mutate import editable_texts
+from suture.loop.evaluation.search_ahead import editable_texts
 from suture.repair import SearchLimits, search
 from suture.repair.reading import Answered, Attempted, Collected, Seen, entries_of, lines_of
 from suture.sandbox import BubblewrapSandbox, discover_interpreter

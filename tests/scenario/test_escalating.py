@@ -14,7 +14,8 @@ from suture.api import heal, replay, solve
 from suture.ledger import Event, find_run, read_ledger, spend_by
 from suture.proof import read_certificate
 from suture.settings import Settings
-from suture.settings.schema import BudgetSettings, KeySettings, ProofSettings, RepairSettings, RoleSettings
+from suture.settings.model_schema import RoleSettings
+from suture.settings.schema import BudgetSettings, KeySettings, ProofSettings, RepairSettings
 from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"

@@ -16,7 +16,7 @@ from scenario.cast import Cast, as_json
 from suture.api import solve
 from suture.ledger import find_run, read_ledger
 from suture.loop import list_recipes
-from suture.loop.recipes.recipe import recipe_fields
+from suture.loop.recipes.schema import recipe_fields
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
 

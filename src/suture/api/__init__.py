@@ -15,8 +15,9 @@ from suture.api.solving import solve
 from suture.api.streaming import stream
 from suture.api.verify_undo import undo, verify
 from suture.ledger.follow import Listener
-from suture.loop.review.disambiguation import Asker, Choice
-from suture.loop.review.reviewing import Review, ReviewAnswer, ReviewChoice, Reviewer
+from suture.ledger.kinds import Choice, ReviewChoice
+from suture.loop.review.disambiguation import Asker
+from suture.loop.review.reviewing import Review, ReviewAnswer, Reviewer
 from suture.repair import Difference
 from suture.tasks.building import example_task
 

@@ -15,8 +15,6 @@ from suture.loop.review.reviewing import Reviewer
 from suture.records import Result
 from suture.settings import flags_from_arguments, load_settings
 
-__all__ = ["SelfHealingAgent"]
-
 
 class SelfHealingAgent:
     """A specification in, code out: the interface that an ancestor promised its users.

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar, cast
 
-__all__ = ["apart"]
-
 T = TypeVar("T")
 
 

@@ -24,8 +24,6 @@ from suture.settings.recording import settings_with
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["fork_from_iteration"]
-
 NOTHING: Mapping[str, object] = {}
 NO_FILES: Mapping[str, str] = {}
 

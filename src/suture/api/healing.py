@@ -24,8 +24,6 @@ from suture.tasks.building import heal_task
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["heal"]
-
 
 async def heal(
     path: str | Path,

@@ -16,8 +16,6 @@ from suture.records import Result
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import Settings
 
-__all__ = ["quality"]
-
 
 async def quality(
     run: str | Path = "last",

@@ -31,8 +31,6 @@ from suture.settings import Settings, load_settings
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["answered_calls", "recorded_run", "replay", "resume", "run_folder"]
-
 
 async def replay(
     run: str | Path,

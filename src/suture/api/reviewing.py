@@ -9,8 +9,6 @@ from suture.loop.review.reviewing import Review
 from suture.loop.review.reviewing import pending_review as question_of_run
 from suture.settings import Settings
 
-__all__ = ["pending_review"]
-
 
 def pending_review(run: str | Path, *, settings: Settings | None = None) -> Review | None:
     """The question that a run waits for an answer to; `None` where it waits for none.

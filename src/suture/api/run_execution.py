@@ -26,9 +26,6 @@ from suture.tracing import export_run, wants_traces
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["carry_out", "models_for", "replies_from", "run_sync"]
-
-
 T = TypeVar("T")
 KEPT = Handover()
 HANDOVER_FAULTS = (UsageError, PrerequisiteError, SandboxError, StorageError)

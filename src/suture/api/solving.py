@@ -20,8 +20,6 @@ from suture.tasks.building import write_task
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["solve"]
-
 
 async def solve(
     task: str | Task,

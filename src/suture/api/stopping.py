@@ -15,8 +15,6 @@ from collections.abc import Coroutine
 from types import FrameType
 from typing import Any, TypeVar
 
-__all__ = ["run_until_stopped"]
-
 T = TypeVar("T")
 PATIENCE_S = 1.0
 """How long the event loop may stand still once it is told to stop."""

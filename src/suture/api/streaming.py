@@ -13,8 +13,6 @@ from suture.errors import UsageError
 from suture.ledger import Event
 from suture.records import Result, Task
 
-__all__ = ["stream"]
-
 
 async def stream(task: str | Task | Path, **options: Any) -> AsyncGenerator[Event | Result, None]:
     """Write code for a task, or repair a project, and tell each step as it happens.

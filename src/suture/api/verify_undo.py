@@ -10,8 +10,6 @@ from suture.proof import Finding, Undone, find_applied_run, undo_run, verify_fil
 from suture.sandbox import Sandbox
 from suture.settings import Settings, load_settings
 
-__all__ = ["undo", "verify"]
-
 
 async def verify(
     certificate: str | Path,

@@ -11,8 +11,6 @@ from suture.records import Language
 from suture.sandbox import LIBRARY, ProgramLimits, RunRequest
 from suture.settings import SandboxSettings
 
-__all__ = ["PRIVATE", "own_library", "own_program", "program_limits", "test_limits", "without_private"]
-
 PRIVATE = LIBRARY
 """The folder under `BOX` that holds our own files; no candidate may write there."""
 ADDRESS_SPACE_MB = 1 << 20

@@ -21,8 +21,6 @@ from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
 
-__all__ = ["Graded", "Suite", "check_candidate", "grade", "prepare_suite", "refused_files", "rule_on"]
-
 EVIDENCE: tuple[Evidence, ...] = ("split", "nonce", "exit_status")
 LONGEST_OUTPUT = 8000
 OF_PYTEST = frozenset(

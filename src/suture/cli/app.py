@@ -26,8 +26,6 @@ from suture.cli.commands.trust import trust
 from suture.cli.commands.undo import undo
 from suture.cli.commands.verify import verify
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="suture",
     help="Write or repair code in a sandbox until tests that can be trusted pass.",

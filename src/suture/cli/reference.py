@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from suture.ledger.describing import TypeDescription
 
-__all__ = ["PAGES", "cli_page", "events_page", "settings_page", "write_pages"]
-
-
 CLI_INTRODUCTION = """\
 # The command line
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from suture.records import Result, TaskKind
     from suture.settings import Loaded, Settings
 
-__all__ = ["carry_out"]
-
 
 def _chosen(settings: Settings) -> str:
     """The model that will be asked first, and where nobody named it, why that one."""

@@ -9,8 +9,6 @@ from typing import Literal, get_args
 from suture.checks import asserts_in, examples_in
 from suture.records import Check, Task, TaskKind, content_hash, to_plain
 
-__all__ = ["MODULE", "REGIMES", "Problem", "Regime", "shows_all", "task_of"]
-
 MODULE = "solution.py"
 """The file that holds a problem's entry point."""
 

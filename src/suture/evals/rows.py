@@ -9,8 +9,6 @@ from suture.evals.grading.hidden import Grade
 from suture.evals.problem import Regime
 from suture.records import Origin, Outcome
 
-__all__ = ["Row", "Step", "WeighedTest"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Step:

@@ -11,8 +11,6 @@ from pathlib import PurePosixPath
 from suture.errors import UsageError
 from suture.records import Language
 
-__all__ = ["DetectedCommand", "detect_command", "scripts_run_by"]
-
 PYTEST: Mapping[str, bytes] = {
     "pytest.ini": b"",
     ".pytest.ini": b"",

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from suture.languages.toolchain import Toolchain
 
-__all__ = ["Interpreter"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Interpreter:

@@ -9,8 +9,6 @@ from pathlib import PurePosixPath
 
 from suture.records import Language
 
-__all__ = ["LANGUAGES", "LanguageFacts", "is_source", "language_of_command", "languages_of_files"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageFacts:

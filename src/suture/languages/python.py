@@ -8,8 +8,6 @@ from pathlib import PurePosixPath
 
 from suture.languages.interpreter import Interpreter
 
-__all__ = ["is_pytest_command", "program_environment", "pytest_equivalent", "resolve_command"]
-
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
 PYTEST = ("pytest", "py.test")
 OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from suture.records import Language
 
-__all__ = ["Toolchain"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Toolchain:

@@ -15,8 +15,6 @@ from suture.ledger.reservations import Reservation
 from suture.ledger.spent import SpendFold
 from suture.records import Spend
 
-__all__ = ["Budget", "Limits"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:

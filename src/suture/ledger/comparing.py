@@ -24,8 +24,6 @@ from suture.ledger.reading import read_ledger
 from suture.ledger.run_folder import RunFolder
 from suture.ledger.steady import steady_text
 
-__all__ = ["Difference", "compare_runs"]
-
 BOOKKEEPING = (
     *(RunResumed.event_kind, RunParked.event_kind, ReviewAsked.event_kind, CertificateWritten.event_kind),
     *(SearchFinished.event_kind, BudgetRefused.event_kind),

@@ -12,8 +12,6 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from suture.ledger.payload import CATALOGUE, Payload, disk_name
 
-__all__ = ["FieldDescription", "Stage", "TypeDescription", "describe_events", "described_type"]
-
 STAGES = ("runs", "rounds", "searching", "calls", "advice", "spending", "people", "proofs")
 """The parts of `ledger.kinds`, in the order of a run."""
 ATTRIBUTE = re.compile(r"    (\w+): (.*)")

@@ -8,8 +8,6 @@ from suture.ledger.event import Event
 from suture.ledger.follow import LAST_EVENTS
 from suture.ledger.kinds import RunResumed
 
-__all__ = ["RESUMED", "last_end", "without_earlier_ends"]
-
 RESUMED = RunResumed.event_kind
 """The kind with which a run goes on that was killed, was parked, or met a fault that has passed."""
 

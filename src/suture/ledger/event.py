@@ -11,17 +11,6 @@ from typing import Any, TypeVar
 import suture.ledger.kinds  # noqa: F401  # declares every kind
 from suture.ledger.payload import Payload, RawPayload, data_of, payload_of
 
-__all__ = [
-    "Event",
-    "event_as_json",
-    "event_in_short",
-    "first_of",
-    "last_of",
-    "parsed_event",
-    "those_of",
-    "written_event",
-]
-
 PayloadT = TypeVar("PayloadT", bound=Payload)
 
 PLACE = ("step", "branch", "part")

@@ -18,8 +18,6 @@ from suture.ledger.event import Event, event_as_json, written_event
 from suture.ledger.payload import Payload
 from suture.ledger.reading import MOST_LINE_BYTES, LineTooLong, read_ledger, run_of
 
-__all__ = ["Ledger", "branch_of_round", "current_place", "part_of_branch"]
-
 _place: ContextVar[Mapping[str, int]] = ContextVar("_place", default=MappingProxyType({}))
 
 

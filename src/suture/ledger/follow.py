@@ -13,8 +13,6 @@ from suture.ledger.event import Event
 from suture.ledger.kinds import RunFinished, RunParked, RunRefused
 from suture.ledger.reading import MOST_LINE_BYTES, LineTooLong, parse_event, run_of
 
-__all__ = ["LAST_EVENTS", "PARKED", "Listener", "follow_ledger", "listening"]
-
 Listener = Callable[[Event], None]
 
 LAST_EVENTS = (RunFinished.event_kind, RunRefused.event_kind)

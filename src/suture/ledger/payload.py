@@ -22,17 +22,6 @@ from typing import Any, ClassVar, Literal, Union, dataclass_transform, get_args,
 
 from suture.records.plain import restoring, to_plain
 
-__all__ = [
-    "CATALOGUE",
-    "Payload",
-    "RawPayload",
-    "data_of",
-    "disk_name",
-    "every_field_of",
-    "if_absent",
-    "payload_of",
-]
-
 MOST_COUNTED = 10**60
 """Of anything: sums of these can still be told."""
 CATALOGUE: dict[str, type[Payload]] = {}

@@ -16,18 +16,6 @@ from suture.errors import StorageError
 from suture.ledger.event import Event, parsed_event
 from suture.plain_files import open_plain
 
-__all__ = [
-    "MOST_LINE_BYTES",
-    "MOST_VALUES",
-    "REMEDY",
-    "LedgerReading",
-    "LineTooLong",
-    "parse_event",
-    "read_ledger",
-    "run_of",
-    "values_in",
-]
-
 MOST_LINE_BYTES = 16 * 2**20
 """Of one event. The longest that was seen has 7,000; the names of 60,000 tests may have some millions."""
 MOST_BYTES = 128 * 2**20

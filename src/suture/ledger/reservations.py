@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from suture.ledger.event import Event
 from suture.ledger.kinds import BudgetReserved, BudgetSettled
 
-__all__ = ["Reservation", "open_reservations"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation:

@@ -18,8 +18,6 @@ from suture.ledger.reading import MOST_VALUES, REMEDY, values_in
 from suture.plain_files import read_plain
 from suture.records import from_plain
 
-__all__ = ["RunFolder", "find_run", "list_runs", "new_run"]
-
 RecordT = TypeVar("RecordT")
 
 DIGEST = re.compile(r"[0-9a-f]{64}")

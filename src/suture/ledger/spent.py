@@ -18,8 +18,6 @@ from suture.ledger.kinds import (
 )
 from suture.records import Spend
 
-__all__ = ["SpendFold", "spend_by", "spend_of"]
-
 SESSION_STARTS = (RunStarted.event_kind, RunResumed.event_kind, ReviewAnswered.event_kind)
 SESSION_ENDS = (ReviewAsked.event_kind, RunParked.event_kind)
 

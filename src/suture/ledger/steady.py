@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["steady_text"]
-
 VOLATILE = (
     (re.compile(r"\bat 0x[0-9a-fA-F]{4,16}\b"), "at 0x0"),  # the default repr of an object
     (re.compile(r"\bin \d+\.\d+ ?s\b"), "in 0s"),  # the last line of pytest, and of unittest

@@ -10,8 +10,6 @@ from suture.ledger.event import Event, those_of
 from suture.ledger.follow import LAST_EVENTS
 from suture.ledger.kinds import Decided, RunFinished
 
-__all__ = ["decision_after", "events_until", "last_step"]
-
 
 def events_until(events: Iterable[Event], step: int) -> tuple[Event, ...]:
     """The events up to the end of a step.

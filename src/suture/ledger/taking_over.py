@@ -10,8 +10,6 @@ from suture.ledger.follow import LAST_EVENTS
 from suture.ledger.kinds import BudgetSettled, ModelCalled, ReviewAsked, RunParked, RunResumed, RunStarted
 from suture.ledger.payload import RawPayload
 
-__all__ = ["taken_over"]
-
 LEFT_BEHIND = (
     *(RunStarted.event_kind, RunResumed.event_kind, RunParked.event_kind, ReviewAsked.event_kind),
     *LAST_EVENTS,

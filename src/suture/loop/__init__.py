@@ -6,7 +6,8 @@ This room decides what happens next and in what order. It imports no front door,
 
 from suture.loop.context import RunContext
 from suture.loop.open_run import open_run
-from suture.loop.recipes.recipe import Recipe, describe_recipe, list_recipes, load_recipe, recipe_as_toml
+from suture.loop.recipes.recipe import describe_recipe, list_recipes, load_recipe, recipe_as_toml
+from suture.loop.recipes.schema import Recipe
 from suture.loop.resuming.recorded import RecordedRun, Replay, open_recorded
 from suture.loop.run import fork_task, resume_task, run_task
 from suture.loop.run_spec import RunSpec

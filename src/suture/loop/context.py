@@ -12,7 +12,7 @@ from suture.ledger import Budget, Ledger, RunFolder, those_of
 from suture.ledger.kinds import CandidateProposed
 from suture.loop.policy.progress import Progress
 from suture.loop.recipes.plugins import Extensions
-from suture.loop.recipes.recipe import Recipe
+from suture.loop.recipes.schema import Recipe
 from suture.loop.run_spec import RunSpec
 from suture.loop.state import LoopState, proposals_in, tried_in
 from suture.models import NO_MODEL, Model, Models
@@ -22,8 +22,6 @@ from suture.roles import PromptBook
 from suture.sandbox import Sandbox
 from suture.settings import Settings
 from suture.workspace import text_of
-
-__all__ = ["RunContext"]
 
 
 class _OwnSuite:

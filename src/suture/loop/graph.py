@@ -27,8 +27,6 @@ from suture.loop.nodes import (
 )
 from suture.loop.state import LoopState, proposals_in
 
-__all__ = ["Compiled", "build_graph"]
-
 Compiled = CompiledStateGraph[LoopState, RunContext, LoopState, LoopState]
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from suture.loop.state import LoopState
 from suture.records import from_plain
 
-__all__ = ["Aids", "aids_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Aids:

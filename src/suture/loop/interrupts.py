@@ -14,8 +14,6 @@ from suture.loop.review.reviewing import recorded_choice, review_of
 from suture.records import from_plain
 from suture.repair import Difference
 
-__all__ = ["answer_to"]
-
 
 async def answer_to(question: Mapping[str, Any], context: RunContext) -> dict[str, Any] | None:
     """What a person says to a question, on disk before it is used; `None` where nobody answers now.

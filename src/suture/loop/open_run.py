@@ -21,8 +21,6 @@ from suture.sandbox import discover_programs, open_sandbox
 from suture.settings import project_prompts
 from suture.store import open_checkpointer
 
-__all__ = ["open_run"]
-
 
 @asynccontextmanager
 async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpointSaver[Any]]]:

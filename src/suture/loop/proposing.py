@@ -12,8 +12,6 @@ from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt
 from suture.records import Candidate
 
-__all__ = ["Lineage", "Proposed", "edited_candidate", "propose_candidate", "proposed_candidate"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Lineage:

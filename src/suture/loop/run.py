@@ -36,8 +36,6 @@ from suture.loop.run_spec import ForkStart
 from suture.loop.state import LoopState, first_state, tried_in
 from suture.records import Outcome, Result, from_plain
 
-__all__ = ["fork_task", "resume_task", "run_task"]
-
 Entry = LoopState | Command[str] | None
 """What the graph is given: a first state, an answer, or nothing where it goes on from its checkpoint."""
 

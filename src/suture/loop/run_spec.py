@@ -15,8 +15,6 @@ from suture.records import Task
 from suture.sandbox import Sandbox
 from suture.settings import Settings
 
-__all__ = ["ForkStart", "RunSpec"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ForkStart:

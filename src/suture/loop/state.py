@@ -9,17 +9,6 @@ from typing import Annotated, Any, NotRequired, TypedDict
 from suture.loop.policy.progress import Attempt
 from suture.records import from_plain, to_plain
 
-__all__ = [
-    "SCHEMA_VERSION",
-    "LoopState",
-    "PlainAttempt",
-    "first_state",
-    "plain_attempts",
-    "proposals_in",
-    "tried_in",
-    "with_tried",
-]
-
 SCHEMA_VERSION = 2
 
 

@@ -16,8 +16,6 @@ from suture.models.seam import Finish, Message, Reply, Sampling
 from suture.models.tokens import count_upper_bound, text_upper_bound
 from suture.plain_files import read_text_file
 
-__all__ = ["ScriptRanDry", "ScriptedCall", "ScriptedModel", "open_script"]
-
 RAISABLE: Mapping[str, type[errors.SutureError]] = {
     fault.__name__: fault
     for fault in (

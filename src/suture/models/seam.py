@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
-__all__ = ["Finish", "Message", "Model", "Reply", "Sampling"]
-
 Finish = Literal["stop", "length", "other"]
 
 

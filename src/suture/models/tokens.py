@@ -8,15 +8,6 @@ from typing import Protocol, runtime_checkable
 
 from suture.models.seam import Message, Model
 
-__all__ = [
-    "CountsTokens",
-    "count_tokens",
-    "count_upper_bound",
-    "estimate_tokens",
-    "text_lower_bound",
-    "text_upper_bound",
-]
-
 MESSAGE_ALLOWANCE_TOKENS = 8
 """Role, start and end marks of one message; ChatML needs five."""
 PROMPT_ALLOWANCE_TOKENS = 40

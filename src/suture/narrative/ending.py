@@ -21,8 +21,6 @@ from suture.narrative.waiting import waiting_lines
 from suture.records import Result, TaskKind, to_plain
 from suture.settings import BudgetSettings
 
-__all__ = ["ending_lines", "finished_result", "result_as_json", "way_on", "what_to_print", "what_was_applied"]
-
 FACTS_SHOWN = 3
 
 

@@ -41,8 +41,6 @@ from suture.narrative.lines import one_line
 from suture.narrative.proof_lines import PROOF_TELLERS
 from suture.records import Counterexample, Evidence, Spend
 
-__all__ = ["EVIDENCE_WORDS", "describe_share", "describe_spend", "fact_lines", "tell"]
-
 EVIDENCE_WORDS: dict[Evidence, str] = {
     "split": "judged in a process that never loads the code under test",
     "nonce": "pytest's own report, each line signed with a secret of this run",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from suture.records import Outcome
 
-__all__ = ["EXIT_CODES"]
-
 EXIT_CODES: dict[Outcome, int] = {
     "healed": 0,
     "nothing_to_heal": 0,

@@ -22,8 +22,6 @@ from suture.ledger.kinds import (
     TestsWritten,
 )
 
-__all__ = ["HELPER_TELLERS"]
-
 
 def _written(written: TestsWritten) -> str:
     dropped = sum(written.dropped.values())

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["as_lines", "one_line"]
-
 
 def one_line(text: str) -> str:
     r"""A text as one line; line ends in it become visible, as `\n`."""

@@ -17,8 +17,6 @@ from suture.ledger.kinds import (
     TreeUndone,
 )
 
-__all__ = ["PROOF_TELLERS", "handover_lines", "proof_lines", "undone_line"]
-
 
 def proof_lines(folder: RunFolder) -> Iterator[str]:
     """What the run's certificate says, and how to check it; nothing where there is none."""

@@ -22,8 +22,6 @@ from suture.narrative.event_text import describe_spend, fact_lines, tell
 from suture.narrative.lines import as_lines
 from suture.records import Candidate, Verdict
 
-__all__ = ["step_as_json", "step_as_text"]
-
 
 def step_as_json(run: RunFolder, step: int) -> dict[str, Any]:
     """A step as one JSON value; raises as `step_as_text` does."""

@@ -25,8 +25,6 @@ from suture.narrative.lines import as_lines
 from suture.records import Candidate, Task, Verdict
 from suture.workspace import unified_diff
 
-__all__ = ["run_as_json", "run_as_text", "stands", "state_of", "summary_row"]
-
 FACTS_SHOWN = 5
 SHARES: tuple[Literal["role", "move"], ...] = ("role", "move")
 """By what the spend is split."""

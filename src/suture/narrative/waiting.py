@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # the command line's help loads this, and the types of events are dozens
     from suture.ledger.kinds import ReviewStage
 
-__all__ = ["waiting_lines"]
-
 
 def waiting_lines(run: str, stage: ReviewStage) -> Iterator[str]:
     """What to type, for stderr.

@@ -10,23 +10,6 @@ from typing import Any
 
 from suture.records import Check, Evidence, Language, Task, TaskKind, content_hash, from_plain, to_plain
 
-__all__ = [
-    "FORMAT",
-    "Certificate",
-    "CertificateRefused",
-    "CertifiedTask",
-    "Claims",
-    "Coverage",
-    "Lint",
-    "Minimality",
-    "MutantRun",
-    "Mutation",
-    "certificate_text",
-    "digest",
-    "read_certificate",
-    "sealed",
-]
-
 FORMAT = "suture-certificate/2"
 OLD_FORMATS = ("suture-certificate/1",)
 """Of these nobody can say how many mutants should have been run: their confidence proves nothing."""

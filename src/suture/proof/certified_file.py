@@ -20,8 +20,6 @@ from suture.settings import Settings
 from suture.tasks.recorded_interpreter import recorded_interpreter
 from suture.workspace import take_snapshot
 
-__all__ = ["certificate_at", "certificate_path", "verify_file"]
-
 
 def certificate_path(name: str | Path, home: Path) -> Path:
     """The file that a certificate lies in.

@@ -6,8 +6,6 @@ from suture.checks import Suite
 from suture.proof.certificate import CertifiedTask
 from suture.records import Verdict
 
-__all__ = ["CERTIFICATE", "certified_task", "new_failures", "statuses"]
-
 CERTIFICATE = "certificate.json"
 """The certificate's name in the run folder."""
 

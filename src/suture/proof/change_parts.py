@@ -15,8 +15,6 @@ from pathlib import PurePosixPath
 from suture.pysource.parsing import parsed
 from suture.workspace import changed_stretches, text_of
 
-__all__ = ["Edit", "Part", "blocks_of", "lines_of", "parts_of"]
-
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 WORD = re.compile(r"\w+")
 LONGEST_NAME = 100

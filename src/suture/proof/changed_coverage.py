@@ -14,8 +14,6 @@ from suture.proof.changed_statements import NO_STATEMENT, touched_statements
 from suture.sandbox import BOX, RunRequest, interpreter_mounts
 from suture.workspace import text_of
 
-__all__ = ["measure_coverage", "touched", "watch_lines"]
-
 LARGEST_BYTES = 512 << 10
 """A larger file is data more than code; to read it would keep everything else waiting."""
 NOTES = f"{PRIVATE}/lines"

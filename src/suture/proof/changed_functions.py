@@ -11,8 +11,6 @@ from suture.pysource.parsing import parsed
 from suture.records import Task
 from suture.workspace import text_of
 
-__all__ = ["Function", "asked_functions", "changed_functions"]
-
 Function = tuple[str, str]
 """A path, and a function at the top level of that file."""
 PROSE = frozenset((".md", ".rst"))

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from suture.pysource.parsing import first_line, parsed
 from suture.workspace import changed_stretches
 
-__all__ = ["NO_STATEMENT", "changed_lines", "touched_statements"]
-
 NO_STATEMENT = "no statement of a Python file was changed, or only of one that is too large"
 
 

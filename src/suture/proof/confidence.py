@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from suture.records import CheckOutcome, Evidence, Provenance, Verdict
 
-__all__ = ["LEAST_DOUBT", "Grounds", "confidence_in", "confidence_when_warned", "features_of"]
-
 CONSTANTS = (-0.42, 1.22, 1.2, 0.6)
 """For nothing known, and for one of each feature, in the order of `features_of`; on the scale of log odds."""
 USUAL_SCORE = 0.9

@@ -34,8 +34,6 @@ from suture.workspace import (
     unified_diff,
 )
 
-__all__ = ["Handover", "HealedRun", "choose_handover", "hand_over", "require_possible"]
-
 MOST_NAMED = 10
 
 

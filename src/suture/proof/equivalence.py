@@ -20,8 +20,6 @@ from suture.repair.looking import locate
 from suture.repair.trials import Call
 from suture.workspace import overlay, text_of
 
-__all__ = ["Behaviour"]
-
 INPUTS, EDGES = 60, 18
 MOST_FUNCTIONS = 8
 LOCATE_S, COMPARE_S = 20.0, 15.0

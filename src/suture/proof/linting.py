@@ -18,8 +18,6 @@ from suture.sandbox import BOX, Mount, RunRequest, Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import text_of
 
-__all__ = ["NOT_FOUND", "find_ruff", "lint_changes", "ruff_findings"]
-
 INSIDE = "/tmp/ruff"
 MOST_FINDINGS = 50
 NOT_FOUND = "ruff is neither in the project's environment nor beside Suture nor on PATH"

@@ -15,8 +15,6 @@ from suture.proof.change_parts import Edit, Part, blocks_of, lines_of, parts_of
 from suture.pysource.parsing import parsed
 from suture.workspace import text_of
 
-__all__ = ["Minimised", "Oracle", "minimise", "minimise_lines"]
-
 Oracle = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Whether files (path -> text, over the project's own) pass everything that decides."""
 MOST_TRIED = 2_000

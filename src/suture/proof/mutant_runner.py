@@ -10,8 +10,6 @@ from suture.proof.mutation_testing import NoticedBy
 from suture.records import Candidate, Verdict
 from suture.workspace import overlay
 
-__all__ = ["notices"]
-
 LEAST_WALL_S = 10.0
 """Seconds for a mutant's run at least, however short the suite's own run was."""
 TIMES_AS_LONG = 5

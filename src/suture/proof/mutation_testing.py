@@ -12,8 +12,6 @@ from suture.records import content_hash
 from suture.repair import Mutant, mutants, mutated
 from suture.workspace import apply_diff, text_of, unified_diff
 
-__all__ = ["DRAWN", "Draw", "NoticedBy", "draw_mutants", "measure_mutation", "replay_mutants"]
-
 NoticedBy = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Whether a test that passes on the result fails on files (path -> text) over the project's own."""
 

@@ -14,8 +14,6 @@ import sys
 import threading
 from typing import Any
 
-__all__ = []  # type: list[str]
-
 WANTED = "SUTURE_LINES"
 NOTES = "SUTURE_NOTES"
 

@@ -20,8 +20,6 @@ from suture.ledger.kinds import (
 from suture.records import Result, Task
 from suture.workspace import apply_changes, land_on_head, open_repository, overlay, plan_commit
 
-__all__ = ["Undone", "find_applied_run", "stands_applied", "undo_run"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Standing:

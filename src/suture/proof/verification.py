@@ -28,8 +28,6 @@ from suture.workspace import (
     text_of,
 )
 
-__all__ = ["Finding", "project_before", "verify_certificate"]
-
 MOST_LISTED = 5
 CODE_SUFFIXES = frozenset(
     (".py", ".pyi", ".pyc", ".pyd", ".so", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".go")

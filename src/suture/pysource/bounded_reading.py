@@ -17,8 +17,6 @@ from typing import ParamSpec, TypeVar
 
 from suture.errors import MalformedReply
 
-__all__ = ["MOST_BLOCKS", "MOST_NAMING_CHARS", "Allowance", "allowance", "bounded", "require_few"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

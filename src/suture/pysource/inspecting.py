@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from suture.pysource.parsing import parsed
 from suture.pysource.python_code import Definition, inner_statements
 
-__all__ = ["FunctionFacts", "describe_function", "function_facts", "functions_in"]
-
 BRANCHES = (
     ast.If,
     ast.For,

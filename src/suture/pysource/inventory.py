@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from suture.pysource.parsing import parsed
 from suture.pysource.python_code import Definition, inner_statements, is_docstring, names_of, read_names
 
-__all__ = ["covers", "is_empty", "promised_names", "role_of"]
-
 Member = tuple[str, ...]
 BROKEN_DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:\[]", re.MULTILINE)
 BROKEN_METHOD = re.compile(r"^[ \t]+(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*\([ \t]*(?:self|cls)\b", re.MULTILINE)

@@ -7,8 +7,6 @@ import warnings
 
 from suture.pysource.bounded_reading import allowance
 
-__all__ = ["PARSE_FAULTS", "first_line", "parsed"]
-
 PARSE_FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What `ast.parse` raises: the last two for sources that nest too deeply, `ValueError` for NUL bytes."""
 

@@ -8,22 +8,6 @@ from collections.abc import Iterable, Iterator
 
 from suture.pysource.parsing import first_line, parsed
 
-__all__ = [
-    "Definition",
-    "defined_names",
-    "inner_statements",
-    "is_docstring",
-    "is_main_guard",
-    "lines_of",
-    "names_of",
-    "only_imports",
-    "parses",
-    "read_names",
-    "sound_prefix",
-    "without_demo",
-    "without_nodes",
-]
-
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from suture.pysource.python_code import Definition, names_of, read_names
 
-__all__ = ["Scope", "known_names", "setup_for"]
-
 Scope = tuple[ast.stmt, ...]
 """The statements before one, in their order."""
 

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from suture.pysource.parsing import parsed
 from suture.pysource.python_code import is_docstring, lines_of
 
-__all__ = ["after_preamble", "indented", "put_in_front"]
-
 
 def put_in_front(code: str, extra: str) -> str:
     """`extra` before the code's own statements, after its docstring and its `__future__` imports."""

@@ -20,8 +20,6 @@ from suture.pysource.python_code import (
 )
 from suture.pysource.source_lines import after_preamble, indented
 
-__all__ = ["splice"]
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Import = ast.Import | ast.ImportFrom
 

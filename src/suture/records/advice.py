@@ -7,19 +7,6 @@ from typing import Literal
 
 from suture.records.nouns import Strategy
 
-__all__ = [
-    "Concern",
-    "ConcernKind",
-    "Critique",
-    "Diagnosis",
-    "FaultCategory",
-    "Lesson",
-    "Plan",
-    "Review",
-    "Severity",
-    "Subtask",
-]
-
 ConcernKind = Literal["security", "correctness", "performance", "readability"]
 Severity = Literal["low", "medium", "high"]
 

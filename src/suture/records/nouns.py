@@ -10,29 +10,6 @@ from typing import Any, Literal
 
 from suture.records.earlier import Earlier
 
-__all__ = [
-    "Candidate",
-    "Check",
-    "CheckOutcome",
-    "CheckStatus",
-    "Counterexample",
-    "Evidence",
-    "FaultCause",
-    "Language",
-    "Move",
-    "MoveKind",
-    "Origin",
-    "Outcome",
-    "Provenance",
-    "Result",
-    "Spend",
-    "Strategy",
-    "Task",
-    "TaskKind",
-    "Verdict",
-    "content_hash",
-]
-
 TaskKind = Literal["write", "heal"]
 Provenance = Literal["user", "visible", "spec", "adversarial", "property", "oracle"]
 Origin = Literal["user", "mutation", "sample", "repair", "edit"]

@@ -10,8 +10,6 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["from_plain", "restoring", "to_plain"]
-
 Restore = Callable[[Any, str], Any]
 RecordT = TypeVar("RecordT")
 

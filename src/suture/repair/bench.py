@@ -13,8 +13,6 @@ from suture.repair.reading import Attempted, places_of
 from suture.repair.trials import Proposal, Spectrum, Trial
 from suture.repair.worker import Attempt, Worker
 
-__all__ = ["Bench", "all_of"]
-
 FAILED_AT_MOST = 4
 """Failing tests after which a candidate is tried no further, where they are quick."""
 QUICK_S = 0.02

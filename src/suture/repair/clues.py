@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from suture.repair.edits import Mutant
 from suture.repair.trials import Spectrum
 
-__all__ = ["Clue", "clues_of", "fitting"]
-
 LEAST_SHARE = 0.05
 """Of the failing tests, those that must say so."""
 ELSEWHERE = 0.5

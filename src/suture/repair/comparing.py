@@ -11,8 +11,6 @@ from suture.checks.command.test_command import TestCommand
 from suture.repair.trials import Proposal
 from suture.repair.worker import Worker
 
-__all__ = ["compare"]
-
 CALL_S = 0.15
 GRACE_S = 2.0
 """Seconds after its time in which an answer that is on its way is still taken."""

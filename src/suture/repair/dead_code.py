@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 
-__all__ = ["dead_parts"]
-
 EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import takewhile
 
-__all__ = ["Edit", "Mutant", "edits_between", "mutated", "overlap", "trimmed"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:

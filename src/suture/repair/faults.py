@@ -14,8 +14,6 @@ from suture.pysource.parsing import first_line
 from suture.repair.trials import Spectrum
 from suture.repair.view import FUNCTIONS, View, open_view
 
-__all__ = ["Fault", "dstar", "line_scores", "ochiai", "rank_faults"]
-
 SPECTRUM, FRAME, CALLED = 0.8, 0.1, 0.1
 """Shares of the evidence in a score: they add up to 1."""
 HEADER = 0.9

@@ -9,8 +9,6 @@ from __future__ import annotations
 import ast
 import math
 
-__all__ = ["likelier", "usual_augmented", "usual_binary", "usual_comparison"]
-
 COMPARED = {
     "none": {"is": 543, "is not": 457},
     "bool": {"is": 939, "is not": 30, "!=": 30, "==": 20},

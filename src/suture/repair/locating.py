@@ -10,8 +10,6 @@ from suture.pysource.parsing import parsed
 from suture.repair.reading import Collected, Seen, lines_of, places_of
 from suture.repair.trials import Call, Disagreement, Spectrum, TestRun
 
-__all__ = ["FAILED", "Sights", "importing", "limits_of", "spectrum_of", "unseen"]
-
 MOST_GUIDING = 24
 """Failing tests that a candidate runs before all others."""
 LEAST_S = 0.1

@@ -19,8 +19,6 @@ from suture.repair.reading import Collected, Seen, lines_of
 from suture.repair.trials import Spectrum
 from suture.repair.worker import Worker
 
-__all__ = ["Looking", "locate", "look"]
-
 MOST_TRACED_FAILING = 80
 LEAST_LOOK_S = 3.0
 """Wall-clock seconds for the failing tests, however few there are: without them there is nothing to go by."""

@@ -11,8 +11,6 @@ from suture.repair.edits import Edit, Mutant, trimmed
 from suture.repair.operators import OPERATORS, Change, Operator
 from suture.repair.view import FUNCTIONS, View, open_view
 
-__all__ = ["mutants"]
-
 MOST_OF_ONE = 150
 """Changes that one operator may make of one node: in a very long function there is no end to them."""
 CROWDED = 0.5

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Kind", "Names", "kind_of", "names_of"]
-
 Kind = Literal["number", "sequence", "set", "mapping", "text", "callable", "unknown"]
 
 CALLS: dict[str, Kind] = {

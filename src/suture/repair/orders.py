@@ -19,8 +19,6 @@ from suture.repair.mutants import OperatorFault, mutants
 from suture.repair.reverts import Hunk, changed_lines, narrowed, reverts
 from suture.repair.trials import Proposal, Spectrum
 
-__all__ = ["Ordered", "first_order", "order", "spread"]
-
 SHARPNESS = 2.0
 """How much more the suspicion of a line counts than the kind of change."""
 BREATH = 50

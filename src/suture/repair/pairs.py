@@ -16,8 +16,6 @@ from suture.repair.orders import first_order
 from suture.repair.trials import Proposal, Spectrum, TestRun, Trial
 from suture.repair.view import View, open_view
 
-__all__ = ["left_by", "second_order", "went_further"]
-
 PARTIALS = 6
 """First changes that are gone on from."""
 PARTNERS = 250

@@ -20,8 +20,6 @@ from suture.repair.trials import Proposal
 from suture.repair.view import FUNCTIONS, is_docstring
 from suture.repair.warnings import literals_of, warnings_about
 
-__all__ = ["Difference", "Repair", "rank_repairs"]
-
 MOST_COMPARED = 16
 INPUTS = 60
 COMPARE_S = 6.0

@@ -10,8 +10,6 @@ from typing import Any, Literal, TypeVar
 
 from suture.records import from_plain
 
-__all__ = ["Answered", "Attempted", "Collected", "Seen", "entries_of", "lines_of", "places_of"]
-
 BITS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
 MOST_PACKED = 250_000
 """Hexadecimal digits: a file has no more lines than a million."""

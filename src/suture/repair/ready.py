@@ -19,8 +19,6 @@ from suture.repair.reverts import Hunk
 from suture.repair.trials import Spectrum
 from suture.repair.worker import Worker
 
-__all__ = ["Looked", "Ready"]
-
 LOCATE_SHARE = 0.34
 """Of a search's seconds, the most that localisation may take."""
 WHOLE_SHARE = 0.7

@@ -20,8 +20,6 @@ from suture.repair.syntax import Readable, readable_texts
 from suture.repair.trials import Proposal, Trial
 from suture.repair.warnings import literals_of, warnings_about
 
-__all__ = ["recover"]
-
 READING_SHARE = 0.15
 """Of the seconds, the most that looking for texts which compile may take."""
 RUNNING_SHARE = 0.5

@@ -9,8 +9,6 @@ from suture.repair.edits import Edit
 from suture.repair.trials import Proposal
 from suture.workspace import changed_stretches
 
-__all__ = ["Hunk", "changed_lines", "hunks_between", "narrowed", "reverts"]
-
 MOST_HUNKS = 40
 AROUND = 2
 """Lines beside a hunk that must still be there, so that it is taken back at the right place."""

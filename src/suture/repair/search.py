@@ -26,8 +26,6 @@ from suture.repair.reverts import Hunk
 from suture.repair.trials import Proposal, Spectrum, TestRun, Trial
 from suture.repair.warnings import DEAD, literals_of, warnings_about
 
-__all__ = ["Findings", "SearchLimits", "search"]
-
 NONE_READY = "the tests could not be kept ready for trials in the time there was"
 LINGER = 0.5
 """After the first plausible repair the search goes on, to compare, for this part of what trying took."""

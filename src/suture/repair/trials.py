@@ -11,8 +11,6 @@ from typing import Literal
 
 from suture.repair.edits import Edit
 
-__all__ = ["Call", "Disagreement", "Proposal", "Spectrum", "TestRun", "Trial"]
-
 TestOutcome = Literal["passed", "failed", "skipped", "timeout"]
 
 

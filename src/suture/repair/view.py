@@ -12,8 +12,6 @@ from suture.pysource.parsing import parsed
 from suture.repair.edits import Edit
 from suture.repair.names_in_scope import Names, names_of
 
-__all__ = ["FUNCTIONS", "Function", "View", "is_docstring", "open_view"]
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 T = TypeVar("T")

@@ -10,8 +10,6 @@ from suture.pysource.parsing import first_line, parsed
 from suture.repair.dead_code import dead_parts
 from suture.repair.view import FUNCTIONS
 
-__all__ = ["DEAD", "literals_of", "warnings_about"]
-
 COMMON = (0, 1, 2, -1, "", None, True, False)
 DEAD = "leaves code that never runs, or a condition that is always the same"
 BROAD = ("Exception", "BaseException")

@@ -14,8 +14,6 @@ from suture.repair.reading import Answered, Attempted, Collected, Seen, entries_
 from suture.repair.trials import Proposal
 from suture.sandbox import Channel
 
-__all__ = ["Attempt", "Worker"]
-
 PLUGIN = "suture_pytest"
 PARTS = (
     *("suture_pytest", "suture_calls", "suture_collected", "suture_items"),

@@ -24,7 +24,6 @@ from suture.roles.coding.optimiser import OptimiseBrief, OptimiseGoal, optimise_
 from suture.roles.coding.subtask_coder import SubtaskBrief, work_on
 from suture.roles.prompting.fitting import Count, Draft, Fitted, Part, fit
 from suture.roles.prompting.prompt_book import (
-    PROMPTS_FOLDER,
     PromptBook,
     packaged_names,
     packaged_prompt,
@@ -43,7 +42,6 @@ __all__ = [
     "MOST_LESSONS",
     "MOST_STEPS",
     "MOST_SUBTASKS",
-    "PROMPTS_FOLDER",
     "UNTRIED",
     "AdversarialBrief",
     "AskDiagnosis",

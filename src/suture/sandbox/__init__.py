@@ -14,7 +14,6 @@ from suture.sandbox.contract import (
     LIMITS,
     Capabilities,
     Channel,
-    IsolationLevel,
     KeepingSandbox,
     MemoryKeeper,
     Mode,
@@ -30,6 +29,7 @@ from suture.sandbox.mounts.bind_mounts import interpreter_mounts
 from suture.sandbox.mounts.interpreter import discover_interpreter, own_interpreter
 from suture.sandbox.mounts.toolchains import discover_programs, discover_toolchain
 from suture.sandbox.pool import SandboxPool
+from suture.settings.schema import IsolationLevel
 
 __all__ = [
     "BOX",

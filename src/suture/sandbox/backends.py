@@ -17,8 +17,6 @@ from suture.sandbox.unsafe import UnsafeSubprocess
 from suture.sandbox.vetting import VettedSandbox
 from suture.settings.schema import KeySettings, SandboxSettings
 
-__all__ = ["GROUP", "find_maker", "open_sandbox"]
-
 GROUP = "suture.sandboxes"
 """The group of entry points: each loads to a function from `SandboxSettings` to a `Sandbox`."""
 

@@ -14,25 +14,6 @@ from typing import Literal, Protocol, get_args, runtime_checkable
 
 from suture.settings.schema import IsolationLevel
 
-__all__ = [
-    "BOX",
-    "LEVELS",
-    "LIBRARY",
-    "LIMITS",
-    "Capabilities",
-    "Channel",
-    "IsolationLevel",
-    "KeepingSandbox",
-    "MemoryKeeper",
-    "Mode",
-    "Mount",
-    "ProgramLimits",
-    "RunRequest",
-    "RunResult",
-    "RunStatus",
-    "Sandbox",
-]
-
 BOX = "/box"
 """The folder behind the wall that holds a request's files and is the program's working directory."""
 

@@ -12,11 +12,9 @@ from suture.errors import SutureError
 from suture.sandbox.backends import find_maker
 from suture.sandbox.bubblewrap.command_line import find_bubblewraps
 from suture.sandbox.bubblewrap.troubleshooting import Finding, bubblewrap_findings, kernel_findings
-from suture.sandbox.contract import Capabilities, IsolationLevel, Sandbox
+from suture.sandbox.contract import Capabilities, Sandbox
 from suture.sandbox.vetting import VettedSandbox
-from suture.settings.schema import KeySettings, SandboxSettings
-
-__all__ = ["describe_capabilities", "diagnose_backends", "sandbox_makers"]
+from suture.settings.schema import IsolationLevel, KeySettings, SandboxSettings
 
 ON_THIS_MACHINE = ("bubblewrap", "container")
 """What may be tried without asking; others are services, or bring code of their own."""

@@ -11,8 +11,6 @@ from typing import TypeVar
 from suture.errors import SandboxBroken, UsageError
 from suture.sandbox.contract import Capabilities, Channel, RunRequest, RunResult, Sandbox
 
-__all__ = ["SandboxPool"]
-
 AHEAD = 2
 """Items under way for each sandbox, so that a slow one does not leave the others idle."""
 NOTHING = RunRequest(python="")

@@ -6,17 +6,16 @@ but pydantic. It must not act on a setting: others do.
 
 from suture.settings.arguments import flags_from_arguments, successor_of
 from suture.settings.loading import Loaded, load_settings, requested_settings
+from suture.settings.model_schema import ModelSettings, RoleSettings
 from suture.settings.rendering import SettingDescription, describe_settings, render_settings
 from suture.settings.schema import (
     BudgetSettings,
     KeySettings,
     LoopSettings,
-    ModelSettings,
     PathSettings,
     ProjectSettings,
     ProofSettings,
     RepairSettings,
-    RoleSettings,
     SandboxSettings,
     Settings,
 )

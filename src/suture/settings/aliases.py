@@ -11,17 +11,6 @@ from dataclasses import dataclass
 
 from suture.errors import UsageError
 
-__all__ = [
-    "PROVIDERS",
-    "VARIABLES",
-    "Alias",
-    "AliasReading",
-    "is_alias",
-    "model_of",
-    "read_aliases",
-    "scheme_of",
-]
-
 PROVIDERS = ("anthropic", "huggingface", "local", "ollama", "openai", "qwen", "scripted")
 """Schemes of `provider:model` that the aliases know; others reach the model room as they are."""
 

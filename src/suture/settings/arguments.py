@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from suture.errors import UsageError
 from suture.settings.aliases import PROVIDERS, model_of, scheme_of
 
-__all__ = ["ARGUMENTS", "OTHER_NAMES", "Argument", "flags_from_arguments", "successor_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Argument:

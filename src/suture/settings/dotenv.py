@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 from suture.errors import UsageError
 
-__all__ = ["parse_dotenv"]
-
 # One assignment; a quoted value may span lines. Bounded, and with one way to match: a file of quotes or of
 # spaces must not keep us busy.
 _ASSIGNMENT = re.compile(

@@ -7,8 +7,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Group", "NamesAFile"]
-
 
 @dataclass(frozen=True)
 class NamesAFile:

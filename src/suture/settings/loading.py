@@ -28,12 +28,6 @@ from suture.settings.sources import (
 )
 from suture.settings.trust import PROMPTS_FOLDER, RequestedSetting, is_harmless, is_trusted, prompt_files
 
-__all__ = [
-    "Loaded",
-    "load_settings",
-    "requested_settings",
-]
-
 KEYLESS = frozenset({"huggingface", "local", "none", "scripted"})
 """Providers that are never sent a key."""
 HEADERS = ("_custom_headers", "_org_id", "_project_id")
@@ -207,6 +201,7 @@ def _home(environ: Mapping[str, str]) -> Path:
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
+    """The user's own file of settings, there or not; raises `UsageError` where no home is known."""
     return (_xdg(environ, "XDG_CONFIG_HOME") or _home(environ) / ".config") / "suture" / "suture.toml"
 
 

@@ -10,8 +10,6 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from suture.settings.groups import Group, NamesAFile
 
-__all__ = ["ModelSettings", "Names", "RoleSettings"]
-
 
 def _split_names(value: object) -> object:
     """A variable or a flag holds a list as one text with commas."""

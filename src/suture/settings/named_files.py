@@ -20,8 +20,6 @@ from suture.settings.groups import NamesAFile
 from suture.settings.schema import setting_fields
 from suture.settings.sources import Given, Layer
 
-__all__ = ["absolute_names", "content_of", "files_named", "is_path", "kind_of"]
-
 MODELS_IN_FILES = ("scripted", "huggingface")
 """Providers whose models may be a file or a folder."""
 MODEL_VARIABLES = ("LLM_MODEL", "HF_MODEL")

@@ -12,8 +12,6 @@ from suture.errors import UsageError
 from suture.settings.schema import THE_USERS_ALONE, Settings
 from suture.settings.sources import flag_layer
 
-__all__ = ["settings_as_plain", "settings_of_record", "settings_with"]
-
 OF_THE_MACHINE = ("keys", "paths", "project")
 """Groups that belong to who runs, and not to the run."""
 CREDENTIALS_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]*@")

@@ -11,8 +11,6 @@ from pydantic import SecretStr
 from suture.settings.schema import Settings, setting_fields
 from suture.settings.sources import variable_of
 
-__all__ = ["SettingDescription", "describe_settings", "render_settings", "shown"]
-
 MASK = "********"
 _PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]*@")
 _REST_OF_ADDRESS = re.compile(r"(://[^\s?#]*[?#])\S+")

@@ -11,24 +11,6 @@ from pydantic.fields import FieldInfo
 from suture.settings.groups import Group, NamesAFile
 from suture.settings.model_schema import ModelSettings, Names, RoleSettings
 
-__all__ = [
-    "Autonomy",
-    "BudgetSettings",
-    "IsolationLevel",
-    "KeySettings",
-    "LoopSettings",
-    "ModelSettings",
-    "PathSettings",
-    "ProjectSettings",
-    "ProofSettings",
-    "RepairSettings",
-    "RoleSettings",
-    "SandboxSettings",
-    "Settings",
-    "setting_fields",
-]
-
-
 MOST_MB = 2**24
 """No machine has more than these 16 TiB; a kernel refuses limits far beyond in words of its own."""
 MOST_PROCESSES = 2**22

@@ -15,20 +15,6 @@ from suture.settings.aliases import is_alias
 from suture.settings.dotenv import parse_dotenv
 from suture.settings.schema import Settings, setting_fields
 
-__all__ = [
-    "Given",
-    "Layer",
-    "Variables",
-    "file_layer",
-    "flag_layer",
-    "project_layer",
-    "pyproject_table",
-    "pyproject_text",
-    "read_variables",
-    "settings_text",
-    "variable_of",
-]
-
 PREFIX = "SUTURE_"
 SHORT_NAMES = {"SUTURE_HOME": "paths.home", "SUTURE_MODEL": "model.name"}
 MOST_BYTES = 64 * 2**10

@@ -28,20 +28,6 @@ from suture.settings.sources import (
     settings_text,
 )
 
-__all__ = [
-    "HARMLESS",
-    "PROMPTS_FOLDER",
-    "RequestedSetting",
-    "digest_of_project",
-    "is_harmless",
-    "is_trusted",
-    "project_prompts",
-    "prompt_files",
-    "revoke_trust",
-    "trust_project",
-    "trusted_projects",
-]
-
 PROMPTS_FOLDER = Path(".suture") / "prompts"
 """Where a project keeps its own prompts, one `<role>.yaml` each."""
 

@@ -13,8 +13,6 @@ from suture.settings.loading import user_file
 from suture.settings.schema import THE_USERS_ALONE, Settings
 from suture.settings.sources import flag_layer, settings_text
 
-__all__ = ["new_file", "set_value"]
-
 
 def set_value(key: str, text: str, *, project: Path | None, environ: Mapping[str, str]) -> Path:
     """Write one setting into the user's own file, or into a project's `suture.toml`.

@@ -16,8 +16,6 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from suture.errors import StorageError
 
-__all__ = ["WaryCheckpointer"]
-
 COLUMNS: Mapping[str, frozenset[str]] = {
     "checkpoints": frozenset(
         (

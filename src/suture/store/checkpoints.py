@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-__all__ = ["open_checkpointer"]
-
 LOCK_WAIT_S = 30
 """How long a writer waits for another process that writes the same file."""
 

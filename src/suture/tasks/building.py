@@ -23,8 +23,6 @@ from suture.workspace import (
     take_snapshot,
 )
 
-__all__ = ["example_task", "heal_task", "write_task"]
-
 MOST_TEST_BYTES = 4 * 2**20
 """Of the file of tests that `suture run` is given, and of its `conftest.py`."""
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from suture.errors import UsageError
 
-__all__ = ["files_named_in", "literal_glob", "words_of"]
-
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 SHELL_MARKS = frozenset(";<>|&`")
 OPTIONS_WITH_VALUE = ("-k", "-s", "-p", "-t")

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator
 from suture.pysource.parsing import parsed
 from suture.pysource.python_code import Definition
 
-__all__ = ["entry_point_of"]
-
 NAME = r"([A-Za-z_]\w*)"
 STUB = re.compile(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{NAME}[ \t]*\(", re.MULTILINE)
 KIND = r"\b(?:function|method|class|def)"

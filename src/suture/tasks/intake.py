@@ -18,8 +18,6 @@ from suture.languages import (
 from suture.sandbox import discover_interpreter
 from suture.workspace import Snapshot, is_protected
 
-__all__ = ["chosen_command"]
-
 
 def chosen_command(
     command: tuple[str, ...],

@@ -13,8 +13,6 @@ from suture.errors import UsageError
 from suture.pysource.parsing import parsed
 from suture.workspace import is_protected
 
-__all__ = ["module_under_test"]
-
 FOREIGN = sys.stdlib_module_names | {"pytest", "hypothesis", "numpy"}
 
 

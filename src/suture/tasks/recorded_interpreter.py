@@ -9,8 +9,6 @@ from suture.ledger import RunFolder
 from suture.ledger.kinds import RunStarted
 from suture.records import from_plain
 
-__all__ = ["is_among", "recorded_interpreter"]
-
 
 def recorded_interpreter(started: RunStarted, folder: RunFolder, home: Path) -> Interpreter | None:
     """The program while it is there; `None` where it is gone, there was none, or the run is somebody else's.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.resources import Resource
 
-__all__ = ["export_run", "wants_traces"]
-
 ADDRESSES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 NANO = 1_000_000_000
 log = logging.getLogger("suture.tracing")

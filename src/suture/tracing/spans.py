@@ -19,8 +19,6 @@ from suture.ledger.kinds import (
     SearchStarted,
 )
 
-__all__ = ["Span", "spans_of"]
-
 Value = str | int | float | bool
 Kind = Literal["run", "round", "model", "search", "check"]
 

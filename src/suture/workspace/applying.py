@@ -14,8 +14,6 @@ from suture.errors import StorageError, UsageError
 from suture.plain_files import read_plain
 from suture.workspace.diffs import unified_diff
 
-__all__ = ["Applied", "apply_changes"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:

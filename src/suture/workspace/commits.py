@@ -11,8 +11,6 @@ from pathlib import Path
 from suture.errors import StorageError, UsageError
 from suture.workspace.repository import Repository
 
-__all__ = ["CommitPlan", "land_branch", "land_on_head", "plan_commit"]
-
 REGULAR = ("100644", "100755")
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from suture.workspace.matching import Stretch, changed_stretches
 
-__all__ = ["unified_diff"]
-
 EMPTY_BLOB = "e69de29"
 CONTEXT = 3
 """Lines that are shown around a change."""

@@ -21,8 +21,6 @@ from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError
 
-__all__ = ["programs_off", "run_git", "start_git"]
-
 PLUMBING = frozenset(
     (
         *("cat-file", "check-ref-format", "commit-tree", "config", "hash-object", "ls-files", "ls-tree"),

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 
 from suture.errors import UsageError
 
-__all__ = ["Globs", "parse_globs"]
-
 MOST_STEPS = 20_000_000
 """Some seconds of matching. A project of 5,000 files with 300 patterns needs less than a tenth."""
 MOST_CHARS = 4096

@@ -11,8 +11,6 @@ from suture.errors import StorageError, SutureError, UsageError
 from suture.records import Earlier
 from suture.workspace.repository import Repository, open_repository
 
-__all__ = ["earlier_versions"]
-
 MOST_COMMITS = 16
 """A search bisects them: four more runs of the failing tests."""
 MOST_BYTES = 4 * 2**20

@@ -10,8 +10,6 @@ from suture.errors import UsageError
 from suture.plain_files import read_plain
 from suture.workspace.globs import MOST_STEPS, Globs, parse_globs
 
-__all__ = ["IgnoreRules", "never_code"]
-
 NEVER_CODE: Mapping[str, str] = {
     **dict.fromkeys((".git", ".hg", ".svn"), "version control"),
     **dict.fromkeys((".venv", "venv", "node_modules", ".tox", ".nox", ".eggs"), "installed packages"),

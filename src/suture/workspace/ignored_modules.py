@@ -17,8 +17,6 @@ from suture.plain_files import read_plain
 from suture.workspace.globs import Globs
 from suture.workspace.secret_detection import holds_a_secret, is_private_name
 
-__all__ = ["IgnoredModules", "imported_names", "looks_private", "module_name"]
-
 MODULE = re.compile(r"(?P<name>[^\W\d]\w*)(?P<ending>\.py|(?:\.cpython-3\w*|\.abi3)?[-\w]*\.so)")
 """The name of a file that an import may find; a build tag may stand before the ending of a compiled one."""
 IMPORT = re.compile(

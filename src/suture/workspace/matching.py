@@ -12,8 +12,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-__all__ = ["Stretch", "changed_stretches", "common_stretches"]
-
 Stretch = tuple[int, int, int, int]
 """Lines of the one text, from and to, and of the other, counted from 0."""
 

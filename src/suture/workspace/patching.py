@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from suture.workspace.diffs import unified_diff
 
-__all__ = ["PatchRefused", "apply_diff"]
-
 HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@\n")
 NO_NEWLINE = "\\ No newline at end of file\n"
 

@@ -17,8 +17,6 @@ from pathlib import Path
 from suture.errors import UsageError
 from suture.plain_files import read_plain
 
-__all__ = ["require_no_pipes"]
-
 MOST_ENTRIES = 200_000
 """Of a repository's folder that are looked at."""
 MOST_FOLDERS = 16

@@ -9,8 +9,6 @@ from functools import lru_cache
 
 from suture.workspace.globs import Globs, parse_globs
 
-__all__ = ["DEFAULT_PROTECTED", "TEST_FILES", "is_protected", "is_test_file"]
-
 TEST_FILES: tuple[str, ...] = (
     *("tests/", "test/", "test_*.py", "*_test.py", "conftest.py"),
     *("__tests__/", "__mocks__/", "*.test.js", "*.test.[cm]js", "*.test.jsx"),

@@ -14,8 +14,6 @@ from suture.plain_files import read_plain
 from suture.workspace.git import programs_off, run_git, start_git
 from suture.workspace.pipes import require_no_pipes
 
-__all__ = ["Repository", "open_repository"]
-
 PATH_MAX = 4096
 WRITTEN = ("HEAD", "index", "packed-refs", "refs", "logs", "objects")
 UNDER_WAY = {

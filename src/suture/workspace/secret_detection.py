@@ -21,17 +21,6 @@ from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.workspace.globs import parse_globs
 from suture.workspace.repository import open_repository
 
-__all__ = [
-    "MOST_TEXT_BYTES",
-    "NOT_SECRET",
-    "SECRET_FILES",
-    "committed_as_they_are",
-    "holds_a_key",
-    "holds_a_secret",
-    "is_private_name",
-    "may_be_secret",
-]
-
 _TEXTS = ("json", "yml", "yaml", "toml", "ini", "cfg", "conf", "txt", "csv", "xml", "properties", "env")
 
 SECRET_FILES: tuple[str, ...] = (

@@ -16,8 +16,6 @@ from suture.workspace.ignored_modules import IgnoredModules
 from suture.workspace.protected import is_test_file
 from suture.workspace.secret_detection import committed_as_they_are, holds_a_key, may_be_secret
 
-__all__ = ["Snapshot", "take_snapshot"]
-
 MAX_BYTES = 64 * 2**20
 MAX_FILES = 5000
 MAX_ENTRIES = 100_000

@@ -11,8 +11,6 @@ from io import BytesIO
 from suture.errors import UsageError
 from suture.workspace.matching import common_stretches
 
-__all__ = ["overlay", "text_of"]
-
 
 def text_of(content: bytes) -> str:
     """A file as text: no byte order mark, lines end with a line feed, undecodable bytes as surrogates.

@@ -11,8 +11,6 @@ from suture.checks.command.pytest_report import PytestReport
 from suture.checks.command.written_tests import examples_written_in, tests_in_reach, tests_written_in, within
 from suture.workspace import text_of
 
-__all__ = ["Collected", "collected_from"]
-
 CONFTESTS = ("conftest.py", "__init__.py")
 
 

@@ -12,8 +12,6 @@ import posixpath
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["COMPILED", "Compiled", "compiled_from", "sources_of"]
-
 COMPILED = "compiled"
 """The file in our own folder that brings it back."""
 CACHE = "__pycache__"

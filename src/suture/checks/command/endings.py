@@ -5,8 +5,6 @@ from __future__ import annotations
 from suture.records import Counterexample
 from suture.sandbox import BOX, RunResult
 
-__all__ = ["collect_fault", "ending_of", "last_words", "output_of"]
-
 LONGEST_OUTPUT = 8000
 
 

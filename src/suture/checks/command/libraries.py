@@ -10,8 +10,6 @@ from suture.languages import Interpreter
 from suture.pysource.parsing import parsed
 from suture.workspace import is_test_file
 
-__all__ = ["libraries_of", "takes_a_librarys_place"]
-
 
 def libraries_of(
     files: Mapping[str, bytes], tests: Iterable[str], interpreter: Interpreter

@@ -14,8 +14,6 @@ from typing import Any
 from suture.pysource.parsing import PARSE_FAULTS
 from suture.records import CheckOutcome, CheckStatus, Counterexample
 
-__all__ = ["PytestReport", "outcome_of", "read_report"]
-
 WHERE_RE = re.compile(r"^\s*\+\s+where (?P<value>.+) = (?P<call>.+\(.*\))$")
 
 

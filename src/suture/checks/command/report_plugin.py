@@ -20,8 +20,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["Reporter", "pytest_load_initial_conftests"]
-
 LONGEST = 4000
 WRITTEN_S = 946684800
 """When each source says that it was written, so that code compiled in an earlier run is believed."""

@@ -9,8 +9,6 @@ from suture.checks.command.written_tests import within
 from suture.records import CheckOutcome, CheckStatus, Counterexample
 from suture.sandbox import RunResult
 
-__all__ = ["outcomes_of"]
-
 
 def outcomes_of(report: PytestReport, result: RunResult, collected: Collected) -> list[CheckOutcome]:
     """One outcome for each test: first those that pytest began, then those that it should have run.

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from suture.records import Language
 from suture.sandbox import RunResult
 
-__all__ = ["NO_TESTS", "fewer_ran", "kept_from_running"]
-
 NO_TESTS = (b"Ran 0 tests", b"NO TESTS RAN")
 """Of unittest."""
 UNLOADABLE = b"_FailedTest"

@@ -13,8 +13,6 @@ from suture.checks.command.written_tests import examples_written_in
 from suture.records import CheckOutcome, Counterexample, Task
 from suture.workspace import DEFAULT_PROTECTED, is_protected, text_of
 
-__all__ = ["rule_on_examples", "rule_on_skip"]
-
 WORDS = ("skip", "xfail", "expectedfailure")
 EMPTY = "[NOTSET]"
 """How pytest names the test of an empty list of parameters."""

@@ -29,8 +29,6 @@ from suture.sandbox import BOX, Channel, RunRequest, RunResult, Sandbox, interpr
 from suture.settings import SandboxSettings
 from suture.workspace import is_protected
 
-__all__ = ["PLUGIN", "CommandRun", "TestCommand"]
-
 PLUGIN = "suture_report"
 """The module that reports what pytest does."""
 REPORT = f"{PRIVATE}/report"

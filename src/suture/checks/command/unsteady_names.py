@@ -11,8 +11,6 @@ from dataclasses import replace
 
 from suture.checks.command.pytest_report import PytestReport
 
-__all__ = ["lost_and_new", "names_in_place", "under_names", "unsteady_functions"]
-
 
 def unsteady_functions(first: Sequence[str], again: Sequence[str]) -> frozenset[str]:
     """Functions with as many tests in both collections of the same files, and not with the same names.

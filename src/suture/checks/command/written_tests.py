@@ -9,8 +9,6 @@ from posixpath import basename, normpath
 
 from suture.pysource.parsing import parsed
 
-__all__ = ["examples_written_in", "tests_in_reach", "tests_written_in", "within"]
-
 
 def tests_written_in(path: str, source: bytes) -> tuple[str, ...]:
     """The ids of the test functions that a file holds, found without running it; parameters unknown."""

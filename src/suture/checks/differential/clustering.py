@@ -15,15 +15,6 @@ from suture.checks.split.value_digest import ANSWER_NAME
 from suture.checks.suite import Suite, rule_on
 from suture.records import Candidate, Check
 
-__all__ = [
-    "Comparison",
-    "Disagreement",
-    "InputLimits",
-    "compare_candidates",
-    "edge_questions",
-    "questions_near",
-]
-
 FIRST_BATCH, BATCH = 6, 18
 """Calls made in one go: few at first, to find out who never ends."""
 MOST_LATE = 2

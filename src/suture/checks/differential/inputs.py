@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["Arguments", "edges_of", "inputs_near", "read_arguments"]
-
 Arguments = tuple[Any, ...]
 Trait = Callable[[Any], bool]
 

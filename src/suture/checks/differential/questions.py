@@ -12,8 +12,6 @@ from suture.checks.sources.examples import examples_in
 from suture.pysource.parsing import parsed
 from suture.records import Check, Task
 
-__all__ = ["edge_questions", "questions_near"]
-
 
 def questions_near(task: Task, hints: Sequence[Check], count: int, seed: int) -> tuple[str, ...]:
     """Calls of a task's function that no trusted check makes: those of the hints, then changed ones.

@@ -12,8 +12,6 @@ from suture.checks.sources.plain_asserts import check_of
 from suture.pysource.parsing import PARSE_FAULTS
 from suture.records import Check
 
-__all__ = ["doctest_examples"]
-
 PROMPT_RE = re.compile(r"^([ \t]*)>>>(?:[ ]|(?=\S)|$)(.*)$")
 MORE_RE = re.compile(r"^[ \t]*\.\.\.(?:[ ]|$)(.*)$")
 RAISED_RE = re.compile(r"^(?:[\w.]*\.)?(\w+)(?::|$)")

@@ -19,8 +19,6 @@ from suture.checks.sources.plain_asserts import check_of, distinct
 from suture.pysource.parsing import PARSE_FAULTS
 from suture.records import Check
 
-__all__ = ["examples_in"]
-
 LEADS_TO = re.compile(
     r"[ \t]*(?:\#|//)?[ \t]*(?P<word>==>|==|=>|->|➞|→|⇒|⟹|=|:"
     r"|(?:should |must |will )?(?:return|equal|be|give|yield|evaluate to|output)s?(?:\s+to)?\b|is\b)[ \t]*"

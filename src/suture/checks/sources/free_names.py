@@ -12,8 +12,6 @@ import symtable
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Use", "free_names", "uses_in"]
-
 BUILTINS = frozenset(dir(builtins))
 RAISING = frozenset(("raises", "assertRaises", "assertRaisesRegex", "suppress"))
 """Calls whose first argument is an exception."""

@@ -8,8 +8,6 @@ from typing import Any
 
 from suture.pysource.parsing import PARSE_FAULTS
 
-__all__ = ["call_at", "is_literal", "literal_at", "value_of"]
-
 WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}
 WORD_RE = re.compile(r"(true|false|none|null)\b", re.IGNORECASE)
 # What may follow a value: the end of the line, a remark, the end of the sentence, the same value again.

@@ -19,8 +19,6 @@ from typing import Any
 from suture.checks.sources.free_names import Use, free_names, uses_in
 from suture.pysource.parsing import PARSE_FAULTS, parsed
 
-__all__ = ["Program", "module_name", "plan_program", "promised_classes", "promised_functions"]
-
 SHARED = frozenset(
     (
         *(

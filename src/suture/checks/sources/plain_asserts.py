@@ -9,8 +9,6 @@ from suture.errors import UsageError
 from suture.pysource.parsing import PARSE_FAULTS
 from suture.records import Check, Provenance, content_hash
 
-__all__ = ["asserts_in", "check_of", "distinct"]
-
 LONGEST_ID = 100
 
 

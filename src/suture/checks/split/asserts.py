@@ -21,8 +21,6 @@ from suture.checks.split.kept_arguments import keeping_lines
 from suture.checks.split.own_ends import OwnEnd, own_ends, run_tests
 from suture.checks.split.own_failures import catches_anything, catches_failures, is_idle
 
-__all__ = ["HOOK", "Asserts", "Call", "Fact", "FailedAssert", "compile_program", "explain", "shorten"]
-
 HOOK = "__suture_asserts__"
 """The name under which the program sees its `Asserts`."""
 LONGEST = 400

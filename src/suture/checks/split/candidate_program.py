@@ -18,8 +18,6 @@ from suture.checks.split.encoding import Encoder
 from suture.checks.split.frames import FrameStream
 from suture.checks.split.wire import NotData
 
-__all__ = ["Candidate", "describe_exception", "main", "make_room", "place_of"]
-
 BASE_TYPES = 8
 
 

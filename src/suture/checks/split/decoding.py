@@ -22,8 +22,6 @@ from suture.checks.split.wire import (
     tag_of,
 )
 
-__all__ = ["decode", "well_formed"]
-
 
 def decode(
     value: Any,

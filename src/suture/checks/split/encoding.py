@@ -19,8 +19,6 @@ from suture.checks.split.wire import (
     tag_of,
 )
 
-__all__ = ["Encoder"]
-
 
 class Encoder:
     """Turns values into JSON, and remembers which object got which id.

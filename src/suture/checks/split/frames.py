@@ -11,8 +11,6 @@ from typing import Any
 
 from suture.checks.split.wire import dump, load
 
-__all__ = ["FrameStream"]
-
 
 class FrameStream:
     """Takes stdin and stdout for itself, and leaves the program an empty stdin and stderr as stdout."""

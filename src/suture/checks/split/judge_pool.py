@@ -14,8 +14,6 @@ from suture.checks.split.wire import BadFrame, dump, load
 from suture.sandbox import KeepingSandbox, Sandbox
 from suture.settings import SandboxSettings
 
-__all__ = ["Judge", "give_back", "take_judge"]
-
 MOST_IDLE = 4
 """Judges that wait for work in one sandbox; each holds a place behind a wall."""
 OVER_S = 2.0

@@ -21,8 +21,6 @@ from suture.checks.split.own_failures import OwnFailures
 from suture.checks.split.proxies import Ask, CandidateDied, Function, Missing, NeedsLiveObjects, Remote
 from suture.checks.split.value_digest import ANSWER_NAME, digest_answer
 
-__all__ = ["main", "run_program"]
-
 PROGRAM = "<test>"
 WRITABLE = (".", "/tmp", "/dev/shm")
 SET_DUMPABLE = 4

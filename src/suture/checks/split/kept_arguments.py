@@ -12,8 +12,6 @@ import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["keeping_lines"]
-
 BUILTINS = frozenset(dir(builtins))
 APPLIES = frozenset(("filter", "map", "partial", "reduce", "starmap", "submit"))
 """Calls that call their first argument, with the others."""

@@ -14,8 +14,6 @@ from suture.checks.split.wire import BadFrame, dump, load
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 
-__all__ = ["run_in_one_process"]
-
 FACT_TEXTS = ("call", "expected", "got", "exception", "file")
 MOST_TEXT = 4000
 

@@ -18,8 +18,6 @@ from suture.checks.split.candidate_program import make_room, place_of
 from suture.checks.split.frames import FrameStream
 from suture.checks.split.own_failures import OwnFailures
 
-__all__ = ["main", "run_beside"]
-
 PROGRAM = "<test>"
 
 

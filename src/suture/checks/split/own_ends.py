@@ -10,8 +10,6 @@ import ast
 import sys
 from typing import Any
 
-__all__ = ["OwnEnd", "TestsFailed", "own_ends", "run_tests"]
-
 EXITS = frozenset(("exit", "quit", "sys.exit"))
 RUNNERS = frozenset(("unittest.main", "unittest.TestProgram"))
 

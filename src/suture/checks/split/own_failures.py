@@ -11,8 +11,6 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["OwnFailures", "catches_anything", "catches_failures", "is_idle"]
-
 CATCHING = frozenset(("AssertionError", "BaseException", "Exception", "failureException"))
 EXPECTING = "expectedFailure"
 RAISING = frozenset(("raises", "assertRaises", "assertRaisesRegex", "suppress", EXPECTING))

@@ -11,8 +11,6 @@ from suture.checks.programs import own_program
 from suture.sandbox import Channel, ProgramLimits, RunResult, Sandbox
 from suture.settings import SandboxSettings
 
-__all__ = ["ProgramSession"]
-
 
 class ProgramSession:
     """One of the two programs; started when it is first needed, and again after it died.

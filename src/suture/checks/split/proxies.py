@@ -20,8 +20,6 @@ from suture.checks.split.encoding import Encoder
 from suture.checks.split.unordered import NotANumber, speaks_of_nan
 from suture.checks.split.wire import BadFrame, NotData
 
-__all__ = ["Ask", "CandidateDied", "Function", "Missing", "NeedsLiveObjects", "Remote"]
-
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 DATA_TYPES = (
     bool,
@@ -303,6 +301,7 @@ class Opaque:
         return self.__dict__["_remote"].step("iter", self.__dict__["suture_handle"])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse: what stays on the candidate's side cannot be called from here."""
         if not self.__dict__["_called"]:  # what the test calls by its name can only be meant as a function
             raise TypeError(f"an object of type {self.__dict__['_kind']} is not callable")
         raise NeedsLiveObjects(f"the result, an object of type {self.__dict__['_kind']}, is called")

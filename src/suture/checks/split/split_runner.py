@@ -20,8 +20,6 @@ from suture.records import CheckStatus
 from suture.sandbox import RunResult, Sandbox
 from suture.settings import SandboxSettings
 
-__all__ = ["ProgramOutcome", "SplitRunner"]
-
 ASK_FIELDS = {"op", "module", "name", "handle", "value", "nodes"}
 RAISED_FIELDS: dict[str, type | tuple[type, ...]] = {
     "type": str,

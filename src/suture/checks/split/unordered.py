@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["NotANumber", "Unordered", "speaks_of_nan"]
-
 NAN_RE = re.compile(r"\bnan\b|is_?nan|isfinite", re.IGNORECASE)
 ARITHMETIC = (
     "abs",

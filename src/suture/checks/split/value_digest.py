@@ -11,8 +11,6 @@ from typing import Any
 
 from suture.checks.split.asserts import shorten
 
-__all__ = ["ANSWER_NAME", "digest_answer"]
-
 ANSWER_NAME = "__suture_told__"
 """The name under which a program leaves what is compared: an answer, and the arguments after the call."""
 MOST_ITEMS = 1000

@@ -15,28 +15,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = [
-    "BASES",
-    "BY_TEXT",
-    "COLLECTIONS",
-    "FROZEN",
-    "LIBRARY",
-    "MAPPINGS",
-    "MAX_FRAME_BYTES",
-    "MUTABLE",
-    "NODE_TAGS",
-    "SCALAR_TAGS",
-    "SMALL_INT",
-    "BadFrame",
-    "NotData",
-    "dump",
-    "library_name",
-    "load",
-    "parts",
-    "plain_part",
-    "tag_of",
-]
-
 MAX_FRAME_BYTES = 16 << 20
 SMALL_INT = 1 << 63
 

@@ -19,8 +19,6 @@ import time
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["main"]
-
 PRIVATE = "_suture"
 HEAD, TAIL = 120, 40
 """Entries that are kept of the beginning and of the end of a run."""

@@ -17,8 +17,6 @@ from suture.sandbox import BOX, RunRequest, RunResult, Sandbox, interpreter_moun
 from suture.settings import SandboxSettings
 from suture.workspace import text_of
 
-__all__ = ["Observation", "Probe", "first_divergence", "observe", "render_trace"]
-
 SPARE_S = 2.0
 """The program ends a run itself, so that what was seen until then is not lost."""
 

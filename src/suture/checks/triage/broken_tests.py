@@ -12,8 +12,6 @@ from suture.pysource.parsing import parsed
 from suture.records import CheckOutcome
 from suture.workspace import is_test_file
 
-__all__ = ["endless_loops", "endless_tests", "shows_endless_loops", "unreadable_test"]
-
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 EXITS = (ast.Break, ast.Return, ast.Raise, ast.Assert, ast.Yield, ast.YieldFrom, ast.Await)
 HARMLESS = ("print", "len", "sleep", "range")

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from suture.pysource.parsing import PARSE_FAULTS, parsed
 from suture.workspace import is_test_file
 
-__all__ = ["Contradiction", "Example", "contradictions_of", "examples_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction:

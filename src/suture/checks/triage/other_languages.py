@@ -11,8 +11,6 @@ from suture.checks.triage.surroundings import missing_file
 from suture.records import Language
 from suture.workspace import text_of
 
-__all__ = ["fault_in_line", "printed_errors"]
-
 ERRORS: Mapping[Language, re.Pattern[str]] = {
     "javascript": re.compile(
         r"^\W*(?:Uncaught )?[A-Z]?\w*(?:Error|Exception)(?: \[\w+\])?:|Cannot find (?:module|package) '"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-__all__ = ["shared_state_written_by"]
-
 CHANGERS = {
     "a list": ("append", "extend", "insert", "remove", "reverse", "sort"),
     "a set or a mapping": ("add", "clear", "discard", "pop", "popitem", "setdefault", "update"),

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from suture.checks.command.test_command import TestCommand
 from suture.checks.suite import Suite
 
-__all__ = ["Reruns"]
-
 MOST_ALONE = 8
 """Tests that are tried by themselves; of more failing tests the first ones stand for the rest."""
 

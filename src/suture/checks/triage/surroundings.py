@@ -13,8 +13,6 @@ from suture.languages import LANGUAGES
 from suture.sandbox import BOX
 from suture.workspace import text_of
 
-__all__ = ["fault_of_surroundings", "missing_file"]
-
 MODULE_RE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '(?P<name>[\w.]+)'")
 ATTRIBUTE_RE = re.compile(
     r"^ImportError: cannot import name '(?P<name>\w+)' from "

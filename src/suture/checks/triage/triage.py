@@ -17,8 +17,6 @@ from suture.pysource.parsing import parsed
 from suture.records import CheckOutcome, FaultCause, Verdict
 from suture.workspace import is_test_file, text_of
 
-__all__ = ["NotCode", "Triage", "triage", "triage_of_tests"]
-
 LEAST_WALL_S = 5.0
 """Seconds for a rerun at least, however short the first run was."""
 SLOWER = 3

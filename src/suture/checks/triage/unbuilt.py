@@ -8,8 +8,6 @@ from posixpath import basename, splitext
 
 from suture.workspace import is_protected, text_of
 
-__all__ = ["module_not_built"]
-
 COMPILED_FROM = (".pyx", ".c", ".cc", ".cpp", ".rs", ".proto")
 PAPERS = ("pyproject.toml", "setup.py", "setup.cfg", ".gitignore")
 INSTALL = "build the project as its papers say, such as `pip install -e .`"

@@ -15,8 +15,6 @@ from suture.checks.trust.prefilter import Removed, Sifted, sift
 from suture.checks.trust.scoring import Signs, Voices, agreement, hear, trust_of, unsureness
 from suture.records import Candidate, Check, Task, Verdict
 
-__all__ = ["Assessed", "Assessment", "assess", "assess_checks", "given_checks"]
-
 NOT_TOLD: Mapping[str, float] = MappingProxyType({})
 
 

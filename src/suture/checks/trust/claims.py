@@ -10,8 +10,6 @@ from typing import Any, Literal
 from suture.pysource.parsing import parsed
 from suture.records import Check
 
-__all__ = ["Claim", "Expectation", "claim_of", "contradict"]
-
 NOT_LITERAL = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 BUILTINS = frozenset(dir(builtins))
 

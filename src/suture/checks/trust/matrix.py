@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from suture.checks.suite import Suite, check_candidate
 from suture.records import Candidate, Check, CheckStatus, Verdict
 
-__all__ = ["GIVEN", "MatrixLimits", "Row", "is_viable", "run_matrix"]
-
 GIVEN = ("user", "visible")
 """Who writes checks that are right by definition."""
 BATCH = 8

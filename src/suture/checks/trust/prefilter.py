@@ -9,8 +9,6 @@ from suture.checks.sources.plain_asserts import distinct
 from suture.checks.trust.claims import Claim, claim_of, contradict
 from suture.records import Check, Provenance
 
-__all__ = ["Removed", "Sifted", "sift"]
-
 SAME = "a given check says the same"
 CONTRADICTS = "it contradicts a given check"
 

@@ -13,8 +13,6 @@ from dataclasses import asdict, dataclass
 
 from suture.checks.trust.matrix import Row
 
-__all__ = ["Signs", "Voices", "agreement", "hear", "logit_of", "trust_of", "unsureness"]
-
 MOST_BY_VOICES = {0: 0.15, 1: 0.85}
 """The most trust where no candidate, or a single one, was heard: one program and one test do not agree about
 a task, they may share one mistake of one model."""

@@ -14,8 +14,6 @@ from suture.cli.bench.finished import (
 from suture.cli.bench.gate import gate_command
 from suture.cli.bench.run import run_command
 
-__all__ = ["bench_app"]
-
 bench_app = typer.Typer(
     name="bench", help="Measure recipes and models on problems with hidden tests.", no_args_is_help=True
 )

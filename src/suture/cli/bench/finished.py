@@ -16,8 +16,6 @@ from suture.cli.terminal.output import answer, answer_exactly, answer_json, note
 if TYPE_CHECKING:
     from suture.evals.rows import Row
 
-__all__ = ["baseline_command", "compare_command", "regrade_command", "report_command", "track_command"]
-
 
 @reports_faults
 def report_command(

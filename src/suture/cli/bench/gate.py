@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from suture.evals.running.bench_folder import BenchFolder
     from suture.settings import Settings
 
-__all__ = ["gate_command"]
-
 EXIT_CODES: dict[GateStanding, int] = {"passed": 0, "failed": 1, "undecided": 4, "broken": 6}
 """4: a budget, of tasks here, is spent. 6: the machinery failed."""
 

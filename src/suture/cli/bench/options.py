@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Benchmark", "Parallel", "Recordings", "Replayed"]
-
 Benchmark = Annotated[str, typer.Argument(metavar="RUN", help="A benchmark: its name, or its folder.")]
 Parallel = Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Tasks at once.")]
 Recordings = Annotated[

@@ -24,8 +24,6 @@ from suture.models import choose_model
 from suture.sandbox import open_sandbox
 from suture.settings import Settings
 
-__all__ = ["Wanted", "bench_folder", "plan_of", "settings_for", "validate"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from suture.evals.rows import Row
     from suture.evals.running.benchmark import Advance
 
-__all__ = ["Bar"]
-
 EVERY_S = 20.0
 """Between plain lines."""
 

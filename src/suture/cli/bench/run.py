@@ -13,8 +13,6 @@ from suture.cli.terminal.options import Debug, Json, Set, load
 from suture.cli.terminal.output import note
 from suture.errors import UsageError
 
-__all__ = ["lines_of", "run_command"]
-
 Many = list[str] | None
 
 

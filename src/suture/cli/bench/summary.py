@@ -11,8 +11,6 @@ from suture.errors import SutureError
 if TYPE_CHECKING:
     from suture.evals.rows import Row
 
-__all__ = ["require_a_number", "tell_rows"]
-
 HEADS = ("set", "regime", "model", "cap", "arm", "tasks", "solved", "claimed", "tokens", "calls", "no number")
 
 

@@ -12,8 +12,6 @@ from suture.cli.terminal.options import Debug, Json, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table
 from suture.errors import UsageError
 
-__all__ = ["config_app"]
-
 config_app = typer.Typer(name="config", help="What Suture is set to.", no_args_is_help=True)
 
 

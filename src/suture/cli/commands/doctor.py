@@ -20,8 +20,6 @@ from suture.narrative.lines import one_line
 if TYPE_CHECKING:
     from suture.settings import Settings
 
-__all__ = ["doctor"]
-
 NEEDED_BYTES = 500_000_000
 """Room for a few hundred runs."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from suture.cli.terminal.progress import Progress
     from suture.records import Result
 
-__all__ = ["fork"]
-
 
 @reports_faults
 def fork(

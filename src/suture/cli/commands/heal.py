@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from suture.cli.terminal.progress import Progress
     from suture.records import Result
 
-__all__ = ["heal"]
-
 
 @reports_faults
 def heal(

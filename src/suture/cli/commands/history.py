@@ -15,8 +15,6 @@ from suture.cli.terminal.output import answer, answer_json, note, table
 if TYPE_CHECKING:
     from suture.ledger import RunFolder
 
-__all__ = ["history"]
-
 COLUMNS = ("run", "kind", "outcome", "recipe", "model", "spent", "when")
 
 

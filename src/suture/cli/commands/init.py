@@ -14,8 +14,6 @@ from suture.cli.terminal.options import Debug
 from suture.cli.terminal.output import answer, note, printable
 from suture.errors import PrerequisiteError, UsageError
 
-__all__ = ["init"]
-
 TEXT = """\
 # Settings of Suture for this project; `suture config show` lists all, docs/settings.md explains them.
 # Without `suture trust` a project's own file decides harmless things alone.

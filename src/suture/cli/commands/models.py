@@ -16,8 +16,6 @@ from suture.cli.terminal.output import answer, answer_exactly, answer_json, cons
 if TYPE_CHECKING:
     from suture.models.embedded.server import LlamaServer, ServerOptions
 
-__all__ = ["megabytes", "models_app"]
-
 models_app = typer.Typer(
     name="models", help="The embedded models: list, pull, serve, path, rm.", no_args_is_help=True
 )

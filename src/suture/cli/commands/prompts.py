@@ -14,8 +14,6 @@ from suture.cli.terminal.output import answer, answer_exactly, answer_json, note
 if TYPE_CHECKING:
     from suture.roles import PromptBook
 
-__all__ = ["prompts_app"]
-
 prompts_app = typer.Typer(
     name="prompts",
     help="What the models are told: list, show, diff, check.",
@@ -28,8 +26,8 @@ Project = Annotated[Path, typer.Option("--project", metavar="FOLDER", help="Whos
 
 def book_of(project: Path, assignments: list[str] | None) -> PromptBook:
     """The prompts that a run in a project would use, where the project is trusted."""
-    from suture.roles import PROMPTS_FOLDER, PromptBook
-    from suture.settings import project_prompts
+    from suture.roles import PromptBook
+    from suture.settings import PROMPTS_FOLDER, project_prompts
 
     paths = load(project, assignments, looks=True).settings.paths
     own = project / PROMPTS_FOLDER

@@ -14,8 +14,6 @@ from suture.cli.terminal.output import answer, answer_json, table
 if TYPE_CHECKING:
     from suture.proof.quality import Measured
 
-__all__ = ["quality"]
-
 MOST_SHOWN = 10
 
 

@@ -10,8 +10,6 @@ from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json
 from suture.cli.terminal.output import answer, answer_exactly, answer_json, table
 
-__all__ = ["recipes_app"]
-
 recipes_app = typer.Typer(
     name="recipes",
     help="Ways to go about a task: list, show.",

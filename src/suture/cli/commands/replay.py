@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from suture.loop import RecordedRun, Replay
     from suture.records import Result
 
-__all__ = ["replay", "resume"]
-
 Word = Literal["approve", "reject", "abort", "first", "second", "neither", "unsure"]
 """What a person can say in one word; the last four to which of two repairs is right."""
 WORDS: dict[str, Word] = {word: word for word in get_args(Word)}

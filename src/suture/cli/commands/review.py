@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from suture.api import Difference, Review, ReviewAnswer, Reviewer
     from suture.cli.terminal.progress import Progress
 
-__all__ = ["review", "reviewer_at"]
-
 FACTS_SHOWN = 5
 CHOICES = "a approve, e edit, h HINT redirect with a hint, r reject, x abort the run, l later"
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from suture.cli.terminal.progress import Progress
     from suture.records import Result, Task
 
-__all__ = ["read_task", "run"]
-
 HOW_TO_GIVE_A_TASK = (
     'write it as an argument, such as suture run "Write a function ...", or pipe it to suture run -'
 )

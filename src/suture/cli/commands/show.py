@@ -13,8 +13,6 @@ from suture.cli.terminal.output import answer, answer_exactly, answer_json, note
 from suture.errors import UsageError
 from suture.plain_files import read_stored
 
-__all__ = ["show"]
-
 MOST_DIFF_BYTES = 256 * 2**20
 
 

@@ -9,8 +9,6 @@ from suture.ledger.kinds import RunStarted, SearchFinished
 from suture.records import Task
 from suture.workspace import text_of
 
-__all__ = ["show_suspects"]
-
 
 def show_suspects(run: RunFolder, *, as_json: bool) -> None:
     """Print the lines that may be at fault, with their scores and their text.

@@ -15,8 +15,6 @@ from suture.errors import UsageError
 if TYPE_CHECKING:
     from suture.settings import RequestedSetting
 
-__all__ = ["trust"]
-
 
 @reports_faults
 def trust(

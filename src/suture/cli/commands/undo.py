@@ -11,8 +11,6 @@ from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
 from suture.cli.terminal.output import answer, answer_json
 
-__all__ = ["undo"]
-
 
 @reports_faults
 def undo(

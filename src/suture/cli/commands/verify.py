@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from suture.proof import Certificate, Finding
     from suture.settings import Settings
 
-__all__ = ["verify"]
-
 REJECTED = 1
 
 

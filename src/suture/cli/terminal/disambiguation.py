@@ -10,8 +10,6 @@ from suture.cli.terminal.output import note
 if TYPE_CHECKING:
     from suture.api import Choice, Difference
 
-__all__ = ["CHOICES", "ask_which_is_right"]
-
 CHOICES: dict[str, Choice] = {"1": "first", "2": "second", "n": "neither", "neither": "neither"}
 
 

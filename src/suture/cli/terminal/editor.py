@@ -10,8 +10,6 @@ from pathlib import Path, PurePosixPath
 
 from suture.errors import UsageError
 
-__all__ = ["edit_text"]
-
 
 def edit_text(text: str, path: str) -> str | None:
     """Let the person change a text; `None` where they left it as it was, or their editor failed.

@@ -11,8 +11,6 @@ import typer
 
 from suture.errors import Cancelled, SutureError, UsageError
 
-__all__ = ["reports_faults"]
-
 Arguments = ParamSpec("Arguments")
 
 

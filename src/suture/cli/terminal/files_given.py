@@ -11,8 +11,6 @@ from suture.errors import UsageError
 if TYPE_CHECKING:
     from suture.records import Task
 
-__all__ = ["files_given"]
-
 
 def files_given(named: Iterable[str], task: Task, project: Path) -> Mapping[str, str]:
     """Path in the project -> text of each file.

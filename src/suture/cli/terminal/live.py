@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from suture.ledger import Event
 
-__all__ = ["LiveView"]
-
 PHASES: dict[type[Payload], str] = {
     RunStarted: "preparing the checks",
     TaskPrepared: "checking the code as it is",

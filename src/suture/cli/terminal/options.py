@@ -14,24 +14,6 @@ from suture.errors import UsageError
 if TYPE_CHECKING:
     from suture.settings import Loaded
 
-__all__ = [
-    "Attempts",
-    "Autonomy",
-    "Debug",
-    "Json",
-    "Model",
-    "Money",
-    "OrLive",
-    "Recipe",
-    "Replies",
-    "RunName",
-    "Seconds",
-    "Set",
-    "Tokens",
-    "load",
-    "parse_assignments",
-]
-
 Debug = Annotated[bool, typer.Option("--debug", help="On a fault, print the traceback too.")]
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document on stdout.")]
 Set = Annotated[

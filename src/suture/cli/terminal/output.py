@@ -13,18 +13,6 @@ from suture.narrative.lines import one_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "answer",
-    "answer_exactly",
-    "answer_json",
-    "console",
-    "file_bytes",
-    "note",
-    "printable",
-    "stray_text_is_harmless",
-    "table",
-]
-
 DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
 

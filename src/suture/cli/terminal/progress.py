@@ -22,8 +22,6 @@ from suture.narrative.event_text import tell
 if TYPE_CHECKING:
     from suture.settings import BudgetSettings
 
-__all__ = ["Progress"]
-
 REFRESHES_PER_SECOND = 8
 
 

@@ -9,8 +9,6 @@ from rich.segment import Segment
 
 from suture.cli.terminal.output import printable
 
-__all__ = ["Screen"]
-
 
 class Screen(Console):
     """Control characters in a text become visible escapes; Rich's own, which draw, stay."""

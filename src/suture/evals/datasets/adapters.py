@@ -13,8 +13,6 @@ from typing import Any
 from suture.evals.problem import Problem
 from suture.pysource.parsing import parsed
 
-__all__ = ["Adapter", "Make", "Record", "humaneval", "humanevalfix", "mbpp", "quixbugs"]
-
 Record = Mapping[str, Any]
 Make = Callable[..., Problem]
 """`Problem` with what is the same for the whole set filled in."""

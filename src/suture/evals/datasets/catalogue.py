@@ -15,8 +15,6 @@ from suture.evals.problem import Problem
 from suture.evals.suites import suite_tasks, suture, suture_heal
 from suture.plugins import load_plugin
 
-__all__ = ["DATASETS", "Dataset", "load_problems"]
-
 GROUP = "suture.datasets"
 """The group of entry points: each loads to a function without arguments that gives `Problem`s."""
 NOT_OF_THE_SET = (AttributeError, IndexError, KeyError, SyntaxError, TypeError, ValueError)

@@ -13,8 +13,6 @@ from typing import Any
 from suture.evals.datasets.adapters import Make, Record
 from suture.evals.problem import Problem
 
-__all__ = ["CASE", "humaneval_plus", "mbpp_plus"]
-
 CASE = "_case"
 """What the test program calls, one input a line, with the arguments that the candidate gets."""
 

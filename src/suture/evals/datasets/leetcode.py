@@ -15,8 +15,6 @@ from suture.evals.datasets.adapters import Make, Record
 from suture.evals.problem import Problem
 from suture.pysource.parsing import parsed
 
-__all__ = ["leetcode"]
-
 VISIBLE = 3
 """Of the cases, those that a solver may see, as many as most statements give as examples."""
 PLAIN = frozenset(("dict", "float", "list", "range", "set", "sorted", "str", "tuple"))

@@ -14,8 +14,6 @@ from typing import Any
 
 from suture.errors import PrerequisiteError, UsageError
 
-__all__ = ["DATA_VARIABLE", "Places", "Stored", "records_of"]
-
 DATA_VARIABLE = "SUTURE_DATA"
 UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 """What a file raises that is not what its name says, or that is damaged."""

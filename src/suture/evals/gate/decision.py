@@ -15,17 +15,6 @@ from suture.evals.problem import Regime
 from suture.evals.rows import Row
 from suture.records import from_plain, to_plain
 
-__all__ = [
-    "Baseline",
-    "GateResult",
-    "GateStanding",
-    "GateTask",
-    "gate_rows",
-    "read_baseline",
-    "record_baseline",
-    "write_baseline",
-]
-
 GateStanding = Literal[Standing, "broken"]
 """`broken`: the machinery failed on so many tasks that the others say nothing of the arm."""
 MOST_SKIPPED = 0.1

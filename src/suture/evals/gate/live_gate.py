@@ -8,12 +8,11 @@ from pathlib import Path
 from suture.evals.gate.decision import Baseline, GateResult, gate_rows
 from suture.evals.gate.sequential import Design
 from suture.evals.running.bench_folder import BenchFolder
-from suture.evals.running.benchmark import Listener, Opener, run_benchmark
+from suture.evals.running.benchmark import Listener, run_benchmark
 from suture.evals.running.plans import Plan, extended
+from suture.evals.running.ray_tasks import Opener
 from suture.models import open_model
 from suture.settings import Settings
-
-__all__ = ["BATCH", "measure_until_decided"]
 
 BATCH = 8
 

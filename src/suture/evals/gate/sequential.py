@@ -15,8 +15,6 @@ from typing import Literal
 
 from suture.errors import UsageError
 
-__all__ = ["Chances", "Decision", "Design", "Standing", "chances_at", "decide", "design_test"]
-
 Standing = Literal["passed", "failed", "undecided"]
 
 

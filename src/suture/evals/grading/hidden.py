@@ -15,8 +15,6 @@ from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import overlay, text_of
 
-__all__ = ["Grade", "Standing", "grade_code", "is_forged", "sandbox_holds"]
-
 Standing = Literal["right", "wrong", "timeout", "felled", "infra"]
 """`felled`: the code brings the wall down again and again, which is wrong. `infra`: the wall fails by itself;
 such a task has no number. Both are listed."""

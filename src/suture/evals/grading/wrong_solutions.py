@@ -9,8 +9,6 @@ import ast
 
 from suture.evals.problem import Problem, task_of
 
-__all__ = ["WRONG", "wrong_solutions"]
-
 INSTEAD = """
 
 _right = {name}

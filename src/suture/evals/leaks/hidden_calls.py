@@ -12,8 +12,6 @@ from suture.checks.sources.literals import is_literal
 from suture.evals.datasets.evalplus import CASE
 from suture.pysource.parsing import parsed
 
-__all__ = ["LEAST_WEIGHT", "HiddenCalls", "atoms_of", "calls_in", "compact", "hidden_calls", "weight_of"]
-
 LEAST_WEIGHT = 6
 """Of what a call hands over: so much is not told by chance (see `weight_of`)."""
 BEGINNING = 60

@@ -19,8 +19,6 @@ from suture.evals.leaks.hidden_calls import (
 from suture.evals.problem import Problem, Regime
 from suture.ledger import RunFolder
 
-__all__ = ["leaked_lines"]
-
 LEAST_LINE = 12
 """Characters of a line that says something; shorter ones stand in any program."""
 

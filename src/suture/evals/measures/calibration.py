@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-__all__ = ["Bin", "Calibration", "calibration_of"]
-
 BINS = 10
 
 

@@ -12,17 +12,6 @@ from dataclasses import dataclass
 from suture.evals.measures.calibration import Calibration
 from suture.evals.measures.statistics import Interval
 
-__all__ = [
-    "ArmMetrics",
-    "Count",
-    "ErrorClass",
-    "GeneratedTests",
-    "PassAt",
-    "Rounds",
-    "Solved",
-    "Spent",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Count:

@@ -21,8 +21,6 @@ from suture.evals.measures.figures import (
 from suture.evals.measures.statistics import Interval, bootstrap_difference, exact_interval, pass_at_k
 from suture.evals.rows import Row, Step
 
-__all__ = ["by_task", "claims", "measure", "share_of_tasks"]
-
 NO_VISIBLE_FAILURE = "none seen"
 """The error class of a first candidate that is wrong although no visible check says so."""
 NO_CANDIDATE = "no candidate"

@@ -12,17 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import mean
 
-__all__ = [
-    "Interval",
-    "bootstrap_difference",
-    "exact_interval",
-    "holm",
-    "mcnemar",
-    "minimum_detectable",
-    "paired_interval",
-    "pass_at_k",
-]
-
 BOOTSTRAPS = 2000
 STEPS = 60
 """Halvings of [0, 1]: enough for the last bit of a float."""

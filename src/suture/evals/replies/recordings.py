@@ -18,8 +18,6 @@ from suture.models import Message, Reply, Sampling, call_hash
 from suture.models.seam import Finish
 from suture.records import content_hash, from_plain, to_plain
 
-__all__ = ["Draw", "draw_key", "draws_in", "prompt_hash", "read_recording", "write_recording"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Draw:

@@ -26,8 +26,6 @@ from suture.ledger.run_folder import write_atomically
 from suture.models import AbsentModel, Message, Model, Reply, Sampling, count_tokens
 from suture.records import from_plain, to_plain
 
-__all__ = ["PooledModel", "ReplyPool"]
-
 SEED_STRIDE = 1000
 """Draws of one repetition; the next one's have indices of their own."""
 

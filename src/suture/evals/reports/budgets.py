@@ -9,8 +9,6 @@ from suture.evals.measures.figures import Solved
 from suture.evals.reports.cells import BASELINES
 from suture.evals.reports.summary import Section
 
-__all__ = ["Budgets", "budgets_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Budgets:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from suture.evals.problem import REGIMES, Regime
 from suture.evals.rows import Row
 
-__all__ = ["BASELINES", "Cell", "cells_of"]
-
 BASELINES = ("greedy", "best_of_k")
 """What every table must carry: a number without them says nothing about healing."""
 

@@ -8,8 +8,6 @@ from suture.evals.reports.budgets import budgets_of
 from suture.evals.reports.summary import Report, Section, circumstances_in_words
 from suture.evals.reports.tables import Table, budget_tables, tables_of
 
-__all__ = ["report_markdown"]
-
 SPECIAL = "\\`*_{}[]<>#|"
 
 

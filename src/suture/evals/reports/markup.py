@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 
-__all__ = ["Markup", "element", "joined"]
-
 VOID = frozenset({"circle", "line", "path", "polyline", "rect", "meta"})
 
 

@@ -15,8 +15,6 @@ from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder
 from suture.records import to_plain
 
-__all__ = ["read_rows", "report_json", "sessions_of", "write_report"]
-
 
 def read_rows(folders: Sequence[Path]) -> list[Row]:
     """Every row of some benchmarks; one that stands there twice, word for word, counts once.

@@ -12,8 +12,6 @@ from suture.evals.reports.plots import Bar, bars, reliability, solved_against_to
 from suture.evals.reports.summary import Report, Section, circumstances_in_words
 from suture.evals.reports.tables import Table, budget_tables, tables_of
 
-__all__ = ["report_page"]
-
 
 def report_page(report: Report) -> str:
     """The whole report as one HTML document."""

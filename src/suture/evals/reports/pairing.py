@@ -16,8 +16,6 @@ from suture.evals.measures.statistics import (
 )
 from suture.evals.rows import Row
 
-__all__ = ["ALPHA", "Comparison", "adjusted", "ahead", "compare_arms", "paired_scores"]
-
 ALPHA = 0.05
 
 

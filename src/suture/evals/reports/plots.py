@@ -14,8 +14,6 @@ from suture.evals.measures.statistics import exact_interval
 from suture.evals.reports.budgets import Budgets
 from suture.evals.reports.markup import Markup, element, joined
 
-__all__ = ["Bar", "bars", "reliability", "solved_against_tokens"]
-
 WIDTH, HEIGHT = 760.0, 400.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 170.0, 14.0, 52.0
 SPREAD = 60.0

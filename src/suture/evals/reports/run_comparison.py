@@ -10,8 +10,6 @@ from suture.evals.reports.cells import Cell, cells_of
 from suture.evals.reports.pairing import Comparison, adjusted, compare_arms
 from suture.evals.rows import Row
 
-__all__ = ["Versus", "compare_runs", "in_words"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Versus:

@@ -13,8 +13,6 @@ from suture.evals.reports.pairing import Comparison, adjusted, compare_arms
 from suture.evals.reports.visible_tests import shown_in_words
 from suture.evals.rows import Row
 
-__all__ = ["Report", "Section", "circumstances_in_words", "report_of"]
-
 REGIME_WORDS: dict[Regime, str] = {
     "visible": "the loop saw the visible checks only",
     "self": "no check was run for the loop; the examples of the statement were still to be read",

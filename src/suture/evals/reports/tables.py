@@ -12,8 +12,6 @@ from suture.evals.reports.budgets import Budgets
 from suture.evals.reports.pairing import Comparison
 from suture.evals.reports.summary import Section
 
-__all__ = ["Table", "budget_tables", "comparison_table", "tables_of"]
-
 NONE = "-"
 """A number that there is not."""
 COVERAGES = (1.0, 0.75, 0.5, 0.25)

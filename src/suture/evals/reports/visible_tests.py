@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from suture.evals.rows import Row
 
-__all__ = ["shown_in_words"]
-
 
 def shown_in_words(rows: Iterable[Row]) -> str:
     """Of how many tasks that is so, and what it means; empty where there is none.

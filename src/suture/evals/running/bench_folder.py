@@ -20,8 +20,6 @@ from suture.evals.running.plans import Plan
 from suture.ledger.run_folder import write_atomically
 from suture.records import content_hash, from_plain, to_plain
 
-__all__ = ["BenchFolder", "RowKey", "key_of", "require_same_tasks"]
-
 RowKey = tuple[str, str, str, str, int, int]
 """Set, task, arm, model, cap, seed."""
 

@@ -25,15 +25,6 @@ from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import Settings
 
-__all__ = [
-    "Advance",
-    "Listener",
-    "Opener",
-    "grade_references",
-    "run_benchmark",
-    "together",
-]
-
 Evaluator = Callable[[Job], Awaitable[Row]]
 
 

@@ -18,8 +18,6 @@ from suture.ledger.kinds import (
 )
 from suture.records import Candidate, Verdict
 
-__all__ = ["code_of", "steps_of", "totals_of"]
-
 Spent = tuple[int, int, int]
 """Tokens of replies, tokens of prompts, calls."""
 

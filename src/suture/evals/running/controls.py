@@ -12,8 +12,6 @@ from suture.models import ScriptedModel
 from suture.sandbox import Sandbox
 from suture.settings import Settings
 
-__all__ = ["SAMPLE", "require_controls", "sample_of"]
-
 SAMPLE = 5
 """Tasks of each set on which the two are tried."""
 CAP = 100_000

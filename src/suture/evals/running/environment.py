@@ -11,8 +11,6 @@ from importlib.metadata import version
 
 from suture.models.embedded.machine import cpu_name
 
-__all__ = ["circumstances"]
-
 
 def circumstances(arguments: Sequence[str]) -> dict[str, str]:
     """Machine, versions, date and command.

@@ -27,8 +27,6 @@ from suture.records import Result
 from suture.sandbox import Sandbox
 from suture.settings import BudgetSettings, Settings
 
-__all__ = ["FOR_THE_USER", "Job", "arm_settings", "evaluate", "row_of_run"]
-
 GENEROUS_SECONDS = 24 * 3600.0
 GENEROUS_TOKENS = 10**9
 FOR_THE_USER = (Cancelled, ModelAuthError, PrerequisiteError, StorageError, UsageError)

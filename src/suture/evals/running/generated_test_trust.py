@@ -16,8 +16,6 @@ from suture.ledger.kinds import RunStarted, TestsAssessed
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 
-__all__ = ["weighed_tests"]
-
 
 async def weighed_tests(
     problem: Problem, folder: RunFolder, events: Sequence[Event], judge: Sandbox, settings: SandboxSettings

@@ -10,8 +10,6 @@ from suture.errors import UsageError
 from suture.evals.datasets import load_problems
 from suture.evals.problem import Problem, Regime
 
-__all__ = ["DEFAULT_CAPS", "Plan", "chosen_ids", "extended"]
-
 DEFAULT_CAPS = (2000,)
 
 

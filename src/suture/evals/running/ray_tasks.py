@@ -29,8 +29,6 @@ from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import Settings, load_settings
 from suture.settings.recording import settings_as_plain, settings_of_record
 
-__all__ = ["Cluster", "Opener"]
-
 Opener = Callable[[Settings, str], Model]
 RETRIES = 3
 """How often a task is begun again whose worker was lost."""

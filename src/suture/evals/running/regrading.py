@@ -20,8 +20,6 @@ from suture.records import Result
 from suture.sandbox import Sandbox, SandboxPool, open_sandbox
 from suture.settings import Settings
 
-__all__ = ["regrade"]
-
 
 async def regrade(
     folder: BenchFolder,

@@ -11,8 +11,6 @@ from importlib.resources.abc import Traversable
 from suture.checks import examples_in
 from suture.evals.problem import MODULE, Problem
 
-__all__ = ["Change", "SuiteTask", "suite_tasks", "suture", "suture_heal"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Change:

@@ -11,8 +11,6 @@ from suture.evals.rows import Row
 from suture.evals.running.plans import Plan
 from suture.records import content_hash, to_plain
 
-__all__ = ["Description", "describe_benchmark", "describe_row"]
-
 LONGEST = 500
 """Characters of a parameter; older servers refuse longer ones."""
 

@@ -18,8 +18,6 @@ from suture.ledger import RunFolder, read_ledger
 from suture.settings.rendering import shown
 from suture.tracing import Span, spans_of
 
-__all__ = ["EXPERIMENT", "Tracked", "track_benchmark"]
-
 EXPERIMENT = "suture"
 NANO = 1_000_000_000
 TYPES = {"run": "AGENT", "round": "CHAIN", "model": "LLM", "search": "TOOL", "check": "EVALUATOR"}

@@ -9,24 +9,6 @@ from typing import Any
 from suture.ledger.payload import Payload, if_absent
 from suture.records import Critique, Diagnosis, Plan, Review
 
-__all__ = [
-    "Advised",
-    "AssessedTest",
-    "Criticised",
-    "DebuggerStepped",
-    "Diagnosed",
-    "LessonsDrawn",
-    "Optimised",
-    "PartStepped",
-    "Planned",
-    "RemovedTest",
-    "Reviewed",
-    "RoleDegraded",
-    "TestsAssessed",
-    "TestsWritten",
-    "ToolStep",
-]
-
 
 class Planned(Payload, kind="planned"):
     """The planner has cut the task into parts.

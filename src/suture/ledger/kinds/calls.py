@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from suture.ledger.payload import Payload, if_absent
 
-__all__ = ["ModelCalled", "ModelEscalated", "ModelSteppedDown", "PromptShrunk", "ReplyCut"]
-
 
 class ModelCalled(Payload, kind="model.called"):
     """A model has answered; the reply lies in the run's folder by its call's hash.

@@ -8,8 +8,6 @@ from suture.ledger.kinds.searching import DifferingAnswers
 from suture.ledger.payload import Payload, if_absent
 from suture.records import Diagnosis, Move
 
-__all__ = ["Choice", "ReviewAnswered", "ReviewAsked", "ReviewChoice", "ReviewStage", "UserAnswered"]
-
 Choice = Literal["first", "second", "neither"]
 """Which of the two answers of a difference is right."""
 ReviewStage = Literal["search", "samples", "repairs", "hand_over", "distinguish"]

@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from suture.ledger.payload import Payload, if_absent
 
-__all__ = [
-    "ApplyStarted",
-    "CertificateWritten",
-    "CommitChecked",
-    "CommitMade",
-    "CommitStarted",
-    "PatchWritten",
-    "TreeApplied",
-    "TreeUndone",
-]
-
 
 class CertificateWritten(Payload, kind="certificate.written"):
     """A healed result was proved.

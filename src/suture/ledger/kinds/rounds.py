@@ -8,17 +8,6 @@ from dataclasses import dataclass
 from suture.ledger.payload import Payload, if_absent
 from suture.records import Evidence, Move, Origin
 
-__all__ = [
-    "CandidateChecked",
-    "CandidateProposed",
-    "CandidateRegressed",
-    "CandidateUnconfirmed",
-    "CandidatesCompared",
-    "Decided",
-    "DifferingCall",
-    "MoveFailed",
-]
-
 
 class Decided(Payload, kind="decided"):
     """The next moves, before they are made.

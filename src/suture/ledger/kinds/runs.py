@@ -9,18 +9,6 @@ from typing import Any
 from suture.ledger.payload import Payload, if_absent
 from suture.records import FaultCause, Outcome, TaskKind
 
-__all__ = [
-    "ForkPoint",
-    "NotTheCodes",
-    "RunFinished",
-    "RunParked",
-    "RunRefused",
-    "RunResumed",
-    "RunStarted",
-    "TaskPrepared",
-    "TriageFinished",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ForkPoint:

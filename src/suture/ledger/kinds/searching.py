@@ -8,20 +8,6 @@ from typing import Any
 
 from suture.ledger.payload import Payload, if_absent
 
-__all__ = [
-    "BrokenOperator",
-    "DifferingAnswers",
-    "DifferingTrial",
-    "FoundRepair",
-    "HistorySearched",
-    "PartialRepair",
-    "SearchFinished",
-    "SearchSkipped",
-    "SearchStarted",
-    "SuspectLine",
-    "Trials",
-]
-
 
 class SearchStarted(Payload, kind="search.started"):
     """A search begins.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from suture.ledger.payload import Payload, if_absent
 
-__all__ = ["AttemptsNearLimit", "BudgetRefused", "BudgetReserved", "BudgetSettled"]
-
 
 class BudgetReserved(Payload, kind="budget.reserved", counted=True):
     """The most that an act can cost is set aside, before it starts. Its `seq` names the reservation.

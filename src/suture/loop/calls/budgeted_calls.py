@@ -13,8 +13,6 @@ from suture.ledger import Event, Reservation, current_place, those_of
 from suture.ledger.kinds import BudgetRefused, BudgetReserved, BudgetSettled, RunResumed
 from suture.loop.context import RunContext
 
-__all__ = ["Act", "Precedent", "precedent_of", "refuse", "set_aside"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Act:

@@ -17,8 +17,6 @@ from suture.roles import Brief, Draft, Fitted, as_shown, coder_draft, fit
 from suture.roles.coding.coder_reply import breaks_off
 from suture.roles.coding.text_coder import TextBrief, text_draft
 
-__all__ = ["answered", "coder_of", "fitted_reply", "room_tokens"]
-
 SQUEEZES = 2
 """How often a prompt that a provider calls too long is shortened, by a third each time."""
 ROOMIER = 2

@@ -24,8 +24,6 @@ from suture.models import Message, Reply, Role, Sampling, count_tokens
 from suture.models.structured import ask as ask_structured
 from suture.roles import Draft, Prompt, fit
 
-__all__ = ["Consultation", "degrade", "degraded_helpers", "is_given_up"]
-
 SEATS: Mapping[str, Role] = {
     "planner": "planner",
     "spec_tester": "tester",

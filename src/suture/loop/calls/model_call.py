@@ -21,8 +21,6 @@ from suture.loop.context import RunContext
 from suture.models import Message, Model, Price, Reply, Role, Sampling, count_upper_bound
 from suture.models.recording.call_hash import call_hash
 
-__all__ = ["Question", "affordable_reply", "ask"]
-
 LEAST_REPLY_TOKENS = 64
 """A reply that may be no longer than this is not worth asking for."""
 WRITERS: frozenset[Role] = frozenset({"coder", "escalate", "optimiser"})

@@ -10,8 +10,6 @@ from suture.loop.evaluation.search_tests import Guide
 from suture.repair import Hunk, hunks_between
 from suture.workspace import overlay
 
-__all__ = ["suspect_hunks"]
-
 LONGEST_RUN_S = 30.0
 """Wall-clock seconds of one run of the failing tests; what takes longer is no help in hurrying a search."""
 

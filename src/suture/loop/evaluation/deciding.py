@@ -10,8 +10,6 @@ from suture.loop.context import RunContext
 from suture.loop.helper_state import Aids
 from suture.records import Check, from_plain
 
-__all__ = ["checks_in", "deciding_suite", "with_generated"]
-
 
 async def deciding_suite(aids: Aids, context: RunContext) -> Suite:
     """What candidates are judged by now.

@@ -13,8 +13,6 @@ from suture.records import Counterexample
 from suture.repair import Proposal, mutated
 from suture.workspace import overlay
 
-__all__ = ["divergences"]
-
 MOST_FACTS = 3
 MOST_CHANGES = 2
 """Changes, the best first, beside which a call is run."""

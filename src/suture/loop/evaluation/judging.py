@@ -15,8 +15,6 @@ from suture.loop.policy.progress import Attempt, failure_signature, tally
 from suture.loop.policy.stuck import code_fingerprint
 from suture.records import Candidate, CheckOutcome, Counterexample, Verdict
 
-__all__ = ["all_ended", "confirmed", "judge", "judged_again", "judged_attempt", "unrepeated", "with_verdict"]
-
 T = TypeVar("T")
 
 

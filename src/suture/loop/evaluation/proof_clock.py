@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 from suture.loop.context import RunContext
 
-__all__ = ["ProofClock", "ended_together"]
-
 MeasureT = TypeVar("MeasureT")
 OtherwiseT = TypeVar("OtherwiseT")
 

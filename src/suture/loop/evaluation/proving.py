@@ -42,8 +42,6 @@ from suture.proof.mutation_testing import measure_mutation
 from suture.records import Candidate, Verdict, content_hash
 from suture.workspace import overlay, text_of, unified_diff
 
-__all__ = ["FULL_DIFF", "Proven", "prove"]
-
 FULL_DIFF = "full.diff"
 """The change as it was written, where a part of it was left out."""
 NO_TIME = "there was no time for it"

@@ -12,8 +12,6 @@ from suture.records import Verdict
 from suture.repair import Ready, SearchLimits
 from suture.workspace import text_of
 
-__all__ = ["editable_texts", "look_ahead", "make_ready", "search_limits", "taken_ready"]
-
 USUAL_S = 60.0
 SHARE = 0.5
 """The most seconds of a search, and of the run's that are left, where a model can be asked afterwards."""

@@ -13,8 +13,6 @@ from suture.ledger.kinds import SearchSkipped
 from suture.loop.context import RunContext
 from suture.records import CheckOutcome, Verdict
 
-__all__ = ["Guide", "failing_of", "guide_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Guide:

@@ -7,8 +7,6 @@ from suture.records import Candidate
 from suture.repair import literals_of, warnings_about
 from suture.workspace import text_of
 
-__all__ = ["suspicious_signs"]
-
 
 def suspicious_signs(candidate: Candidate, context: RunContext) -> tuple[str, ...]:
     """Signs that a change of Python code games the tests, each with its file; new code has none."""

@@ -22,8 +22,6 @@ from suture.roles.advisers.summariser import LessonsBrief, LessonsReply, lessons
 from suture.roles.tools.react import Step
 from suture.workspace import overlay
 
-__all__ = ["criticise", "diagnose", "draw_lessons"]
-
 DIFFS = 4
 """Earlier candidates that the debugger can compare."""
 

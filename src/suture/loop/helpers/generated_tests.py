@@ -24,15 +24,6 @@ from suture.roles.testers.property_tester import PropertyBrief, properties_from_
 from suture.roles.testers.spec_tester import SpecTestBrief, spec_test_draft
 from suture.roles.testers.written_checks import WrittenChecks, checks_from_reply, mean_logprob
 
-__all__ = [
-    "adopt_generated",
-    "attack",
-    "generated_checks",
-    "may_be_tested",
-    "tests_from_the_task",
-]
-
-
 NOTHING: Mapping[str, float] = MappingProxyType({})
 
 

@@ -23,8 +23,6 @@ from suture.roles.tools.file_tools import InMemoryFiles, merged_work
 from suture.roles.tools.react import Step
 from suture.workspace import text_of
 
-__all__ = ["plan_of", "planned", "planned_files"]
-
 
 async def planned(aids: Aids, context: RunContext) -> Aids:
     """The planner's parts of a task that is to be written; none where the planner is degraded."""

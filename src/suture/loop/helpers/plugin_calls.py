@@ -22,8 +22,6 @@ from suture.models import Message, Sampling
 from suture.records import Candidate, Check, Provenance, Task
 from suture.roles import RepairBrief
 
-__all__ = ["advice_of", "brought_checks", "mended"]
-
 T = TypeVar("T")
 
 

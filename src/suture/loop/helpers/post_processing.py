@@ -20,8 +20,6 @@ from suture.roles import RepairBrief
 from suture.roles.advisers.reviewer import ReviewBrief, ReviewReply, review_draft
 from suture.roles.coding.optimiser import OptimiseBrief, optimise_draft, optimised_files
 
-__all__ = ["optimised", "reviewed"]
-
 
 async def optimised(
     brief: RepairBrief, entry: Attempt, suite: Suite, state: LoopState, context: RunContext

@@ -14,8 +14,6 @@ from suture.roles.replies.actions import Action
 from suture.roles.tools.react import Tool
 from suture.workspace import text_of, unified_diff
 
-__all__ = ["Iteration", "debugger_tools", "setup_of"]
-
 LONGEST_CODE = 4000
 LONGEST_DIFF = 3000
 

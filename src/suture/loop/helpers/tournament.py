@@ -13,8 +13,6 @@ from suture.loop.helpers.generated_tests import generated_checks
 from suture.loop.policy.progress import Attempt, best_of
 from suture.loop.state import LoopState, tried_in, with_tried
 
-__all__ = ["ranked"]
-
 
 async def ranked(suite: Suite, state: LoopState, context: RunContext) -> LoopState:
     """The state with a rank for each of the best candidates, by how many of them behave as it does.

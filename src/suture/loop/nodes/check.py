@@ -16,8 +16,6 @@ from suture.loop.helper_state import aids_of
 from suture.loop.policy.progress import Attempt
 from suture.loop.state import LoopState, plain_attempts, proposals_in, tried_in
 
-__all__ = ["check"]
-
 AT_ONCE = 4
 """Candidates checked at the same time."""
 

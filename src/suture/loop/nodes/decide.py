@@ -10,11 +10,9 @@ from suture.ledger import first_of
 from suture.ledger.kinds import AttemptsNearLimit, Decided, ModelEscalated
 from suture.loop.context import RunContext
 from suture.loop.policy.next_moves import decide, escalation
-from suture.loop.recipes.recipe import Recipe
+from suture.loop.recipes.schema import Recipe
 from suture.loop.state import LoopState
 from suture.records import to_plain
-
-__all__ = ["decide_next"]
 
 
 async def decide_next(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:

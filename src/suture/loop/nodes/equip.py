@@ -13,8 +13,6 @@ from suture.loop.helpers.planning import planned
 from suture.loop.state import LoopState
 from suture.records import to_plain
 
-__all__ = ["equip"]
-
 
 async def equip(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Ask the helpers that the recipe wants once, before the first move."""

@@ -19,8 +19,6 @@ from suture.proof.confidence import confidence_in, confidence_when_warned
 from suture.records import Candidate, FaultCause, Outcome, Result, Verdict, to_plain
 from suture.workspace import overlay, unified_diff
 
-__all__ = ["finish", "prove_best", "write_result"]
-
 
 async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """End the run with the outcome that was decided."""

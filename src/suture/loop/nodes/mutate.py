@@ -33,8 +33,6 @@ from suture.records import Verdict, to_plain
 from suture.repair import Difference, Findings, Repair, SearchLimits, rank_repairs, recover, search
 from suture.workspace import text_of
 
-__all__ = ["editable_texts", "mutate", "search_limits"]
-
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 MOST_TOLD = 40
 """Suspicious lines that the ledger names."""

@@ -15,8 +15,6 @@ from suture.loop.policy.progress import Attempt
 from suture.loop.state import LoopState, plain_attempts
 from suture.records import Candidate, Verdict
 
-__all__ = ["prepare"]
-
 MOST_TOLD = 50
 """Tests that the ledger names one by one."""
 

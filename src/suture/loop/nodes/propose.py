@@ -32,8 +32,6 @@ from suture.records import Candidate, Move, from_plain
 from suture.roles import RepairBrief, files_from_reply
 from suture.roles.coding.text_coder import TextBrief, files_from_text_reply
 
-__all__ = ["Branch", "propose"]
-
 
 class Branch(TypedDict):
     """What one branch of the fan-out gets: its move and the state to work from."""

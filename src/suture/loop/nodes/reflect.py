@@ -23,8 +23,6 @@ from suture.loop.state import LoopState, tried_in, with_tried
 from suture.records import to_plain
 from suture.roles import RepairBrief
 
-__all__ = ["reflect"]
-
 
 async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Have tests written and weighed, ties broken, code criticised, failures diagnosed, and lessons drawn.

@@ -10,15 +10,12 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from suture.ledger import those_of
-from suture.ledger.kinds import Diagnosed
+from suture.ledger.kinds import Diagnosed, ReviewStage
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt, best_of
 from suture.loop.proposing import Lineage, propose_candidate
-from suture.loop.review.reviewing import ReviewStage
 from suture.loop.state import LoopState, plain_attempts, tried_in
 from suture.records import content_hash, to_plain
-
-__all__ = ["needs_review", "question_of", "review"]
 
 EDITED = "edited by a person"
 TOLD = ("round", "moves", "blob", "verdict")

@@ -22,8 +22,6 @@ from suture.loop.state import LoopState, plain_attempts, tried_in
 from suture.records import Candidate, content_hash, from_plain, to_plain
 from suture.repair import Difference, Repair
 
-__all__ = ["try_repairs"]
-
 MOST_JUDGED = 8
 """Repairs that the trusted suite judges, likeliest first; it stops at the first that passes."""
 MOST_FAULTS = 2

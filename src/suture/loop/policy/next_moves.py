@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from suture.loop.policy.progress import Attempt, Progress, best_of
 from suture.loop.policy.stuck import circling, rounds_without_gain
-from suture.loop.recipes.recipe import Recipe
-from suture.loop.recipes.schema import Way
+from suture.loop.recipes.schema import Recipe, Way
 from suture.records import Move, Outcome
-
-__all__ = ["decide", "escalation", "next_parent"]
 
 ENOUGH_TO_COMPARE = 5
 """Candidates without which generated tests earn no trust, where there are no others."""

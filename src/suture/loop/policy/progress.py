@@ -8,9 +8,6 @@ from typing import Literal
 
 from suture.records import Origin, Strategy, TaskKind, Verdict, content_hash
 
-__all__ = ["Attempt", "Progress", "best_of", "failure_signature", "tally"]
-
-
 FaultKind = Literal["", "malformed", "budget", "model"]
 """Why a move brought no candidate; empty where it brought one."""
 

@@ -9,16 +9,6 @@ from typing import Literal
 from suture.loop.policy.progress import Attempt
 from suture.records import content_hash
 
-__all__ = [
-    "SAME_FAILURE_ROUNDS",
-    "Circling",
-    "barren_rounds",
-    "circling",
-    "code_fingerprint",
-    "rounds_without_gain",
-    "same_failure_rounds",
-]
-
 Circling = Literal["no", "nudge", "stuck"]
 """Whether the run goes on as it does, goes about it in another way once, or ends."""
 

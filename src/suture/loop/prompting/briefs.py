@@ -21,8 +21,6 @@ from suture.roles import Brief, EarlierAttempt, RepairBrief, WriteBrief, describ
 from suture.roles.coding.text_coder import TextBrief
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
 
-__all__ = ["brief_for", "deciding_facts", "digest", "repair_brief"]
-
 DIGEST = 3
 """Earlier attempts that a repair prompt lists."""
 

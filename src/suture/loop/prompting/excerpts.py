@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from suture.pysource.parsing import first_line, parsed
 from suture.pysource.python_code import Definition, lines_of
 
-__all__ = ["MAX_WHOLE_CHARS", "excerpt"]
-
 MAX_WHOLE_CHARS = 6000
 """About 1,800 tokens: a file with more is shown in part, where it is known which part matters."""
 MAX_EXCERPT_CHARS = 4000

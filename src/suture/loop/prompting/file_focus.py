@@ -11,8 +11,6 @@ from suture.pysource.parsing import parsed
 from suture.records import Counterexample
 from suture.workspace import text_of
 
-__all__ = ["MAX_SHOWN_CHARS", "suspect_files"]
-
 MAX_SHOWN_CHARS = 12_000
 """About 3,500 tokens of code; more does not help a small model."""
 

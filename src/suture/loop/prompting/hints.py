@@ -8,8 +8,6 @@ from dataclasses import replace
 from suture.pysource.parsing import parsed
 from suture.roles import Brief, RepairBrief
 
-__all__ = ["with_advice", "with_hints"]
-
 SAYS = "A person who reviews this adds: "
 
 

@@ -9,8 +9,6 @@ from pathlib import PurePosixPath
 from suture.pysource.inspecting import FunctionFacts, functions_in
 from suture.roles import Sibling, Suspect
 
-__all__ = ["siblings_of"]
-
 LONGEST = 1200
 """Characters of a function, about 350 tokens: a longer one would take the place of the code to mend."""
 MOST_FILES = 200

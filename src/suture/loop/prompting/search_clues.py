@@ -11,8 +11,6 @@ from suture.pysource.python_code import lines_of
 from suture.repair import Fault
 from suture.roles import Hint, Suspect
 
-__all__ = ["Clues", "clues_of", "suspects_in"]
-
 TELLING = 0.5
 """Of the highest score: a line with less is as likely as any other."""
 

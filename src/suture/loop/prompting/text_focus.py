@@ -12,8 +12,6 @@ from suture.loop.prompting.file_focus import MAX_SHOWN_CHARS
 from suture.records import Language
 from suture.workspace import text_of
 
-__all__ = ["named_files"]
-
 
 def named_files(
     files: Mapping[str, bytes], output: str, closed: Container[str], language: Language

@@ -11,8 +11,6 @@ from suture.plugins import load_plugin
 from suture.records import Check, Task
 from suture.roles import RepairBrief
 
-__all__ = ["Adviser", "AskText", "CheckSource", "Extensions", "Mender", "load_extensions"]
-
 AskText = Callable[[str], Awaitable[str]]
 """Asks the critic's model a question in words; reserved and paid from the run's budget."""
 Adviser = Callable[[RepairBrief, AskText], Awaitable[Sequence[str]]]

@@ -13,22 +13,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from suture.errors import UsageError
-from suture.loop.recipes.schema import Helpers, Recipe, recipe_fields
+from suture.loop.recipes.schema import Recipe, recipe_fields
 from suture.plain_files import parse_toml, read_text_file
 from suture.plugins import load_plugin, plugin_names
 from suture.settings import LoopSettings, ModelSettings
-
-__all__ = [
-    "Helpers",
-    "Recipe",
-    "describe_recipe",
-    "is_own_file",
-    "list_recipes",
-    "load_recipe",
-    "recipe_as_toml",
-    "recipe_fields",
-    "recipe_text",
-]
 
 GROUP = "suture.recipes"
 """The group of entry points: each loads to the text of a recipe, in TOML."""

@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from suture.models import Role
 from suture.records import Strategy
 
-__all__ = ["Helpers", "Recipe", "Way", "recipe_fields"]
-
 Way = Strategy | Literal["fresh"]
 """How one of several parallel repairs goes about it; `fresh` writes the code anew instead."""
 

@@ -23,8 +23,6 @@ from suture.loop.state import SCHEMA_VERSION, LoopState, proposals_in, tried_in
 from suture.records import to_plain
 from suture.store import open_checkpointer
 
-__all__ = ["begin", "enter", "never_begun", "recorded_start", "rewind", "start_at"]
-
 ENTRY = "review"
 """The node that a state is said to come from: its edges lead on from any state (see `graph`)."""
 

@@ -21,8 +21,6 @@ from suture.settings import Settings
 from suture.settings.recording import settings_as_plain, settings_of_record
 from suture.tasks.recorded_interpreter import is_among, recorded_interpreter
 
-__all__ = ["RecordedRun", "Replay", "open_recorded", "started_with"]
-
 RECIPE_FILE = "recipe.toml"
 """In a run folder: the recipe, where it does not ship with Suture."""
 

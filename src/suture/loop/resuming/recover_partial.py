@@ -8,8 +8,6 @@ from suture.loop.evaluation.judging import with_verdict
 from suture.loop.policy.progress import Attempt
 from suture.loop.state import LoopState, tried_in, with_tried
 
-__all__ = ["with_judged_candidates"]
-
 
 def with_judged_candidates(state: LoopState, context: RunContext) -> LoopState:
     """The state, and in it every candidate that was judged before the end: the ledger is the record.

@@ -11,8 +11,6 @@ from suture.ledger.kinds import Choice
 from suture.loop.review.reviewing import Review, ReviewAnswer, Reviewer
 from suture.repair import Difference, Repair
 
-__all__ = ["Asker", "Choice", "FoundRepairs", "preferred", "reviewer_with"]
-
 Asker = Callable[[Difference], Choice | Awaitable[Choice | None] | None]
 """Says which of two answers is right, plain or async; `None` where nobody knows."""
 

@@ -32,20 +32,6 @@ from suture.records import (
 from suture.repair import Difference
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of, unified_diff
 
-__all__ = [
-    "Review",
-    "ReviewAnswer",
-    "ReviewChoice",
-    "ReviewStage",
-    "Reviewer",
-    "answered_with",
-    "pending_review",
-    "recorded_choice",
-    "recorded_reviewer",
-    "review_of",
-    "was_asked_to_distinguish",
-]
-
 OF_STEPS = get_args(ReviewChoice)
 OF_DIFFERENCES = (*get_args(Choice), "unsure")
 

@@ -27,8 +27,6 @@ from suture.settings.schema import Settings
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["AUTO", "Detected", "choose_model", "detect_models", "with_chosen_model"]
-
 AUTO = "auto"
 OLLAMA_PATIENCE_S = 1.0
 """Seconds that detection waits for Ollama's list of models."""

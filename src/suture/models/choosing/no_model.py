@@ -8,8 +8,6 @@ from typing import NoReturn
 from suture.errors import PrerequisiteError
 from suture.models.seam import Message, Sampling
 
-__all__ = ["NO_MODEL", "NoModel", "refuse_without_model"]
-
 NO_MODEL = "none"
 """The value of `model.name` with which nobody is asked."""
 

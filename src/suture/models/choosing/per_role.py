@@ -17,8 +17,6 @@ from suture.settings.schema import Settings
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["Models", "Role", "RoleModel", "open_model", "open_models"]
-
 Role = Literal[
     "coder", "planner", "tester", "critic", "reviewer", "debugger", "summariser", "optimiser", "escalate"
 ]

@@ -14,8 +14,6 @@ from suture.errors import UsageError
 from suture.plain_files import parse_toml, read_text_file
 from suture.settings.schema import Settings
 
-__all__ = ["FREE", "Price", "Prices", "parse_prices", "read_prices"]
-
 FREE = ("local", "ollama", "huggingface", "scripted")
 """Providers that run on machines of the user's own, so that tokens cost nothing."""
 MOST_BYTES = 2**20

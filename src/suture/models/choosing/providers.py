@@ -27,17 +27,6 @@ from suture.settings.schema import Settings
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = [
-    "PROVIDERS",
-    "MissingModel",
-    "Provider",
-    "base_url_for",
-    "notice_of",
-    "open_given",
-    "open_named",
-    "open_or_defer",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Provider:

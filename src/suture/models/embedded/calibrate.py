@@ -19,17 +19,6 @@ from suture.ledger.run_folder import write_atomically
 from suture.models.embedded.machine import cpu_name, usable_cores
 from suture.models.embedded.server import ServerOptions, start_server
 
-__all__ = [
-    "Calibration",
-    "Speed",
-    "calibrate",
-    "choose_threads",
-    "list_calibrations",
-    "measure_speed",
-    "measure_speeds",
-    "read_calibration",
-]
-
 WORTHWHILE_GAIN = 1.1
 """More threads must bring at least this factor: each of them is taken from the sandbox."""
 PROMPT = "def add(a, b):\n    return a + b\n\n" * 6

@@ -19,9 +19,6 @@ from suture.models.weights.cache import model_path
 from suture.models.weights.catalogue import find_entry
 from suture.settings.schema import Settings
 
-__all__ = ["EmbeddedModel"]
-
-
 DYING_S = 1.0
 """The connection breaks a moment before the process is gone."""
 

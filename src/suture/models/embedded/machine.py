@@ -6,8 +6,6 @@ import os
 import platform
 from pathlib import Path
 
-__all__ = ["available_bytes", "cpu_name", "usable_cores"]
-
 
 def usable_cores() -> int:
     """Physical cores that this process may use."""

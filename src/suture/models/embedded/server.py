@@ -20,8 +20,6 @@ from urllib.parse import urlsplit
 
 from suture.errors import ModelError, PrerequisiteError
 
-__all__ = ["LlamaServer", "ServerOptions", "start_server"]
-
 START_TIMEOUT_S = 300.0
 """A gigabyte from a slow disk takes its time."""
 COUNT_TIMEOUT_S = 60.0

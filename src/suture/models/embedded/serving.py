@@ -13,16 +13,6 @@ from suture.models.embedded.server import LlamaServer, ServerOptions, start_serv
 from suture.models.weights.catalogue import CatalogueEntry
 from suture.settings.schema import Settings
 
-__all__ = [
-    "affordable_slots",
-    "required_bytes",
-    "server_options",
-    "shared_server",
-    "shared_servers",
-    "stop_servers",
-    "useful_slots",
-]
-
 MAX_SLOTS = 4
 """Replies drawn at the same time; more of them wait in the server's queue."""
 THREADS_PER_SLOT = 2

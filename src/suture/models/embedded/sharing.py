@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 
 from suture.models.seam import Message, Reply, Sampling
 
-__all__ = ["PromptSharing"]
-
 Draw = Callable[[Sequence[Message], Sequence[Sampling]], Awaitable[Sequence[Reply]]]
 """One request: the replies to one prompt, for samplings that differ in nothing but consecutive indices."""
 GATHERING_S = 0.05

@@ -13,8 +13,6 @@ from suture.models.weights.cache import model_path
 from suture.models.weights.catalogue import find_entry
 from suture.settings.schema import Settings
 
-__all__ = ["serve_model"]
-
 LEAST_UPTIME_S = 60.0
 """A server that dies sooner after it was started again would only die once more."""
 

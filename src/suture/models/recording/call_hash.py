@@ -10,8 +10,6 @@ from suture.ledger import steady_text
 from suture.models.seam import Message, Sampling
 from suture.records import content_hash
 
-__all__ = ["call_as_plain", "call_hash"]
-
 FIRST_FIELDS = ("temperature", "max_tokens", "index")
 """Of a sampling. Others came later; they name a call only where they are used, so that old hashes stay."""
 

@@ -17,8 +17,6 @@ from suture.models.seam import Message, Model, Reply, Sampling
 from suture.models.tokens import count_tokens
 from suture.plain_files import read_stored
 
-__all__ = ["RecordedModel"]
-
 MOST_BYTES = 256 * 2**20
 """Of a stored reply with its prompt."""
 COUNTING = Sampling(max_tokens=0)

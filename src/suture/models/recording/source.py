@@ -15,8 +15,6 @@ from suture.plain_files import read_stored
 from suture.records import from_plain
 from suture.settings.schema import Settings
 
-__all__ = ["AbsentModel", "ReplyMissing", "ReplySource", "absent_model", "open_replies", "reply_of_record"]
-
 T = TypeVar("T")
 MOST_BYTES, MOST_REPLY_BYTES = 2**30, 64 * 2**20
 """Of a file of replies, and of one reply with its prompt; those of a benchmark have a tenth of it."""

@@ -13,8 +13,6 @@ from suture.models.seam import Message, Reply, Sampling
 from suture.models.structured.reply_parsing import Unreadable, read_reply
 from suture.models.structured.schemas import schema_of
 
-__all__ = ["Answer", "Complete", "ask"]
-
 T = TypeVar("T", bound=BaseModel)
 
 Complete = Callable[[Sequence[Message], Sampling], Awaitable[Reply]]

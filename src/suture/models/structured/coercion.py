@@ -10,8 +10,6 @@ from typing import Any
 from suture.models.structured.json_candidates import bare_name
 from suture.models.structured.schemas import resolved
 
-__all__ = ["Unfit", "coerced"]
-
 YES_NO = {"true": True, "yes": True, "false": False, "no": False}
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)")

@@ -9,8 +9,6 @@ from typing import Any
 
 from suture.models.structured.lenient_json import NotData, read_untidy
 
-__all__ = ["bare_name", "objects_in", "written_out"]
-
 LABEL = re.compile(
     r"^\s*(?:[-*+>]|\d+[.)]|#+)?\s*[*_`\"']*([A-Za-z][\w \-]{0,40}?)[*_`\"']*\s*[:=][*_]*\s*(.*)$"
 )

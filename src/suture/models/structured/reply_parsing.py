@@ -12,8 +12,6 @@ from suture.models.structured.coercion import Unfit, coerced
 from suture.models.structured.json_candidates import objects_in, written_out
 from suture.models.structured.schemas import schema_of
 
-__all__ = ["Reading", "Unreadable", "read_reply"]
-
 T = TypeVar("T", bound=BaseModel)
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
     from langchain_core.runnables import Runnable
 
-__all__ = ["constrained", "describe_schema", "resolved", "schema_of", "text_of"]
-
 
 @cache
 def schema_of(type_: type[BaseModel]) -> dict[str, Any]:

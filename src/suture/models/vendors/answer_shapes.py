@@ -10,8 +10,6 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Literal
 
-__all__ = ["QUOTED_CHARS", "Protocol", "WireFault", "WireFaultKind", "checked"]
-
 Protocol = Literal["OpenAI", "Anthropic", "Ollama"]
 WireFaultKind = Literal["redirect", "page", "flood", "encoded", "foreign", "lost"]
 QUOTED_CHARS = 200

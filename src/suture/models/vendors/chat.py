@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
     from langchain_core.runnables import Runnable
 
-__all__ = ["LangChainModel", "with_sampling"]
-
 FINISHES: Mapping[str, Finish] = {
     "stop": "stop",
     "end_turn": "stop",

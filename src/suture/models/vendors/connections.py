@@ -17,8 +17,6 @@ from suture.models.vendors.guarded_http import guard
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["Connection", "connect_anthropic", "connect_ollama", "connect_openai", "is_loopback"]
-
 
 async def _nothing() -> None:
     return None

@@ -13,8 +13,6 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from suture.errors import ModelError
 from suture.models.vendors.addresses import without_credentials
 
-__all__ = ["Endpoint", "EndpointLimits", "endpoint_of"]
-
 FAULTS_TO_OPEN = 6
 """Faults in a row after which an endpoint is left alone: two calls with both their retries."""
 OPEN_S = 30.0

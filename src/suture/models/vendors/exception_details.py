@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from typing import Literal
 
-__all__ = ["Unreached", "describe_wait", "retry_after_s", "why_unreached"]
-
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
 LONGEST_S = 366 * DAY_S
 """Whoever asks for more says nothing that can be planned with."""

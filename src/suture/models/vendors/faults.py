@@ -25,8 +25,6 @@ from suture.models.vendors.addresses import without_credentials
 from suture.models.vendors.answer_shapes import WireFault
 from suture.models.vendors.exception_details import Unreached, describe_wait, retry_after_s, why_unreached
 
-__all__ = ["FAULTS", "Asked", "Fault", "FaultKind", "as_model_error", "classify"]
-
 FaultKind = Literal[
     "key",
     "missing",

@@ -18,8 +18,6 @@ from typing import Any
 
 from suture.models.vendors.answer_shapes import QUOTED_CHARS, Protocol, WireFault, checked
 
-__all__ = ["guard", "reply_bytes", "room_for"]
-
 FRAME_BYTES = 256 * 1024
 """For what stands around a reply: ids, usage, the headers of a stream, the signature of a thought."""
 BYTES_PER_TOKEN = 1024

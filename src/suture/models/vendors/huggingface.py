@@ -17,8 +17,6 @@ from suture.errors import ContextTooLong, ModelError, ModelTimeout, Prerequisite
 from suture.models.seam import Message, Reply, Sampling
 from suture.settings.schema import Settings
 
-__all__ = ["TransformersModel"]
-
 TORCH_REMEDY = "install the torch that fits your machine (docs/models.md)"
 
 

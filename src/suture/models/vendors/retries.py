@@ -11,8 +11,6 @@ from suture.errors import ModelError, ModelRateLimited
 if TYPE_CHECKING:
     from tenacity import RetryCallState
 
-__all__ = ["retried"]
-
 T = TypeVar("T")
 
 FIRST_PAUSE_S = 0.5

@@ -13,8 +13,6 @@ from typing import Any, Literal
 from suture.models.seam import Message, Sampling
 from suture.models.tokens import count_upper_bound, text_lower_bound, text_upper_bound
 
-__all__ = ["Usage", "usage_of"]
-
 AROUND_THE_PROMPT = 4096
 """Tokens that a provider may add to what we send: a schema, and what it tells its model of tools (Anthropic
 names up to 804 for these)."""

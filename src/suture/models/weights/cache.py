@@ -13,17 +13,6 @@ from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.models.weights.catalogue import CATALOGUE, CatalogueEntry, find_entry
 from suture.models.weights.stamps import sha256_of, stamp_path
 
-__all__ = [
-    "CachedModel",
-    "exclusive",
-    "list_models",
-    "model_path",
-    "partial_path",
-    "remove_model",
-    "verified",
-    "weights_path",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class CachedModel:

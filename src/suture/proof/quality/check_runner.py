@@ -10,8 +10,6 @@ import json
 import os
 import sys
 
-__all__ = []  # type: list[str]
-
 
 def _run(module_name: str, sources: str) -> None:
     sys.path.insert(0, os.getcwd())  # noqa: PTH109 - behind the wall, on whatever Python is there

@@ -11,8 +11,6 @@ from typing import Any
 from suture.proof.quality.evaluator import Measured, Subject
 from suture.pysource.parsing import parsed
 
-__all__ = ["NO_PYTHON", "Complexity", "Docstrings", "Lines"]
-
 NO_PYTHON = "no file of it is Python"
 IGNORED = (
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),

@@ -9,8 +9,6 @@ from typing import Protocol, runtime_checkable
 from suture.checks import Suite
 from suture.languages import Interpreter
 
-__all__ = ["Evaluator", "Measured", "Subject"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:

@@ -13,8 +13,6 @@ from suture.proof.quality.evaluator import Measured, Subject
 from suture.sandbox import BOX, own_interpreter
 from suture.workspace import overlay
 
-__all__ = ["Covered"]
-
 NO_STATEMENT = "it has no statement"
 NO_TEST = "there is no check and no test command"
 NOT_LOADED = "the tests started no Python that could be watched"

@@ -13,8 +13,6 @@ from suture.proof.quality.evaluator import Evaluator, Measured, Subject
 from suture.proof.quality.executed import Covered
 from suture.proof.quality.scanning import Lint, Security
 
-__all__ = ["GROUP", "Missing", "evaluators", "measure_quality", "quality_as_mapping"]
-
 GROUP = "suture.evaluators"
 """The group of entry points: name -> what makes an evaluator, called without arguments; a class will do."""
 BUILT_IN: tuple[type[Evaluator], ...] = (Lines, Docstrings, Complexity, Lint, Security, Covered)

@@ -14,8 +14,6 @@ from suture.proof.quality.evaluator import Measured, Subject
 from suture.pysource.parsing import parsed
 from suture.workspace import overlay
 
-__all__ = ["Lint", "Security"]
-
 NO_BANDIT = "Bandit is not installed; pip install 'suture[quality]'"
 SEVERITIES = ("low", "medium", "high")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["digest_of"]
-
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 LONGEST = 4000
 DEEPEST = 40

@@ -12,8 +12,6 @@ from suture.repair.names_in_scope import kind_of
 from suture.repair.operators.change import Change, Operator, instead, operator_sign
 from suture.repair.view import View, is_atom
 
-__all__ = ["OPERATORS"]
-
 SIGNS: dict[type[ast.operator], str] = {
     **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"},
     **{ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"},

@@ -10,8 +10,6 @@ from suture.repair.names_in_scope import Kind, kind_of
 from suture.repair.operators.change import Change, Operator, instead, short
 from suture.repair.view import View
 
-__all__ = ["OPERATORS"]
-
 AROUND: dict[Kind, tuple[str, ...]] = {
     "number": ("abs", "int", "str", "float", "round"),
     "sequence": ("list", "sorted", "set", "len", "reversed", "tuple", "sum"),

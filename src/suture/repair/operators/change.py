@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from suture.repair.edits import Edit
 from suture.repair.view import View
 
-__all__ = ["Change", "Operator", "instead", "operator_sign"]
-
 MOST_WORDS = 60
 
 

@@ -10,8 +10,6 @@ from suture.repair.habits import likelier, usual_comparison
 from suture.repair.operators.change import Change, Operator, instead, operator_sign
 from suture.repair.view import View
 
-__all__ = ["OPERATORS"]
-
 SIGNS: dict[type[ast.cmpop], str] = {
     **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="},
     **{ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"},

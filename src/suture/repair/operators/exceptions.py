@@ -11,8 +11,6 @@ from suture.repair.operators.change import Change, Operator, instead
 from suture.repair.operators.undefined import known_names
 from suture.repair.view import FUNCTIONS, View, is_docstring
 
-__all__ = ["OPERATORS"]
-
 ALIKE = (
     ("KeyError", "IndexError", "LookupError", "AttributeError"),
     ("ValueError", "TypeError", "ZeroDivisionError", "ArithmeticError", "OverflowError"),

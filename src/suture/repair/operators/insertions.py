@@ -10,8 +10,6 @@ from suture.repair.edits import Edit
 from suture.repair.operators.change import Change, Operator, short
 from suture.repair.view import FUNCTIONS, Function, View, is_docstring
 
-__all__ = ["OPERATORS"]
-
 SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
 ANYTHING = (*SIMPLE, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Return)
 INTO = {"sequence": ("append",), "set": ("add",), "unknown": ("append", "add")}

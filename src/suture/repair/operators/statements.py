@@ -9,8 +9,6 @@ from suture.repair.edits import Edit
 from suture.repair.operators.change import Change, Operator, short
 from suture.repair.view import FUNCTIONS, View, is_docstring
 
-__all__ = ["OPERATORS", "indented"]
-
 STATEMENTS = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.If, ast.For, ast.While),
     *(ast.Break, ast.Continue, ast.Raise, ast.Delete, ast.Try, ast.With, ast.Assert),

@@ -10,8 +10,6 @@ from suture.repair.names_in_scope import kind_of
 from suture.repair.operators.change import Change, Operator, instead
 from suture.repair.view import View
 
-__all__ = ["OPERATORS"]
-
 MINED = (
     ast.Call,
     ast.Subscript,

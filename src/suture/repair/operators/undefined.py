@@ -12,8 +12,6 @@ from suture.repair.edits import Edit
 from suture.repair.operators.change import Change, Operator, instead
 from suture.repair.view import FUNCTIONS, View
 
-__all__ = ["OPERATORS"]
-
 BUILTINS = tuple(name for name in dir(builtins) if not name.startswith("_"))
 METHODS = tuple(
     dict.fromkeys(

@@ -10,8 +10,6 @@ from suture.repair.edits import Edit
 from suture.repair.operators.change import Change, Operator, instead, short
 from suture.repair.view import FUNCTIONS, View
 
-__all__ = ["OPERATORS"]
-
 MOST_ELSEWHERE = 8
 LONGEST = 60
 EMPTY = ("[]", "()", "{}")

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from suture.repair.syntax.lines import PAIRS, Rewrite, Token, code_of, near, one, scan
 from suture.repair.syntax.stopped import Stop
 
-__all__ = ["brackets"]
-
 OPENED = re.compile(r"'([(\[{])' was never closed")
 CLOSERS = {closer: opener for opener, closer in PAIRS.items()}
 MOST_LINES = 6

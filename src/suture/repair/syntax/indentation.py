@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from suture.repair.syntax.lines import Rewrite, code_of, indent_of, near, unit_of
 from suture.repair.syntax.stopped import Stop
 
-__all__ = ["indentation"]
-
 OUTSIDE = ("outside function", "outside loop", "not properly in loop", "outside async function")
 SAYS = ("indent", "expected 'except'", *OUTSIDE)
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["PAIRS", "Rewrite", "code_of", "indent_of", "near", "one", "scan", "unit_of"]
-
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 TOKEN = re.compile(
     r"""(?P<comment>\#.*)|(?P<string>[rRbBuUfF]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))"""

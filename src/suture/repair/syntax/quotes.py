@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from suture.repair.syntax.lines import Rewrite, indent_of, near, one
 from suture.repair.syntax.stopped import Stop
 
-__all__ = ["strings"]
-
 TRIPLES = ('"""', "'''")
 ENDS = re.compile(r"(?=[\])},:;+%]|\s|\.\w+\(|$)")
 STARTS = re.compile(r"(?<=[(\[{,=+:\s])(?=\S)")

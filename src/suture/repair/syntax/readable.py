@@ -11,8 +11,6 @@ from suture.repair.syntax import brackets, indentation, quotes, tokens, words
 from suture.repair.syntax.lines import Rewrite
 from suture.repair.syntax.stopped import Stop, stop_of
 
-__all__ = ["Readable", "proposals", "readable_texts"]
-
 Family = Callable[[list[str], Stop], Iterator[Rewrite]]
 FAMILIES: tuple[Family, ...] = (
     words.foreign,

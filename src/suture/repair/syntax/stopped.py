@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
-__all__ = ["Stop", "stop_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from suture.repair.syntax.lines import PAIRS, Rewrite, code_of, one, scan
 from suture.repair.syntax.stopped import Stop
 
-__all__ = ["around_the_stop"]
-
 BETWEEN = (
     *((", ", 0.5), (")", 0.3), ("]", 0.3), ("(", 0.2), ("[", 0.2), (" in ", 0.4), (" + ", 0.3), (" = ", 0.3)),
     *((" and ", 0.3), (" or ", 0.25), (" == ", 0.25), (" - ", 0.25), (" * ", 0.25), (".", 0.3), (": ", 0.2)),

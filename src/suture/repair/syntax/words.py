@@ -10,8 +10,6 @@ from difflib import get_close_matches
 from suture.repair.syntax.lines import Rewrite, Token, code_of, indent_of, near, one, scan
 from suture.repair.syntax.stopped import Stop
 
-__all__ = ["assignments", "colons", "foreign", "keywords"]
-
 HEADS = ("if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with", "async")
 STARTS = (
     "return",

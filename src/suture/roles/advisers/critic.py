@@ -14,8 +14,6 @@ from suture.roles.prompting.fitting import Draft
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import facts_part, files_part, task_text
 
-__all__ = ["CritiqueBrief", "CritiqueReply", "critique_draft"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class CritiqueBrief:

@@ -24,17 +24,6 @@ from suture.roles.prompting.prompt_parts import (
 from suture.roles.replies.actions import Action
 from suture.roles.tools.react import AskDraft, OnStep, Step, Tool, Trail, act, steps_part, tools_text
 
-__all__ = [
-    "MOST_STEPS",
-    "AskDiagnosis",
-    "DebugBrief",
-    "DiagnosisReply",
-    "Investigation",
-    "diagnosis_draft",
-    "investigate",
-    "step_draft",
-]
-
 
 class DiagnosisReply(BaseModel):
     """A `Diagnosis` as a model writes it: the cause first, so that the label follows from it."""

@@ -14,8 +14,6 @@ from suture.roles.prompting.fitting import Draft, Part
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import advice_part, task_text
 
-__all__ = ["MOST_SUBTASKS", "PlanBrief", "PlanReply", "plan_draft"]
-
 MOST_SUBTASKS = 4
 
 

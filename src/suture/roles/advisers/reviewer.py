@@ -13,8 +13,6 @@ from suture.roles.prompting.fitting import Draft
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import files_part, task_text
 
-__all__ = ["ReviewBrief", "ReviewReply", "review_draft"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewBrief:

@@ -14,8 +14,6 @@ from suture.roles.prompting.fitting import Draft, Part
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import EarlierAttempt, advice_part, attempts_part, task_text
 
-__all__ = ["MOST_LESSONS", "LessonsBrief", "LessonsReply", "lessons_draft"]
-
 MOST_LESSONS = 5
 
 

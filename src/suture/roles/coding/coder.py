@@ -32,8 +32,6 @@ from suture.roles.prompting.prompt_parts import (
     task_text,
 )
 
-__all__ = ["Brief", "RepairBrief", "WriteBrief", "as_shown", "coder_draft"]
-
 LONG_CHARS = 4000
 """About 1,200 tokens of code: of more, only what changes is asked for."""
 

@@ -12,8 +12,6 @@ from suture.roles.coding.writing import written_module
 from suture.roles.replies.edit_blocks import split_edits
 from suture.roles.replies.fenced import Block, fenced_blocks
 
-__all__ = ["breaks_off", "files_from_reply"]
-
 STARTS = ("def ", "class ", "import ", "from ", "@", "async ")
 
 

@@ -15,8 +15,6 @@ from suture.roles.coding.coder import RepairBrief
 from suture.roles.replies.edit_blocks import EditBlock, apply_edits, may_create
 from suture.roles.replies.fenced import Block
 
-__all__ = ["mended_files"]
-
 CHUNK_START = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
 
 

@@ -13,8 +13,6 @@ from suture.roles.prompting.fitting import Draft
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import files_part, task_text
 
-__all__ = ["OptimiseBrief", "OptimiseGoal", "optimise_draft", "optimised_files"]
-
 OptimiseGoal = Literal["faster", "simpler"]
 
 

@@ -10,8 +10,6 @@ from suture.pysource.parsing import parsed
 from suture.pysource.python_code import Definition, defined_names, names_of, parses
 from suture.pysource.source_lines import indented, put_in_front
 
-__all__ = ["body_under_stub", "with_rest_of_stub"]
-
 
 def with_rest_of_stub(code: str, stub: str) -> str:
     """Put in front of `code` the imports and helpers that the stub gives and the code leaves out.

@@ -16,8 +16,6 @@ from suture.roles.replies.fenced import fenced_blocks
 from suture.roles.tools.file_tools import InMemoryFiles
 from suture.roles.tools.react import AskDraft, OnStep, Step, Tool, Trail, act, steps_part, tools_text
 
-__all__ = ["MOST_STEPS_OF_A_PART", "SubtaskBrief", "work_on"]
-
 MOST_STEPS_OF_A_PART = 4
 
 

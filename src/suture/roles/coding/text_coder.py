@@ -22,8 +22,6 @@ from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.replies.edit_blocks import apply_edits, split_edits
 from suture.roles.replies.fenced import Block, fenced_blocks
 
-__all__ = ["TextBrief", "files_from_text_reply", "text_draft"]
-
 START = re.compile(r"^(?=[^\s)\]}])", re.MULTILINE)
 COMMENT = re.compile(r"(?://|/\*|\*)")
 NAME = r"([A-Za-z_$][\w$]*)"

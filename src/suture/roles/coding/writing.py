@@ -23,8 +23,6 @@ from suture.roles.coding.coder import WriteBrief
 from suture.roles.coding.stubs import body_under_stub, with_rest_of_stub
 from suture.roles.replies.fenced import Block
 
-__all__ = ["written_module"]
-
 CALLED_WRONG = re.compile(r"\b(?:wrong|incorrect\w*|bugg?y?|broken|mistaken?|naive)\b", re.IGNORECASE)
 CALLED_RIGHT = re.compile(r"\b(?:fix\w*|correct|corrected|instead|right)\b", re.IGNORECASE)
 

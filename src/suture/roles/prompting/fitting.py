@@ -11,8 +11,6 @@ from suture.errors import ContextTooLong
 from suture.models import Message, count_upper_bound
 from suture.roles.prompting.prompt_files import Prompt, ShrinkRule
 
-__all__ = ["Count", "Draft", "Fitted", "Part", "fit"]
-
 Count = Callable[[Sequence[Message]], Awaitable[int]]
 """How many tokens a prompt is to the model that will read it."""
 

@@ -11,9 +11,6 @@ from typing import Any
 from suture.errors import UsageError
 from suture.plain_files import read_text_file
 from suture.roles.prompting.prompt_files import Prompt, parse_prompt
-from suture.settings import PROMPTS_FOLDER
-
-__all__ = ["PROMPTS_FOLDER", "PromptBook", "packaged_names", "packaged_prompt", "read_prompt"]
 
 MAX_BYTES = 256_000
 

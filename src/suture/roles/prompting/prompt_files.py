@@ -12,8 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from suture.errors import UsageError
 from suture.records import content_hash
 
-__all__ = ["Prompt", "PromptTemplate", "ShrinkRule", "parse_prompt", "prompt_as_plain", "prompt_as_yaml"]
-
 
 class FileModel(BaseModel):
     """What stands in a file is checked: unknown keys are errors."""

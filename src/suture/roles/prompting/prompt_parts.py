@@ -11,26 +11,6 @@ from suture.pysource.python_code import defined_names, parses
 from suture.records import Counterexample
 from suture.roles.prompting.fitting import Part
 
-__all__ = [
-    "EarlierAttempt",
-    "Hint",
-    "Sibling",
-    "Suspect",
-    "advice_part",
-    "attempts_part",
-    "describe_fact",
-    "examples_part",
-    "facts_part",
-    "fenced",
-    "files_part",
-    "hints_part",
-    "output_part",
-    "refused_part",
-    "siblings_part",
-    "suspects_part",
-    "task_text",
-]
-
 MAX_FACT_CHARS = 600
 MAX_LINE_CHARS = 300
 NOTHING: Mapping[str, str] = MappingProxyType({})

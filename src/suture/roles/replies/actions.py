@@ -10,8 +10,6 @@ from suture.errors import MalformedReply
 from suture.pysource.python_code import parses
 from suture.roles.replies.fenced import fenced_blocks
 
-__all__ = ["DONE", "Action", "read_action"]
-
 DONE = "done"
 """The action of one who needs no more tools."""
 LEAD, JOINT = r"^[\s>*_`#-]*", r"[\s*_`]*[:=][\s*_]*"

@@ -11,8 +11,6 @@ from suture.errors import EditDoesNotApply
 from suture.pysource.bounded_reading import require_few
 from suture.roles.replies.fenced import FENCE, named_path
 
-__all__ = ["EditBlock", "apply_edits", "may_create", "split_edits"]
-
 HEAD = re.compile(r"^<{5,9} ?SEARCH\s*$")
 DIVIDER = re.compile(r"^={5,9}\s*$")
 TAIL = re.compile(r"^>{5,9} ?REPLACE\s*$")

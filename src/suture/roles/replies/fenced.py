@@ -13,8 +13,6 @@ from suture.pysource.bounded_reading import MOST_NAMING_CHARS, require_few
 from suture.pysource.parsing import parsed
 from suture.pysource.python_code import parses, without_nodes
 
-__all__ = ["FENCE", "Block", "fenced_blocks", "named_path"]
-
 # A fence may stand in a list item, and even right behind its number.
 FENCE = re.compile(r"^(\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)?)(`{3,}|~{3,})\s*([^`\n]*)$")
 CLOSING = re.compile(r"^([ \t]*)(`{3,}|~{3,})\s*$")

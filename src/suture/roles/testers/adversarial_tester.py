@@ -9,8 +9,6 @@ from suture.roles.prompting.fitting import Draft
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import examples_part, files_part, task_text
 
-__all__ = ["AdversarialBrief", "adversarial_draft"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialBrief:

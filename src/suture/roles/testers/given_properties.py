@@ -10,8 +10,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-__all__ = ["is_given", "loop_of_given"]
-
 EXAMPLES = 25
 LARGEST, MOST_ITEMS = 100, 6
 """The bounds of numbers and of lengths where the strategy names none."""

@@ -12,8 +12,6 @@ from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import examples_part, task_text
 from suture.roles.testers.written_checks import UNTRIED, WrittenChecks, checks_from_reply
 
-__all__ = ["PropertyBrief", "properties_from_reply", "property_draft"]
-
 GENERATOR = "seeded_random"
 
 

@@ -8,8 +8,6 @@ from suture.roles.prompting.fitting import Draft, Part
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import examples_part, task_text
 
-__all__ = ["SpecTestBrief", "spec_test_draft"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SpecTestBrief:

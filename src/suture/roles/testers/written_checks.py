@@ -20,8 +20,6 @@ from suture.records import Check, Provenance
 from suture.roles.replies.fenced import fenced_blocks
 from suture.roles.testers.given_properties import is_given, loop_of_given
 
-__all__ = ["UNTRIED", "WrittenChecks", "checks_from_reply", "mean_logprob"]
-
 UNTRIED = 0.0
 """The trust of a generated check that nothing has been compared with yet."""
 MOST_CHECKS = 24

@@ -13,8 +13,6 @@ from suture.pysource.splicing import splice
 from suture.roles.replies.actions import Action
 from suture.roles.tools.react import Tool
 
-__all__ = ["InMemoryFiles", "merged_work"]
-
 LONGEST_FILE = 40_000
 MOST_WRITTEN = 12
 

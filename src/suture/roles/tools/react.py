@@ -15,8 +15,6 @@ from suture.roles.prompting.fitting import Draft, Part
 from suture.roles.prompting.prompt_parts import fenced
 from suture.roles.replies.actions import DONE, Action, read_action
 
-__all__ = ["AskDraft", "Ended", "OnStep", "Step", "Tool", "Trail", "act", "steps_part", "tools_text"]
-
 Ended = Literal["done", "steps", "repeated", "malformed"]
 AskDraft = Callable[[Draft], Awaitable[Reply]]
 """Fits a prompt and asks the role's model. What it raises ends the loop, but for a `MalformedReply`."""

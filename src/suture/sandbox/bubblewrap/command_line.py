@@ -12,8 +12,6 @@ from suture.sandbox.contract import BOX, Mount, ProgramLimits
 from suture.sandbox.mounts.bind_mounts import HOST_ETC, OWN_ETC
 from suture.sandbox.mounts.places import SYSTEM_FOLDERS
 
-__all__ = ["bubblewrap_arguments", "bubblewrap_zygote_arguments", "find_bubblewraps", "folder_with_libraries"]
-
 BOX_UID = "65534"
 SHM_BYTES = 16 << 20
 

@@ -29,8 +29,6 @@ from suture.sandbox.zygote.carrier import ProcessCarrier
 from suture.sandbox.zygote.fd_channel import FdSender
 from suture.sandbox.zygote.warm import PRELOAD_MB, WarmRuns, ZygoteKind
 
-__all__ = ["BubblewrapLauncher"]
-
 
 @cache
 def _inside_source() -> str:

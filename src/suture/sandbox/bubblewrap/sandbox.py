@@ -23,8 +23,6 @@ from suture.sandbox.runs.packing import BASE_ENVIRONMENT
 from suture.sandbox.runs.program_sandbox import ProgramSandbox, trial
 from suture.sandbox.runs.running import Running
 
-__all__ = ["BubblewrapSandbox"]
-
 NOT_WARM: dict[str, str] = {}
 """Bubblewraps that cannot build a warm wall here, and why; found out once in the life of this process."""
 PROGRAMS = {"python3": "python", "node": "javascript", "go": "go", "sh": "shell"}

@@ -20,8 +20,6 @@ from pathlib import Path
 from suture.errors import SandboxUnavailable
 from suture.sandbox.runs.users import UIDS
 
-__all__ = ["Stage", "StageKeeper", "is_reachable", "unprivileged_uid"]
-
 TOOL_PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 STAGE_FOLDERS = ("/mnt", "/media", "/srv", "/opt", "/home")
 """Standard folders of every Linux; a stage covers one, inside its own namespace only."""

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from suture.errors import SandboxUnavailable
 
-__all__ = ["PROC", "Finding", "bubblewrap_findings", "kernel_findings", "unavailable"]
-
 PROC = Path("/proc")
 ANSWER_S = 10.0
 USABLE, SOUND = (0, 8), (0, 12)

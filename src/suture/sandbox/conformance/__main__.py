@@ -9,8 +9,6 @@ import sys
 from suture.errors import SandboxUnavailable
 from suture.sandbox.conformance import BEHAVIOURS, Conformance, NotClaimed, Violation
 
-__all__ = ["main"]
-
 
 def main(argv: list[str]) -> int:
     """Try all behaviours and say how each went.

@@ -17,23 +17,6 @@ from suture.errors import SutureError, UsageError
 from suture.sandbox.contract import ProgramLimits, RunRequest, RunResult, Sandbox
 from suture.sandbox.mounts.interpreter import own_interpreter
 
-__all__ = [
-    "LONG",
-    "PROMPT_S",
-    "Behaviour",
-    "Conformance",
-    "NotClaimed",
-    "Subject",
-    "Violation",
-    "as_program",
-    "code",
-    "demand",
-    "interpreter",
-    "refused",
-    "shared_folder",
-    "shown",
-]
-
 PATIENCE_S = 120.0
 """Seconds in which a behaviour must have shown itself; what hangs is a violation."""
 PROMPT_S = 20.0

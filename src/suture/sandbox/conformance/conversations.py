@@ -8,8 +8,6 @@ from suture.errors import UsageError
 from suture.sandbox.conformance.behaviour import PROMPT_S, Subject, as_program, code, collected, demand, shown
 from suture.sandbox.contract import ProgramLimits
 
-__all__ = ["BEHAVIOURS"]
-
 ECHO = """
     import sys
     source, sink = sys.stdin.buffer, sys.stdout.buffer

@@ -7,8 +7,6 @@ import os
 from suture.sandbox.conformance.behaviour import Subject, as_program, code, collected, demand, shown
 from suture.sandbox.contract import BOX, RunRequest
 
-__all__ = ["BEHAVIOURS"]
-
 
 async def a_good_end(subject: Subject) -> None:
     """Exit code 0 is `ok`."""

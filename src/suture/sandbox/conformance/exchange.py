@@ -19,8 +19,6 @@ from suture.sandbox.conformance.behaviour import (
 )
 from suture.sandbox.contract import BOX, LIBRARY, Mount, ProgramLimits, RunRequest
 
-__all__ = ["BEHAVIOURS"]
-
 BAD_PATHS = (
     *("", "/", "/etc/x", "..", "../x", "a/../x", "a/..", "./x", "a//b", "a/", "a\0b"),
     *("n" * 256, "d/" * 2001 + "f", "\ud800"),

@@ -18,8 +18,6 @@ from suture.sandbox.conformance.behaviour import (
 )
 from suture.sandbox.contract import LEVELS, LIMITS, RunRequest
 
-__all__ = ["BEHAVIOURS"]
-
 TURNS = 4
 """How often a sandbox is opened and closed: a leak is left each time, what the first loads is not."""
 LEAVE = """

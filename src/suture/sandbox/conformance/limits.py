@@ -7,10 +7,9 @@ from typing import Any
 from suture.sandbox.conformance.behaviour import PROMPT_S, Subject, as_program, code, collected, demand, shown
 from suture.sandbox.contract import ProgramLimits
 
-__all__ = ["BEHAVIOURS"]
-
 
 def within(**limits: Any) -> ProgramLimits:
+    """Limits as named, with a minute for the rest."""
     return ProgramLimits(**{"wall_s": 60.0, "cpu_s": 60.0, **limits})
 
 

@@ -17,8 +17,6 @@ from suture.sandbox.runs.program import SandboxNotStarted
 if TYPE_CHECKING:
     from docker import APIClient
 
-__all__ = ["ContainerCarrier", "attach"]
-
 HEADER_BYTES = 8
 """Of each piece of output: which stream, three zeros, a big-endian u32 of the bytes that follow."""
 STDOUT, STDERR = 1, 2

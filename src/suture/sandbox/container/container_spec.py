@@ -19,8 +19,6 @@ from suture.sandbox.zygote.bundle import boot_source
 if TYPE_CHECKING:
     from docker import APIClient
 
-__all__ = ["EMPTIED", "ContainerSpec"]
-
 MIB = 1 << 20
 SHM = "16m"
 MOST_PROCESSES = 4096

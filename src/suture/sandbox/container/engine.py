@@ -15,8 +15,6 @@ from suture.errors import SandboxBroken, SandboxUnavailable
 if TYPE_CHECKING:
     from docker import APIClient
 
-__all__ = ["TIMEOUT_S", "Engine", "connect", "find_addresses", "runtime_of"]
-
 T = TypeVar("T")
 TIMEOUT_S = 60
 START_REMEDY = (

@@ -12,8 +12,6 @@ from suture.sandbox.contract import BOX, Mount
 from suture.sandbox.mounts.bind_mounts import ETC, HOST_ETC
 from suture.sandbox.mounts.places import SYSTEM_FOLDERS
 
-__all__ = ["image_name", "pack_image", "system_mounts"]
-
 REPOSITORY = "localhost/suture-nothing"
 FOLDERS = dict.fromkeys(("dev", "etc", "etc/ssl", "opt", "proc", "sys", "var"), 0o755)
 # An engine may give what it mounts there the mode of the folder below.

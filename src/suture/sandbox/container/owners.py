@@ -7,8 +7,6 @@ from pathlib import Path
 
 from suture.sandbox.container.engine import Engine
 
-__all__ = ["OWNER", "own_name", "remove_orphans"]
-
 OWNER = "suture.owner"
 """The label on each container: machine, PID namespace, process, when that process was started."""
 

@@ -23,8 +23,6 @@ from suture.sandbox.zygote.backend import ZygoteSandbox
 from suture.sandbox.zygote.bundle import bundle
 from suture.sandbox.zygote.warm import ZygoteKind
 
-__all__ = ["ContainerSandbox"]
-
 KNOWN_REFUSALS = {
     "cgroups in hybrid mode not supported": (
         "this machine has control groups of both versions, which crun refuses: install runc and start "

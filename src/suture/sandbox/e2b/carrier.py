@@ -8,8 +8,6 @@ import binascii
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["E2bCarrier", "stop"]
-
 CHUNK = 32 << 10
 MUCH = 1 << 20
 KILLED = -9

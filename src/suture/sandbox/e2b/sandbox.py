@@ -25,8 +25,6 @@ from suture.sandbox.zygote.backend import ZygoteSandbox
 from suture.sandbox.zygote.bundle import boot_source, bundle
 from suture.sandbox.zygote.warm import ZygoteKind
 
-__all__ = ["E2bSandbox"]
-
 SPARE_S = 300
 """Seconds that a machine may live besides its program; the service ends it then, whatever became of us."""
 MACHINE = "x86_64"

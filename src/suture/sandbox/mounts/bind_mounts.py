@@ -19,15 +19,6 @@ from suture.sandbox.mounts.places import (
     where,
 )
 
-__all__ = [
-    "ETC",
-    "HOST_ETC",
-    "OWN_ETC",
-    "interpreter_mounts",
-    "plan_mounts",
-    "planned_mounts",
-]
-
 ETC = Path(__file__).parent / "etc"
 """What of `/etc` a program needs to know its own name and what `localhost` is."""
 OWN_ETC = ("passwd", "group", "hosts", "nsswitch.conf")

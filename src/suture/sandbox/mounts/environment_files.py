@@ -11,8 +11,6 @@ from suture.errors import PrerequisiteError
 from suture.languages import Interpreter
 from suture.sandbox.mounts.places import read_little, where
 
-__all__ = ["package_folders", "read_environment", "source_roots_in"]
-
 LIBRARY_FOLDERS = ("lib", "lib64")
 PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 

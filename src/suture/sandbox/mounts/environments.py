@@ -18,8 +18,6 @@ from typing import Any
 from suture.plain_files import parse_toml
 from suture.sandbox.mounts.places import read_little, where
 
-__all__ = ["environments_of", "lacking", "required_packages"]
-
 BESIDE = ("venv", "env", ".env", ".conda", ".hatch/*", "envs/*", ".tox/*", ".nox/*")
 """As people and tools call them; tox and nox make one for each of their sessions."""
 MOST_OF_ONE = 24

@@ -23,8 +23,6 @@ from suture.sandbox.mounts.environment_files import package_folders, read_enviro
 from suture.sandbox.mounts.environments import environments_of, lacking, required_packages
 from suture.sandbox.mounts.places import require_installation, where
 
-__all__ = ["discover_interpreter", "own_interpreter"]
-
 ASK_TIMEOUT_S = 30.0
 ASK = (
     "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix, "

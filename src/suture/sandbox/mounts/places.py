@@ -17,17 +17,6 @@ from pathlib import Path
 from suture.errors import PrerequisiteError
 from suture.plain_files import read_plain
 
-__all__ = [
-    "SYSTEM_FOLDERS",
-    "in_system",
-    "is_below",
-    "read_little",
-    "real_path",
-    "require_installation",
-    "require_plain",
-    "where",
-]
-
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """Programs and libraries of the machine; always shown."""
 FLEETING = ("/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tmp")

@@ -17,8 +17,6 @@ from suture.records import Language
 from suture.sandbox.mounts.interpreter import discover_interpreter
 from suture.sandbox.mounts.places import in_system, require_plain
 
-__all__ = ["discover_programs", "discover_toolchain", "project_packages"]
-
 PACKAGES = "/node_modules"
 """Behind the wall: node looks for packages in every folder above a file, up to the root."""
 MODULES = "/go-modules"

@@ -9,8 +9,6 @@ from suture.errors import UsageError
 from suture.sandbox.contract import RunResult
 from suture.sandbox.runs.program import Program
 
-__all__ = ["MOST_FRAME_BYTES", "FrameChannel"]
-
 MOST_FRAME_BYTES = 64 << 20
 """A longer frame is no frame, whoever sends it."""
 FINISH_S = 5.0

@@ -19,8 +19,6 @@ from typing import Literal
 from suture.sandbox.contract import MemoryKeeper
 from suture.sandbox.runs.oom import oom_kills
 
-__all__ = ["GroupHome", "MemoryGroup", "MemoryGroups", "find_group_home", "is_delegated"]
-
 PROC = Path("/proc")
 MIB = 1 << 20
 BASE_BYTES = 64 * MIB

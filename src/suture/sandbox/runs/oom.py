@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["oom_kills"]
-
 
 def oom_kills(events: bytes) -> int:
     """The count in `memory.events` of version 2, or in `memory.oom_control` of version 1: `oom_kill N`."""

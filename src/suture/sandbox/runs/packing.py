@@ -15,8 +15,6 @@ from suture.sandbox.contract import BOX, LIBRARY, RunRequest
 from suture.sandbox.runs.inside import MIB, MOST_FRAME_BYTES
 from suture.sandbox.runs.report import COLLECT_BYTES
 
-__all__ = ["as_program", "pack_for_zygote", "pack_request", "plain_request"]
-
 MOST_FILES = 20_000
 NAME_BYTES = 255
 """The longest name of a file on Linux (`NAME_MAX`)."""

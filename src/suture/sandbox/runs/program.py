@@ -14,8 +14,6 @@ from suture.sandbox.contract import RunRequest, RunResult, RunStatus
 from suture.sandbox.runs.report import Ending, read_ending, read_start
 from suture.sandbox.runs.running import CappedOutput, Running
 
-__all__ = ["GONE_S", "Program", "SandboxNotStarted"]
-
 SETUP_S = 60.0
 """Seconds in which the wall must stand; generous, because a busy machine is no fault of the program."""
 WATCHDOG_S = 2.0

@@ -15,8 +15,6 @@ from suture.sandbox.runs.packing import plain_request
 from suture.sandbox.runs.program import Program, SandboxNotStarted
 from suture.sandbox.runs.running import Running
 
-__all__ = ["ProgramSandbox", "refusal", "trial"]
-
 TRIAL = RunRequest(python="", files={"trial": b""}, limits=ProgramLimits(wall_s=30))
 TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
 Begin = Callable[[RunRequest], AbstractAsyncContextManager[Running]]

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["COLLECT_BYTES", "Ending", "read_ending", "read_start"]
-
 COLLECT_BYTES = 32 << 20
 """The most that one collected file may hold, and all of one run together."""
 

@@ -12,8 +12,6 @@ from typing import Protocol, Self
 
 from suture.sandbox.runs.memory import MemoryGroup
 
-__all__ = ["CappedOutput", "ColdProcess", "Feed", "Running", "kill_session", "memory_file", "start_session"]
-
 
 class Feed(Protocol):
     """Where a program's stdin is written."""

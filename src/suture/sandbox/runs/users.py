@@ -2,7 +2,5 @@
 
 from __future__ import annotations
 
-__all__ = ["UIDS"]
-
 UIDS = range(61184, 65520)
 """Where systemd puts its dynamic users, so that no account of a person is here."""

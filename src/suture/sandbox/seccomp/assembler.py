@@ -14,21 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = [
-    "ARCH",
-    "INSTRUCTION",
-    "LONGEST",
-    "NUMBER",
-    "Answer",
-    "Branch",
-    "Decision",
-    "argument",
-    "assemble",
-    "by_range",
-    "listing",
-    "upper_half",
-]
-
 INSTRUCTION = struct.Struct("<HBBI")
 """`struct sock_filter`: operation, jump if true, jump if false, operand. Both machines are little-endian."""
 LONGEST = 4096

@@ -23,8 +23,6 @@ from suture.sandbox.seccomp.assembler import (
 )
 from suture.sandbox.seccomp.numbers import AARCH64, NEWEST, X86_64
 
-__all__ = ["MACHINES", "Machine", "build_filter", "own_filter"]
-
 ALLOW = Answer(0x7FFF0000)
 KILL = Answer(0x80000000)
 """The whole process, as by an uncaught SIGSYS."""

@@ -6,8 +6,6 @@ Facts of the kernel's interface, which never change: from `asm/unistd_64.h` for 
 
 from __future__ import annotations
 
-__all__ = ["AARCH64", "NEWEST", "X86_64"]
-
 NEWEST = 450
 """The newest call that the rules were read against, on each machine: `set_mempolicy_home_node`, Linux 6.1."""
 

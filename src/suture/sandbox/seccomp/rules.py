@@ -8,24 +8,6 @@ from __future__ import annotations
 
 import errno
 
-__all__ = [
-    "ABSENT",
-    "DENIED",
-    "FAMILIES",
-    "FLUSH_CALLS",
-    "IOCTLS",
-    "LIMIT_CALL",
-    "MEMORY_FILE_CALLS",
-    "NAMESPACE_CALLS",
-    "NAMESPACE_FLAGS",
-    "PRIORITY_CALLS",
-    "SCHEDULING_CALLS",
-    "SOCKET_CALLS",
-    "SUPERVISOR",
-    "WATCH_CALLS",
-    "WRONG_FAMILY",
-]
-
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word for line in text.splitlines() for word in line.partition("#")[0].split())

@@ -21,8 +21,6 @@ from suture.sandbox.runs.packing import as_program, pack_request, plain_request
 from suture.sandbox.runs.program_sandbox import ProgramSandbox, refusal
 from suture.sandbox.runs.running import ColdProcess, Running
 
-__all__ = ["UnsafeSubprocess"]
-
 NOTICE = (
     "suture: no sandbox (unsafe-subprocess): code that nobody has read runs as you, "
     "with your files, your keys' files and your network"

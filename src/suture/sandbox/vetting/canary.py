@@ -17,8 +17,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["hoard", "hold", "kernel", "lurk", "swell"]
-
 AF_VSOCK = 40
 NEW_USER_NAMESPACE = 0x10000000
 KERNEL_SETTINGS = ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches")

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from suture.errors import SandboxBroken
-from suture.sandbox.contract import IsolationLevel, ProgramLimits, RunRequest, Sandbox
+from suture.sandbox.contract import ProgramLimits, RunRequest, Sandbox
 from suture.sandbox.vetting.canary import kernel
-
-__all__ = ["ProbeReport", "probe"]
+from suture.settings.schema import IsolationLevel
 
 ANSWER_S = 30.0
 """Seconds for a canary to answer; generous, because a busy machine is no fault of the wall."""

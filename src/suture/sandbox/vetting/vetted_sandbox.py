@@ -13,11 +13,10 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from suture.errors import SandboxUnavailable
-from suture.sandbox.contract import Capabilities, Channel, IsolationLevel, RunRequest, RunResult, Sandbox
+from suture.sandbox.contract import Capabilities, Channel, RunRequest, RunResult, Sandbox
 from suture.sandbox.runs.program_sandbox import refusal
 from suture.sandbox.vetting.probe import ProbeReport, probe
-
-__all__ = ["VettedSandbox"]
+from suture.settings.schema import IsolationLevel
 
 PROC = Path("/proc")
 SOURCES = Path(__file__).parents[1]

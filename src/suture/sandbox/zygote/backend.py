@@ -18,8 +18,6 @@ from suture.sandbox.runs.running import Running
 from suture.sandbox.zygote.process import Zygote
 from suture.sandbox.zygote.warm import WarmRuns, ZygoteKind
 
-__all__ = ["ZygoteSandbox"]
-
 
 class ZygoteSandbox(ProgramSandbox):
     """What backends have in common whose zygotes wait in places of their own.

@@ -9,8 +9,6 @@ from importlib import resources
 
 from suture.sandbox.seccomp import own_filter
 
-__all__ = ["boot_source", "bundle"]
-
 PARTS = (
     "suture.sandbox.runs.inside",
     "suture.sandbox.runs.oom",

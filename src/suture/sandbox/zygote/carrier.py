@@ -9,8 +9,6 @@ from typing import Protocol
 
 from suture.sandbox.runs.running import kill_session, start_session
 
-__all__ = ["Carrier", "ProcessCarrier"]
-
 
 class Carrier(Protocol):
     """Whatever carries a zygote: a process on this machine, a container, something further away.

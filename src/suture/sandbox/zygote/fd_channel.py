@@ -12,8 +12,6 @@ import socket
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-__all__ = ["FdChannel", "FdSender"]
-
 
 class FdSender:
     """The way by which a zygote is given descriptors."""

@@ -15,8 +15,6 @@ from suture.sandbox.zygote.carrier import Carrier
 from suture.sandbox.zygote.fd_channel import FdChannel, FdSender
 from suture.sandbox.zygote.zygote_run import KILL_S, ZygoteRun
 
-__all__ = ["Zygote"]
-
 READY_S = 60.0
 """Seconds in which a zygote must be ready; generous, because a busy machine is no fault of it."""
 MOST_FRAME_BYTES = 1 << 20

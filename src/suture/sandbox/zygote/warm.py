@@ -17,8 +17,6 @@ from suture.sandbox.runs.running import Running
 from suture.sandbox.zygote.process import Zygote
 from suture.sandbox.zygote.zygote_pool import ZygotePool
 
-__all__ = ["PRELOAD_MB", "WarmRuns", "ZygoteKind", "bare_kind"]
-
 FORKED_VARIABLES = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
 """Settings of an interpreter that can still be made after it has started."""
 PRELOAD_MB = 2048

@@ -12,8 +12,6 @@ from suture.errors import SandboxBroken, SandboxError
 from suture.sandbox.runs.program import SandboxNotStarted
 from suture.sandbox.zygote.process import Zygote
 
-__all__ = ["ZygotePool"]
-
 MOST_IDLE = 4
 """Zygotes that wait for work; each holds about 15 MB."""
 AT_ONCE = 2

@@ -9,8 +9,6 @@ from typing import Protocol
 from suture.sandbox.runs.running import Feed
 from suture.sandbox.zygote.fd_channel import FdChannel
 
-__all__ = ["KILL_S", "Line", "ZygoteRun"]
-
 KILL_S = 2.0
 """Seconds in which a zygote must have ended a child; then it is ended itself."""
 CHUNK = 1 << 16

@@ -20,8 +20,6 @@ from suture.sandbox.runs.inside import account, become, kill_the_rest, lay, limi
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.kills import Kills, find_counts
 
-__all__ = ["Place", "live"]
-
 BOX_ID = 65534
 SHM_BYTES = 16 << 20
 SHM_INODES = 10_000

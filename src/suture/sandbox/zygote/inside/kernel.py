@@ -5,24 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 
-__all__ = [
-    "BIND",
-    "NO_DEVICES",
-    "NO_PROGRAMS",
-    "NO_SETUID",
-    "READ_ONLY",
-    "REMOUNT",
-    "adopt",
-    "clone",
-    "drop_capabilities",
-    "install_filter",
-    "mount",
-    "protect",
-    "resident_pages",
-    "show",
-    "unshared_memory",
-]
-
 # One that keeps the interpreter's lock: a process that is cloned without it could not go on.
 _libc = ctypes.PyDLL(None, use_errno=True)
 _python = ctypes.pythonapi

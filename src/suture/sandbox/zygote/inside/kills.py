@@ -11,8 +11,6 @@ from contextlib import suppress
 
 from suture.sandbox.runs.oom import oom_kills
 
-__all__ = ["Kills", "find_counts"]
-
 COUNTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 """Of version 2 and of version 1; each has a line `oom_kill N`."""
 

@@ -8,8 +8,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Library", "take_library"]
-
 
 class Library:
     """Finds and loads modules that are held in memory.

@@ -27,8 +27,6 @@ from contextlib import suppress
 from suture.sandbox.runs.inside import MOST_FRAME_BYTES
 from suture.sandbox.zygote.inside.relay_buffer import CHUNK, RelayBuffer
 
-__all__ = ["Host", "HostGone", "Relay"]
-
 HEADER = 5
 SIGKILL = 9
 TICK_MS = 50

@@ -6,8 +6,6 @@ import os
 
 from suture.sandbox.zygote.inside import kernel
 
-__all__ = ["CHUNK", "RelayBuffer"]
-
 CHUNK = 1 << 16
 QUEUE_BYTES = 1 << 22
 """Far more than a host sends before it hears that it should pause."""

@@ -20,8 +20,6 @@ from suture.sandbox.zygote.inside.relay import Host, HostGone, Relay
 from suture.sandbox.zygote.inside.relay_buffer import RelayBuffer
 from suture.sandbox.zygote.inside.sockets import Sockets
 
-__all__ = ["main"]
-
 GROWTH = 1.2
 """Times the memory that it started with: more, and it is not what it was."""
 EVERYTHING = -1

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-__all__ = ["Sockets"]
-
 COUNTS = ("/proc/self/net/sockstat", "/proc/self/net/sockstat6")
 """Each has a line of pairs: `TCP: inuse N orphan N tw N ...`. Orphans are those of the whole machine, but the
 others are those of this namespace; connections of both versions that wait for their time are in the first."""
