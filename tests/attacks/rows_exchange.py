@@ -18,8 +18,8 @@ from attacks.trials import (
     request,
     shown,
 )
-from suture.cli.terminal.output import printable
 from suture.errors import SandboxError, UsageError
+from suture.narrative.lines import printable
 from suture.sandbox import Mount, RunRequest, RunStatus
 
 __all__ = ["ROWS"]

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.cli.terminal.output import file_bytes, printable, table
+from suture.cli.terminal.output import file_bytes, table
+from suture.narrative.lines import printable
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug
-from suture.cli.terminal.output import answer, note, printable
+from suture.cli.terminal.output import answer, note
 from suture.errors import PrerequisiteError, UsageError
+from suture.narrative.lines import printable
 
 TEXT = """\
 # Settings of Suture for this project; `suture config show` lists all, docs/settings.md explains them.

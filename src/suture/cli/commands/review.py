@@ -13,17 +13,9 @@ from suture.cli.terminal.disambiguation import ask_which_is_right
 from suture.cli.terminal.editor import edit_text
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, RunName, Set, load
-from suture.cli.terminal.output import (
-    DIFF_STYLES,
-    answer,
-    answer_json,
-    console,
-    note,
-    printable,
-    stdin_is_terminal,
-)
+from suture.cli.terminal.output import DIFF_STYLES, answer, answer_json, console, note, stdin_is_terminal
 from suture.errors import UsageError
-from suture.narrative.lines import as_lines
+from suture.narrative.lines import as_lines, printable
 from suture.narrative.waiting import waiting_lines
 
 if TYPE_CHECKING:

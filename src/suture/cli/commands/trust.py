@@ -9,8 +9,9 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json
-from suture.cli.terminal.output import answer, answer_json, note, printable, stdin_is_terminal, table
+from suture.cli.terminal.output import answer, answer_json, note, stdin_is_terminal, table
 from suture.errors import UsageError
+from suture.narrative.lines import printable
 
 if TYPE_CHECKING:
     from suture.settings import RequestedSetting

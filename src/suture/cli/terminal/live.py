@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from rich.spinner import Spinner
 from rich.text import Text
 
-from suture.cli.terminal.output import printable
 from suture.ledger import CATALOGUE, Payload, RawPayload, SpendFold
 from suture.ledger.kinds import (
     BudgetReserved,
@@ -27,6 +26,7 @@ from suture.ledger.kinds import (
     TriageFinished,
 )
 from suture.narrative.event_text import describe_spend
+from suture.narrative.lines import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

@@ -8,28 +8,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import StorageError
-from suture.narrative.lines import one_line
+from suture.narrative.lines import one_line, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
-
-
-def printable(text: str) -> str:
-    r"""Text of unknown origin as the terminal may see it: control characters become visible escapes.
-
-    Line ends and tabs stay. Escape sequences, carriage returns, characters that turn the direction of text
-    and lone surrogates are written out, such as `\x1b`.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        character
-        if character.isprintable() or character in "\n\t"
-        else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from suture.cli.terminal.output import printable
+from suture.narrative.lines import printable
 
 
 class Screen(Console):
