@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from suture.repair import Edit, mutants, mutated
-from suture.repair.view import FUNCTIONS, View, is_docstring, open_view
+from suture.repair.editing.view import FUNCTIONS, View, is_docstring, open_view
 
 Made = Iterator[tuple[tuple[Edit, ...], str]]
 """Edits that make a bug, and what it is of its kind."""

@@ -28,8 +28,8 @@ from suture.checks.command.test_command import TestCommand
 from suture.checks.differential.inputs import inputs_near, read_arguments
 from suture.evals import Problem, load_problems
 from suture.repair import Edit, Proposal
-from suture.repair.comparing import compare
-from suture.repair.looking import locate
+from suture.repair.trials.comparing import compare
+from suture.repair.trials.looking import locate
 from suture.sandbox import Sandbox, discover_interpreter
 from suture.settings import Settings
 from suture.tasks.building import heal_task

@@ -44,6 +44,17 @@ ORDERS = {
         ("differential", "triage", "trust"),
         ("__init__",),
     ),
+    "repair": (
+        ("inside", "limits"),
+        ("editing", "syntax"),
+        ("gaming", "operators", "trials"),
+        ("mutants",),
+        ("ordering",),
+        ("ready",),
+        ("search",),
+        ("ranking", "recovering"),
+        ("__init__",),
+    ),
     "roles": (
         ("prompting", "replies"),
         ("tools",),

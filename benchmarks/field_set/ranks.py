@@ -23,12 +23,12 @@ from field_set.packages import Package
 from suture.checks import prepare_suite
 from suture.loop.evaluation.search_ahead import editable_texts
 from suture.repair import mutated
-from suture.repair.clues import clues_of
-from suture.repair.faults import line_scores, rank_faults
-from suture.repair.looking import look
-from suture.repair.orders import first_order
-from suture.repair.trials import Proposal, Spectrum
-from suture.repair.worker import Worker
+from suture.repair.ordering.clues import clues_of
+from suture.repair.ordering.faults import line_scores, rank_faults
+from suture.repair.ordering.orders import first_order
+from suture.repair.trials.looking import look
+from suture.repair.trials.records import Proposal, Spectrum
+from suture.repair.trials.worker import Worker
 from suture.sandbox import discover_interpreter, open_sandbox
 from suture.settings import load_settings
 from suture.tasks.building import heal_task

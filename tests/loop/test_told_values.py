@@ -21,7 +21,7 @@ from suture.ledger.kinds import (
 from suture.proof.undo import Undone
 from suture.repair import Difference, Fault
 from suture.repair.mutants import OperatorFault
-from suture.repair.trials import Disagreement
+from suture.repair.trials.records import Disagreement
 from suture.roles import Hint
 from suture.roles.tools.react import Step
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from requirements import Require
-from suture.repair.trials import Spectrum, TestRun
+from suture.repair.trials.records import Spectrum, TestRun
 from suture.sandbox import Finding
 from suture.settings import load_settings
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from suture.repair.locating import limits_of
-from suture.repair.trials import Disagreement, Spectrum, TestRun
+from suture.repair.trials.locating import limits_of
+from suture.repair.trials.records import Disagreement, Spectrum, TestRun
 
 
 def run(name: str, seconds: float, outcome: Literal["passed", "skipped", "timeout"] = "passed") -> TestRun:

@@ -15,13 +15,13 @@ from typing import get_args
 import pytest
 
 from suture.repair import Edit, mutants, mutated
-from suture.repair.dead_code import dead_parts
-from suture.repair.edits import overlap
+from suture.repair.editing.edits import overlap
+from suture.repair.editing.names_in_scope import Kind
+from suture.repair.editing.view import View
+from suture.repair.gaming.dead_code import dead_parts
 from suture.repair.mutants import OperatorFault
-from suture.repair.names_in_scope import Kind
 from suture.repair.operators import OPERATORS, Change, Operator
 from suture.repair.operators.calls import AROUND
-from suture.repair.view import View
 
 FAULTS = {
     "comparison": ("def f(a, b):\n    return a < b\n", "return a <= b"),

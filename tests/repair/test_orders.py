@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from suture.repair.orders import CHEAP_BETWEEN, spread
-from suture.repair.trials import Proposal
+from suture.repair.ordering.orders import CHEAP_BETWEEN, spread
+from suture.repair.trials.records import Proposal
 
 
 def proposals(kinds: str) -> list[Proposal]:

@@ -13,14 +13,14 @@ import pytest
 
 from suture.checks.differential.inputs import inputs_near, read_arguments
 from suture.repair import Edit, mutants, mutated
-from suture.repair.clues import clues_of
-from suture.repair.dead_code import dead_parts
-from suture.repair.edits import trimmed
-from suture.repair.faults import dstar, line_scores, ochiai, rank_faults
-from suture.repair.orders import first_order
-from suture.repair.pairs import left_by, second_order, went_further
-from suture.repair.trials import Proposal, Spectrum, TestRun, Trial
-from suture.repair.warnings import literals_of, warnings_about
+from suture.repair.editing.edits import trimmed
+from suture.repair.gaming.dead_code import dead_parts
+from suture.repair.gaming.warnings import literals_of, warnings_about
+from suture.repair.ordering.clues import clues_of
+from suture.repair.ordering.faults import dstar, line_scores, ochiai, rank_faults
+from suture.repair.ordering.orders import first_order
+from suture.repair.ordering.pairs import left_by, second_order, went_further
+from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
 
 SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
 
@@ -85,7 +85,7 @@ async def test_a_very_long_function_is_searched_in_time_and_others_run_meanwhile
     steps = "".join(f"    a{n + 1} = a{n} + {n % 7}\n" for n in range(150))
     text = f"def f(x):\n    a0 = x\n{steps}    return a150\n"
     clock, looks = itertools.count(), itertools.count()  # a clock that goes on whenever it is looked at
-    monkeypatch.setattr("suture.repair.orders.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("suture.repair.ordering.orders.time", SimpleNamespace(monotonic=lambda: next(clock)))
 
     async def look() -> None:
         while True:

@@ -12,7 +12,7 @@ import pytest
 from suture.checks import prepare_suite
 from suture.loop.evaluation.search_ahead import editable_texts
 from suture.repair import SearchLimits, search
-from suture.repair.reading import Answered, Attempted, Collected, Seen, entries_of, lines_of
+from suture.repair.trials.reading import Answered, Attempted, Collected, Seen, entries_of, lines_of
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings
 from suture.tasks.building import heal_task

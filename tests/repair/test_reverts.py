@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from suture.repair.edits import mutated
-from suture.repair.reverts import changed_lines, hunks_between, narrowed, reverts
+from suture.repair.editing.edits import mutated
+from suture.repair.ordering.reverts import changed_lines, hunks_between, narrowed, reverts
 
 BEFORE = "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\nf = 6\ng = 7\nh = 8\n"
 AFTER = "a = 1\nb = 20\nc = 3\nd = 4\ne = 5\nf = 6\ng = 7\nG = 70\nh = 8\n"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from suture.checks import prepare_suite
 from suture.repair import Edit, Proposal
-from suture.repair.comparing import compare
 from suture.repair.inside.suture_digest import digest_of
+from suture.repair.trials.comparing import compare
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings
 from suture.tasks.building import heal_task

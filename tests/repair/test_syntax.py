@@ -10,7 +10,7 @@ import pytest
 
 from suture.checks import prepare_suite
 from suture.repair import SearchLimits, mutated, recover
-from suture.repair.edits import edits_between
+from suture.repair.editing.edits import edits_between
 from suture.repair.syntax import readable_texts
 from suture.repair.syntax.stopped import stop_of
 from suture.sandbox import BubblewrapSandbox, discover_interpreter

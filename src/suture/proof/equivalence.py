@@ -15,9 +15,9 @@ from suture.proof.changed_functions import Function, asked_functions, changed_fu
 from suture.pysource.parsing import parsed
 from suture.records import Candidate
 from suture.repair import Edit, Proposal
-from suture.repair.comparing import compare
-from suture.repair.looking import locate
-from suture.repair.trials import Call
+from suture.repair.trials.comparing import compare
+from suture.repair.trials.looking import locate
+from suture.repair.trials.records import Call
 from suture.workspace import overlay, text_of
 
 INPUTS, EDGES = 60, 18

@@ -4,17 +4,17 @@ This room owns fault localisation, the mutation operators and the search. It ask
 and it does not decide: what its search lets through is judged by the trusted suite like any other candidate.
 """
 
-from suture.repair.edits import Edit, Mutant, mutated
-from suture.repair.faults import Fault
+from suture.repair.editing.edits import Edit, Mutant, mutated
+from suture.repair.gaming.warnings import literals_of, warnings_about
 from suture.repair.limits import SearchLimits
 from suture.repair.mutants import mutants
+from suture.repair.ordering.faults import Fault
+from suture.repair.ordering.reverts import Hunk, hunks_between
 from suture.repair.ranking import Difference, Repair, rank_repairs
 from suture.repair.ready import Ready
 from suture.repair.recovering import recover
-from suture.repair.reverts import Hunk, hunks_between
 from suture.repair.search import Findings, search
-from suture.repair.trials import Proposal
-from suture.repair.warnings import literals_of, warnings_about
+from suture.repair.trials.records import Proposal
 
 __all__ = [
     "Difference",

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from suture.repair.edits import Edit, Mutant, trimmed
+from suture.repair.editing.edits import Edit, Mutant, trimmed
+from suture.repair.editing.view import FUNCTIONS, View, open_view
 from suture.repair.operators import OPERATORS, Change, Operator
-from suture.repair.view import FUNCTIONS, View, open_view
 
 MOST_OF_ONE = 150
 """Changes that one operator may make of one node: in a very long function there is no end to them."""

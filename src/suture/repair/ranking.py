@@ -13,12 +13,12 @@ from itertools import pairwise
 from suture.checks.command.test_command import TestCommand
 from suture.checks.differential.inputs import inputs_near, read_arguments
 from suture.pysource.parsing import parsed
-from suture.repair.comparing import compare
-from suture.repair.edits import mutated
+from suture.repair.editing.edits import mutated
+from suture.repair.editing.view import FUNCTIONS, is_docstring
+from suture.repair.gaming.warnings import literals_of, warnings_about
 from suture.repair.search import Findings
-from suture.repair.trials import Proposal
-from suture.repair.view import FUNCTIONS, is_docstring
-from suture.repair.warnings import literals_of, warnings_about
+from suture.repair.trials.comparing import compare
+from suture.repair.trials.records import Proposal
 
 MOST_COMPARED = 16
 INPUTS = 60

@@ -12,12 +12,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 from suture.checks.command.test_command import TestCommand
 from suture.repair.limits import SearchLimits
-from suture.repair.looking import Looking
-from suture.repair.orders import Ordered, order
-from suture.repair.reading import Collected
-from suture.repair.reverts import Hunk
-from suture.repair.trials import Spectrum
-from suture.repair.worker import Worker
+from suture.repair.ordering.orders import Ordered, order
+from suture.repair.ordering.reverts import Hunk
+from suture.repair.trials.looking import Looking
+from suture.repair.trials.reading import Collected
+from suture.repair.trials.records import Spectrum
+from suture.repair.trials.worker import Worker
 
 LOCATE_SHARE = 0.34
 """Of a search's seconds, the most that localisation may take."""

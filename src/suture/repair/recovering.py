@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 from suture.checks.command.test_command import TestCommand
 from suture.errors import UsageError
-from suture.repair.edits import edits_between, mutated
+from suture.repair.editing.edits import edits_between, mutated
+from suture.repair.gaming.warnings import literals_of, warnings_about
 from suture.repair.limits import SearchLimits
 from suture.repair.search import Findings, search
 from suture.repair.syntax import Readable, readable_texts
-from suture.repair.trials import Proposal, Trial
-from suture.repair.warnings import literals_of, warnings_about
+from suture.repair.trials.records import Proposal, Trial
 
 READING_SHARE = 0.15
 """Of the seconds, the most that looking for texts which compile may take."""

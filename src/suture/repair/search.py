@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 
 from suture.checks.command.test_command import TestCommand
 from suture.records import content_hash
-from suture.repair.bench import Bench, all_of
-from suture.repair.edits import mutated
-from suture.repair.faults import Fault
+from suture.repair.editing.edits import mutated
+from suture.repair.gaming.warnings import DEAD, literals_of, warnings_about
 from suture.repair.limits import SearchLimits
 from suture.repair.mutants import OperatorFault
-from suture.repair.pairs import second_order, went_further
+from suture.repair.ordering.faults import Fault
+from suture.repair.ordering.pairs import second_order, went_further
+from suture.repair.ordering.reverts import Hunk
 from suture.repair.ready import Looked, Ready
-from suture.repair.reverts import Hunk
-from suture.repair.trials import Proposal, Spectrum, TestRun, Trial
-from suture.repair.warnings import DEAD, literals_of, warnings_about
+from suture.repair.trials.bench import Bench, all_of
+from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
 
 NONE_READY = "the tests could not be kept ready for trials in the time there was"
 LINGER = 0.5

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from suture.repair.edits import Edit
-from suture.repair.habits import likelier, usual_augmented, usual_binary
-from suture.repair.names_in_scope import kind_of
+from suture.repair.editing.edits import Edit
+from suture.repair.editing.habits import likelier, usual_augmented, usual_binary
+from suture.repair.editing.names_in_scope import kind_of
+from suture.repair.editing.view import View, is_atom
 from suture.repair.operators.change import Change, Operator, instead, operator_sign
-from suture.repair.view import View, is_atom
 
 SIGNS: dict[type[ast.operator], str] = {
     **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"},

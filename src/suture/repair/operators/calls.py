@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from suture.repair.edits import Edit
-from suture.repair.names_in_scope import Kind, kind_of
+from suture.repair.editing.edits import Edit
+from suture.repair.editing.names_in_scope import Kind, kind_of
+from suture.repair.editing.view import View
 from suture.repair.operators.change import Change, Operator, instead, short
-from suture.repair.view import View
 
 AROUND: dict[Kind, tuple[str, ...]] = {
     "number": ("abs", "int", "str", "float", "round"),

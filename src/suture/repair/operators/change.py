@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from suture.repair.edits import Edit
-from suture.repair.view import View
+from suture.repair.editing.edits import Edit
+from suture.repair.editing.view import View
 
 MOST_WORDS = 60
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from suture.repair.edits import Edit
-from suture.repair.habits import likelier, usual_comparison
+from suture.repair.editing.edits import Edit
+from suture.repair.editing.habits import likelier, usual_comparison
+from suture.repair.editing.view import View
 from suture.repair.operators.change import Change, Operator, instead, operator_sign
-from suture.repair.view import View
 
 SIGNS: dict[type[ast.cmpop], str] = {
     **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="},

@@ -6,10 +6,10 @@ import ast
 import builtins
 from collections.abc import Iterator
 
-from suture.repair.edits import Edit
+from suture.repair.editing.edits import Edit
+from suture.repair.editing.view import FUNCTIONS, View, is_docstring
 from suture.repair.operators.change import Change, Operator, instead
 from suture.repair.operators.undefined import known_names
-from suture.repair.view import FUNCTIONS, View, is_docstring
 
 ALIKE = (
     ("KeyError", "IndexError", "LookupError", "AttributeError"),

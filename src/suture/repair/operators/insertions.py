@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from suture.pysource.parsing import first_line
-from suture.repair.edits import Edit
+from suture.repair.editing.edits import Edit
+from suture.repair.editing.view import FUNCTIONS, Function, View, is_docstring
 from suture.repair.operators.change import Change, Operator, short
-from suture.repair.view import FUNCTIONS, Function, View, is_docstring
 
 SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
 ANYTHING = (*SIMPLE, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Return)

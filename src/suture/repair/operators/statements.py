@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from suture.repair.edits import Edit
+from suture.repair.editing.edits import Edit
+from suture.repair.editing.view import FUNCTIONS, View, is_docstring
 from suture.repair.operators.change import Change, Operator, short
-from suture.repair.view import FUNCTIONS, View, is_docstring
 
 STATEMENTS = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.If, ast.For, ast.While),

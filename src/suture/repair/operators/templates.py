@@ -6,9 +6,9 @@ import ast
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from suture.repair.names_in_scope import kind_of
+from suture.repair.editing.names_in_scope import kind_of
+from suture.repair.editing.view import View
 from suture.repair.operators.change import Change, Operator, instead
-from suture.repair.view import View
 
 MINED = (
     ast.Call,

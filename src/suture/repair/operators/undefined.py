@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 
-from suture.repair.edits import Edit
+from suture.repair.editing.edits import Edit
+from suture.repair.editing.view import FUNCTIONS, View
 from suture.repair.operators.change import Change, Operator, instead
-from suture.repair.view import FUNCTIONS, View
 
 BUILTINS = tuple(name for name in dir(builtins) if not name.startswith("_"))
 METHODS = tuple(

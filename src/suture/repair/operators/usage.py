@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from suture.pysource.parsing import first_line
-from suture.repair.edits import Edit
+from suture.repair.editing.edits import Edit
+from suture.repair.editing.view import FUNCTIONS, View
 from suture.repair.operators.change import Change, Operator, instead, short
-from suture.repair.view import FUNCTIONS, View
 
 MOST_ELSEWHERE = 8
 LONGEST = 60

@@ -10,8 +10,8 @@ from importlib import resources
 from typing import Any
 
 from suture.checks.command.test_command import TestCommand
-from suture.repair.reading import Answered, Attempted, Collected, Seen, entries_of
-from suture.repair.trials import Proposal
+from suture.repair.trials.reading import Answered, Attempted, Collected, Seen, entries_of
+from suture.repair.trials.records import Proposal
 from suture.sandbox import Channel
 
 PLUGIN = "suture_pytest"

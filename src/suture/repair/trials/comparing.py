@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from suture.checks.command.test_command import TestCommand
-from suture.repair.trials import Proposal
-from suture.repair.worker import Worker
+from suture.repair.trials.records import Proposal
+from suture.repair.trials.worker import Worker
 
 CALL_S = 0.15
 GRACE_S = 2.0

@@ -13,11 +13,11 @@ from functools import partial
 from heapq import merge
 from operator import itemgetter
 
-from suture.repair.clues import Clue, clues_of, fitting
-from suture.repair.faults import Fault, line_scores, rank_faults
 from suture.repair.mutants import OperatorFault, mutants
-from suture.repair.reverts import Hunk, changed_lines, narrowed, reverts
-from suture.repair.trials import Proposal, Spectrum
+from suture.repair.ordering.clues import Clue, clues_of, fitting
+from suture.repair.ordering.faults import Fault, line_scores, rank_faults
+from suture.repair.ordering.reverts import Hunk, changed_lines, narrowed, reverts
+from suture.repair.trials.records import Proposal, Spectrum
 
 SHARPNESS = 2.0
 """How much more the suspicion of a line counts than the kind of change."""

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.repair.edits import Mutant
-from suture.repair.trials import Spectrum
+from suture.repair.editing.edits import Mutant
+from suture.repair.trials.records import Spectrum
 
 LEAST_SHARE = 0.05
 """Of the failing tests, those that must say so."""

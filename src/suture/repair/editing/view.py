@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from suture.pysource.parsing import parsed
-from suture.repair.edits import Edit
-from suture.repair.names_in_scope import Names, names_of
+from suture.repair.editing.edits import Edit
+from suture.repair.editing.names_in_scope import Names, names_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

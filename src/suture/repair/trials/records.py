@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from suture.repair.edits import Edit
+from suture.repair.editing.edits import Edit
 
 TestOutcome = Literal["passed", "failed", "skipped", "timeout"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from suture.repair.clues import clues_of
-from suture.repair.edits import overlap
-from suture.repair.faults import line_scores, rank_faults
-from suture.repair.orders import first_order
-from suture.repair.trials import Proposal, Spectrum, TestRun, Trial
-from suture.repair.view import View, open_view
+from suture.repair.editing.edits import overlap
+from suture.repair.editing.view import View, open_view
+from suture.repair.ordering.clues import clues_of
+from suture.repair.ordering.faults import line_scores, rank_faults
+from suture.repair.ordering.orders import first_order
+from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
 
 PARTIALS = 6
 """First changes that are gone on from."""

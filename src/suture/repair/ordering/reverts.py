@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.repair.edits import Edit
-from suture.repair.trials import Proposal
+from suture.repair.editing.edits import Edit
+from suture.repair.trials.records import Proposal
 from suture.workspace import changed_stretches
 
 MOST_HUNKS = 40

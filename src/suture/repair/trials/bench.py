@@ -8,10 +8,10 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from suture.repair.locating import limits_of
-from suture.repair.reading import Attempted, places_of
-from suture.repair.trials import Proposal, Spectrum, Trial
-from suture.repair.worker import Attempt, Worker
+from suture.repair.trials.locating import limits_of
+from suture.repair.trials.reading import Attempted, places_of
+from suture.repair.trials.records import Proposal, Spectrum, Trial
+from suture.repair.trials.worker import Attempt, Worker
 
 FAILED_AT_MOST = 4
 """Failing tests after which a candidate is tried no further, where they are quick."""

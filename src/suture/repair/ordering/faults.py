@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from suture.pysource.parsing import first_line
-from suture.repair.trials import Spectrum
-from suture.repair.view import FUNCTIONS, View, open_view
+from suture.repair.editing.view import FUNCTIONS, View, open_view
+from suture.repair.trials.records import Spectrum
 
 SPECTRUM, FRAME, CALLED = 0.8, 0.1, 0.1
 """Shares of the evidence in a score: they add up to 1."""

@@ -14,10 +14,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from suture.checks.command.test_command import TestCommand
-from suture.repair.locating import FAILED, Sights, spectrum_of, unseen
-from suture.repair.reading import Collected, Seen, lines_of
-from suture.repair.trials import Spectrum
-from suture.repair.worker import Worker
+from suture.repair.trials.locating import FAILED, Sights, spectrum_of, unseen
+from suture.repair.trials.reading import Collected, Seen, lines_of
+from suture.repair.trials.records import Spectrum
+from suture.repair.trials.worker import Worker
 
 MOST_TRACED_FAILING = 80
 LEAST_LOOK_S = 3.0

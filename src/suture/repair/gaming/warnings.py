@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 
 from suture.pysource.parsing import first_line, parsed
-from suture.repair.dead_code import dead_parts
-from suture.repair.view import FUNCTIONS
+from suture.repair.editing.view import FUNCTIONS
+from suture.repair.gaming.dead_code import dead_parts
 
 COMMON = (0, 1, 2, -1, "", None, True, False)
 DEAD = "leaves code that never runs, or a condition that is always the same"

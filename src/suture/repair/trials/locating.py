@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from suture.pysource.parsing import parsed
-from suture.repair.reading import Collected, Seen, lines_of, places_of
-from suture.repair.trials import Call, Disagreement, Spectrum, TestRun
+from suture.repair.trials.reading import Collected, Seen, lines_of, places_of
+from suture.repair.trials.records import Call, Disagreement, Spectrum, TestRun
 
 MOST_GUIDING = 24
 """Failing tests that a candidate runs before all others."""

@@ -1,0 +1,1 @@
+"""Where a fault may lie, and which changes are tried first."""
