@@ -17,7 +17,13 @@ def plugin_names(group: str) -> tuple[str, ...]:
 
 
 def load_plugin(
-    group: str, name: str, *, what: str, ours: Iterable[str] = (), among: Iterable[EntryPoint] | None = None
+    group: str,
+    name: str,
+    *,
+    what: str,
+    where: str,
+    ours: Iterable[str] = (),
+    among: Iterable[EntryPoint] | None = None,
 ) -> Any:
     """What a package's entry point names.
 
@@ -25,6 +31,7 @@ def load_plugin(
         group: Of entry points, such as `suture.sandboxes`.
         name: The entry point's.
         what: What is looked for, in the words of the message, such as `sandbox`.
+        where: The setting or the key of a recipe that names it, such as `sandbox.backend`.
         ours: Names that need no package, for the remedy.
         among: The entry points, where they are known already.
 
@@ -34,10 +41,9 @@ def load_plugin(
     """
     brought = {point.name: point for point in (entry_points(group=group) if among is None else among)}
     if name not in brought:
-        known = ", ".join(sorted({*ours, *brought})) or "none"
-        raise UsageError(
-            f"there is no {what} {name!r}", remedy=f"there are: {known}; a package may bring more ({group})"
-        )
+        known = sorted({*ours, *brought})
+        there = f"{where} is one of {', '.join(known)}" if known else "no installed package brings one"
+        raise UsageError(f"there is no {what} {name!r}", remedy=there)
     try:
         return brought[name].load()
     except Exception as fault:  # importing a package runs its code, which may raise anything

@@ -71,7 +71,7 @@ def find_maker(name: str, found: Iterable[EntryPoint] | None = None) -> Maker:
     """
     if name in MAKERS:
         return MAKERS[name]
-    make = load_plugin(GROUP, name, what="sandbox", ours=MAKERS, among=found)
+    make = load_plugin(GROUP, name, what="sandbox", where="sandbox.backend", ours=MAKERS, among=found)
     return lambda settings, _: make(settings)
 
 

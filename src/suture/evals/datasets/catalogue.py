@@ -117,7 +117,7 @@ def load_problems(name: str, *, ids: Sequence[str] = (), first: int | None = Non
         make = partial(Problem, dataset=name, licence=dataset.licence, source=dataset.source)
         problems = list(_adapted(name, dataset, make))
     else:
-        brought = load_plugin(GROUP, name, what="set", ours=DATASETS)()
+        brought = load_plugin(GROUP, name, what="set", where="a set", ours=DATASETS)()
         problems = [replace(problem, dataset=name) for problem in brought]
     if not problems:
         raise UsageError(f"the set {name!r} holds no task", remedy="put the set's own file in its place")

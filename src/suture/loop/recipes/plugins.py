@@ -40,11 +40,11 @@ def load_extensions(helpers: Helpers) -> Extensions:
         PrerequisiteError: The package that brings it does not load.
     """
     return Extensions(
-        advisers=_loaded(ADVISERS, "adviser", helpers.advisers),
-        check_sources=_loaded(SOURCES, "source of checks", helpers.check_sources),
-        menders=_loaded(MENDERS, "mender", helpers.menders),
+        advisers=_loaded(ADVISERS, "adviser", "advisers", helpers.advisers),
+        check_sources=_loaded(SOURCES, "source of checks", "check_sources", helpers.check_sources),
+        menders=_loaded(MENDERS, "mender", "menders", helpers.menders),
     )
 
 
-def _loaded(group: str, what: str, names: Sequence[str]) -> dict[str, Any]:
-    return {name: load_plugin(group, name, what=what) for name in names}
+def _loaded(group: str, what: str, key: str, names: Sequence[str]) -> dict[str, Any]:
+    return {name: load_plugin(group, name, what=what, where=f"helpers.{key}") for name in names}

@@ -74,7 +74,7 @@ def recipe_text(name: str) -> str:
         return read_text_file(Path(os.path.expanduser(name)), MOST_BYTES, "the recipe")  # noqa: PTH111 - raises
     known = list_recipes()
     if name in plugin_names(GROUP) and name not in known:
-        return str(load_plugin(GROUP, name, what="recipe"))
+        return str(load_plugin(GROUP, name, what="recipe", where="loop.recipe"))
     if name not in known:
         near = get_close_matches(name, known, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"

@@ -19,7 +19,7 @@ from suture.loop.graph import Compiled, build_graph
 from suture.loop.policy.progress import best_of
 from suture.loop.proposing import Lineage, edited_candidate, proposed_candidate
 from suture.loop.run_spec import ForkStart
-from suture.loop.state import SCHEMA_VERSION, LoopState, proposals_in, tried_in
+from suture.loop.state import SCHEMA_VERSION, LoopState, first_state, proposals_in, tried_in
 from suture.records import to_plain
 from suture.store import open_checkpointer
 
@@ -72,7 +72,7 @@ def recorded_start(folder: RunFolder, events: Sequence[Event]) -> ForkStart | No
     if len(taken) != forks.events:
         raise StorageError(f"run {folder.id} ended while it began", remedy=f"fork {forks.run} again")
     state = folder.get_json(forks.state)
-    if not isinstance(state, dict) or not LoopState.__required_keys__ <= state.keys():
+    if not isinstance(state, dict) or not first_state("").keys() <= state.keys():
         raise StorageError(f"blob {forks.state!r} of run {folder.id!r} is no state of a run")
     return ForkStart(run=forks.run, at=forks.at, state=cast(LoopState, state), events=taken, folder=folder)
 

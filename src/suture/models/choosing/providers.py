@@ -117,7 +117,7 @@ def open_named(settings: Settings, name: str) -> Model:
     if provider in PROVIDERS:
         return _open_remote(settings, name, PROVIDERS[provider])
     if provider in plugin_names(GROUP):
-        opened = load_plugin(GROUP, provider, what="provider of models")(model, settings)
+        opened = load_plugin(GROUP, provider, what="provider of models", where="a provider")(model, settings)
         return opened if isinstance(opened, Model) else open_given(settings, opened)
     raise UsageError(
         f"the model {name!r} is of an unknown provider",
