@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from suture.ledger import Event
+from suture.ledger.kinds import SuspectLine
 from suture.loop.prompting.excerpts import MAX_WHOLE_CHARS, NEIGHBOURHOOD, excerpt
 from suture.loop.prompting.search_clues import clues_of, suspects_in
 from suture.records import to_plain
-from suture.repair import Fault
 from suture.roles import Hint, Suspect
 
 FILLER = "def unused():\n" + "    x = 1\n" * (MAX_WHOLE_CHARS // 10) + "\n\n"
@@ -18,11 +18,11 @@ TEXT = HEAD + METHOD + FILLER
 WRONG = TEXT.split("\n").index("        return -1") + 1
 
 
-def fault(line: int, score: float, path: str = "a.py", function: str = "f") -> Fault:
-    return Fault(path=path, line=line, function=function, score=score, ochiai=score, dstar=score)
+def fault(line: int, score: float, path: str = "a.py", function: str = "f") -> SuspectLine:
+    return SuspectLine(path=path, line=line, function=function, score=score, ochiai=score, dstar=score)
 
 
-def finished(*faults: Fault, partial: tuple[Hint, ...] = ()) -> Event:
+def finished(*faults: SuspectLine, partial: tuple[Hint, ...] = ()) -> Event:
     data = {"faults": [to_plain(f) for f in faults], "partial": [to_plain(h) for h in partial]}
     return Event(seq=0, time_s=0.0, kind="search.finished", data=data)
 

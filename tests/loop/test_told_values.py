@@ -11,31 +11,23 @@ from suture.checks.triage.triage import NotCode
 from suture.ledger.kinds import (
     BrokenOperator,
     DifferingAnswers,
-    DifferingTrial,
     NotTheCodes,
     PartialRepair,
-    SuspectLine,
-    ToolStep,
     TreeUndone,
 )
 from suture.proof.undo import Undone
-from suture.repair import Difference, Fault
+from suture.repair import Difference
 from suture.repair.mutants import OperatorFault
-from suture.repair.trials.records import Disagreement
 from suture.roles import Hint
-from suture.roles.tools.react import Step
 
 
 @pytest.mark.parametrize(
     ("told", "value", "more"),
     [
         (NotTheCodes, NotCode, set()),
-        (SuspectLine, Fault, set()),
         (PartialRepair, Hint, set()),
         (DifferingAnswers, Difference, set()),
-        (DifferingTrial, Disagreement, set()),
         (BrokenOperator, OperatorFault, {"path"}),
-        (ToolStep, Step, set()),
         (TreeUndone, Undone, {"why"}),
     ],
 )

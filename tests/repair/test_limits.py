@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from suture.ledger.kinds import DifferingTrial
 from suture.repair.trials.locating import limits_of
-from suture.repair.trials.records import Disagreement, Spectrum, TestRun
+from suture.repair.trials.records import Spectrum, TestRun
 
 
 def run(name: str, seconds: float, outcome: Literal["passed", "skipped", "timeout"] = "passed") -> TestRun:
@@ -30,6 +31,6 @@ def test_what_is_skipped_or_differs_is_not_run_and_what_was_not_measured_is() ->
     spectrum = Spectrum(
         tests=(run("a::gone", 0.0, "skipped"), run("a::other", 0.0)),
         collected=("a::gone", "a::other", "a::new"),
-        disagreements=(Disagreement(test="a::other", run="failed", trial="passed"),),
+        disagreements=(DifferingTrial(test="a::other", run="failed", trial="passed"),),
     )
     assert set(limits_of(spectrum)) == {"a::new"}

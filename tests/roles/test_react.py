@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from suture.errors import MalformedReply, SandboxBroken
+from suture.ledger.kinds import ToolStep
 from suture.models import Reply, Sampling
 from suture.models.structured import ask as ask_typed
 from suture.records import Counterexample, Diagnosis
 from suture.roles import DiagnosisReply, Draft, packaged_prompt
 from suture.roles.advisers.debugger import DebugBrief, Investigation, investigate
 from suture.roles.replies.actions import Action, read_action
-from suture.roles.tools.react import MOST_SHOWN, Step, Tool
+from suture.roles.tools.react import MOST_SHOWN, Tool
 from suture.testing import ScriptedModel
 
 TOOLS = ("trace_call", "run_snippet")
@@ -67,7 +68,7 @@ class Bench:
     ) -> None:
         self.model = ScriptedModel(replies, **more)
         self.prompts: list[str] = []
-        self.steps: list[Step] = []
+        self.steps: list[ToolStep] = []
         self.used: list[str] = []
         self.answer = answer
         self.tools = [Tool(name=name, usage=f"{name} shows it", run=self.run) for name in TOOLS]

@@ -8,7 +8,6 @@ from suture.repair.editing.edits import Edit, Mutant, mutated
 from suture.repair.gaming.warnings import literals_of, warnings_about
 from suture.repair.limits import SearchLimits
 from suture.repair.mutants import mutants
-from suture.repair.ordering.faults import Fault
 from suture.repair.ordering.reverts import Hunk, hunks_between
 from suture.repair.ranking import Difference, Repair, rank_repairs
 from suture.repair.ready import Ready
@@ -19,7 +18,6 @@ from suture.repair.trials.records import Proposal
 __all__ = [
     "Difference",
     "Edit",
-    "Fault",
     "Findings",
     "Hunk",
     "Mutant",

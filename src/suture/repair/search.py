@@ -14,12 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from suture.checks.command.test_command import TestCommand
+from suture.ledger.kinds import SuspectLine
 from suture.records import content_hash
 from suture.repair.editing.edits import mutated
 from suture.repair.gaming.warnings import DEAD, literals_of, warnings_about
 from suture.repair.limits import SearchLimits
 from suture.repair.mutants import OperatorFault
-from suture.repair.ordering.faults import Fault
 from suture.repair.ordering.pairs import second_order, went_further
 from suture.repair.ordering.reverts import Hunk
 from suture.repair.ready import Looked, Ready
@@ -71,7 +71,7 @@ class Findings:
 
     texts: Mapping[str, str]
     spectrum: Spectrum = field(default_factory=Spectrum)
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[SuspectLine, ...] = ()
     plausible: list[Proposal] = field(default_factory=list)
     partial: list[tuple[Proposal, Trial]] = field(default_factory=list)
     tried: int = 0

@@ -36,7 +36,7 @@ from suture.roles.testers.property_tester import PropertyBrief, properties_from_
 from suture.roles.testers.spec_tester import SpecTestBrief, spec_test_draft
 from suture.roles.testers.written_checks import UNTRIED, WrittenChecks, checks_from_reply
 from suture.roles.tools.file_tools import InMemoryFiles, merged_work
-from suture.roles.tools.react import AskDraft, OnStep, Step, Tool, Trail
+from suture.roles.tools.react import AskDraft, OnStep, Tool, Trail
 
 __all__ = [
     "MOST_LESSONS",
@@ -74,7 +74,6 @@ __all__ = [
     "ReviewReply",
     "Sibling",
     "SpecTestBrief",
-    "Step",
     "SubtaskBrief",
     "Suspect",
     "Tool",

@@ -19,7 +19,6 @@ from suture.roles import DiagnosisReply, RepairBrief, diagnosis_draft
 from suture.roles.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft
 from suture.roles.advisers.debugger import DebugBrief, investigate
 from suture.roles.advisers.summariser import LessonsBrief, LessonsReply, lessons_draft
-from suture.roles.tools.react import Step
 from suture.workspace import overlay
 
 DIFFS = 4
@@ -93,8 +92,8 @@ async def _look(
         interpreter=context.interpreter,
     )
 
-    def record(step: Step) -> None:
-        context.ledger.append(DebuggerStepped(candidate=entry.candidate, did=ToolStep(**vars(step))))
+    def record(step: ToolStep) -> None:
+        context.ledger.append(DebuggerStepped(candidate=entry.candidate, did=step))
 
     async with context.budget.time_limit():
         found = await investigate(

@@ -20,7 +20,6 @@ from suture.records import Lesson, Move, Plan, to_plain
 from suture.roles.advisers.planner import PlanBrief, PlanReply, plan_draft
 from suture.roles.coding.subtask_coder import SubtaskBrief, work_on
 from suture.roles.tools.file_tools import InMemoryFiles, merged_work
-from suture.roles.tools.react import Step
 from suture.workspace import text_of
 
 
@@ -155,8 +154,8 @@ async def _worked(
         speaks_as=coder,
     )
 
-    def tell(step: Step) -> None:
-        context.ledger.append(PartStepped(goal=brief.goal, did=ToolStep(**vars(step))))
+    def record(step: ToolStep) -> None:
+        context.ledger.append(PartStepped(goal=brief.goal, did=step))
 
-    await work_on(brief, asked.prompt, desk, ask=asked.reply, on_step=tell)
+    await work_on(brief, asked.prompt, desk, ask=asked.reply, on_step=record)
     return desk.written

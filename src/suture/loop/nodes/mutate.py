@@ -10,12 +10,10 @@ from langgraph.runtime import Runtime
 from suture.ledger.kinds import (
     BrokenOperator,
     DifferingAnswers,
-    DifferingTrial,
     FoundRepair,
     PartialRepair,
     SearchFinished,
     SearchStarted,
-    SuspectLine,
     Trials,
 )
 from suture.loop.context import RunContext
@@ -118,7 +116,7 @@ def _told(
         ),
         trials=_trials_told(found),
         difference=DifferingAnswers(**vars(difference)) if difference is not None else None,
-        faults=tuple(SuspectLine(**vars(fault)) for fault in found.faults[:MOST_TOLD]),
+        faults=found.faults[:MOST_TOLD],
         broken=tuple(BrokenOperator(path=path, **vars(fault)) for path, fault in found.broken[:MOST_TOLD]),
         divergences=divergences,
     )
@@ -129,7 +127,7 @@ def _trials_told(found: Findings) -> Trials:
     return Trials(
         compared=spectrum.compared,
         disagreements=len(spectrum.disagreements),
-        differing=tuple(DifferingTrial(**vars(one)) for one in spectrum.disagreements[:MOST_TOLD]),
+        differing=spectrum.disagreements[:MOST_TOLD],
         partly=spectrum.partly,
         notes=tuple(found.notes),
         located_s=round(found.located_s, 3),

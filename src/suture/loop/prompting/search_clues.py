@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from suture.ledger import Event, last_of
-from suture.ledger.kinds import SearchFinished
+from suture.ledger.kinds import SearchFinished, SuspectLine
 from suture.pysource.python_code import lines_of
-from suture.repair import Fault
 from suture.roles import Hint, Suspect
 
 TELLING = 0.5
@@ -25,7 +24,7 @@ class Clues:
         divergences: Id of a failing check -> where its call first goes wrong, in words.
     """
 
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[SuspectLine, ...] = ()
     hints: tuple[Hint, ...] = ()
     divergences: Mapping[str, str] = field(default_factory=dict)
 
@@ -35,10 +34,9 @@ def clues_of(events: Sequence[Event]) -> Clues:
     found = last_of(events, SearchFinished)
     if found is None:
         return Clues()
-    faults = tuple(Fault(**vars(line)) for line in found.faults)
-    best = max((fault.score for fault in faults), default=0.0)
+    best = max((fault.score for fault in found.faults), default=0.0)
     return Clues(
-        faults=tuple(fault for fault in faults if fault.score >= TELLING * best),
+        faults=tuple(fault for fault in found.faults if fault.score >= TELLING * best),
         hints=tuple(Hint(**vars(change)) for change in found.partial),
         divergences=found.divergences,
     )
@@ -51,7 +49,7 @@ def suspects_in(files: Mapping[str, str], clues: Clues) -> tuple[Suspect, ...]:
         files: Path -> text; faults of other files are left out.
         clues: The clues; their lines are those of these texts.
     """
-    worst: dict[tuple[str, str], list[Fault]] = {}
+    worst: dict[tuple[str, str], list[SuspectLine]] = {}
     for fault in clues.faults:
         if fault.path in files:
             group = worst.setdefault((fault.path, fault.function), [fault])
@@ -63,5 +61,5 @@ def suspects_in(files: Mapping[str, str], clues: Clues) -> tuple[Suspect, ...]:
     )
 
 
-def _line(text: str, fault: Fault) -> str:
+def _line(text: str, fault: SuspectLine) -> str:
     return "".join(lines_of(text)[fault.line - 1 : fault.line]).strip()

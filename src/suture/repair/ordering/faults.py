@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from suture.ledger.kinds import SuspectLine
 from suture.pysource.parsing import first_line
 from suture.repair.editing.view import FUNCTIONS, View, open_view
 from suture.repair.trials.records import Spectrum
@@ -20,27 +20,6 @@ HEADER = 0.9
 """A function's first line beside its worst line: guards and defaults are added there."""
 IMPORTED = 0.4
 """A line that ran on import beside one that ran in a failing test."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fault:
-    """A place that may be at fault.
-
-    Attributes:
-        path: The file.
-        line: The line, counted from 1.
-        function: The function that holds it; empty at the top of a module.
-        score: In [0, 1], for ordering.
-        ochiai: Ochiai's suspiciousness.
-        dstar: DStar's, as a share of the highest.
-    """
-
-    path: str
-    line: int
-    function: str
-    score: float
-    ochiai: float
-    dstar: float
 
 
 def ochiai(failed: int, passed: int, all_failed: int) -> float:
@@ -55,7 +34,7 @@ def dstar(failed: int, passed: int, all_failed: int) -> float:
     return failed**2 / under if under else math.inf if failed else 0.0
 
 
-def rank_faults(spectrum: Spectrum, texts: Mapping[str, str]) -> tuple[Fault, ...]:
+def rank_faults(spectrum: Spectrum, texts: Mapping[str, str]) -> tuple[SuspectLine, ...]:
     """The lines that failing tests ran, the most suspicious first.
 
     Args:
@@ -63,7 +42,7 @@ def rank_faults(spectrum: Spectrum, texts: Mapping[str, str]) -> tuple[Fault, ..
         texts: Path -> text of the files that may be at fault.
     """
     views = {path: view for path, text in texts.items() if (view := open_view(text)) is not None}
-    faults: list[Fault] = []
+    faults: list[SuspectLine] = []
     counts = _counts(spectrum, texts)
     frames = _frame_shares(spectrum)
     called = {(call.path, call.line) for call in spectrum.calls}
@@ -78,12 +57,12 @@ def rank_faults(spectrum: Spectrum, texts: Mapping[str, str]) -> tuple[Fault, ..
         score = SPECTRUM * (0.8 * share + 0.2 * star)
         score += FRAME * frames.get((path, line), 0.0) + CALLED * near
         name = holder.name if holder is not None else ""
-        faults.append(Fault(path=path, line=line, function=name, score=score, ochiai=share, dstar=star))
+        faults.append(SuspectLine(path=path, line=line, function=name, score=score, ochiai=share, dstar=star))
     return tuple(sorted(faults, key=lambda fault: (-fault.score, fault.path, fault.line)))
 
 
 def line_scores(
-    faults: tuple[Fault, ...], spectrum: Spectrum, texts: Mapping[str, str]
+    faults: tuple[SuspectLine, ...], spectrum: Spectrum, texts: Mapping[str, str]
 ) -> dict[str, dict[int, float]]:
     """Path -> line -> score, for every line that may be changed: whole statements, headers, imports."""
     scores: dict[str, dict[int, float]] = {}

@@ -13,9 +13,10 @@ from functools import partial
 from heapq import merge
 from operator import itemgetter
 
+from suture.ledger.kinds import SuspectLine
 from suture.repair.mutants import OperatorFault, mutants
 from suture.repair.ordering.clues import Clue, clues_of, fitting
-from suture.repair.ordering.faults import Fault, line_scores, rank_faults
+from suture.repair.ordering.faults import line_scores, rank_faults
 from suture.repair.ordering.reverts import Hunk, changed_lines, narrowed, reverts
 from suture.repair.trials.records import Proposal, Spectrum
 
@@ -42,7 +43,7 @@ class Ordered:
         broken: Operators of ours that broke on a file: path, and what happened.
     """
 
-    faults: tuple[Fault, ...]
+    faults: tuple[SuspectLine, ...]
     singles: tuple[Proposal, ...]
     broken: tuple[tuple[str, OperatorFault], ...]
 

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from suture.ledger.kinds import DifferingTrial
 from suture.pysource.parsing import parsed
 from suture.repair.trials.reading import Collected, Seen, lines_of, places_of
-from suture.repair.trials.records import Call, Disagreement, Spectrum, TestRun
+from suture.repair.trials.records import Call, Spectrum, TestRun
 
 MOST_GUIDING = 24
 """Failing tests that a candidate runs before all others."""
@@ -140,18 +141,18 @@ def _guiding(sight: Sights, failing: frozenset[str], away: Collection[str]) -> t
     return tuple(seen.test for seen in failed[:MOST_GUIDING])
 
 
-def _disagreements(sight: Sights, baseline: Mapping[str, str]) -> tuple[Disagreement, ...]:
+def _disagreements(sight: Sights, baseline: Mapping[str, str]) -> tuple[DifferingTrial, ...]:
     """Tests that end otherwise than in the user's run; one that was not seen there is not compared."""
     found = []
     for test, seen in sight.ordered.items():
         run = FAILED.get(baseline.get(test, ""))
         if run is not None and run != FAILED[seen.outcome]:
-            found.append(Disagreement(test=test, run=baseline[test], trial=seen.outcome))
+            found.append(DifferingTrial(test=test, run=baseline[test], trial=seen.outcome))
     known = {one.test for one in found}
     for test, seen in sight.alone.items():
         run = FAILED.get(baseline.get(test, ""))
         if run == "failed" and FAILED[seen.outcome] != "failed" and test not in known:
-            found.append(Disagreement(test=test, run=baseline[test], trial=seen.outcome, alone=True))
+            found.append(DifferingTrial(test=test, run=baseline[test], trial=seen.outcome, alone=True))
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from suture.ledger.kinds import DifferingTrial
 from suture.repair.editing.edits import Edit
 
 TestOutcome = Literal["passed", "failed", "skipped", "timeout"]
@@ -57,23 +58,6 @@ class TestRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disagreement:
-    """A test that ends otherwise in a trial of the unchanged code than in the run of the user's command.
-
-    Attributes:
-        test: Its id.
-        run: How it ended in the run.
-        trial: How it ended in the trial.
-        alone: Whether that was seen only where it ran without the tests before it.
-    """
-
-    test: str
-    run: str
-    trial: str
-    alone: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class Spectrum:
     """What trials of the unchanged code showed.
 
@@ -101,7 +85,7 @@ class Spectrum:
     collected: tuple[str, ...] = ()
     known: frozenset[str] = frozenset()
     guiding: tuple[str, ...] = ()
-    disagreements: tuple[Disagreement, ...] = ()
+    disagreements: tuple[DifferingTrial, ...] = ()
     compared: int = 0
     traced: int = 0
     partly: str = ""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field
 
 from suture.errors import MalformedReply
+from suture.ledger.kinds import ToolStep
 from suture.models.structured import describe_schema
 from suture.records import Counterexample, Diagnosis, FaultCategory, Strategy
 from suture.roles.coding.coder import RepairBrief
@@ -22,7 +23,7 @@ from suture.roles.prompting.prompt_parts import (
     task_text,
 )
 from suture.roles.replies.actions import Action
-from suture.roles.tools.react import AskDraft, OnStep, Step, Tool, Trail, act, steps_part, tools_text
+from suture.roles.tools.react import AskDraft, OnStep, Tool, Trail, act, steps_part, tools_text
 
 
 class DiagnosisReply(BaseModel):
@@ -135,7 +136,7 @@ async def investigate(
     return Investigation(diagnosis=answer.record(), trail=trail)
 
 
-def step_draft(brief: DebugBrief, prompt: Prompt, tools: Sequence[Tool], steps: Sequence[Step]) -> Draft:
+def step_draft(brief: DebugBrief, prompt: Prompt, tools: Sequence[Tool], steps: Sequence[ToolStep]) -> Draft:
     """The question for the next step, before it is cut to the room there is."""
     # A small model repeats an example: this one shows it something.
     texts = {"task": _task(brief), "tools": tools_text(tools), "example": _failing_call(brief) or "1 + 2"}
@@ -151,7 +152,7 @@ def _failing_call(brief: DebugBrief) -> str:
     return next((fact.call for fact in brief.facts if "(" in fact.call), "")
 
 
-def _conclusion_draft(brief: DebugBrief, prompt: Prompt, steps: Sequence[Step]) -> Draft:
+def _conclusion_draft(brief: DebugBrief, prompt: Prompt, steps: Sequence[ToolStep]) -> Draft:
     texts = {"task": _task(brief), "format": describe_schema(DiagnosisReply)}
     seen = [step for step in steps if step.tool]
     return Draft(prompt=prompt, template="conclude", texts=texts, parts=_parts(brief, seen))
@@ -161,7 +162,7 @@ def _task(brief: DebugBrief) -> str:
     return f"{task_text(brief.statement)}\n" if brief.statement else ""
 
 
-def _parts(brief: DebugBrief, steps: Sequence[Step]) -> dict[str, Part]:
+def _parts(brief: DebugBrief, steps: Sequence[ToolStep]) -> dict[str, Part]:
     return {
         "history": attempts_part(brief.history),
         "steps": steps_part(steps),

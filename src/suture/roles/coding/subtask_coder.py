@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from suture.errors import MalformedReply
+from suture.ledger.kinds import ToolStep
 from suture.pysource.python_code import parses
 from suture.records import Lesson
 from suture.roles.prompting.fitting import Draft
@@ -14,7 +15,7 @@ from suture.roles.prompting.prompt_parts import advice_part, files_part, task_te
 from suture.roles.replies.actions import Action
 from suture.roles.replies.fenced import fenced_blocks
 from suture.roles.tools.file_tools import InMemoryFiles
-from suture.roles.tools.react import AskDraft, OnStep, Step, Tool, Trail, act, steps_part, tools_text
+from suture.roles.tools.react import AskDraft, OnStep, Tool, Trail, act, steps_part, tools_text
 
 MOST_STEPS_OF_A_PART = 4
 
@@ -92,7 +93,11 @@ def _as_file(text: str, module: str) -> Action | None:
 
 
 def _draft(
-    brief: SubtaskBrief, prompt: Prompt, files: InMemoryFiles, tools: Sequence[Tool], steps: Sequence[Step]
+    brief: SubtaskBrief,
+    prompt: Prompt,
+    files: InMemoryFiles,
+    tools: Sequence[Tool],
+    steps: Sequence[ToolStep],
 ) -> Draft:
     text = files.read(brief.module)
     done = "".join(f"\n- {goal}" for goal in brief.done)

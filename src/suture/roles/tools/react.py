@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from suture.errors import MalformedReply
+from suture.ledger.kinds import ToolStep
 from suture.models import Reply
 from suture.roles.prompting.fitting import Draft, Part
 from suture.roles.prompting.prompt_parts import fenced
@@ -39,28 +40,7 @@ class Tool:
     run: Callable[[Action], Awaitable[str]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One turn of a model with tools: the action that it took, and what came of it.
-
-    Attributes:
-        number: The turn's number, from 1.
-        tool: The tool, or `done`; empty where the reply was no action.
-        input: What was given to it; of a reply that was no action, its beginning.
-        observation: What came of it, or why it was no action.
-        code: The block of code that was given to it; empty where there was none.
-        chosen: Whether the model asked for it; else it was done before the model was asked.
-    """
-
-    number: int
-    tool: str
-    input: str
-    observation: str
-    code: str = ""
-    chosen: bool = True
-
-
-OnStep = Callable[[Step], None]
+OnStep = Callable[[ToolStep], None]
 """Told of each step when it is done, such as to write it into a ledger."""
 
 
@@ -74,7 +54,7 @@ class Trail:
             was `repeated`; too many replies in a row were `malformed`.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ToolStep, ...]
     ended: Ended
 
     @property
@@ -84,7 +64,7 @@ class Trail:
 
 
 async def act(
-    draft_of: Callable[[Sequence[Step]], Draft],
+    draft_of: Callable[[Sequence[ToolStep]], Draft],
     tools: Sequence[Tool],
     ask: AskDraft,
     *,
@@ -112,10 +92,10 @@ async def act(
         SandboxError: A tool's wall failed.
     """
     known = {tool.name: tool for tool in tools}
-    steps: list[Step] = []
+    steps: list[ToolStep] = []
     seen: set[str] = set()
 
-    def note(step: Step) -> None:
+    def note(step: ToolStep) -> None:
         steps.append(step)
         if on_step is not None:
             on_step(step)
@@ -130,7 +110,7 @@ async def act(
             text = (await ask(draft_of(steps))).text
             action = _meant(text, known, otherwise)
         except MalformedReply as fault:
-            note(Step(number=len(steps) + 1, tool="", input=text[:200], observation=fault.message))
+            note(ToolStep(number=len(steps) + 1, tool="", input=text[:200], observation=fault.message))
             refused += 1
             if refused == MOST_REFUSED:
                 return Trail(steps=tuple(steps), ended="malformed")
@@ -145,9 +125,9 @@ async def act(
     return Trail(steps=tuple(steps), ended="steps")
 
 
-async def _done(action: Action, tools: Mapping[str, Tool], number: int, *, chosen: bool) -> Step:
+async def _done(action: Action, tools: Mapping[str, Tool], number: int, *, chosen: bool) -> ToolStep:
     output = (await tools[action.tool].run(action)).strip() or "(nothing)"
-    return Step(
+    return ToolStep(
         number=number,
         tool=action.tool,
         input=action.input,
@@ -183,13 +163,13 @@ def tools_text(tools: Sequence[Tool]) -> str:
     return "\n".join(f"- {tool.name}: {tool.usage}" for tool in tools)
 
 
-def steps_part(steps: Sequence[Step]) -> Part:
+def steps_part(steps: Sequence[ToolStep]) -> Part:
     """What was done so far, oldest first; each step is a piece."""
     pieces = [_shown(step) for step in steps]
     return Part(pieces=pieces, before="\nWhat you did so far:\n\n", joint="\n\n", after="\n")
 
 
-def _shown(step: Step) -> str:
+def _shown(step: ToolStep) -> str:
     if not step.tool:
         return f"Your reply could not be used: {step.observation}"
     code = f"\n{fenced(step.code)}" if step.code.strip() else ""
