@@ -1,4 +1,4 @@
-"""Reading what a stranger may have laid there: nothing is waited for, and no parser is kept busy."""
+"""Reading what a stranger may have laid there, without waiting; writing a file whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import errno
 import os
 import re
 import stat
+import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from suture.errors import StorageError, UsageError
 
-__all__ = ["open_plain", "parse_toml", "read_plain", "read_stored", "read_text_file"]
+__all__ = ["open_plain", "parse_toml", "read_plain", "read_stored", "read_text_file", "replace_file"]
 
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG)
 """There is nothing, or a link, a socket or a device without anything behind it."""
@@ -130,3 +131,23 @@ def parse_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError as fault:
         raise ValueError("its lists or tables lie too deep in one another") from fault
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file whole or not at all, with the rights of the one before; a new one is its owner's alone.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=".suture-", delete=False
+        ) as file:
+            file.write(text)
+        partial = Path(file.name)
+        if path.is_file():
+            partial.chmod(path.stat().st_mode & 0o777)
+        partial.replace(path)
+    except OSError as fault:
+        raise StorageError(f"{str(path)!r} cannot be written: {fault.strerror}") from fault

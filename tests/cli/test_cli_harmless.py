@@ -272,7 +272,7 @@ def test_an_argument_that_a_script_passes_on_steers_no_terminal(arguments: tuple
 
 STRAY = {
     "a warning": "import warnings; warnings.warn(TEXT)",
-    "a log record": "import logging; logging.getLogger('some.library').warning('%s', TEXT)",
+    "a log record": "import logging; logging.getLogger('somebody.else').warning('%s', TEXT)",
     "an error that nobody caught": "raise ValueError(TEXT)",
     "a thread's error": "from threading import Thread; t = Thread(target=int, args=[TEXT]); t.start()",
     "an error while something is freed": "class A:\n  def __del__(self): raise ValueError(TEXT)\nA()",

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from suture.api.replay_resume import recorded_run
 from suture.checks import Suite, prepare_suite
-from suture.errors import UsageError
+from suture.errors import StorageError, UsageError
 from suture.ledger import Ledger, RunFolder, SystemClock, last_of, list_runs, read_ledger
 from suture.ledger.kinds import RunFinished, RunStarted
 from suture.loop import RecordedRun
 from suture.proof import HealedRun, choose_handover, hand_over, require_possible, stands_applied
-from suture.records import Result, Task, from_plain
+from suture.records import Result, Task
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import Settings, load_settings
 
@@ -49,7 +49,7 @@ async def apply(
     recorded = recorded_run(_last_healed(settings.paths.home, Path.cwd()) if run is None else run, settings)
     result = _healed_result(recorded)
     handover = choose_handover(
-        apply=not (commit or branch or patch), commit=commit, branch=branch, patch=patch
+        apply=not commit and branch is None and patch is None, commit=commit, branch=branch, patch=patch
     )
     require_possible(handover, recorded.project)
     walls: list[Sandbox] = []
@@ -77,19 +77,21 @@ def _healed_result(recorded: RecordedRun) -> Result:
         raise UsageError(f"run {run.id} is not among your own runs", remedy="heal it here, then apply that")
     if recorded.task.kind != "heal":
         raise UsageError(f"run {run.id} wrote new code", remedy=f"look at it: suture show {run.id}")
-    events = recorded.events
-    finished = last_of(events, RunFinished)
+    finished = last_of(recorded.events, RunFinished)
     if finished is None or finished.outcome != "healed":
         ended = f"ended as {finished.outcome}" if finished else "has not ended"
         raise UsageError(f"run {run.id} {ended}: there is nothing to apply", remedy=f"suture show {run.id}")
-    if stands_applied(events):
+    if stands_applied(recorded.events):
         raise UsageError(f"run {run.id} is applied already", remedy=f"take it back: suture undo {run.id}")
-    return from_plain(Result, run.get_json(finished.result))
+    return run.get_record(Result, finished.result)
 
 
 def _last_healed(home: Path, here: Path) -> Path:
     for run in reversed(list_runs(home)):
-        events = read_ledger(run.ledger_path).events
+        try:
+            events = read_ledger(run.ledger_path).events
+        except StorageError:  # one run's damage hides no other run
+            continue
         started, finished = last_of(events, RunStarted), last_of(events, RunFinished)
         if started is None or finished is None or finished.outcome != "healed" or not started.project:
             continue

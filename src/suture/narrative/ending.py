@@ -9,6 +9,7 @@ from suture.ledger import RunFolder, first_of, last_of, read_ledger
 from suture.ledger.kinds import (
     ReviewAsked,
     RunFinished,
+    RunStarted,
     SearchFinished,
     TreeApplied,
     TreeUndone,
@@ -67,7 +68,8 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder) -> I
     yield from handed_over
     if not handed_over and result.diff:
         diff = folder.path / "result.diff"
-        yield f"apply: suture apply {folder.id} (its diff: {diff})" if result.ok else f"diff: {diff}"
+        applicable = result.ok and _mends(folder)
+        yield f"apply: suture apply {folder.id} (its diff: {diff})" if applicable else f"diff: {diff}"
     if result.outcome == "waiting":
         asked = last_of(read_ledger(folder.ledger_path).events, ReviewAsked)
         yield from waiting_lines(folder.id, asked.stage if asked else "hand_over")
@@ -115,6 +117,12 @@ def _verified(result: Result) -> Iterator[str]:
         for fact in verdict.counterexamples[:FACTS_SHOWN]:
             yield from (f"  {line}" for line in fact_lines(fact))
     yield from (f"note: {remark}" for remark in verdict.notes)
+
+
+def _mends(folder: RunFolder) -> bool:
+    """Whether the run was to mend code that is there; new code stands on stdout."""
+    started = first_of(read_ledger(folder.ledger_path).events, RunStarted)
+    return started is not None and started.kind == "heal"
 
 
 def _doubt(result: Result, folder: RunFolder) -> Iterator[str]:

@@ -34,7 +34,7 @@ def certificate_path(name: str | Path, home: Path) -> Path:
     path = Path(name)
     if os.path.isfile(path):  # noqa: PTH113  # it takes any text for a name
         return path
-    is_folder = os.path.isdir(path)  # noqa: PTH112
+    is_folder = os.path.isdir(path)  # noqa: PTH112 # as above
     folder = path if is_folder else find_run(home, str(name)).path
     if not (folder / CERTIFICATE).is_file():
         raise UsageError(f"run {folder.name} has no certificate", remedy="only a healed result gets one")

@@ -11,14 +11,13 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from suture.errors import StorageError, UsageError
-from suture.plain_files import read_plain
+from suture.plain_files import read_plain, replace_file
 from suture.settings.named_files import content_of, files_named
 from suture.settings.sources import (
     project_layer,
@@ -198,7 +197,7 @@ def trust_project(home: Path, project: Path, digest: str) -> None:
     Raises:
         StorageError: The list is damaged, or cannot be written.
     """
-    _write(home, {**trusted_projects(home), str(project.resolve()): digest})
+    _save(home, {**trusted_projects(home), str(project.resolve()): digest})
 
 
 def revoke_trust(home: Path, project: Path) -> bool:
@@ -210,15 +209,9 @@ def revoke_trust(home: Path, project: Path) -> bool:
     projects = trusted_projects(home)
     if projects.pop(str(project.resolve()), None) is None:
         return False
-    _write(home, projects)
+    _save(home, projects)
     return True
 
 
-def _write(home: Path, projects: Mapping[str, str]) -> None:
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=home, prefix=f".{STORE}-", delete=False) as file:
-            json.dump({"projects": dict(sorted(projects.items()))}, file, indent=1)
-        Path(file.name).replace(home / STORE)
-    except OSError as fault:
-        raise StorageError(f"{str(home / STORE)!r} cannot be written: {fault.strerror}") from fault
+def _save(home: Path, projects: Mapping[str, str]) -> None:
+    replace_file(home / STORE, json.dumps({"projects": dict(sorted(projects.items()))}, indent=1))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from suture.errors import StorageError, UsageError
+from suture.plain_files import replace_file
 from suture.settings.loading import user_file
+from suture.settings.rendering import MASK, shown
 from suture.settings.schema import THE_USERS_ALONE, Settings
 from suture.settings.sources import flag_layer, settings_text
 
@@ -49,10 +50,7 @@ def set_value(key: str, text: str, *, project: Path | None, environ: Mapping[str
     if not isinstance(document.get(group, {}), dict):
         raise UsageError(f"{str(path)!r}: {group} is no table", remedy="mend it first")
     document.setdefault(group, tomlkit.table())[name] = value
-    try:
-        _written_beside(path, tomlkit.dumps(document)).replace(path)
-    except OSError as fault:
-        raise StorageError(f"{str(path)!r} cannot be written: {fault.strerror}") from fault
+    replace_file(path, tomlkit.dumps(document))
     return path
 
 
@@ -64,11 +62,9 @@ def new_file(path: Path, text: str) -> None:
         StorageError: It cannot be written.
     """
     try:
-        partial = _written_beside(path, text)
-        try:
-            path.hardlink_to(partial)  # unlike a renaming, it takes nothing's place
-        finally:
-            partial.unlink()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
     except FileExistsError as fault:
         raise UsageError(f"{str(path)!r} is there already", remedy="suture config set KEY VALUE") from fault
     except OSError as fault:
@@ -76,32 +72,31 @@ def new_file(path: Path, text: str) -> None:
 
 
 def _checked(key: str, text: str) -> object:
-    """The value of a setting, as TOML knows it.
+    """The value of a setting, as TOML knows it; what is none, or of another type, is a text.
 
     Raises:
         UsageError: The setting cannot have it.
     """
-    from pydantic import ValidationError
-
     try:
         value: object = tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):
         value = text
+    wrong = _what_is_wrong(key, value)
+    if wrong and not isinstance(value, str) and not _what_is_wrong(key, text):
+        return text
+    if wrong:
+        said = MASK if key.startswith("keys.") else shown(text)
+        raise UsageError(f"{key} = {said!r} is wrong: {wrong}")
+    return value
+
+
+def _what_is_wrong(key: str, value: object) -> str:
+    """Why a setting cannot have a value; empty where it can."""
+    from pydantic import ValidationError
+
     group, _, name = key.partition(".")
     try:
         Settings.model_validate({group: {name: value}})
     except ValidationError as fault:
-        # Not chained: the foreign error repeats the value, which may be a key.
-        raise UsageError(f"{key} = {text!r} is wrong: {fault.errors()[0]['msg']}") from None
-    return value
-
-
-def _written_beside(path: Path, text: str) -> Path:
-    """A whole file beside a place, with the rights of what is there, or for its owner alone."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".suture-", delete=False) as file:
-        file.write(text)
-    partial = Path(file.name)
-    if path.is_file():
-        partial.chmod(path.stat().st_mode & 0o777)
-    return partial
+        return str(fault.errors(include_input=False)[0]["msg"])  # the input may be a key
+    return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import TypeGuard
 
 from suture.pysource.parsing import first_line, parsed
 from suture.repair.editing.view import FUNCTIONS
@@ -86,11 +87,11 @@ def literals_of(sources: Iterable[str]) -> frozenset[str]:
     for source in sources:
         tree = parsed(source)
         if tree is not None:
-            found |= {repr(node.value) for node in ast.walk(tree) if _is_telling(node)}  # type: ignore[attr-defined]
+            found |= {repr(node.value) for node in ast.walk(tree) if _is_telling(node)}
     return frozenset(found)
 
 
-def _is_telling(node: ast.AST) -> bool:
+def _is_telling(node: ast.AST) -> TypeGuard[ast.Constant]:
     return isinstance(node, ast.Constant) and node.value not in COMMON
 
 

@@ -88,9 +88,9 @@ def _rehung(node: ast.AST, view: View) -> Iterator[Change]:
             gone = Edit(start=lines[0], end=lines[1], text="")
             edits = (gone, Edit(start=end[1], end=end[1], text=shallower))
         yield Change(edits=edits, note=f"{short(view.text(node))} leaves its block")
-    if at and isinstance(block[at - 1], (ast.If, ast.For, ast.While, ast.With)):
-        before = block[at - 1]
-        body = getattr(before, "orelse", None) or before.body  # type: ignore[attr-defined]
+    before = block[at - 1] if at else None
+    if isinstance(before, (ast.If, ast.For, ast.While, ast.With)):
+        body = getattr(before, "orelse", None) or before.body
         if isinstance(body[-1], EXITS):
             return  # it would never run there
         deeper = indented(text, inner, view.indent(body[-1]))

@@ -49,5 +49,5 @@ async def remove_orphans(engine: Engine) -> int:
     found = await engine.ask(lambda client: client.containers(all=True, filters={"label": OWNER}))
     orphans = [str(one["Id"]) for one in found if is_orphan(str((one.get("Labels") or {}).get(OWNER, "")))]
     for orphan in orphans:
-        await engine.ask(lambda client, which=orphan: client.remove_container(which, v=True, force=True))  # type: ignore[misc]
+        await engine.ask(lambda client, which=orphan: client.remove_container(which, v=True, force=True))  # type: ignore[misc] # the default binds
     return len(orphans)

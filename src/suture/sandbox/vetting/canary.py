@@ -178,8 +178,8 @@ def hold(limits: dict[str, int]) -> None:
     """
     held = {
         "memory_mb": refused(lambda: bytearray((limits["memory_mb"] + 64) * MIB)),
-        "disk_mb": all(refused(lambda f=f: fill(f, limits)) for f in ("/box", "/tmp")),  # type: ignore[misc]
-        "inodes": all(refused(lambda f=f: litter(f, limits)) for f in ("/box", "/tmp")),  # type: ignore[misc]
+        "disk_mb": all(refused(lambda f=f: fill(f, limits)) for f in ("/box", "/tmp")),  # type: ignore[misc] # the default binds
+        "inodes": all(refused(lambda f=f: litter(f, limits)) for f in ("/box", "/tmp")),  # type: ignore[misc] # the default binds
         "file_mb": refused(lambda: write("/box/long", (limits["file_mb"] + 1) * MIB)),
         "open_files": refused(lambda: open_many(limits["open_files"] + 1)),
         "cpu_s": resource.getrlimit(resource.RLIMIT_CPU)[0] <= limits["cpu_s"],

@@ -168,7 +168,7 @@ def fingerprint(name: str, claim: Capabilities, proc: Path = PROC) -> str:
     status = dict(line.split(":", 1) for line in _read(proc / "self/status").splitlines() if ":" in line)
     facts += [status.get(name) for name in OWN_FACTS]
     with suppress(OSError):
-        facts += [os.readlink(proc / "self/ns" / kind) for kind in ("user", "mnt", "net")]  # noqa: PTH115
+        facts += [os.readlink(proc / "self/ns" / kind) for kind in ("user", "mnt", "net")]  # noqa: PTH115 (no path: `user:[4026]`)
     for path in sorted(SOURCES.rglob("*.py")):
         facts.append((path.name, path.stat().st_mtime_ns, path.stat().st_size))
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

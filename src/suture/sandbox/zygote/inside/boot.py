@@ -57,7 +57,7 @@ def leave(fault: "BaseException | None") -> None:
                 stream.flush()
         except Exception:
             code = code or 120  # as `Py_FinalizeEx` has it
-    os._exit(int(code) & 0xFF)  # type: ignore[call-overload]
+    os._exit(int(code) & 0xFF)  # type: ignore[call-overload] # what `sys.exit` was given
 
 
 _code = load().main()
