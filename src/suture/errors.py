@@ -136,6 +136,10 @@ class ModelTimeout(ReplyLost):
     """No reply in time."""
 
 
+class RequestRefused(ModelError):
+    """The provider takes no such request, for a reason that is none of the other errors."""
+
+
 class ForeignReply(ModelNotThere, ReplyLost):
     """Something answered, and not as the protocol has it: another kind of JSON, an error, no JSON at all."""
 

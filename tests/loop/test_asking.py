@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from suture.errors import (
     ModelTimeout,
     ModelUnreachable,
     PrerequisiteError,
+    RequestRefused,
     StorageError,
 )
 from suture.ledger import Budget, Ledger, Limits, new_run, spend_by
@@ -38,6 +40,7 @@ from suture.models import (
 )
 from suture.models.choosing.prices import Price, Prices
 from suture.records import Task
+from suture.roles.prompting.fitting import Beginning
 from suture.settings import Settings
 from suture.testing import FakeClock, ScriptedModel
 
@@ -287,3 +290,51 @@ async def test_spend_is_told_by_role_and_by_move_and_adds_up(run: Setting) -> No
     assert sum(spend.money for spend in by_role.values()) == pytest.approx(context.budget.spend().money)
     (sampled,) = spend_by(run.ledger.events, "move").values()
     assert sampled.tokens == context.budget.spend().tokens
+
+
+BEGUN = Beginning(text="```python\ndef f(x):", stop=("\n```",))
+BODY = Reply(text="\n    return x", prompt_tokens=20, completion_tokens=10)
+
+
+async def test_a_reply_is_begun_where_the_model_goes_on_and_its_text_is_whole(run: Setting) -> None:
+    model = ScriptedModel([BODY], name="local:a")
+    reply = await ask(replace(question(), beginning=BEGUN), run.context(model))
+    assert reply.text == "```python\ndef f(x):\n    return x"
+    assert reply.begun == BEGUN.text
+    (call,) = model.calls
+    assert call.messages == (*PROMPT, Message(role="assistant", content=BEGUN.text))
+    assert call.sampling.stop == BEGUN.stop
+    assert [data["begun"] for data in run.events("model.called")] == [True]
+
+
+async def test_a_model_that_does_not_go_on_begins_by_itself(run: Setting) -> None:
+    model = ScriptedModel([ANSWER], name="openai:a")
+    reply = await ask(replace(question(), beginning=BEGUN), run.context(model))
+    assert (reply.text, reply.begun) == ("yes", "")
+    (call,) = model.calls
+    assert (call.messages, call.sampling.stop) == (PROMPT, ())
+
+
+async def test_a_model_that_refuses_a_beginning_is_asked_without(run: Setting) -> None:
+    model = ScriptedModel([RequestRefused("no prefill here"), ANSWER], name="ollama:a")
+    context = run.context(model)
+    reply = await ask(replace(question(), beginning=BEGUN), context)
+    assert (reply.text, reply.begun) == ("yes", "")
+    assert [call.messages[-1].role for call in model.calls] == ["assistant", "user"]
+    spent = context.budget.spend()
+    assert (spent.model_calls, spent.attempts) == (1, 1)
+
+
+async def test_a_refusal_of_the_plain_question_is_one(run: Setting) -> None:
+    model = ScriptedModel([RequestRefused("no"), RequestRefused("no")], name="ollama:a")
+    with pytest.raises(RequestRefused):
+        await ask(replace(question(), beginning=BEGUN), run.context(model))
+    assert len(model.calls) == 2
+
+
+async def test_who_stands_in_for_a_model_is_asked_in_its_own_way(run: Setting) -> None:
+    first = ScriptedModel([ModelTimeout("late")], name="local:a")
+    second = ScriptedModel([ANSWER], name="openai:b")
+    reply = await ask(replace(question(), beginning=BEGUN), run.context(first, second))
+    assert (reply.text, reply.begun) == ("yes", "")
+    assert [call.messages[-1].role for call in (*first.calls, *second.calls)] == ["assistant", "user"]

@@ -13,7 +13,7 @@ from suture.settings import LoopSettings
 
 ADAPTIVE = load_recipe(LoopSettings(), 0.8)
 CRITIC = load_recipe(LoopSettings(recipe="critic"), 0.8)
-BASELINES = ("greedy", "best_of_k", "always_repair", "reflexion")
+BASELINES = ("greedy", "best_of_k", "lean_best_of_k", "always_repair", "reflexion")
 
 
 def tried(name: str, round: int, start: int | None = None, depth: int = 0, passed: int = 0) -> Attempt:

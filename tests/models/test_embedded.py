@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -71,6 +72,22 @@ async def test_greedy_replies_are_code_and_the_server_is_shared(local_settings: 
     assert len({server.url for server in shared_servers()}) == len(shared_servers()) == 1
     await first.close()
     await second.close()
+
+
+@live
+async def test_a_reply_goes_on_from_its_beginning_and_ends_at_the_next_thing(
+    local_settings: Settings,
+) -> None:
+    model = open_model(local_settings)
+    head = '```python\ndef double(x):\n    """Twice x."""'
+    begun = (Message(role="user", content="Write double(x)."), Message(role="assistant", content=head))
+    reply = await model.complete(begun, Sampling(max_tokens=80, stop=("\n```", "\nd", "\np")))
+    await model.close()
+    assert reply.finish == "stop"
+    assert reply.completion_tokens < 40
+    names: dict[str, Any] = {}
+    exec((head + reply.text).removeprefix("```python\n"), names)
+    assert names["double"](4) == 8
 
 
 @live

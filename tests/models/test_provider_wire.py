@@ -21,8 +21,9 @@ from suture.errors import (
     ModelUnreachable,
     PrerequisiteError,
     ReplyLost,
+    RequestRefused,
 )
-from suture.models import Message, Model, Reply, Sampling, open_model
+from suture.models import Message, Model, Reply, Sampling, may_begin, open_model
 from suture.settings.model_schema import ModelSettings
 from suture.settings.schema import KeySettings, Settings
 
@@ -66,6 +67,58 @@ async def test_a_reply_and_what_was_asked_for_it(wire: WireFormat, stub: OpenAIS
     assert stub.keys == [f"Bearer {KEY}" if wire.sends_key else ""]
 
 
+async def test_a_reply_goes_on_from_its_beginning_and_ends_where_it_is_to(
+    wire: WireFormat, stub: OpenAIStub
+) -> None:
+    begun = (*PROMPT, Message(role="assistant", content="```python\ndef f(x):"))
+    model = opened(wire, stub.address)
+    stub.answer(wire.answer("\n    return x"))
+    try:
+        reply = await model.complete(begun, Sampling(stop=("\n```", "\nd")))
+    finally:
+        await model.close()
+    assert reply.text == "\n    return x"
+    (sent,) = stub.requests
+    assert wire.prompt_of(sent)[0][-1] == {"role": "assistant", "content": "```python\ndef f(x):"}
+    asked = {**sent, **sent.get("options", {})}
+    assert (asked.get("stop") or asked.get("stop_sequences")) == ["\n```", "\nd"]
+    goes_on = wire.name.startswith(("openai", "qwen"))  # as vLLM and SGLang are told
+    assert sent.get("continue_final_message", False) is goes_on
+
+
+async def test_a_beginning_that_the_server_repeats_is_not_there_twice(
+    wire: WireFormat, stub: OpenAIStub
+) -> None:
+    begun = (*PROMPT, Message(role="assistant", content="def f(x):"))
+    model = opened(wire, stub.address)
+    stub.answer(wire.answer("def f(x):\n    return x"))
+    try:
+        assert (await model.complete(begun, Sampling())).text == "\n    return x"
+    finally:
+        await model.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("local:qwen2.5-coder-0.5b", True),
+        ("ollama:llama3", True),
+        ("openai:gpt-4o", False),
+        ("qwen:qwen-max", False),
+        ("scripted:x", False),
+        ("anthropic:claude-3-5-haiku-latest", True),
+        ("anthropic:claude-sonnet-4-5", True),
+        ("anthropic:claude-opus-4-20250514", True),
+        ("anthropic:claude-opus-4-6", False),
+        ("anthropic:claude-opus-4-10", False),
+        ("anthropic:claude-opus-5", False),
+    ],
+)
+def test_whose_replies_are_begun_is_known_from_the_name(name: str, begins: bool) -> None:
+    assert may_begin(name, Settings()) is begins
+    assert may_begin(name, Settings(model=ModelSettings(prefill=not begins))) is not begins
+
+
 async def test_a_reply_cut_by_the_token_limit_keeps_its_text(wire: WireFormat, stub: OpenAIStub) -> None:
     stub.answer(wire.answer("def f(", cut_short=True))
     reply = await ask(wire, stub)
@@ -84,7 +137,7 @@ async def test_a_tool_call_is_its_arguments_and_never_prose(wire: WireFormat, st
         (403, "not for you", ModelAuthError, "refused the key"),
         (404, "no such model", ModelNotThere, "check model.name"),
         (400, "prompt is too long: 9 tokens > 8 context window", ContextTooLong, "too little context"),
-        (400, "temperature is wrong", ModelError, "refused the request"),
+        (400, "temperature is wrong", RequestRefused, "refused the request"),
         (429, "slow down", ModelRateLimited, "asks to slow down"),
         (500, "oops", ModelError, "failed .HTTP 500"),
         (503, "loading", ModelError, "overloaded, or still starting"),

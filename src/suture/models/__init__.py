@@ -5,6 +5,7 @@ scripted model, and the store that holds every reply before it is used. It must 
 are imported only when a model of theirs is used.
 """
 
+from suture.models.choosing.capabilities import may_begin
 from suture.models.choosing.detection import choose_model, detect_models
 from suture.models.choosing.no_model import NO_MODEL, refuse_without_model
 from suture.models.choosing.per_role import Models, Role, RoleModel, open_model, open_models
@@ -47,6 +48,7 @@ __all__ = [
     "detect_models",
     "list_calibrations",
     "list_models",
+    "may_begin",
     "model_path",
     "notice_of",
     "open_model",

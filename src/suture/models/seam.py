@@ -29,6 +29,7 @@ class Sampling:
         schema: The JSON schema that the reply must follow, with a `title`. It is a wish: where the provider
             can constrain its output it does, and elsewhere nothing happens. So whoever asks validates, as
             `structured.ask` does.
+        stop: Texts before which the reply ends; for models that go on from a beginning (`may_begin`).
     """
 
     temperature: float = 0.0
@@ -36,6 +37,7 @@ class Sampling:
     index: int = 0
     logprobs: bool = False
     schema: Mapping[str, Any] | None = None
+    stop: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,8 @@ class Reply:
     """What a model answered.
 
     Attributes:
-        text: The reply's text.
+        text: The reply's text; what it went on from stands in front once it has left the seam.
+        begun: The beginning that it was given; empty for most.
         finish: `length` means that it was cut short.
         prompt_tokens: Tokens of the prompt, as the provider counts.
         completion_tokens: Tokens of the reply.
@@ -74,6 +77,7 @@ class Reply:
     retries: int = 0
     replayed: bool = False
     from_run: str = ""
+    begun: str = ""
 
 
 @runtime_checkable
@@ -87,7 +91,8 @@ class Model(Protocol):
         """Ask for one reply.
 
         Args:
-            messages: The conversation, oldest first.
+            messages: The conversation, oldest first. Where the last turn is the assistant's, the reply goes
+                on from there, and its text begins behind it.
             sampling: How to draw the reply.
 
         Raises:

@@ -53,6 +53,8 @@ class ModelSettings(Group):
     """Sampling temperature of every sample after the first, which is greedy."""
     max_tokens: int = Field(default=1024, ge=16)
     """The most tokens of one reply; code that is cut there is asked for once more with twice as many."""
+    prefill: bool | None = None
+    """Whether a reply may begin with what is known of the code; where unset, models known to take it."""
     timeout_s: float = Field(default=600, gt=0)
     """The most seconds of one call, retries included."""
     retries: int = Field(default=2, ge=0)

@@ -105,7 +105,9 @@ def prompt_hash(messages: Sequence[Message]) -> str:
 
 def extra_of(sampling: Sampling) -> str:
     """The hash of what a call asks besides a text; empty where it asks nothing."""
-    asked = {"logprobs": sampling.logprobs, "schema": sampling.schema}
+    asked: dict[str, object] = {"logprobs": sampling.logprobs, "schema": sampling.schema}
+    if sampling.stop:  # it came later: old recordings keep their keys
+        asked["stop"] = list(sampling.stop)
     return content_hash(asked) if any(asked.values()) else ""
 
 

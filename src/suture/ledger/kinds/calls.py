@@ -26,6 +26,7 @@ class ModelCalled(Payload, kind="model.called"):
         retries: Tries that failed before.
         replayed: Whether it came from a record, so that nothing was paid.
         from_run: The run whose record that is, where it is not this one's.
+        begun: Whether the reply was begun for it (prefill).
     """
 
     role: str = if_absent("coder")
@@ -43,6 +44,7 @@ class ModelCalled(Payload, kind="model.called"):
     retries: int = if_absent(0)
     replayed: bool = if_absent(False)
     from_run: str = if_absent("")
+    begun: bool = if_absent(False)
 
 
 class ModelSteppedDown(Payload, kind="model.stepped_down"):

@@ -11,7 +11,7 @@ from suture.ledger.kinds import ModelCalled, PromptShrunk, ReplyCut
 from suture.loop.calls.model_call import Question, affordable_reply, ask
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState
-from suture.models import Reply, Role, RoleModel, Sampling, count_tokens
+from suture.models import Message, Reply, Role, RoleModel, Sampling, count_tokens, count_upper_bound
 from suture.records import Move
 from suture.roles import Brief, Draft, Fitted, as_shown, coder_draft, fit
 from suture.roles.coding.coder_reply import breaks_off
@@ -36,13 +36,24 @@ def coder_of(state: LoopState, context: RunContext) -> Role:
 async def answered(brief: Brief, move: Move, coder: Role, context: RunContext) -> tuple[Brief, Reply]:
     """The coder's reply to a brief, and the brief as far as there was room; raises as `fitted_reply`."""
     prompt = context.prompts.load("coder")
-    draft = text_draft(brief, prompt) if isinstance(brief, TextBrief) else coder_draft(brief, prompt)
+    draft = (
+        text_draft(brief, prompt)
+        if isinstance(brief, TextBrief)
+        else coder_draft(brief, prompt, lean=context.recipe.lean, turn=move.index)
+    )
     sampling = Sampling(
         temperature=move.temperature,
         max_tokens=context.models.for_role(coder).max_tokens,
         index=move.index,
     )
-    question = Question(role=coder, messages=(), prompt=prompt.hash, sampling=sampling, move=move.kind)
+    question = Question(
+        role=coder,
+        messages=(),
+        prompt=prompt.hash,
+        sampling=sampling,
+        move=move.kind,
+        beginning=draft.beginning,
+    )
     fitted, reply = await fitted_reply(draft, question, context)
     if breaks_off(reply):
         reply = await _drawn_again(replace(question, messages=fitted.messages, again=True), reply, context)
@@ -99,6 +110,8 @@ async def fitted_reply(draft: Draft, question: Question, context: RunContext) ->
     seat = context.models.for_role(question.role)
     count = partial(count_tokens, seat.model)
     room = room_tokens(seat, context.settings.model.context_tokens)
+    if room is not None and draft.beginning is not None:
+        room -= count_upper_bound([Message(role="assistant", content=draft.beginning.text)])
     squeezes = 0
     while True:
         fitted = await fit(draft, room, count)

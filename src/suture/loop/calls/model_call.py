@@ -12,14 +12,16 @@ from suture.errors import (
     ModelError,
     PrerequisiteError,
     ReplyLost,
+    RequestRefused,
     UsageError,
 )
 from suture.ledger import Reservation
 from suture.ledger.kinds import ModelCalled, ModelSteppedDown
 from suture.loop.calls.budgeted_calls import Act, Precedent, precedent_of, refuse, set_aside
 from suture.loop.context import RunContext
-from suture.models import Message, Model, Price, Reply, Role, Sampling, count_upper_bound
+from suture.models import Message, Model, Price, Reply, Role, Sampling, count_upper_bound, may_begin
 from suture.models.recording.call_hash import call_hash
+from suture.roles.prompting.fitting import Beginning
 
 LEAST_REPLY_TOKENS = 64
 """A reply that may be no longer than this is not worth asking for."""
@@ -44,6 +46,7 @@ class Question:
         again: Whether a reply that was cut is drawn anew: that is no further attempt, and may be longer.
         move: The kind of move that it belongs to; empty where it brings no candidate, and so is no attempt.
         helper: Who asks, where that is not the role itself, such as the spec tester with the tester's model.
+        beginning: Of the reply, for models that go on from one.
     """
 
     role: Role
@@ -53,6 +56,7 @@ class Question:
     move: str = ""
     helper: str = ""
     again: bool = False
+    beginning: Beginning | None = None
 
     @property
     def asker(self) -> str:
@@ -72,7 +76,7 @@ async def ask(question: Question, context: RunContext) -> Reply:
     chain = context.models.for_role(question.role).chain
     for model, substitute in pairwise(chain):
         try:
-            return await _ask(question, model, context)
+            return await _ask_begun(question, model, context)
         except MalformedReply:
             raise
         except (ModelError, PrerequisiteError) as fault:
@@ -84,7 +88,20 @@ async def ask(question: Question, context: RunContext) -> Reply:
                 message=str(fault),
             )
             context.ledger.append(stepped_down)
-    return await _ask(question, chain[-1], context)
+    return await _ask_begun(question, chain[-1], context)
+
+
+async def _ask_begun(question: Question, model: Model, context: RunContext) -> Reply:
+    """Ask one model, with its reply begun where it goes on from there; without, where it refuses that."""
+    begun = _as_put(question, model, context)
+    try:
+        reply = await _ask(begun, model, context)
+    except RequestRefused:
+        if begun is question:
+            raise
+        return await _ask(question, model, context)
+    text = begun.messages[-1].content if begun is not question else ""
+    return replace(reply, text=text + reply.text, begun=text)
 
 
 async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
@@ -127,6 +144,17 @@ async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
         raise
     _write_down(question, reply, price, reservation, context)
     return reply
+
+
+def _as_put(question: Question, model: Model, context: RunContext) -> Question:
+    """The question as this model is asked it: its reply is begun where it goes on from there."""
+    beginning = question.beginning
+    if beginning is None or not may_begin(model.name, context.settings):
+        return question
+    messages = (*question.messages, Message(role="assistant", content=beginning.text))
+    return replace(
+        question, messages=messages, sampling=replace(question.sampling, stop=beginning.stop), beginning=None
+    )
 
 
 def _act(question: Question, model: Model) -> Act:
@@ -200,6 +228,7 @@ def _write_down(
         retries=reply.retries,
         replayed=reply.replayed,
         from_run=reply.from_run,
+        begun=question.messages[-1].role == "assistant",
     )
     context.ledger.append(called)
     if reply.replayed and not reply.from_run:

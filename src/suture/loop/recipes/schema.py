@@ -107,6 +107,8 @@ class Recipe(_Table):
     """How often a critic may send code back that passes every trusted check."""
     attacks: int = Field(default=2, ge=1)
     """How often the adversarial tester is asked."""
+    lean: bool = False
+    """Whether the coder is asked for what is missing only: the body under a given signature, one function."""
     mutate: bool = False
     """Whether code that fails is first searched for a repair without a model."""
     temperature: float = Field(default=0.8, ge=0)

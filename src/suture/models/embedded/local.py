@@ -115,6 +115,7 @@ class EmbeddedModel:
             key=server.key,
             base_url=f"{server.url}/v1",
             timeout_s=knobs.timeout_s,
+            goes_on_by={},  # llama.cpp's server goes on from a last turn of the assistant's by itself
         )
         return LangChainModel(
             self.name, connect, seed=knobs.seed, timeout_s=knobs.timeout_s, retries=0, secret=server.key

@@ -98,6 +98,10 @@ class LangChainModel:
         """
         connection, sampling = self._connection(), samplings[0]
         drawn = with_sampling(connection.chat, sampling, seed=self._seed + sampling.index)
+        if messages[-1].role == "assistant" and connection.goes_on_by:
+            drawn = drawn.model_copy(
+                update={"extra_body": {**(getattr(drawn, "extra_body", None) or {}), **connection.goes_on_by}}
+            )
         if len(samplings) > 1:  # the usage is told of the first reply alone, so tokens are told one by one
             drawn = drawn.model_copy(update={"n": len(samplings), "logprobs": True, "top_logprobs": 1})
         chat = constrained(drawn, sampling.schema)
@@ -133,7 +137,7 @@ class LangChainModel:
             room = reply_bytes(max(one.max_tokens for one in samplings), len(samplings))
             with room_for(room):
                 async with asyncio.timeout(until_s - time.perf_counter()):
-                    answers = await _answers(chat, turns, len(samplings))
+                    answers = await _answers(chat, turns, len(samplings), list(samplings[0].stop) or None)
             if connection.always_says_how_it_ended and not all(map(_ending, answers)):
                 raise ReplyLost(f"{self.name!r} broke off in the middle of its reply")
             replies = [_as_reply(a, messages, samplings[0], self.name, len(answers)) for a in answers]
@@ -199,14 +203,18 @@ def with_sampling(chat: BaseChatModel, sampling: Sampling, *, seed: int) -> Base
 
 
 async def _answers(
-    chat: Runnable[LanguageModelInput, AIMessage], turns: list[dict[str, str]], count: int
+    chat: Runnable[LanguageModelInput, AIMessage],
+    turns: list[dict[str, str]],
+    count: int,
+    stop: list[str] | None,
 ) -> list[AIMessage]:
     if count == 1:
-        return [await chat.ainvoke(turns)]
+        return [await (chat.ainvoke(turns, stop=stop) if stop else chat.ainvoke(turns))]
     from langchain_core.messages import convert_to_messages
 
     drawn: Any = chat
-    answers = [one.message for one in (await drawn.agenerate([convert_to_messages(turns)])).generations[0]]
+    generated = await drawn.agenerate([convert_to_messages(turns)], stop=stop)
+    answers = [one.message for one in generated.generations[0]]
     if len(answers) != count:
         raise ReplyLost(f"{len(answers)} replies came where {count} were asked for")
     return answers
@@ -246,6 +254,8 @@ def _as_reply(
         WireFault: It is longer than was asked for, whichever way its bytes came.
     """
     text = text_of(answer)
+    if messages[-1].role == "assistant":  # some servers repeat it
+        text = text.removeprefix(messages[-1].content)
     most_bytes = TEXT_BYTES_PER_TOKEN * sampling.max_tokens + SPARE_TEXT_BYTES
     if (size_bytes := text_upper_bound(text)) > most_bytes:
         asked = f"{sampling.max_tokens:,} tokens were asked for"

@@ -7,8 +7,8 @@ Only their async sides are used, and each of these has the guard of `guarded_htt
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -30,14 +30,28 @@ class Connection:
         chat: The LangChain model.
         close: Closes its HTTP client.
         always_says_how_it_ended: A reply without a reason for its end was cut.
+        goes_on_by: What the body of a request says where a reply is to go on from its beginning; empty for
+            servers that do so unasked.
     """
 
     chat: BaseChatModel
     close: Callable[[], Awaitable[None]] = _nothing
     always_says_how_it_ended: bool = False
+    goes_on_by: Mapping[str, Any] = field(default_factory=dict)
 
 
-def connect_openai(model: str, *, key: str, base_url: str | None, timeout_s: float) -> Connection:
+GOES_ON = {"continue_final_message": True, "add_generation_prompt": False}
+"""How vLLM and SGLang are told that the last turn is the reply's own beginning."""
+
+
+def connect_openai(
+    model: str,
+    *,
+    key: str,
+    base_url: str | None,
+    timeout_s: float,
+    goes_on_by: Mapping[str, Any] = GOES_ON,
+) -> Connection:
     """Connect to OpenAI, or to any server that speaks its protocol.
 
     Args:
@@ -45,6 +59,7 @@ def connect_openai(model: str, *, key: str, base_url: str | None, timeout_s: flo
         key: The API key.
         base_url: The server's address up to `/v1`; `None` is OpenAI itself.
         timeout_s: The most seconds without a byte.
+        goes_on_by: As in `Connection`.
     """
     from langchain_openai import ChatOpenAI
     from openai import DefaultAsyncHttpxClient
@@ -63,7 +78,7 @@ def connect_openai(model: str, *, key: str, base_url: str | None, timeout_s: flo
         # A marker for `with_sampling`: servers other than OpenAI's may know only `max_tokens`.
         extra_body={} if base_url else None,
     )
-    return Connection(chat=chat, close=client.aclose)
+    return Connection(chat=chat, close=client.aclose, goes_on_by=goes_on_by)
 
 
 def connect_anthropic(model: str, *, key: str, base_url: str | None, timeout_s: float) -> Connection:

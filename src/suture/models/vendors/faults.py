@@ -20,6 +20,7 @@ from suture.errors import (
     ModelTimeout,
     ModelUnreachable,
     ReplyLost,
+    RequestRefused,
 )
 from suture.models.vendors.addresses import without_credentials
 from suture.models.vendors.answer_shapes import WireFault
@@ -95,7 +96,7 @@ FAULTS: Mapping[FaultKind, Fault] = {
         sentence="was not asked: the key, or another header, holds what no header may",
         remedy="set {key} to the key alone: no line break, no space, ASCII letters only",
     ),
-    "refused": Fault(error=ModelError, sentence="refused the request"),
+    "refused": Fault(error=RequestRefused, sentence="refused the request"),
     "rate": Fault(
         error=ModelRateLimited,
         retry=True,

@@ -13,6 +13,7 @@ from itertools import islice
 
 from suture.pysource.python_code import parses
 from suture.records import Counterexample, Strategy
+from suture.roles.coding.beginnings import begin_function, begin_module
 from suture.roles.prompting.fitting import Draft, Fitted, Part
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import (
@@ -34,6 +35,8 @@ from suture.roles.prompting.prompt_parts import (
 
 LONG_CHARS = 4000
 """About 1,200 tokens of code: of more, only what changes is asked for."""
+MOST_SUSPECTS = 3
+"""Functions that repairs of one candidate take turns with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,9 +112,19 @@ class RepairBrief:
 Brief = WriteBrief | RepairBrief
 
 
-def coder_draft(brief: Brief, prompt: Prompt) -> Draft:
-    """The coder's prompt, before it is cut to the room there is."""
-    return _write_draft(brief, prompt) if isinstance(brief, WriteBrief) else _repair_draft(brief, prompt)
+def coder_draft(brief: Brief, prompt: Prompt, *, lean: bool = False, turn: int = 0) -> Draft:
+    """The coder's prompt, before it is cut to the room there is.
+
+    Args:
+        brief: What is wanted.
+        prompt: The coder's templates.
+        lean: Whether only what is missing is asked for, with the reply begun where the model can go on.
+        turn: The number of the draw: repairs of one candidate go through its suspects.
+    """
+    if isinstance(brief, WriteBrief):
+        return _lean_write_draft(brief, prompt) if lean else _write_draft(brief, prompt)
+    draft = _repair_draft(brief, prompt)
+    return _for_one_function(draft, brief, turn) if lean else draft
 
 
 def as_shown(brief: Brief, fitted: Fitted) -> Brief:
@@ -129,6 +142,33 @@ def _write_draft(brief: WriteBrief, prompt: Prompt) -> Draft:
     )
     texts = {"module": brief.module, "task": task_text(brief.statement)}
     return Draft(prompt=prompt, template="write", texts=texts, parts={"tests": tests})
+
+
+def _lean_write_draft(brief: WriteBrief, prompt: Prompt) -> Draft:
+    beginning = begin_module(
+        brief.statement, brief.entry_point, certain=brief.name_is_certain, tests=brief.tests
+    )
+    return replace(_write_draft(brief, prompt), template="write_lean", beginning=beginning)
+
+
+def _for_one_function(draft: Draft, brief: RepairBrief, turn: int) -> Draft:
+    """The repair of one function: the likeliest, or with each further turn the next."""
+    found = None
+    if brief.suspects:
+        suspects = [suspect for suspect in brief.suspects if suspect.function][:MOST_SUSPECTS]
+        for number in range(len(suspects)):
+            suspect = suspects[(turn + number) % len(suspects)]
+            found = begin_function(suspect.path, brief.files.get(suspect.path, ""), [suspect.function])
+            if found is not None:
+                break
+    elif len(brief.files) == 1:
+        path, text = next(iter(brief.files.items()))
+        found = begin_function(path, text, [brief.entry_point] if brief.entry_point else [])
+    if found is None:
+        return draft
+    name, beginning = found
+    answer = draft.prompt.render("one_function", name=name)
+    return replace(draft, texts={**draft.texts, "format": answer}, beginning=beginning)
 
 
 def _repair_draft(brief: RepairBrief, prompt: Prompt) -> Draft:

@@ -7,6 +7,7 @@ from suture.models import Reply
 from suture.pysource.bounded_reading import bounded
 from suture.pysource.python_code import lines_of, parses, sound_prefix
 from suture.roles.coding.coder import RepairBrief, WriteBrief
+from suture.roles.coding.known_imports import with_known_imports
 from suture.roles.coding.mending import mended_files
 from suture.roles.coding.writing import written_module
 from suture.roles.replies.edit_blocks import split_edits
@@ -32,8 +33,10 @@ def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str,
         why = "was cut short before the code was complete" if cut else "holds no code"
         raise MalformedReply(f"the reply {why}", remedy="raise model.max_tokens" if cut else "")
     if isinstance(brief, WriteBrief):
-        return {brief.module: written_module(sound, brief)}
-    return mended_files(sound, brief, edits)
+        files = {brief.module: written_module(sound, brief)}
+    else:
+        files = mended_files(sound, brief, edits)
+    return {path: with_known_imports(text) for path, text in files.items()} if reply.begun else files
 
 
 def breaks_off(reply: Reply) -> bool:

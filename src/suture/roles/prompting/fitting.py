@@ -53,6 +53,19 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Beginning:
+    """How a reply is begun for a model that goes on from there, and where it has said what is wanted.
+
+    Attributes:
+        text: The first words of the reply, without white space at their end: a token may span it.
+        stop: Texts before which the reply ends.
+    """
+
+    text: str
+    stop: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Draft:
     """A prompt that is not yet cut to size.
 
@@ -61,12 +74,14 @@ class Draft:
         template: The template of the user's turn; the system's turn is `system`.
         texts: Variables that stay as they are.
         parts: Variables that may shrink.
+        beginning: Of the reply; `None` where the model is to begin it.
     """
 
     prompt: Prompt
     template: str
     texts: Mapping[str, str]
     parts: Mapping[str, Part] = field(default_factory=dict)
+    beginning: Beginning | None = None
 
     @property
     def rules(self) -> Mapping[str, ShrinkRule]:

@@ -1,0 +1,127 @@
+"""How a reply begins, so that the model writes only what is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.models import Reply
+from suture.roles import RepairBrief, WriteBrief, files_from_reply
+from suture.roles.coding.beginnings import AT_MARGIN, END, NEXT_METHOD, begin_function, begin_module
+from suture.roles.coding.known_imports import with_known_imports
+from suture.roles.prompting.fitting import Beginning
+
+STUB = '''from typing import List
+
+
+def total(xs: List[int]) -> int:
+    """Add up.
+
+    >>> total([1])
+    1
+    """
+'''
+CART = '''class Cart(dict, metaclass=M):
+    limit = 3
+
+    @property
+    def total(self):
+        """All."""
+        return -1
+
+    def add(self, x): self[x] = 1
+
+
+def total_of(
+    carts,
+):
+    return 0
+'''
+
+
+def begun(statement: str, entry: str | None = "total", tests: str = "", *, certain: bool = True) -> str:
+    return begin_module(statement, entry, certain=certain, tests=tests).text.removeprefix("```python")
+
+
+def found_in(text: str, *names: str) -> tuple[str, Beginning]:
+    found = begin_function("a.py", text, names)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("body", ["", "    pass\n", "    ...\n", "    raise NotImplementedError\n"])
+def test_a_stub_is_given_up_to_where_its_body_is_to_stand(body: str) -> None:
+    assert begun(STUB + body) == "\n" + STUB.rstrip()
+
+
+def test_a_stub_without_a_docstring_ends_with_its_signature() -> None:
+    assert begun("def f(x): ...\n") == "\ndef f(x):"
+    assert begun("@wraps\nasync def f(\n    x,\n):\n    pass\n") == "\n@wraps\nasync def f(\n    x,\n):"
+    assert begun('class Stack:\n    """LIFO."""\n') == '\nclass Stack:\n    """LIFO."""'
+
+
+@pytest.mark.parametrize("statement", ["def f(x):\n    return x + 1\n", "x = 1\n", "", "Add up the numbers."])
+def test_what_is_no_stub_is_not_repeated(statement: str) -> None:
+    assert begun(statement) == ""
+
+
+def test_the_name_that_the_tests_call_begins_a_definition() -> None:
+    prose = "Add up the numbers."
+    assert begun(prose, tests="assert total([1]) == 1") == "\ndef total("
+    assert begun(prose, "Stack", tests="assert Stack([1]).pop() == 1") == "\nclass Stack"
+    assert begun(prose, tests="assert total([1]) == 1", certain=False) == ""
+    assert begun(prose, tests="assert subtotal([1]) == 1") == ""
+    assert begin_module(prose, None, certain=False, tests="").stop == END
+
+
+def test_a_function_of_a_file_begins_with_all_that_stands_above_its_body() -> None:
+    name, beginning = found_in(CART, "nope", "total_of")
+    assert name == "total_of"
+    assert beginning.text == "### a.py\n```python\ndef total_of(\n    carts,\n):"
+    assert beginning.stop == (*END, *AT_MARGIN)
+
+
+def test_a_method_stands_in_its_class_and_ends_before_the_next() -> None:
+    _, beginning = found_in(CART, "total")
+    head = '    @property\n    def total(self):\n        """All."""'
+    assert beginning.text == f"### a.py\n```python\nclass Cart(dict, metaclass=M):\n{head}"
+    assert set(NEXT_METHOD) <= set(beginning.stop)
+    reply = Reply(text=beginning.text + "\n        return sum(self.values())", begun=beginning.text)
+    brief = RepairBrief(statement="", files={"a.py": CART}, project=frozenset({"a.py"}))
+    assert files_from_reply(reply, brief) == {"a.py": CART.replace("return -1", "return sum(self.values())")}
+
+
+def test_a_body_on_the_line_of_its_signature_is_left_out() -> None:
+    _, beginning = found_in(CART, "add")
+    assert beginning.text.endswith("    def add(self, x):")
+
+
+def test_several_of_a_name_are_none() -> None:
+    assert begin_function("a.py", "def f():\n    pass\n\n\ndef f():\n    pass\n", ["f"]) is None
+    assert begin_function("a.py", "def f(:\n", ["f"]) is None
+
+
+def test_a_reply_of_a_body_is_the_module_with_its_imports() -> None:
+    brief = WriteBrief(statement=STUB, module="solution.py", entry_point="total")
+    head = f"```python\n{STUB.rstrip()}"
+    files = files_from_reply(Reply(text=f"{head}\n    return math.fsum(xs)", begun=head), brief)
+    names: dict[str, object] = {}
+    exec(files["solution.py"], names)
+    assert callable(names["total"])
+    assert names["total"]([1, 2]) == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "first"),
+    [
+        ("def f(x):\n    return math.sqrt(x)\n", "import math\n"),
+        ("def f(x):\n    return Counter(x)\n", "from collections import Counter\n"),
+        ("def f(x: List[int]):\n    return re.sub('a', 'b', x)\n", "import re\nfrom typing import List\n"),
+        ("def f(math):\n    return math.sqrt(1)\n", ""),
+        ("import math\n\ndef f(x):\n    return math.sqrt(x)\n", ""),
+        ("def f(x):\n    string = x\n    return string.upper()\n", ""),
+        ("def f(x):\n    return nobody.knows(x)\n", ""),
+        ("def f(x:\n", ""),
+    ],
+)
+def test_known_imports_stand_in_front_where_nothing_else_binds_the_name(code: str, first: str) -> None:
+    assert with_known_imports(code) == first + code
