@@ -7,6 +7,7 @@ import pytest
 from suture.models import Reply
 from suture.roles import RepairBrief, WriteBrief, files_from_reply
 from suture.roles.coding.beginnings import AT_MARGIN, END, NEXT_METHOD, begin_function, begin_module
+from suture.roles.coding.coder_reply import goes_in_circles
 from suture.roles.coding.known_imports import with_known_imports
 from suture.roles.prompting.fitting import Beginning
 
@@ -71,6 +72,36 @@ def test_the_name_that_the_tests_call_begins_a_definition() -> None:
     assert begun(prose, tests="assert total([1]) == 1", certain=False) == ""
     assert begun(prose, tests="assert subtotal([1]) == 1") == ""
     assert begin_module(prose, None, certain=False, tests="").stop == END
+
+
+@pytest.mark.parametrize(
+    ("prose", "begins"),
+    [
+        ('The roman numeral of n. roman(4) == "IV"', "\ndef roman("),
+        ("Write roman(n) that gives the numeral.", "\ndef roman("),
+        ("roman(4) -> IV", "\ndef roman("),
+        (">>> roman(4)\n'IV'", "\ndef roman("),
+        ("Write a function called roman.", ""),
+        ("Do not use roman() from any library.", ""),
+    ],
+)
+def test_a_name_in_prose_counts_where_the_prose_says_what_a_call_gives(prose: str, begins: str) -> None:
+    assert begun(prose, "roman", certain=False) == begins
+
+
+@pytest.mark.parametrize(
+    ("lines", "circles"),
+    [
+        (["x = 1"] * 9, True),
+        (["a = b", "b = a"] * 7, True),
+        (["a", "b", "c", "d"] * 7, True),
+        ([f"x{n} = {n}" for n in range(30)], False),
+        (["x = 1"] * 4, False),
+        ([], False),
+    ],
+)
+def test_a_text_that_goes_in_circles(lines: list[str], circles: bool) -> None:
+    assert goes_in_circles("def f():\n" + "\n\n".join(lines)) is circles
 
 
 def test_a_function_of_a_file_begins_with_all_that_stands_above_its_body() -> None:

@@ -164,3 +164,29 @@ async def test_what_is_whole_in_a_cut_reply_counts_where_the_second_draw_fails(s
     assert (result.outcome, result.spend.attempts) == ("healed", 1)
     again = await replay(result.run_id, settings=settings)
     assert again.same, again.difference
+
+
+def begun_settings(settings: Settings) -> Settings:
+    model = ModelSettings(max_tokens=MOST, prefill=True)
+    return settings.model_copy(update={"loop": LoopSettings(recipe="lean_best_of_k"), "model": model})
+
+
+async def test_a_reply_that_was_begun_is_gone_on_with_where_it_was_cut(settings: Settings) -> None:
+    model = Wordy([cut("a, b):\n    total = a"), " + b\n    return total"])
+    result = await solve(TASK, settings=begun_settings(settings), model=model)
+    assert result.outcome == "healed"
+    assert result.candidate is not None
+    assert list(result.candidate.files.values()) == ["def add(a, b):\n    total = a + b\n    return total\n"]
+    begun = [call.messages[-1].content for call in model.calls]
+    assert begun == ["```python\ndef add(", "```python\ndef add(a, b):\n    total = a"]
+    assert (result.spend.attempts, result.spend.model_calls) == (1, 2)
+    again = await replay(result.run_id, settings=settings)
+    assert again.result.candidate == result.candidate
+
+
+async def test_a_reply_that_goes_in_circles_is_left(settings: Settings) -> None:
+    model = Wordy([cut("a, b):\n" + "    total = a\n" * 9), "a, b):\n    return a + b"], repeat_last=True)
+    result = await solve(TASK, settings=begun_settings(settings), model=model)
+    assert result.outcome == "healed"
+    assert {call.messages[-1].content for call in model.calls} == {"```python\ndef add("}
+    assert told(settings, "reply.cut") == []

@@ -68,11 +68,14 @@ def carry_out(
         f"{budget.tokens:,} tokens, {money}{budget.seconds:g} s"
     )
     with Progress(budget) as progress:
-        from suture.api import run_sync  # slow to import; the lines above are on the screen by then
+        # Slow to import; the lines above are on the screen by then.
+        from suture.api import run_sync
+        from suture.models import heard_by
 
         failed = None
         try:
-            result = run_sync(start(progress))
+            with heard_by(progress.hear):
+                result = run_sync(start(progress))
         except SutureError as fault:
             if not fault.run_id:
                 raise _with_way_on(fault) from fault.__cause__

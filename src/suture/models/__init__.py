@@ -12,6 +12,7 @@ from suture.models.choosing.per_role import Models, Role, RoleModel, open_model,
 from suture.models.choosing.prices import Price
 from suture.models.choosing.providers import PROVIDERS, notice_of
 from suture.models.embedded.calibrate import Calibration, list_calibrations, read_calibration
+from suture.models.hearing import heard_by
 from suture.models.recording.call_hash import call_hash
 from suture.models.recording.replies import RecordedModel
 from suture.models.recording.source import AbsentModel, ReplyMissing, ReplySource, open_replies
@@ -46,6 +47,7 @@ __all__ = [
     "count_tokens",
     "count_upper_bound",
     "detect_models",
+    "heard_by",
     "list_calibrations",
     "list_models",
     "may_begin",

@@ -40,7 +40,7 @@ PHASES: dict[type[Payload], str] = {
     SearchStarted: "searching for a repair without a model",
     SearchFinished: "judging what the search found",
     Decided: "asking the model",
-    BudgetReserved: "asking the model",
+    BudgetReserved: "the model writes",
     ModelCalled: "reading the reply",
     CandidateProposed: "checking",
     CandidateChecked: "checking",
@@ -50,6 +50,8 @@ PHASES: dict[type[Payload], str] = {
 """What goes on after an event, until the next one."""
 CANDIDATES_SHOWN = 5
 LESSONS_SHOWN = 3
+WORDS_SHOWN = 3
+"""Lines of the reply that is being written."""
 
 
 class LiveView:
@@ -69,6 +71,8 @@ class LiveView:
         self._best = ""
         self._candidates: dict[str, tuple[str, int, int]] = {}
         self._lessons: tuple[str, ...] = ()
+        self._words = ""
+        self._tokens = 0
         self._spinner = Spinner("dots")
         self.widths: tuple[int, ...] = ()
         """Cells of each line that was drawn last."""
@@ -83,12 +87,19 @@ class LiveView:
                 self._round, self._best = decided.round, decided.best or ""
                 if decided.moves[0].kind == "stop":
                     self._phase = "proving the result" if decided.moves[0].outcome == "healed" else "ending"
+            case ModelCalled():
+                self._words, self._tokens = "", 0
             case CandidateChecked() as checked:
                 self._candidates.pop(checked.candidate, None)
                 counts = (checked.label, checked.passed, checked.passed + checked.failed)
                 self._candidates[checked.candidate] = counts
             case LessonsDrawn(lessons=lessons):
                 self._lessons = lessons
+
+    def hear(self, words: str) -> None:
+        """Take in a reply so far; each call is one token more of it."""
+        self._tokens = self._tokens + 1 if len(words) >= len(self._words) else 1
+        self._words = words
 
     def spent(self, now_s: float | None = None) -> str:
         """What was used and of how much."""
@@ -106,7 +117,10 @@ class LiveView:
     def _lines(self, now: float) -> Iterator[Text]:
         turning = self._spinner.render(now)
         mark = turning if isinstance(turning, Text) else Text("*")
-        yield Text.assemble(mark, " ", (self._phase, "bold"), f" · round {self._round + 1}")
+        written = f" · {self._tokens} tokens" if self._tokens else ""
+        yield Text.assemble(mark, " ", (self._phase, "bold"), f" · round {self._round + 1}{written}")
+        last = [line for line in self._words.splitlines() if line.strip()][-WORDS_SHOWN:]
+        yield from (Text(f"  | {printable(line)}", style="dim") for line in last)
         for name, (label, passed, total) in list(self._candidates.items())[-CANDIDATES_SHOWN:]:
             style = "green" if total and passed == total else "yellow" if passed else "red"
             best = " (best)" if name == self._best else ""

@@ -75,6 +75,10 @@ class Progress:
         """What has happened so far."""
         return tuple(self._events)
 
+    def hear(self, words: str) -> None:
+        """Show a reply while it comes; only a terminal does."""
+        self._view.hear(words)
+
     def __call__(self, event: Event) -> None:
         """Say what happened."""
         self._events.append(event)

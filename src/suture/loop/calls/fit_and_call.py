@@ -11,14 +11,26 @@ from suture.ledger.kinds import ModelCalled, PromptShrunk, ReplyCut
 from suture.loop.calls.model_call import Question, affordable_reply, ask
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState
-from suture.models import Message, Reply, Role, RoleModel, Sampling, count_tokens, count_upper_bound
+from suture.models import (
+    Message,
+    Reply,
+    Role,
+    RoleModel,
+    Sampling,
+    count_tokens,
+    count_upper_bound,
+    may_begin,
+)
 from suture.records import Move
 from suture.roles import Brief, Draft, Fitted, as_shown, coder_draft, fit
-from suture.roles.coding.coder_reply import breaks_off
+from suture.roles.coding.coder_reply import breaks_off, goes_in_circles
 from suture.roles.coding.text_coder import TextBrief, text_draft
 
 SQUEEZES = 2
 """How often a prompt that a provider calls too long is shortened, by a third each time."""
+LEAN_TOKENS = 512
+"""Of a reply that is only the rest of a function: some eight times what most take. What is longer and not
+going round in circles is gone on with."""
 ROOMIER = 2
 """How much longer than the setting a reply may be that is drawn again because it was cut."""
 WORTH_IT = 1.5
@@ -41,11 +53,10 @@ async def answered(brief: Brief, move: Move, coder: Role, context: RunContext) -
         if isinstance(brief, TextBrief)
         else coder_draft(brief, prompt, lean=context.recipe.lean, turn=move.index)
     )
-    sampling = Sampling(
-        temperature=move.temperature,
-        max_tokens=context.models.for_role(coder).max_tokens,
-        index=move.index,
-    )
+    seat = context.models.for_role(coder)
+    is_begun = draft.beginning is not None and may_begin(seat.model.name, context.settings)
+    most = min(seat.max_tokens, LEAN_TOKENS) if is_begun else seat.max_tokens
+    sampling = Sampling(temperature=move.temperature, max_tokens=most, index=move.index)
     question = Question(
         role=coder,
         messages=(),
@@ -55,8 +66,11 @@ async def answered(brief: Brief, move: Move, coder: Role, context: RunContext) -
         beginning=draft.beginning,
     )
     fitted, reply = await fitted_reply(draft, question, context)
-    if breaks_off(reply):
-        reply = await _drawn_again(replace(question, messages=fitted.messages, again=True), reply, context)
+    if breaks_off(reply) and not goes_in_circles(reply.text):
+        question = replace(question, messages=fitted.messages, again=True)
+        if reply.begun and question.beginning is not None:  # only the rest is drawn
+            question = replace(question, beginning=replace(question.beginning, text=reply.text))
+        reply = await _drawn_again(question, reply, context)
     return as_shown(brief, fitted), reply
 
 

@@ -116,6 +116,7 @@ class EmbeddedModel:
             base_url=f"{server.url}/v1",
             timeout_s=knobs.timeout_s,
             goes_on_by={},  # llama.cpp's server goes on from a last turn of the assistant's by itself
+            streams=True,
         )
         return LangChainModel(
             self.name, connect, seed=knobs.seed, timeout_s=knobs.timeout_s, retries=0, secret=server.key

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from suture.errors import ModelRateLimited, ModelUnreachable, ReplyLost
+from suture.models.hearing import Hearer, current_hearer
 from suture.models.seam import Finish, Message, Reply, Sampling
 from suture.models.structured.schemas import constrained, text_of
 from suture.models.tokens import text_upper_bound
@@ -135,9 +136,14 @@ class LangChainModel:
         await self._wait_for_turn(until_s)
         try:
             room = reply_bytes(max(one.max_tokens for one in samplings), len(samplings))
-            with room_for(room):
+            hearer = current_hearer() if connection.streams and _is_plain(samplings) else None
+            with room_for(room, by_events=hearer is not None):
                 async with asyncio.timeout(until_s - time.perf_counter()):
-                    answers = await _answers(chat, turns, len(samplings), list(samplings[0].stop) or None)
+                    stop = list(samplings[0].stop) or None
+                    if hearer is not None:
+                        answers = [await _heard(chat, turns, stop, hearer)]
+                    else:
+                        answers = await _answers(chat, turns, len(samplings), stop)
             if connection.always_says_how_it_ended and not all(map(_ending, answers)):
                 raise ReplyLost(f"{self.name!r} broke off in the middle of its reply")
             replies = [_as_reply(a, messages, samplings[0], self.name, len(answers)) for a in answers]
@@ -200,6 +206,30 @@ def with_sampling(chat: BaseChatModel, sampling: Sampling, *, seed: int) -> Base
     if sampling.logprobs:
         update["logprobs"] = True
     return chat.model_copy(update={field: value for field, value in update.items() if field in fields})
+
+
+def _is_plain(samplings: Sequence[Sampling]) -> bool:
+    """Whether one text is asked for and nothing else, so that it may come word by word."""
+    return len(samplings) == 1 and samplings[0].schema is None and not samplings[0].logprobs
+
+
+async def _heard(
+    chat: Runnable[LanguageModelInput, AIMessage],
+    turns: list[dict[str, str]],
+    stop: list[str] | None,
+    hearer: Hearer,
+) -> AIMessage:
+    """The answer, with somebody told of it while it comes."""
+    whole: Any = None
+    text = ""
+    async for part in chat.astream(turns, stop=stop) if stop else chat.astream(turns):
+        whole = part if whole is None else whole + part
+        text += text_of(part)
+        hearer(text)
+    if whole is None:
+        raise ReplyLost("nothing came")
+    answer: AIMessage = whole
+    return answer
 
 
 async def _answers(

@@ -32,12 +32,14 @@ class Connection:
         always_says_how_it_ended: A reply without a reason for its end was cut.
         goes_on_by: What the body of a request says where a reply is to go on from its beginning; empty for
             servers that do so unasked.
+        streams: Whether a reply may be asked for word by word: with its usage, and ended as it would be.
     """
 
     chat: BaseChatModel
     close: Callable[[], Awaitable[None]] = _nothing
     always_says_how_it_ended: bool = False
     goes_on_by: Mapping[str, Any] = field(default_factory=dict)
+    streams: bool = False
 
 
 GOES_ON = {"continue_final_message": True, "add_generation_prompt": False}
@@ -51,6 +53,7 @@ def connect_openai(
     base_url: str | None,
     timeout_s: float,
     goes_on_by: Mapping[str, Any] = GOES_ON,
+    streams: bool = False,
 ) -> Connection:
     """Connect to OpenAI, or to any server that speaks its protocol.
 
@@ -60,6 +63,7 @@ def connect_openai(
         base_url: The server's address up to `/v1`; `None` is OpenAI itself.
         timeout_s: The most seconds without a byte.
         goes_on_by: As in `Connection`.
+        streams: As there; a server may not know the option that brings the usage along.
     """
     from langchain_openai import ChatOpenAI
     from openai import DefaultAsyncHttpxClient
@@ -77,8 +81,9 @@ def connect_openai(
         http_async_client=client,
         # A marker for `with_sampling`: servers other than OpenAI's may know only `max_tokens`.
         extra_body={} if base_url else None,
+        stream_usage=streams,
     )
-    return Connection(chat=chat, close=client.aclose, goes_on_by=goes_on_by)
+    return Connection(chat=chat, close=client.aclose, goes_on_by=goes_on_by, streams=streams)
 
 
 def connect_anthropic(model: str, *, key: str, base_url: str | None, timeout_s: float) -> Connection:
@@ -124,7 +129,7 @@ def connect_ollama(model: str, *, base_url: str, timeout_s: float, context_token
     async def close() -> None:
         await chat._async_client._client.aclose()
 
-    return Connection(chat=chat, close=close, always_says_how_it_ended=True)
+    return Connection(chat=chat, close=close, always_says_how_it_ended=True, streams=True)
 
 
 def is_loopback(url: str | None) -> bool:

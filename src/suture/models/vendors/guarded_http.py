@@ -21,8 +21,8 @@ from suture.models.vendors.answer_shapes import QUOTED_CHARS, Protocol, WireFaul
 FRAME_BYTES = 256 * 1024
 """For what stands around a reply: ids, usage, the headers of a stream, the signature of a thought."""
 BYTES_PER_TOKEN = 1024
-"""Of a reply's body. A streamed line of Ollama's around one token has about 150 bytes, a token with its log
-probabilities in OpenAI's format about 300; what a server says beyond that is no reply."""
+"""Of a reply's body. A streamed line of Ollama's around one token has about 150 bytes, llama.cpp's 350, a
+token with its log probabilities in OpenAI's format about 300; what a server says beyond that is no reply."""
 MOST_BYTES = 64 * 1024 * 1024
 """Of any reply, however long a one was asked for."""
 ERROR_BYTES = 64 * 1024
@@ -35,6 +35,7 @@ PLAIN = ("", "identity")
 PACKED = ("gzip", "x-gzip", "deflate")
 
 _room: ContextVar[int] = ContextVar("_room", default=FRAME_BYTES)
+_by_events: ContextVar[bool] = ContextVar("_by_events", default=False)
 
 
 def reply_bytes(tokens: int, replies: int = 1) -> int:
@@ -43,13 +44,20 @@ def reply_bytes(tokens: int, replies: int = 1) -> int:
 
 
 @contextlib.contextmanager
-def room_for(size_bytes: int) -> Iterator[None]:
-    """Let the answers to what this task asks meanwhile have so many bytes, decoded."""
-    token = _room.set(size_bytes)
+def room_for(size_bytes: int, *, by_events: bool = False) -> Iterator[None]:
+    """Let the answers to what this task asks meanwhile have so many bytes, decoded.
+
+    Args:
+        size_bytes: The most.
+        by_events: Whether they were asked for as a stream, with one event for each token.
+    """
+    room = _room.set(size_bytes)
+    events = _by_events.set(by_events)
     try:
         yield
     finally:
-        _room.reset(token)
+        _room.reset(room)
+        _by_events.reset(events)
 
 
 def guard(protocol: Protocol) -> dict[str, Any]:
@@ -89,9 +97,11 @@ async def _watch(protocol: Protocol, response: Any) -> None:
         pieces = _bounded(response.stream, ERROR_BYTES, unpack, cut=True)
         if protocol == "Ollama":
             pieces = _as_object(pieces)
-    else:
-        if response.headers.get("content-type", "").strip().lower().startswith("text/event-stream"):
+    elif response.headers.get("content-type", "").strip().lower().startswith("text/event-stream"):
+        if not _by_events.get():
             raise WireFault("foreign", "a stream of events, which nobody asked for")
+        pieces = _bounded(response.stream, _room.get(), unpack, cut=False)
+    else:
         pieces = checked(protocol, _no_page(_bounded(response.stream, _room.get(), unpack, cut=False)))
     response.stream = _as_stream(response.stream, pieces)
 

@@ -26,17 +26,24 @@ def begin_module(statement: str, entry_point: str | None, *, certain: bool, test
     Args:
         statement: The task, in words or as a stub.
         entry_point: The name that must be there, where known.
-        certain: Whether it may be relied upon.
+        certain: Whether it may be relied upon; else only where the task itself shows what a call gives.
         tests: Source of what calls it.
     """
     stub = _stub(statement)
     if stub:
         return Beginning(text=f"{FENCE}\n{stub}", stop=(*END, *AT_MARGIN))
-    if entry_point is None or not certain or not re.search(rf"\b{re.escape(entry_point)}\s*\(", tests):
+    if entry_point is None or not _is_shown(entry_point, statement, tests if certain else ""):
         return Beginning(text=FENCE, stop=END)
     if entry_point[0].isupper():
         return Beginning(text=f"{FENCE}\nclass {entry_point}", stop=(*END, *AT_MARGIN))
     return Beginning(text=f"{FENCE}\ndef {entry_point}(", stop=(*END, *AT_MARGIN))
+
+
+def _is_shown(name: str, statement: str, tests: str) -> bool:
+    """Whether tests call it, or the task in words does and says what comes of it."""
+    call = rf"\b{re.escape(name)}\s*\("
+    shown = rf">>> *{call}|{call}[^\n]*(==|->|→|\breturns?\b|\bgives?\b)"
+    return bool(re.search(call, tests) or re.search(shown, statement))
 
 
 def begin_function(path: str, text: str, names: Sequence[str]) -> tuple[str, Beginning] | None:

@@ -13,6 +13,9 @@ from suture.roles.coding.writing import written_module
 from suture.roles.replies.edit_blocks import split_edits
 from suture.roles.replies.fenced import Block, fenced_blocks
 
+CIRCLES = 6
+LONGEST_CIRCLE = 4
+"""Lines; a table of a program's own is seldom so much alike."""
 STARTS = ("def ", "class ", "import ", "from ", "@", "async ")
 
 
@@ -51,6 +54,15 @@ def breaks_off(reply: Reply) -> bool:
     except MalformedReply:  # whoever wrote it would write more of the same
         return False
     return not (edits or blocks) or any(not block.closed for block in blocks)
+
+
+def goes_in_circles(text: str) -> bool:
+    """Whether a text ends in the same few lines over and over: a model that will not find its end."""
+    lines = [line.strip() for line in lines_of(text) if line.strip()][:-1]  # the last one may be half
+    ends = (lines[-period * CIRCLES :] for period in range(1, LONGEST_CIRCLE + 1))
+    return any(
+        len(end) == period * CIRCLES and end[:period] * CIRCLES == end for period, end in enumerate(ends, 1)
+    )
 
 
 def _unfenced(reply: Reply) -> list[Block]:
