@@ -28,7 +28,7 @@ ORDERS = {
         ("__init__",),
     ),
     "models": (
-        ("seam",),
+        ("hearing", "seam"),
         ("structured", "tokens"),
         ("recording", "scripted", "vendors"),
         ("weights",),

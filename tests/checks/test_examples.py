@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from suture.checks import examples_in
+from suture.checks import examples_in, unread_examples
 
 
 def programs(text: str, entry_point: str | None = "f") -> list[str]:
+    entry_point = "F" if text.startswith("F(") else entry_point
     return [check.source.strip() for check in examples_in(text, entry_point)]
 
 
@@ -33,12 +34,46 @@ def programs(text: str, entry_point: str | None = "f") -> list[str]:
         ("f(3) # => false", "assert f(3) == False"),
         ("f(2) -> 1 + 1 = 2", "assert f(2) == 1 + 1"),
         ("f([\n [1],\n [2]\n], 1) == [\n (0, 0)]", "assert f([[1], [2]], 1) == [(0, 0)]"),
+        ("F([1, 2]).pop(-1) == 2", "assert F([1, 2]).pop(-1) == 2"),
+        ("`f(1)` returns `[2]`, as it should", "assert f(1) == [2]"),
+        ("| call | gives |\n|---|---|\n| f('a b') | 'a-b' |", "assert f('a b') == 'a-b'"),
+        ("Input: f(3)\nOutput: 9", "assert f(3) == 9"),
         ("def f(a, b):\n  '''\n  Input: b = 2, a = 1\n  Output: 3", "assert f(1, 2) == 3"),
         ("def f(a):\n  '''For a = [1] the output should be 3", "assert f([1]) == 3"),
     ],
 )
 def test_one_example(text: str, program: str) -> None:
     assert programs(text) == [program]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['f(4) == "IV", f(9) == "IX"', 'f(4) == "IV"; f(9) == "IX"', '`f(4)` -> "IV", `f(9)` -> "IX"'],
+)
+def test_several_examples_on_a_line(text: str) -> None:
+    assert programs(text) == ["assert f(4) == 'IV'", "assert f(9) == 'IX'"]
+
+
+def test_a_number_at_the_end_of_a_sentence_has_no_dot() -> None:
+    assert programs("f(2, 3) returns 5. f(1, 1) -> 2") == ["assert f(2, 3) == 5", "assert f(1, 1) == 2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "unread"),
+    [
+        ("f(4) == range(3)\nf(1) == 2", ("f(4) == range(3)",)),
+        ("f(1) returns 3 or 4", ("f(1) returns 3 or 4",)),
+        ("f(1) -> " + "x" * 99, (f"f(1) -> {'x' * 52}...",)),
+        ("f(x) == 3", ()),
+        ("f(1) is called first", ()),
+        ("g(1) == h", ()),
+        (">>> f(1)\n2", ()),
+        ("", ()),
+    ],
+)
+def test_what_looks_like_an_example_and_is_not_read_is_named(text: str, unread: tuple[str, ...]) -> None:
+    assert unread_examples(text, "f") == unread
+    assert unread_examples(text, None) == ()
 
 
 @pytest.mark.parametrize(

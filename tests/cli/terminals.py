@@ -25,7 +25,9 @@ def own_terminal() -> None:
 class Terminal:
     """A command on a terminal of its own: what it shows, and what is typed."""
 
-    def __init__(self, arguments: list[str], environ: dict[str, str], folder: Path) -> None:
+    def __init__(
+        self, arguments: list[str], environ: dict[str, str], folder: Path, *, columns: int = 100
+    ) -> None:
         self.screen = ""
         self._waited = 0  # how much of the screen has been waited for
         self._here, there = pty.openpty()
@@ -34,7 +36,7 @@ class Terminal:
             stdin=there,
             stdout=there,
             stderr=there,
-            env={"TERM": "xterm", **environ, "COLUMNS": "100", "LINES": "40"},
+            env={"TERM": "xterm", **environ, "COLUMNS": str(columns), "LINES": "40"},
             cwd=folder,
             start_new_session=True,
             preexec_fn=own_terminal,

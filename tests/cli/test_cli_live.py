@@ -76,7 +76,7 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(
     )
     model = script("```python\ndef f():\n    return 1\n```")
     screen = Terminal(["run", "Write f().", "--test", "test_slow.py", "--model", model], environ, tmp_path)
-    screen.wait_for("candidate ")
+    screen.wait_for("checking")
     screen.wait_for("· round 1")
     screen.type("\x03")
     assert screen.end() == 130, screen.screen
@@ -92,4 +92,4 @@ def test_without_a_terminal_there_are_only_lines(
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stderr
     assert "round 1" not in done.stderr
-    assert "checked " in done.stderr
+    assert "sample 1, greedy, " in done.stderr

@@ -31,7 +31,7 @@ def parked(suture: Suture, script: Script) -> str:
     model = script(WRONG, WRONG_TOO, REPEATED)
     done = suture("run", TASK, "--model", model, *REPAIRS)
     assert done.returncode == 5, done.stderr
-    assert "waiting: may it ask for 2 repairs?" in done.stderr
+    assert "Waiting for you: may it ask for 2 repairs?" in done.stderr
     assert "suture resume" in done.stderr
     return model
 

@@ -74,7 +74,7 @@ def test_a_run_is_answered_from_the_record_of_another(suture: Suture, script: Sc
     (tmp_path / "script.json").unlink()
     done = suture("run", TASK, "--model", model, "--replies", "last")
     assert done.returncode == 0, done.stderr
-    assert "answered from the record of" in done.stderr
+    assert "tokens (recorded): " in done.stderr
     missing = suture("run", TASK + "Quickly.", "--model", model, "--replies", "last")
     assert missing.returncode == 2
     assert "--or-live" in missing.stderr

@@ -25,9 +25,8 @@ def test_new_code_goes_to_stdout_and_the_rest_to_stderr(suture: Suture, script: 
     assert done.returncode == 0, done.stderr
     assert done.stdout == "def double(n):\n    return 2 * n\n"
     assert "scripted, not a model" in done.stderr
-    assert "of 12 attempts" in done.stderr
-    assert "healed: " in done.stderr
-    assert "evidence: split" in done.stderr
+    assert "at most 12 attempts" in done.stderr
+    assert "Done: the one check passes." in done.stderr
     assert "suture show" in done.stderr
 
 
@@ -56,15 +55,16 @@ def test_code_that_nothing_can_verify_is_no_success(suture: Suture, script: Scri
     done = suture("run", "Write a function double(n).", "--model", script(RIGHT))
     assert done.returncode == 1
     assert "def double" in done.stdout
-    assert "not_healed" in done.stderr
+    assert "Not healed: " in done.stderr
     assert "nothing to check it against" in done.stderr
+    assert "with --test." in done.stderr
 
 
 def test_a_fix_is_printed_and_nothing_changes(
     suture: Suture, script: Script, broken: Path, mended: str, home: Path, files_of: FilesOf
 ) -> None:
     before = files_of(broken)
-    done = suture("heal", str(broken), "--test", "python -m pytest -q", "--model", script(mended))
+    done = suture("heal", str(broken), "--test", "python -m pytest -q", "-v", "--model", script(mended))
     assert done.returncode == 0, done.stderr
     assert files_of(broken) == before
     assert "+        goods += price * quantity" in done.stdout
@@ -83,8 +83,8 @@ def test_the_printed_diff_and_the_printed_undo_work(
     assert done.returncode == 0, done.stderr
     after = files_of(broken)
     assert {path for path in after if after[path] != before.get(path)} == {"cart.py"}
-    undo = next(line for line in done.stderr.splitlines() if line.startswith("undo: "))
-    taken_back = suture(*undo.removeprefix("undo: suture ").split())
+    undo = next(line for line in done.stderr.splitlines() if line.startswith("Undo: "))
+    taken_back = suture(*undo.removeprefix("Undo: suture ").split())
     assert taken_back.returncode == 0, taken_back.stderr
     assert "cart.py" in taken_back.stdout
     assert files_of(broken) == before
@@ -95,7 +95,7 @@ def test_nothing_to_heal(suture: Suture, script: Script, broken: Path) -> None:
     done = suture("heal", str(broken), "--test", command, "--model", script(RIGHT))
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
-    assert "nothing_to_heal" in done.stderr
+    assert "Nothing to heal: " in done.stderr
 
 
 def test_a_run_that_fails_leaves_the_best_and_exits_with_1(
@@ -106,7 +106,7 @@ def test_a_run_that_fails_leaves_the_best_and_exits_with_1(
     done = suture("heal", str(broken), "--apply", "--model", script(useless), "--attempts", "3")
     assert done.returncode in (1, 4), done.stderr
     assert files_of(broken) == before
-    assert "not verified" in done.stderr
+    assert " still fail:" in done.stderr
 
 
 def test_a_spent_budget_has_its_own_exit_code(suture: Suture, script: Script) -> None:

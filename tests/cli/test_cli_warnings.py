@@ -41,7 +41,7 @@ def test_a_warning_is_shown_and_lowers_the_confidence(suture: Suture, script: Sc
     told = json.loads(done.stdout)
     assert told["diff"], done.stderr
     assert told["warnings"] == ["sq.py: compares with 13, which the tests use"]
-    assert "warning: sq.py: compares with 13" in done.stderr
+    assert "Warning: sq.py: compares with 13" in done.stderr
     certificate = json.loads((Path(told["folder"]) / "certificate.json").read_text())
     assert told["confidence"] < certificate["confidence"]
     assert certificate["claims"]["warnings"] == told["warnings"]

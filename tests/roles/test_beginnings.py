@@ -51,13 +51,13 @@ def found_in(text: str, *names: str) -> tuple[str, Beginning]:
 
 @pytest.mark.parametrize("body", ["", "    pass\n", "    ...\n", "    raise NotImplementedError\n"])
 def test_a_stub_is_given_up_to_where_its_body_is_to_stand(body: str) -> None:
-    assert begun(STUB + body) == "\n" + STUB.rstrip()
+    assert begun(STUB + body) == "\n" + STUB.rstrip() + "\n   "
 
 
 def test_a_stub_without_a_docstring_ends_with_its_signature() -> None:
-    assert begun("def f(x): ...\n") == "\ndef f(x):"
-    assert begun("@wraps\nasync def f(\n    x,\n):\n    pass\n") == "\n@wraps\nasync def f(\n    x,\n):"
-    assert begun('class Stack:\n    """LIFO."""\n') == '\nclass Stack:\n    """LIFO."""'
+    assert begun("def f(x): ...\n") == "\ndef f(x):\n   "
+    assert begun("@wraps\nasync def f(\n    x,\n):\n    pass\n") == "\n@wraps\nasync def f(\n    x,\n):\n   "
+    assert begun('class Stack:\n    """LIFO."""\n') == '\nclass Stack:\n    """LIFO."""\n   '
 
 
 @pytest.mark.parametrize("statement", ["def f(x):\n    return x + 1\n", "x = 1\n", "", "Add up the numbers."])
@@ -107,23 +107,23 @@ def test_a_text_that_goes_in_circles(lines: list[str], circles: bool) -> None:
 def test_a_function_of_a_file_begins_with_all_that_stands_above_its_body() -> None:
     name, beginning = found_in(CART, "nope", "total_of")
     assert name == "total_of"
-    assert beginning.text == "### a.py\n```python\ndef total_of(\n    carts,\n):"
+    assert beginning.text == "### a.py\n```python\ndef total_of(\n    carts,\n):\n   "
     assert beginning.stop == (*END, *AT_MARGIN)
 
 
 def test_a_method_stands_in_its_class_and_ends_before_the_next() -> None:
     _, beginning = found_in(CART, "total")
     head = '    @property\n    def total(self):\n        """All."""'
-    assert beginning.text == f"### a.py\n```python\nclass Cart(dict, metaclass=M):\n{head}"
+    assert beginning.text == f"### a.py\n```python\nclass Cart(dict, metaclass=M):\n{head}\n       "
     assert set(NEXT_METHOD) <= set(beginning.stop)
-    reply = Reply(text=beginning.text + "\n        return sum(self.values())", begun=beginning.text)
+    reply = Reply(text=beginning.text + " return sum(self.values())", begun=beginning.text)
     brief = RepairBrief(statement="", files={"a.py": CART}, project=frozenset({"a.py"}))
     assert files_from_reply(reply, brief) == {"a.py": CART.replace("return -1", "return sum(self.values())")}
 
 
 def test_a_body_on_the_line_of_its_signature_is_left_out() -> None:
     _, beginning = found_in(CART, "add")
-    assert beginning.text.endswith("    def add(self, x):")
+    assert beginning.text.endswith("    def add(self, x):\n       ")
 
 
 def test_several_of_a_name_are_none() -> None:
@@ -133,8 +133,8 @@ def test_several_of_a_name_are_none() -> None:
 
 def test_a_reply_of_a_body_is_the_module_with_its_imports() -> None:
     brief = WriteBrief(statement=STUB, module="solution.py", entry_point="total")
-    head = f"```python\n{STUB.rstrip()}"
-    files = files_from_reply(Reply(text=f"{head}\n    return math.fsum(xs)", begun=head), brief)
+    head = begin_module(STUB, "total", certain=True, tests="").text
+    files = files_from_reply(Reply(text=f"{head} return math.fsum(xs)", begun=head), brief)
     names: dict[str, object] = {}
     exec(files["solution.py"], names)
     assert callable(names["total"])

@@ -5,7 +5,7 @@ mode where tests need live objects, signed reports of a user's pytest, exit stat
 must not propose code, and no candidate may choose how it is judged.
 """
 
-from suture.checks.sources.examples import examples_in
+from suture.checks.sources.examples import examples_in, unread_examples
 from suture.checks.sources.plain_asserts import asserts_in
 from suture.checks.suite import Suite, check_candidate, grade, prepare_suite, refused_files
 from suture.checks.triage import Triage, shows_endless_loops, triage, triage_of_tests
@@ -22,4 +22,5 @@ __all__ = [
     "shows_endless_loops",
     "triage",
     "triage_of_tests",
+    "unread_examples",
 ]

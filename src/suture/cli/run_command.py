@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,6 +11,7 @@ from suture.cli.terminal.output import answer_exactly, answer_json, note
 from suture.cli.terminal.progress import Progress
 from suture.errors import PrerequisiteError, SutureError, UsageError
 from suture.ledger import find_run
+from suture.narrative.brief import brief_ending
 from suture.narrative.ending import (
     ending_lines,
     finished_result,
@@ -22,6 +23,8 @@ from suture.narrative.ending import (
 from suture.narrative.exit_codes import EXIT_CODES
 
 if TYPE_CHECKING:
+    from suture.cli.terminal.options import Detail
+    from suture.ledger import RunFolder
     from suture.records import Result, TaskKind
     from suture.settings import Loaded, Settings
 
@@ -43,12 +46,37 @@ def _with_way_on(fault: SutureError) -> SutureError:
     return fault
 
 
+def _first_lines(loaded: Loaded) -> Iterator[str]:
+    """What is to be known before a run: who is asked, and what it may use."""
+    yield from (f"note: {remark}" for remark in loaded.notes)
+    budget = loaded.settings.budget
+    money = "" if budget.money is None else f"${budget.money:g}, "
+    scripted = " (scripted, not a model)" if loaded.settings.model.name.startswith("scripted:") else ""
+    yield (
+        f"Model {_chosen(loaded.settings)}{scripted}, recipe {loaded.settings.loop.recipe}; at most "
+        f"{budget.attempts} attempts, {budget.tokens:,} tokens, {money}{budget.seconds:g} s."
+    )
+
+
+def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: Detail) -> Iterator[str]:
+    """How a run ended, as much as was asked for; what a user must not miss is said in any case."""
+    if detail == "verbose":
+        yield from ending_lines(result, settings.budget, folder)
+    elif detail == "brief":
+        yield from brief_ending(result, folder)
+    elif result.outcome == "waiting":
+        yield f"Waiting for you: suture review {folder.id}"
+    else:
+        yield from (f"Warning: {sign}" for sign in result.warnings)
+
+
 def carry_out(
     start: Callable[[Progress], Coroutine[Any, Any, Result]],
     loaded: Loaded,
     *,
     kind: TaskKind,
     as_json: bool,
+    detail: Detail = "brief",
 ) -> None:
     """Run to the end, then report. Answers through the exit code.
 
@@ -57,17 +85,13 @@ def carry_out(
         loaded: The settings, with what is to be said about them.
         kind: `write` answers with the code, `heal` with a diff.
         as_json: Whether to answer with JSON.
+        detail: How much is said beside the result.
     """
     settings = loaded.settings
-    for remark in loaded.notes:
-        note(f"note: {remark}")
-    budget = settings.budget
-    money = "" if budget.money is None else f"${budget.money:g}, "
-    note(
-        f"model {_chosen(settings)}, recipe {settings.loop.recipe}; at most {budget.attempts} attempts, "
-        f"{budget.tokens:,} tokens, {money}{budget.seconds:g} s"
-    )
-    with Progress(budget) as progress:
+    if detail != "quiet":
+        for line in _first_lines(loaded):
+            note(line)
+    with Progress(settings.budget, detail) as progress:
         # Slow to import; the lines above are on the screen by then.
         from suture.api import run_sync
         from suture.models import heard_by
@@ -89,7 +113,7 @@ def carry_out(
         answer_json({**result_as_json(result, folder, applied), "exit_code": exit_code, **error})
     elif text := what_to_print(result, kind):
         answer_exactly(text, diff=kind == "heal")
-    for line in ending_lines(result, settings.budget, folder):
+    for line in _last_lines(result, settings, folder, detail):
         note(line)
     if failed:
         raise failed

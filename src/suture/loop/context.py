@@ -40,7 +40,8 @@ class _Ahead:
 class RunContext:
     """What one run was asked to be, the outside things opened for it, and what its folder tells.
 
-    Nothing of it changes while the run goes on: what does is in the state, in the ledger or in the folder.
+    What a run decides by does not change here: that is in the state, the ledger and the folder. Only what
+    saves time is kept, such as the suite, made ready once, and processes begun ahead of a search.
 
     Attributes:
         spec: What the run was asked to be.

@@ -58,7 +58,7 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder) -> I
     yield f"{result.outcome}: {result.reason}"
     yield from _changed(result)
     yield from _verified(result)
-    yield from _doubt(result, folder)
+    yield from doubt_line(result, folder)
     yield from (f"warning: {sign}" for sign in result.warnings)
     if result.degraded:
         yield f"went on without, because they failed: {', '.join(result.degraded)}"
@@ -68,7 +68,7 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder) -> I
     yield from handed_over
     if not handed_over and result.diff:
         diff = folder.path / "result.diff"
-        applicable = result.ok and _mends(folder)
+        applicable = result.ok and is_heal(folder)
         yield f"apply: suture apply {folder.id} (its diff: {diff})" if applicable else f"diff: {diff}"
     if result.outcome == "waiting":
         asked = last_of(read_ledger(folder.ledger_path).events, ReviewAsked)
@@ -96,11 +96,16 @@ def result_as_json(result: Result, folder: RunFolder, applied: Sequence[str]) ->
 def _changed(result: Result) -> Iterator[str]:
     if not result.diff or result.candidate is None:
         return
+    yield f"{'changed' if result.ok else 'best so far'}: {change_size(result)}"
+
+
+def change_size(result: Result) -> str:
+    """The files that a result changes, and by how many lines."""
     lines = result.diff.splitlines()
     plus = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
     minus = sum(line.startswith("-") and not line.startswith("---") for line in lines)
-    what = "changed" if result.ok else "best so far"
-    yield f"{what}: {', '.join(sorted(result.candidate.files))} (+{plus} -{minus} lines)"
+    files = sorted(result.candidate.files) if result.candidate else []
+    return f"{', '.join(files)} (+{plus} -{minus} lines)"
 
 
 def _verified(result: Result) -> Iterator[str]:
@@ -119,13 +124,13 @@ def _verified(result: Result) -> Iterator[str]:
     yield from (f"note: {remark}" for remark in verdict.notes)
 
 
-def _mends(folder: RunFolder) -> bool:
+def is_heal(folder: RunFolder) -> bool:
     """Whether the run was to mend code that is there; new code stands on stdout."""
     started = first_of(read_ledger(folder.ledger_path).events, RunStarted)
     return started is not None and started.kind == "heal"
 
 
-def _doubt(result: Result, folder: RunFolder) -> Iterator[str]:
+def doubt_line(result: Result, folder: RunFolder) -> Iterator[str]:
     """What another repair answers that passes too, where nobody was asked which is right."""
     events = read_ledger(folder.ledger_path).events
     searched = last_of(events, SearchFinished)

@@ -116,17 +116,16 @@ def _started(started: RunStarted) -> str:
     unpriced = ", ".join(started.unpriced)
     note = f"; no price is known of {unpriced}, whose money is not counted" if unpriced else ""
     text = f" with {', '.join(parts)}" if parts else ""
+    left_out = f"; {left_out_text(started.left_out)}" if started.left_out else ""
     origin = f", from step {started.forks.at} of {started.forks.run}" if started.forks else ""
-    return f"started: {started.kind}{text}{origin}{scripted}{note}{_left_out(started.left_out)}"
+    return f"started: {started.kind}{text}{origin}{scripted}{note}{left_out}"
 
 
-def _left_out(names: Sequence[str]) -> str:
+def left_out_text(names: Sequence[str]) -> str:
     """Files that no run sees: a test that needs one of them fails for want of it."""
-    if not names:
-        return ""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     text = f"{', '.join(names[:MOST_NAMED])}{more}"
-    return f"; left out, as they may hold secrets: {text} (sandbox.secrets lets files in)"
+    return f"left out, as they may hold secrets: {text} (sandbox.secrets lets files in)"
 
 
 def _prepared(prepared: TaskPrepared) -> str:
@@ -135,14 +134,19 @@ def _prepared(prepared: TaskPrepared) -> str:
     origin = f" ({prepared.test_origin})" if prepared.test_origin else ""
     parts += [f"the command {command!r}{origin}"] if command else []
     python = f"; python is {prepared.python}, {prepared.python_origin}" if prepared.python else ""
+    unread = f"; not understood, so not checked: {'; '.join(prepared.unread)}" if prepared.unread else ""
     python += f"; {prepared.language} is {prepared.toolchain}" if prepared.toolchain else ""
-    return "checks: " + (" and ".join(parts) or "none to trust, so nothing can be verified") + python
+    return "checks: " + (" and ".join(parts) or "none to trust, so nothing can be verified") + python + unread
 
 
 def _triaged(triaged: TriageFinished) -> str:
-    apart = [f"{one.test} ({one.cause}: {one.why})" for one in triaged.set_apart]
-    text = f"; not the code's: {'; '.join(apart)}" if apart else ""
+    text = f"; not the code's: {set_apart_text(triaged)}" if triaged.set_apart else ""
     return f"triage: {triaged.code_faults} failing test(s) to mend{text}"
+
+
+def set_apart_text(triaged: TriageFinished) -> str:
+    """Failing tests that are not the code's fault, each with why."""
+    return "; ".join(f"{one.test} ({one.cause}: {one.why})" for one in triaged.set_apart)
 
 
 def _search_began(began: SearchStarted) -> str:
@@ -161,7 +165,7 @@ def _history_searched(searched: HistorySearched) -> str:
 def _search_ended(ended: SearchFinished) -> str:
     found = f"{ended.plausible} with which all tests pass" if ended.plausible else "none that suffices"
     text = f"search: {ended.tried} changes tried in {ended.seconds:.1f} s, {found} ({ended.ended})"
-    text += _trials(ended.trials)
+    text += trials_text(ended.trials)
     if apart := ended.difference:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart.answers.items())
         text += f"; {apart.call} tells the likeliest apart: {answers}"
@@ -171,7 +175,7 @@ def _search_ended(ended: SearchFinished) -> str:
     return text
 
 
-def _trials(trials: Trials) -> str:
+def trials_text(trials: Trials) -> str:
     """Where the search could not see what the user's own run shows."""
     text = "".join(f"; {note}" for note in (trials.partly, *trials.notes) if note)
     if trials.disagreements:

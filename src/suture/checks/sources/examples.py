@@ -20,13 +20,14 @@ from suture.pysource.parsing import PARSE_FAULTS
 from suture.records import Check
 
 LEADS_TO = re.compile(
-    r"[ \t]*(?:\#|//)?[ \t]*(?P<word>==>|==|=>|->|➞|→|⇒|⟹|=|:"
-    r"|(?:should |must |will )?(?:return|equal|be|give|yield|evaluate to|output)s?(?:\s+to)?\b|is\b)[ \t]*"
+    r"`?[ \t]*(?:\#|//)?[ \t]*(?P<word>==>|==|=>|->|➞|→|⇒|⟹|=|:|\|"
+    r"|(?:should |must |will )?(?:return|equal|be|give|yield|evaluate to|output)s?(?:\s+to)?\b|is\b)[ \t]*`?"
 )
 WEAK = ("=", ":", "is", "be")
 INPUT_RE = re.compile(r"\bInputs?\s*:\s*(?P<given>.*?)\s*\bOutputs?\s*:[ \t]*", re.DOTALL)
 FOR_RE = re.compile(r"\bFor\s+(?P<given>\w+\s*=[^\n]*?),?\s+the\s+(?:[^\n]*?\s)?should\s+be\s+")
 LONGEST_INPUT = 1000
+LONGEST_QUOTE = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,7 @@ def examples_in(text: str, entry_point: str | None = None) -> tuple[Check, ...]:
     """The examples that a docstring or a statement gives, as checks of provenance `visible`.
 
     Read are `>>>` examples, asserts, and prose such as `f(1, 2) == 3`, `f(1, 2) -> 3`, `f(1, 2) returns 3`,
-    `Input: x = 1 Output: 3`, `For x = 1 the output should be 3`.
+    `F(1).g() == 3`, a cell `f(1, 2) | 3`, `Input: x = 1 Output: 3`, `For x = 1 the output should be 3`.
 
     Args:
         text: The docstring, the stub or the statement.
@@ -78,24 +79,62 @@ def _calls(text: str, entry_point: str | None) -> Iterator[Example]:
 
 
 def _plain_call(call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Attribute):  # a method of what the entry point gives
+        return isinstance(call.func.value, ast.Call) and _plain_call(call.func.value) and _plain_values(call)
     if not isinstance(call.func, ast.Name) or hasattr(builtins, call.func.id):
         return False
+    return _plain_values(call)
+
+
+def _plain_values(call: ast.Call) -> bool:
     values = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]
     return len(values) == len(call.args) + len(call.keywords) and all(is_literal(value) for value in values)
 
 
 def _named_inputs(text: str, whole: str, entry_point: str | None) -> Iterator[Example]:
-    parameters = _parameters(whole, entry_point)
-    if entry_point is None or parameters is None:
+    if entry_point is None:
         return
+    parameters = _parameters(whole, entry_point)
     for pattern in (INPUT_RE, FOR_RE):
         for match in pattern.finditer(text):
             literal = literal_at(text, match.end())
-            given = match["given"]
-            values = _inputs(given, parameters) if len(given) <= LONGEST_INPUT else None
-            if literal and values is not None:
-                call = f"{entry_point}({', '.join(values)})"
+            given = match["given"] if len(match["given"]) <= LONGEST_INPUT else ""
+            call = _whole_call(given, entry_point)
+            if call is None and given and parameters is not None:
+                values = _inputs(given, parameters)
+                call = f"{entry_point}({', '.join(values)})" if values is not None else None
+            if literal and call is not None:
                 yield Example(start=match.start(), call=call, expected=literal[0])
+
+
+def _whole_call(given: str, entry_point: str) -> str | None:
+    """The text where it is a plain call of the entry point and nothing else."""
+    text = given.strip().strip("`")
+    found = call_at(text, 0) if re.match(rf"{re.escape(entry_point)}\(", text) else None
+    return text if found is not None and found[1] == len(text) and _plain_call(found[0]) else None
+
+
+def unread_examples(text: str, entry_point: str | None) -> tuple[str, ...]:
+    """What looks like an example of the entry point and became no check, as it stands there.
+
+    Args:
+        text: The statement.
+        entry_point: The function or class that examples call; nothing is found without one.
+    """
+    if entry_point is None:
+        return ()
+    _, prose = doctest_examples(text, entry_point, frozenset({entry_point}))
+    read = {example.start for example in _calls(prose, entry_point)}
+    found: list[str] = []
+    for match in re.finditer(rf"(?<![\w.]){re.escape(entry_point)}[ ]?\(", prose):
+        call = call_at(prose, match.start())
+        leads = LEADS_TO.match(prose, call[1]) if call is not None else None
+        if call is None or leads is None or match.start() in read or leads["word"] in (*WEAK, "|"):
+            continue
+        if _plain_call(call[0]):  # `f(x) == 3` speaks of every x
+            line = prose[match.start() :].partition("\n")[0]
+            found.append(line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}...")
+    return tuple(dict.fromkeys(found))
 
 
 def _parameters(text: str, entry_point: str | None) -> list[str] | None:

@@ -10,11 +10,16 @@ from suture.pysource.parsing import PARSE_FAULTS
 
 WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}
 WORD_RE = re.compile(r"(true|false|none|null)\b", re.IGNORECASE)
-# What may follow a value: the end of the line, a remark, the end of the sentence, the same value again.
+# What may follow a value: the end of the line, of a cell or of code in a text, a remark, the end of the
+# sentence, the same value again, the next example.
 AFTER_RE = re.compile(
-    r"""[ \t]*(?:$|\n|\#|//|\(|--|["']{3}|[.;!](?:\s|$)|,?[ ](?:and|but|because|since)\b)"""
+    r"""[ \t]*(?:$|\n|\#|//|\(|--|["']{3}|`|\||[.;!](?:\s|$)|,?[ ](?:and|but|because|since)\b)"""
+)
+NEXT_RE = re.compile(
+    r""",[ \t]*`?[A-Za-z_][\w.]*\([^\n]*\)`?[ \t]*(?:==|->|=>|→|returns?\b|gives?\b|should\b|is\b)"""
 )
 EQUALS_RE = re.compile(r"[ \t]*={1,2}[ \t]*(?!>)")
+METHOD_RE = re.compile(r"\.\w+\(")
 LONGEST = 2000
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 LITERAL_NODES = (
@@ -73,7 +78,7 @@ def literal_at(text: str, start: int) -> tuple[str, int] | None:
         return (WORDS[word[0].lower()], word.end()) if AFTER_RE.match(text, word.end()) else None
     for end in _ends(text, start):
         source = text[start:end]
-        if re.search(r"\d\.$", source):
+        if re.search(r"\d\.\s*$", source):
             continue  # the dot ends the sentence
         tree = _parsed(source)
         if tree is None or not is_literal(tree) or (isinstance(tree.body, ast.Tuple) and source[0] != "("):
@@ -114,7 +119,7 @@ def _ends(text: str, start: int) -> list[int]:
 
 
 def _ends_well(text: str, source: str, end: int) -> bool:
-    if AFTER_RE.match(text, end):
+    if AFTER_RE.match(text, end) or NEXT_RE.match(text, end):
         return True
     again = EQUALS_RE.match(text, end)  # `f(2) -> 1 + 1 = 2`
     other = literal_at(text, again.end()) if again else None
@@ -127,10 +132,14 @@ def _ends_well(text: str, source: str, end: int) -> bool:
 
 
 def call_at(text: str, start: int) -> tuple[ast.Call, int] | None:
-    """The call that begins at a place in a text, and where it ends."""
-    opening = text.index("(", start)
-    for end in reversed(_ends(text, opening)):
-        if text[end - 1] == ")":
-            tree = _parsed(text[start:end])
-            return (tree.body, end) if tree and isinstance(tree.body, ast.Call) else None
-    return None
+    """The call that begins at a place in a text, with calls of methods behind it, and where it ends."""
+    end = _closing(text, text.index("(", start))
+    while end is not None and (method := METHOD_RE.match(text, end)):
+        end = _closing(text, method.end() - 1)
+    tree = _parsed(text[start:end]) if end is not None else None
+    return (tree.body, end) if tree and end is not None and isinstance(tree.body, ast.Call) else None
+
+
+def _closing(text: str, opening: int) -> int | None:
+    """Behind the bracket that closes the one at a place."""
+    return next((end for end in reversed(_ends(text, opening)) if text[end - 1] == ")"), None)

@@ -16,9 +16,12 @@ from suture.cli.terminal.options import (
     Debug,
     Json,
     Model,
+    Quiet,
     Recipe,
     RunName,
     Set,
+    Verbose,
+    detail_of,
     load,
     parse_assignments,
 )
@@ -52,6 +55,8 @@ def fork(
     apply: Annotated[
         bool, typer.Option("--apply", help="Change the files, once the result is verified.")
     ] = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -60,6 +65,7 @@ def fork(
     What the other run had done until that step counts as it did, and is neither done nor paid again. The
     other run stays as it is.
     """
+    detail = detail_of(verbose=verbose, quiet=quiet)
     loaded = load(Path())
     from suture.api import recorded_run
     from suture.cli.run_command import carry_out
@@ -88,4 +94,4 @@ def fork(
         )
 
     began_with = replace(loaded, settings=settings_with(recorded.settings, changed))
-    carry_out(start, began_with, kind=recorded.task.kind, as_json=as_json)
+    carry_out(start, began_with, kind=recorded.task.kind, as_json=as_json, detail=detail)

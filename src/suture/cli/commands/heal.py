@@ -17,11 +17,14 @@ from suture.cli.terminal.options import (
     Model,
     Money,
     OrLive,
+    Quiet,
     Recipe,
     Replies,
     Seconds,
     Set,
     Tokens,
+    Verbose,
+    detail_of,
     load,
 )
 from suture.cli.terminal.output import stdin_is_terminal
@@ -96,6 +99,8 @@ def heal(
     replies: Replies = None,
     or_live: OrLive = False,
     assignments: Set = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -104,6 +109,7 @@ def heal(
     The command runs in the sandbox, on a copy. The files stay as they are unless --apply or --commit is given
     and every test passes. Test files are never changed.
     """
+    detail = detail_of(verbose=verbose, quiet=quiet)
     if ask and not stdin_is_terminal():
         raise UsageError("--ask needs a terminal to ask on", remedy="leave it out: the difference is shown")
     project = path if path.is_dir() else path.parent
@@ -146,4 +152,4 @@ def heal(
             on_event=progress,
         )
 
-    carry_out(start, loaded, kind="heal", as_json=as_json)
+    carry_out(start, loaded, kind="heal", as_json=as_json, detail=detail)

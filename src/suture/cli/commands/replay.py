@@ -11,7 +11,7 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.files_given import files_given
-from suture.cli.terminal.options import Debug, Json, OrLive, RunName, Set, load
+from suture.cli.terminal.options import Debug, Json, OrLive, Quiet, RunName, Set, Verbose, detail_of, load
 from suture.errors import UsageError
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ def resume(
         bool, typer.Option("--apply", help="Change the files, once the result is verified.")
     ] = False,
     assignments: Set = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -106,6 +108,7 @@ def resume(
     fork); its settings are those that it began with. Without an answer, what it waits for is asked on the
     terminal; without a terminal it goes on waiting.
     """
+    detail = detail_of(verbose=verbose, quiet=quiet)
     loaded = load(Path(), assignments)
     from suture.api import recorded_run
     from suture.cli.run_command import carry_out
@@ -127,7 +130,7 @@ def resume(
         )
 
     began_with = replace(loaded, settings=recorded.settings)
-    carry_out(start, began_with, kind=recorded.task.kind, as_json=as_json)
+    carry_out(start, began_with, kind=recorded.task.kind, as_json=as_json, detail=detail)
 
 
 def _answer(said: str | None, hint: str, edit: Sequence[str], recorded: RecordedRun) -> ReviewAnswer | None:

@@ -18,11 +18,14 @@ from suture.cli.terminal.options import (
     Model,
     Money,
     OrLive,
+    Quiet,
     Recipe,
     Replies,
     Seconds,
     Set,
     Tokens,
+    Verbose,
+    detail_of,
     load,
 )
 from suture.cli.terminal.output import stdin_is_terminal
@@ -63,6 +66,8 @@ def run(
     replies: Replies = None,
     or_live: OrLive = False,
     assignments: Set = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -71,6 +76,7 @@ def run(
     The trusted tests are those of --test and the examples in the task itself. Without either the code is
     printed but not verified, and the exit code is 1.
     """
+    detail = detail_of(verbose=verbose, quiet=quiet)
     wanted = read_task(task, example=example)
     loaded = load(
         Path(),
@@ -100,7 +106,7 @@ def run(
             on_event=progress,
         )
 
-    carry_out(start, loaded, kind="write", as_json=as_json)
+    carry_out(start, loaded, kind="write", as_json=as_json, detail=detail)
 
 
 def read_task(argument: str | None, *, example: bool) -> str | Task:

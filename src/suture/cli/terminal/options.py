@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,8 +14,13 @@ from suture.errors import UsageError
 if TYPE_CHECKING:
     from suture.settings import Loaded
 
+Detail = Literal["quiet", "brief", "verbose"]
+"""How much is said on stderr while a run goes on, and at its end."""
+
 Debug = Annotated[bool, typer.Option("--debug", help="On a fault, print the traceback too.")]
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document on stdout.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say every step, and what each is worth.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and nothing else.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as loop.samples=8; may be repeated."),
@@ -76,6 +81,17 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
             )
         values[key.strip()] = value
     return values
+
+
+def detail_of(*, verbose: bool, quiet: bool) -> Detail:
+    """How much is said beside the result.
+
+    Raises:
+        UsageError: Both were wanted.
+    """
+    if verbose and quiet:
+        raise UsageError("--verbose and --quiet exclude each other", remedy="leave one out")
+    return "verbose" if verbose else "quiet" if quiet else "brief"
 
 
 def load(

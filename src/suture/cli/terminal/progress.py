@@ -17,9 +17,11 @@ from suture.cli.terminal.live import LiveView
 from suture.cli.terminal.output import console
 from suture.ledger import Event
 from suture.ledger.kinds import CandidateChecked, RunFinished, RunParked
+from suture.narrative.brief import BriefTeller
 from suture.narrative.event_text import tell
 
 if TYPE_CHECKING:
+    from suture.cli.terminal.options import Detail
     from suture.settings import BudgetSettings
 
 REFRESHES_PER_SECOND = 8
@@ -32,9 +34,12 @@ class Progress:
 
     Args:
         budget: The limits, for telling what is left.
+        detail: How much is said.
     """
 
-    def __init__(self, budget: BudgetSettings) -> None:
+    def __init__(self, budget: BudgetSettings, detail: Detail = "brief") -> None:
+        self._detail = detail
+        self._brief = BriefTeller()
         self._events: list[Event] = []
         self._console = console(stderr=True)
         self._view = LiveView(budget.model_dump())
@@ -83,6 +88,13 @@ class Progress:
         """Say what happened."""
         self._events.append(event)
         self._view.tell(event)
+        if self._detail == "brief":
+            for line in self._brief.tell(event):
+                self._console.print(line)
+        elif self._detail == "verbose":
+            self._say_all(event)
+
+    def _say_all(self, event: Event) -> None:
         line = tell(event)
         told_at_the_end = isinstance(event.payload, RunFinished | RunParked)
         if line is not None and not told_at_the_end:

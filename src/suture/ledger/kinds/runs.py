@@ -139,6 +139,7 @@ class TaskPrepared(Payload, kind="task.prepared"):
         toolchain: The program that the language's tests need.
         python: What `python` means in the test command: an absolute path.
         python_origin: How that was chosen.
+        unread: What looks like an example of the statement and became no check.
     """
 
     checks: int
@@ -148,6 +149,7 @@ class TaskPrepared(Payload, kind="task.prepared"):
     toolchain: str = ""
     python: str = ""
     python_origin: str = ""
+    unread: tuple[str, ...] = if_absent(())
 
 
 @dataclass(frozen=True, kw_only=True)

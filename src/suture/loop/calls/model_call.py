@@ -151,7 +151,9 @@ def _as_put(question: Question, model: Model, context: RunContext) -> Question:
     beginning = question.beginning
     if beginning is None or not may_begin(model.name, context.settings):
         return question
-    messages = (*question.messages, Message(role="assistant", content=beginning.text))
+    # Anthropic refuses a beginning that ends in white space; code goes on in a line of its own without it.
+    text = beginning.text.rstrip() if model.name.startswith("anthropic:") else beginning.text
+    messages = (*question.messages, Message(role="assistant", content=text))
     return replace(
         question, messages=messages, sampling=replace(question.sampling, stop=beginning.stop), beginning=None
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.checks import Triage, shows_endless_loops, triage, triage_of_tests
+from suture.checks import Triage, shows_endless_loops, triage, triage_of_tests, unread_examples
 from suture.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, with_verdict
@@ -57,6 +57,7 @@ def _prepared(checks: int, context: RunContext) -> TaskPrepared:
         toolchain=toolchain.program if toolchain else "",
         python=python.executable if python else "",
         python_origin=python.origin if python else "",
+        unread=unread_examples(task.statement, task.entry_point) if task.kind == "write" else (),
     )
 
 

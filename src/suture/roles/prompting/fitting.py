@@ -57,7 +57,7 @@ class Beginning:
     """How a reply is begun for a model that goes on from there, and where it has said what is wanted.
 
     Attributes:
-        text: The first words of the reply, without white space at their end: a token may span it.
+        text: The first words of the reply.
         stop: Texts before which the reply ends.
     """
 

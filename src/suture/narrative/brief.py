@@ -1,0 +1,241 @@
+"""A run in few words, for whoever waits in front of it; `--verbose` and `suture show` have the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from suture.ledger import Event, RunFolder, last_of, read_ledger
+from suture.ledger.kinds import (
+    CandidateChecked,
+    CandidateProposed,
+    CandidateRegressed,
+    CandidateUnconfirmed,
+    CertificateWritten,
+    HistorySearched,
+    ModelCalled,
+    ModelEscalated,
+    ModelSteppedDown,
+    MoveFailed,
+    ReplyCut,
+    ReviewAnswered,
+    ReviewAsked,
+    RoleDegraded,
+    RunResumed,
+    RunStarted,
+    SearchFinished,
+    SearchStarted,
+    TaskPrepared,
+    TriageFinished,
+    UserAnswered,
+)
+from suture.narrative.ending import change_size, doubt_line, is_heal, way_on
+from suture.narrative.event_text import fact_lines, left_out_text, set_apart_text, tell, trials_text
+from suture.narrative.lines import one_line
+from suture.narrative.proof_lines import handover_lines
+from suture.narrative.waiting import waiting_lines
+from suture.records import Outcome, Result, Spend
+
+FACTS_SHOWN = 3
+AS_EVER = (
+    CandidateRegressed,
+    CandidateUnconfirmed,
+    HistorySearched,
+    ModelEscalated,
+    ModelSteppedDown,
+    MoveFailed,
+    ReplyCut,
+    ReviewAnswered,
+    RoleDegraded,
+    RunResumed,
+    UserAnswered,
+)
+"""Events that matter as they come, in the words that `suture show` has for them."""
+OUTCOMES: dict[Outcome, str] = {
+    "healed": "Healed",
+    "nothing_to_heal": "Nothing to heal",
+    "not_healed": "Not healed",
+    "stuck": "Gave up (stuck)",
+    "not_a_code_fault": "Not the code's fault",
+    "budget_exhausted": "Stopped at the limit (budget_exhausted)",
+    "waiting": "Waiting for you",
+    "infra_error": "Broke off (infra_error)",
+    "cancelled": "Stopped",
+}
+
+
+class BriefTeller:
+    """Says what a run does as it goes on, an event at a time."""
+
+    def __init__(self) -> None:
+        self._command = ""
+        self._kind = "heal"
+        self._origins: dict[str, str] = {}
+        self._written = ""
+
+    def tell(self, event: Event) -> tuple[str, ...]:
+        """The lines about an event; none for most."""
+        return tuple(one_line(line) for line in self._lines(event))
+
+    def _lines(self, event: Event) -> Iterator[str]:
+        match event.payload:
+            case RunStarted() as started:
+                self._kind = started.kind
+                yield from _start_lines(started)
+            case TaskPrepared() as prepared:
+                self._command = " ".join(prepared.test_command)
+                yield from _preparation_lines(prepared)
+            case TriageFinished() as triaged if triaged.set_apart:
+                yield f"Not the code's fault: {set_apart_text(triaged)}"
+            case SearchStarted() as began:
+                yield (
+                    f"Trying small edits first, without a model: at most {began.candidates:,}, "
+                    f"for {began.seconds:.0f} s."
+                )
+            case SearchFinished() as ended:
+                yield from _search_lines(ended)
+            case ModelCalled(role="coder" | "escalate") as called:
+                replayed = " (recorded)" if called.replayed else f" in {called.seconds:.1f} s"
+                self._written = f", {called.completion_tokens} tokens{replayed}"
+            case CandidateProposed() as proposed:
+                self._origins[proposed.candidate] = proposed.origin
+            case CandidateChecked() as checked:
+                yield from self._checked(checked)
+            case payload if isinstance(payload, AS_EVER):
+                yield tell(event) or ""
+
+    def _checked(self, checked: CandidateChecked) -> Iterator[str]:
+        origin, total = self._origins.get(checked.candidate, ""), checked.passed + checked.failed
+        what = "tests" if self._kind == "heal" else "checks"
+        if origin in ("", "user"):
+            passed = "all pass" if not checked.failed else f"{checked.failed} of {total} fail"
+            yield f"Your code: {passed}{f' ({self._command})' if self._command else ''}."
+            return
+        written, self._written = self._written, ""
+        if origin == "mutation" and not checked.failed:
+            return  # the search has said so
+        yield (
+            f"{checked.label}{written}: {checked.passed} of {total} {what} pass"
+            if total
+            else f"{checked.label}{written}: nothing to check it against"
+        )
+
+
+def brief_ending(result: Result, folder: RunFolder) -> Iterator[str]:
+    """The last lines of a run: the outcome, what it is worth, what to type next.
+
+    Args:
+        result: How the run ended.
+        folder: Its folder.
+    """
+    events = read_ledger(folder.ledger_path).events
+    heals = is_heal(folder)
+    yield f"{_outcome(result, heals=heals)}"
+    if not result.ok:
+        yield from _best_so_far(result)
+    if (written := last_of(events, CertificateWritten)) is not None:
+        yield from certificate_sentences(written, folder.id)
+    yield from doubt_line(result, folder)
+    yield from (f"Warning: {sign}" for sign in result.warnings)
+    if result.degraded:
+        yield f"Went on without these, because they failed: {', '.join(result.degraded)}"
+    handed_over = [f"{line[:1].upper()}{line[1:]}" for line in handover_lines(folder)]
+    yield from handed_over
+    if result.ok and heals and result.diff and not handed_over:
+        yield f"Apply it: suture apply {folder.id}"
+    if result.outcome == "waiting":
+        asked = last_of(events, ReviewAsked)
+        yield from waiting_lines(folder.id, asked.stage if asked else "hand_over")
+    if way := _what_next(result, folder.id):
+        yield way
+    yield f"{_spent(result.spend)}. More: suture show {folder.id}"
+
+
+def certificate_sentences(written: CertificateWritten, run: str) -> Iterator[str]:
+    """What the tests are worth that a result passes, in words."""
+    if written.coverage_unmeasured:
+        covers = "Coverage: not measured"
+    elif written.covered == written.statements:
+        covers = "Your tests run every changed line"
+    else:
+        covers = f"Your tests run {written.covered} of {written.statements} changed lines"
+    drawn = written.mutants if written.drawn is None else written.drawn
+    if drawn:
+        verb = "; they catch" if written.coverage_unmeasured else " and catch"
+        covers += f"{verb} {written.killed} of {drawn} deliberate mistakes in them"
+    yield f"{covers}. Confidence {written.confidence:.2f}."
+    if written.left_out:
+        count = len(written.left_out)
+        edits = "1 edit was" if count == 1 else f"{count} edits were"
+        yield f"{edits} not needed and left out (suture show {run} --full-diff)."
+    yield from (f"Lint: {finding}" for finding in written.lint)
+
+
+def _start_lines(started: RunStarted) -> Iterator[str]:
+    if started.forks:
+        yield f"Goes on from step {started.forks.at} of {started.forks.run}."
+    if started.left_out:
+        yield f"Note: {left_out_text(started.left_out)}"
+
+
+def _preparation_lines(prepared: TaskPrepared) -> Iterator[str]:
+    for example in prepared.unread:
+        yield f"Note: this looks like an example, but is not understood and not checked: {example}"
+    if not prepared.checks and not prepared.test_command:
+        yield "No test and no example can be run, so the code cannot be verified."
+
+
+def _search_lines(ended: SearchFinished) -> Iterator[str]:
+    tried = f"{ended.tried:,} edits in {ended.seconds:.1f} s"
+    if ended.repairs:
+        others = f", and {len(ended.repairs) - 1} more" if len(ended.repairs) > 1 else ""
+        first = ended.repairs[0]
+        yield f"Found among {tried}: {first.file}, {first.label}{others}"
+    else:
+        yield f"None of {tried} makes all tests pass."
+    if text := trials_text(ended.trials):
+        yield f"Note: {text.removeprefix('; ')}"
+
+
+def _outcome(result: Result, *, heals: bool) -> str:
+    verdict, word = result.verdict, OUTCOMES[result.outcome]
+    if result.outcome == "healed" and verdict is not None and verdict.outcomes:
+        if verdict.evidence == "exit_status":
+            return "Healed: the test command passes, judged by its exit status alone."
+        count = len(verdict.passed)
+        what = ("test" if heals else "check") + ("s" if count != 1 else "")
+        done = "Healed" if heals else "Done"
+        return f"{done}: all {count} {what} pass." if count != 1 else f"{done}: the one {what} passes."
+    return f"{word}: {result.reason}"
+
+
+def _best_so_far(result: Result) -> Iterator[str]:
+    verdict = result.verdict
+    if result.candidate is not None and result.diff:
+        yield f"Best so far: {change_size(result)}"
+    if verdict is not None and verdict.outcomes:
+        total = len(verdict.passed) + len(verdict.failed)
+        yield f"{len(verdict.failed)} of {total} still fail:"
+        for fact in verdict.counterexamples[:FACTS_SHOWN]:
+            yield from (f"  {line}" for line in fact_lines(fact))
+
+
+def _what_next(result: Result, run: str) -> str:
+    if result.outcome in ("infra_error", "cancelled"):
+        return f"To {way_on(run)}"
+    if result.verdict is not None and not result.verdict.outcomes:
+        return "Give it something to check: an example in the task, or a file of tests with --test."
+    if result.outcome in ("stuck", "budget_exhausted", "not_healed"):
+        return f"Try a larger model: suture fork {run} --set model.name=PROVIDER:MODEL"
+    return ""
+
+
+def _spent(spend: Spend) -> str:
+    """What was used, in few words; the limits were said at the start."""
+    parts = [f"{spend.seconds:,.0f} s"]
+    if spend.tokens or spend.attempts:
+        parts.append(f"{spend.tokens:,} tokens in {spend.attempts} attempt{'s' * (spend.attempts != 1)}")
+    if spend.money:
+        parts.append(f"${spend.money:,.4f}")
+    if spend.unpriced_calls:
+        parts.append(f"{spend.unpriced_calls} calls of unknown price")
+    return f"Used {', '.join(parts)}"

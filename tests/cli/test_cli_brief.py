@@ -1,0 +1,109 @@
+"""What a person sees of a run: few words, the outcome once, and what to type next."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli.terminals import Terminal
+
+Suture = Callable[..., subprocess.CompletedProcess[str]]
+MOST_LINES = 8
+SEARCH = ("--no-model", "--set", "repair.seconds=60", "--set", "repair.enabled=true")
+
+pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
+
+
+def without_numbers(text: str) -> str:
+    """The lines without what differs from run to run: ids, seconds, folders."""
+    text = re.sub(r"\d{8}-\d{9}-[0-9a-f]{6}", "RUN", text)
+    text = re.sub(r"\d+\.\d s", "N s", text)
+    text = re.sub(r"for \d+ s", "for N s", text)
+    return re.sub(r"Used [\d,]+ s", "Used N s", text)
+
+
+def test_a_fix_of_one_line_is_told_in_eight(suture: Suture, broken: Path) -> None:
+    done = suture("heal", str(broken), "--test", "python -m pytest -q", *SEARCH)
+    assert done.returncode == 0, done.stderr
+    lines = without_numbers(done.stderr).splitlines()
+    assert len(lines) == MOST_LINES
+    assert lines[1:3] == [
+        "Your code: 3 of 5 fail (python -m pytest -q).",
+        "Trying small edits first, without a model: at most 4,000, for N s.",
+    ]
+    assert re.fullmatch(
+        r"Found among [\d,]+ edits in N s: cart\.py, line \d+: price becomes price \* quantity", lines[3]
+    )
+    assert lines[4] == "Healed: all 5 tests pass."
+    assert re.fullmatch(
+        r"Your tests run every changed line and catch \d+ of \d+ deliberate mistakes in them\. "
+        r"Confidence 0\.\d\d\.",
+        lines[5],
+    )
+    assert lines[6:] == ["Apply it: suture apply RUN", "Used N s. More: suture show RUN"]
+
+
+def test_quiet_is_the_result_alone(suture: Suture, broken: Path) -> None:
+    done = suture("heal", str(broken), "--test", "python -m pytest -q", "--quiet", *SEARCH)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("diff --git a/cart.py")
+
+
+def test_verbose_says_what_each_step_is_worth(suture: Suture, broken: Path) -> None:
+    done = suture("heal", str(broken), "--test", "python -m pytest -q", "--verbose", *SEARCH)
+    assert done.returncode == 0, done.stderr
+    for words in ("started: heal", "triage: 3 failing", "decided: ", "evidence: nonce", "certificate: /"):
+        assert words in done.stderr
+
+
+def test_both_at_once_are_an_error(suture: Suture) -> None:
+    done = suture("heal", ".", "--quiet", "--verbose")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "exclude each other" in done.stderr
+
+
+def test_what_was_not_healed_says_why_and_what_to_try(suture: Suture, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f(x):\n    return x\n")
+    (tmp_path / "test_a.py").write_text("from a import f\n\n\ndef test_f():\n    assert f(2) == 'zebra'\n")
+    done = suture("heal", str(tmp_path), "--test", "python -m pytest -q", *SEARCH)
+    assert done.returncode == 1, done.stderr
+    assert len(done.stderr.splitlines()) <= MOST_LINES + 4
+    assert "makes all tests pass." in done.stderr
+    assert "Not healed: no repair was found without a model" in done.stderr
+    assert "1 of 1 still fail:\n  test_a.py::test_f\n" in done.stderr
+    assert "Try a larger model: suture fork " in done.stderr
+
+
+def test_a_command_without_a_report_says_what_its_pass_is_worth(
+    suture: Suture, script: Callable[..., str], broken: Path, mended: str
+) -> None:
+    check = "import cart; assert cart.cart_total([('a', 2, 100)]) >= 200"
+    model = ("--model", script(mended), "--set", "proof.seconds=0")
+    done = suture("heal", str(broken), "--test", f'python -c "{check}"', *model)
+    assert done.returncode == 0, done.stderr
+    assert "Healed: the test command passes, judged by its exit status alone." in done.stderr
+
+
+def test_an_example_that_is_not_understood_is_named(suture: Suture, script: Callable[..., str]) -> None:
+    task = "Write a function double(n). double(2) == 4. double(3) == six"
+    done = suture("run", task, "--model", script("```python\ndef double(n):\n    return 2 * n\n```"))
+    assert done.returncode == 0, done.stderr
+    assert "not understood and not checked: double(3) == six" in done.stderr
+    assert "Done: the one check passes." in done.stderr
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_on_a_terminal_nothing_is_said_twice_and_no_word_is_cut(
+    environ: dict[str, str], broken: Path, columns: int
+) -> None:
+    arguments = ["heal", ".", "--test", "python -m pytest -q", *SEARCH]
+    screen = Terminal(arguments, environ, broken, columns=columns)
+    assert screen.end() == 0, screen.screen
+    shown = screen.screen[screen.screen.rindex("\x1b[?25h") :]
+    assert shown.count("Healed: all 5 tests pass.") == 1
+    assert "Apply it: suture apply " in shown
+    assert "spent" not in shown
