@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,22 @@ def test_a_short_blob_of_millions_of_values_is_refused(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     with pytest.raises(StorageError, match="more than 6,000,000 values"):
         run.get_json(run.put_blob(b"[" + b"0," * 6_000_000 + b"0]"))
+
+
+def test_last_is_of_this_project_and_newest_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a" / "inside").mkdir(parents=True)
+    starts = ("a", "b", None, "a", "b")
+    runs = []
+    for number, project in enumerate(starts):
+        run = tmp_path / "runs" / f"2026010{number}"
+        run.mkdir(parents=True)
+        data = {} if project is None else {"project": str(tmp_path / project)}
+        (run / "ledger.jsonl").write_text(json.dumps({"data": data}) + "\n" + "no json\n")
+        runs.append(run)
+    (tmp_path / "runs" / "20260109").mkdir()
+    (tmp_path / "runs" / "20260109" / "ledger.jsonl").write_text("damaged")
+    monkeypatch.chdir(tmp_path / "a" / "inside")
+    assert find_run(tmp_path, "last").path == runs[3]
+    assert find_run(tmp_path, "newest").id == "20260109"
+    monkeypatch.chdir(tmp_path)
+    assert find_run(tmp_path, "last").id == "20260109"

@@ -32,6 +32,7 @@ async def heal(
     protect: Iterable[str] = (),
     only: Iterable[str] = (),
     since: str | None = None,
+    words: str = "",
     settings: Settings | None = None,
     model: str | Model | BaseChatModel | None = None,
     sandbox: Sandbox | None = None,
@@ -56,6 +57,7 @@ async def heal(
         since: The oldest commit that may have broken the tests. Which one did is found by running the failing
             tests on earlier code, and the search begins with what it changed. Where none is named, the last
             few commits of a git repository are looked at.
+        words: What you know of it: a bug report, a log, a hint. A model reads it; no test is made of it.
         settings: The knobs; from flags, environment and the project's files where not given.
         model: `provider:model`, a `Model` or a LangChain chat model; the settings' where not given.
         sandbox: The wall; the settings' where not given.
@@ -83,7 +85,7 @@ async def heal(
     handover = choose_handover(apply=apply, commit=commit, branch=branch, patch=patch)
     settings = settings or load_settings(Path(path)).settings
     test = settings.project.test if test is None else test
-    making = partial(heal_task, Path(path), test=test, protect=protect, only=only, since=since)
+    making = partial(heal_task, Path(path), test=test, protect=protect, only=only, since=since, words=words)
     sandboxed = settings.sandbox
     task, snapshot = await apart(partial(making, secrets=sandboxed.secrets, python=sandboxed.python))
     require_possible(handover, snapshot.root)

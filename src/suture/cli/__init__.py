@@ -7,11 +7,15 @@ stderr, and every command ends with one of the documented exit codes (docs/error
 Heavy imports happen inside the commands, so that `suture --help` answers at once.
 """
 
+import os
 import signal
 import sys
 from types import FrameType
 
 __all__ = ["main"]
+
+COMPLETE_VARIABLE = "_SUTURE_COMPLETE"
+"""Set by a shell that wants to know how a line could go on."""
 
 
 def main() -> None:
@@ -23,6 +27,10 @@ def main() -> None:
         from suture.cli.terminal.output import stray_text_is_harmless
 
         stray_text_is_harmless()
+        if COMPLETE_VARIABLE in os.environ:  # a shell asks, by the script of `suture completion`
+            from typer._completion_classes import completion_init  # typer has no public name for it
+
+            completion_init()
         app()
     except KeyboardInterrupt:
         sys.stderr.write("cancelled\n")

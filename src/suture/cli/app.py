@@ -8,6 +8,7 @@ import typer
 
 from suture.cli.bench import bench_app
 from suture.cli.commands.apply import apply
+from suture.cli.commands.completion import completion
 from suture.cli.commands.config import config_app
 from suture.cli.commands.doctor import doctor
 from suture.cli.commands.fork import fork
@@ -54,6 +55,7 @@ app.command()(undo)
 app.command()(doctor)
 app.command()(init)
 app.command()(trust)
+app.command()(completion)
 app.add_typer(bench_app)
 app.add_typer(models_app)
 app.add_typer(prompts_app)

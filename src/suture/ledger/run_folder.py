@@ -23,6 +23,8 @@ RecordT = TypeVar("RecordT")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 MOST_BLOB_BYTES = 256 * 2**20
 """Somebody else's run may hold a file of any length; a task with all its files, 64 MiB, has less."""
+MOST_START_BYTES = 64 * 2**10
+"""Of the first line of a ledger, which says what the run is of."""
 PRIVATE = 0o700
 """A run holds the user's code, the prompts and the replies."""
 
@@ -198,7 +200,9 @@ def list_runs(home: Path) -> list[RunFolder]:
 
 
 def find_run(home: Path, name: str) -> RunFolder:
-    """The run called `name`: an id, the unique start or end of one, or `last`.
+    """The run called `name`: an id, the unique start or end of one, `last` or `newest`.
+
+    `last` is the last run of the project around the current folder, where it has any; else the newest of all.
 
     Raises:
         UsageError: There is no such run, or more than one.
@@ -208,10 +212,22 @@ def find_run(home: Path, name: str) -> RunFolder:
         raise UsageError(
             f"there are no runs under {str(home)!r}", remedy="start one with `suture run --example`"
         )
-    if name == "last":
+    if name == "newest":
         return runs[-1]
+    if name == "last":
+        return next((run for run in reversed(runs) if _is_of_this_project(run)), runs[-1])
     found = [run for run in runs if run.id.startswith(name) or run.id.endswith(name)]
     if len(found) == 1:
         return found[0]
     what = "no run" if not found else f"{len(found)} runs"
     raise UsageError(f"{what} called {name!r} under {str(home)!r}", remedy="see `suture show --list`")
+
+
+def _is_of_this_project(run: RunFolder) -> bool:
+    """Whether a run is of the project that the current folder lies in; its ledger begins with that."""
+    try:
+        first = (read_plain(run.ledger_path, MOST_START_BYTES) or b"").partition(b"\n")[0]
+        project = json.loads(first)["data"]["project"]
+        return bool(project) and Path.cwd().resolve().is_relative_to(Path(project).resolve())
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):  # damaged, or older than this key
+        return False

@@ -23,6 +23,8 @@ from suture.workspace import (
     take_snapshot,
 )
 
+MOST_WORDS_CHARS = 6000
+"""Of what a user says of code to heal."""
 MOST_TEST_BYTES = 4 * 2**20
 """Of the file of tests that `suture run` is given, and of its `conftest.py`."""
 
@@ -77,6 +79,7 @@ def heal_task(
     since: str | None = None,
     secrets: Sequence[str] = (),
     python: Path | None = None,
+    words: str = "",
 ) -> tuple[Task, Snapshot]:
     """A task to repair code that exists, and the snapshot it was made of.
 
@@ -90,6 +93,7 @@ def heal_task(
         since: The oldest commit that may have broken the tests; the last few where not given.
         secrets: Globs of files that are part of it although they look like secrets.
         python: The interpreter that the user has named for the tests.
+        words: What the user says of it, such as a bug report; a model reads both ends of it.
 
     Raises:
         UsageError: There is nothing there to heal, no way to test it or more than one, the command needs a
@@ -106,8 +110,8 @@ def heal_task(
     wanted = chosen_command(typed, snapshot, given, chosen, python)
     label = LANGUAGES[wanted.language].label
     # What the command names decides whether it passes: a candidate that may write it passes at will.
-    words = (*wanted.command, *scripts_run_by(wanted.command, snapshot.files))
-    named = files_named_in(words, snapshot.files, snapshot.root)
+    run = (*wanted.command, *scripts_run_by(wanted.command, snapshot.files))
+    named = files_named_in(run, snapshot.files, snapshot.root)
     protected = (*given, *(literal_glob(name) for name in named if not is_protected(name, given)))
     code = [name for name in snapshot.files if is_source(name, wanted.language)]
     open_to_change = [name for name in code if not is_protected(name, protected)]
@@ -122,7 +126,7 @@ def heal_task(
             remedy="give --only globs as in a .gitignore, relative to the project",
         )
     task = Task(
-        statement="",
+        statement=_ends_of(words.strip()),
         kind="heal",
         language=wanted.language,
         files=snapshot.files,
@@ -135,6 +139,15 @@ def heal_task(
         left_out=snapshot.left_out,
     )
     return task, snapshot
+
+
+def _ends_of(text: str) -> str:
+    """A text that a small model's context has room for: of a long log the beginning and the end tell most."""
+    if len(text) <= MOST_WORDS_CHARS:
+        return text
+    half = MOST_WORDS_CHARS // 2
+    left_out = len(text) - 2 * half
+    return f"{text[:half]}\n... {left_out:,} characters are left out here ...\n{text[-half:]}"
 
 
 def example_task() -> Task:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,10 +30,14 @@ from suture.cli.terminal.options import (
 )
 from suture.cli.terminal.output import stdin_is_terminal
 from suture.errors import UsageError
+from suture.plain_files import read_text_file
 
 if TYPE_CHECKING:
     from suture.cli.terminal.progress import Progress
     from suture.records import Result
+
+
+MOST_ISSUE_BYTES = 16 * 2**20
 
 
 @reports_faults
@@ -59,6 +64,13 @@ def heal(
             metavar="REF",
             help="Look first at what changed since this commit; else at the last few.",
         ),
+    ] = None,
+    hint: Annotated[
+        str | None, typer.Option("--hint", metavar="TEXT", help="What you suspect; a model reads it.")
+    ] = None,
+    issue: Annotated[
+        Path | None,
+        typer.Option("--issue", metavar="FILE", help="A bug report or a log for the model; `-` reads stdin."),
     ] = None,
     python: Annotated[
         Path | None,
@@ -128,6 +140,7 @@ def heal(
         budget__money=money,
         budget__seconds=seconds,
     )
+    words = _words(hint, issue)
     from suture.cli.run_command import carry_out
 
     def start(progress: Progress) -> Coroutine[Any, Any, Result]:
@@ -140,6 +153,7 @@ def heal(
             protect=protect or (),
             only=only or (),
             since=since,
+            words=words,
             settings=loaded.settings,
             apply=apply,
             commit=commit,
@@ -153,3 +167,15 @@ def heal(
         )
 
     carry_out(start, loaded, kind="heal", as_json=as_json, detail=detail)
+
+
+def _words(hint: str | None, issue: Path | None) -> str:
+    """What the user says of the fault, for the model."""
+    said = "" if issue is None else _read(issue)
+    return "\n\n".join(filter(None, (said.strip(), f"Hint: {hint.strip()}" if hint else "")))
+
+
+def _read(issue: Path) -> str:
+    if str(issue) == "-":
+        return sys.stdin.read(MOST_ISSUE_BYTES)
+    return read_text_file(issue, MOST_ISSUE_BYTES, "the issue")

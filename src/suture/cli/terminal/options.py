@@ -41,7 +41,9 @@ Autonomy = Annotated[
 ]
 RunName = Annotated[
     str,
-    typer.Argument(metavar="RUN", help="`last`, an id, the unique start or end of one, or a run's folder."),
+    typer.Argument(
+        metavar="RUN", help="`last` here, `newest` of all, an id, its unique start or end, or a run's folder."
+    ),
 ]
 Replies = Annotated[
     str | None,

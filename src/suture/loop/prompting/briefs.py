@@ -56,7 +56,7 @@ def _text_brief(
     files = overlay(task.files, context.candidate(parent.blob).files)
     closed = refused_files(dict.fromkeys(files, ""), suite)
     return TextBrief(
-        statement="",
+        statement=task.statement,
         language=task.language,
         files=named_files(files, output, closed, task.language),
         output=output,

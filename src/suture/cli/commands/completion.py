@@ -1,0 +1,25 @@
+"""`suture completion`: what a shell reads to complete our commands and flags."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from suture.cli.terminal.faults import reports_faults
+
+
+@reports_faults
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Whose language.")],
+) -> None:
+    """Print a script that makes a shell complete commands and flags.
+
+    For bash, put `eval "$(suture completion bash)"` into ~/.bashrc; zsh likewise. For fish, write it into
+    ~/.config/fish/completions/suture.fish.
+    """
+    from typer._completion_shared import get_completion_script  # typer has no public name for it
+
+    from suture.cli import COMPLETE_VARIABLE
+
+    typer.echo(get_completion_script(prog_name="suture", complete_var=COMPLETE_VARIABLE, shell=shell))

@@ -1,0 +1,53 @@
+"""What a user knows of a fault reaches the model, and decides nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Suture = Callable[..., subprocess.CompletedProcess[str]]
+Script = Callable[..., str]
+
+pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
+
+
+def prompts(home: Path) -> list[str]:
+    stored = [json.loads(path.read_text()) for path in home.glob("runs/*/replies/*.json")]
+    return ["\n".join(message["content"] for message in one["messages"]) for one in stored]
+
+
+def test_a_hint_and_a_report_are_in_the_prompt(
+    suture: Suture, script: Script, broken: Path, mended: str, home: Path, tmp_path: Path
+) -> None:
+    report = tmp_path / "report.txt"
+    report.write_text("Three pens cost as much as one.\n")
+    told = ("--hint", "look at the quantity", "--issue", str(report), "--set", "proof.seconds=0")
+    done = suture("heal", str(broken), "--test", "python -m pytest -q", *told, "--model", script(mended))
+    assert done.returncode == 0, done.stderr
+    (prompt, *_) = prompts(home)
+    assert "Three pens cost as much as one.\n\nHint: look at the quantity" in prompt
+    assert "Three pens cost" in suture("show", "last").stdout
+
+
+def test_a_long_log_keeps_both_ends(
+    suture: Suture, script: Script, broken: Path, mended: str, home: Path
+) -> None:
+    log = "first line\n" + "x" * 50_000 + "\nlast line\n"
+    options = ("--issue", "-", "--test", "python -m pytest -q", "--set", "proof.seconds=0")
+    done = suture("heal", str(broken), *options, "--model", script(mended), stdin=log)
+    assert done.returncode == 0, done.stderr
+    (prompt, *_) = prompts(home)
+    assert "first line" in prompt
+    assert "characters are left out here" in prompt
+    assert "last line" in prompt
+    assert len(prompt) < 12_000
+
+
+def test_a_report_that_is_not_there_is_an_error(suture: Suture, broken: Path) -> None:
+    done = suture("heal", str(broken), "--issue", "nowhere.txt")
+    assert done.returncode == 2
+    assert "the issue 'nowhere.txt' cannot be read" in done.stderr
