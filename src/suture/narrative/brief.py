@@ -237,5 +237,5 @@ def _spent(spend: Spend) -> str:
     if spend.money:
         parts.append(f"${spend.money:,.4f}")
     if spend.unpriced_calls:
-        parts.append(f"{spend.unpriced_calls} calls of unknown price")
+        parts.append(f"{spend.unpriced_calls} call{'s' * (spend.unpriced_calls != 1)} of unknown price")
     return f"Used {', '.join(parts)}"

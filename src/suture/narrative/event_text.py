@@ -91,10 +91,11 @@ def describe_share(spend: Spend) -> str:
 
 def _money(spend: Spend, limit: float | None) -> list[str]:
     """Money, where there is any to speak of."""
-    unknown = f" and {spend.unpriced_calls} calls of unknown price" if spend.unpriced_calls else ""
-    if not spend.money and limit is None and not unknown:
-        return []
-    return [f"${spend.money:,.4f}" + ("" if limit is None else f" of ${limit:,.12g}") + unknown]
+    plural = "s" if spend.unpriced_calls != 1 else ""
+    unknown = [f"{spend.unpriced_calls} call{plural} of unknown price"] if spend.unpriced_calls else []
+    if not spend.money and limit is None:
+        return unknown
+    return [f"${spend.money:,.4f}" + ("" if limit is None else f" of ${limit:,.12g}"), *unknown]
 
 
 def fact_lines(fact: Counterexample) -> list[str]:

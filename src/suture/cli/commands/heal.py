@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -124,6 +125,9 @@ def heal(
     detail = detail_of(verbose=verbose, quiet=quiet)
     if ask and not stdin_is_terminal():
         raise UsageError("--ask needs a terminal to ask on", remedy="leave it out: the difference is shown")
+    # Said before anything heavy is loaded. Not Path.exists: that raises where a folder is closed to us.
+    if not os.path.lexists(path):
+        raise UsageError(f"there is nothing at {str(path)!r}")
     project = path if path.is_dir() else path.parent
     if no_model and model:
         raise UsageError(f"--no-model and --model {model!r} exclude each other", remedy="leave one out")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Iterator
@@ -187,6 +186,8 @@ class _LineReader:
         return line.decode("utf-8", "replace")
 
     async def _ready(self) -> None:
+        import asyncio  # 20 ms, which no other command's help should wait for
+
         loop, typed = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(self._terminal, typed.set)
         try:
