@@ -112,7 +112,7 @@ def test_a_terminal_is_asked(terminal: Callable[..., Terminal], script: Script, 
 
 def test_ctrl_c_at_the_question_ends_the_run(terminal: Callable[..., Terminal], script: Script) -> None:
     screen = terminal("run", TASK, "--model", script(WRONG), "--autonomy", "review_all")
-    screen.wait_for("l later")
+    screen.wait_for("[y/N]")
     screen.type("\x03")
     assert screen.end() == 130, screen.screen
     assert "Traceback" not in screen.screen
@@ -120,12 +120,20 @@ def test_ctrl_c_at_the_question_ends_the_run(terminal: Callable[..., Terminal], 
 
 def test_later_parks_the_run(terminal: Callable[..., Terminal], script: Script, suture: Suture) -> None:
     screen = terminal("run", TASK, "--model", script(REPEATED), "--autonomy", "review_all")
-    screen.wait_for("l later")
+    screen.wait_for("[y/N]")
     screen.type("l\n")
     assert screen.end() == 5, screen.screen
     again = terminal("resume")
-    for stage in ("fresh candidate", "hand this over"):
-        again.wait_for(stage)
-        again.wait_for("l later")
-        again.type("a\n")
+    for question, typed in (("fresh candidate? [y/N]", "y\n"), ("Accept this fix? [y/N]", "yes\n")):
+        again.wait_for(question)
+        again.type(typed)
     assert again.end() == 0, again.screen
+
+
+def test_enter_is_no(terminal: Callable[..., Terminal], script: Script) -> None:
+    screen = terminal("run", TASK, "--model", script(REPEATED), "--autonomy", "review_all")
+    screen.wait_for("[y/N]")
+    screen.type("\n")
+    screen.wait_for("the person says: reject")
+    screen.type("\x03")
+    assert screen.end() == 130, screen.screen

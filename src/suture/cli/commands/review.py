@@ -12,7 +12,15 @@ from suture.cli.terminal.disambiguation import ask_which_is_right
 from suture.cli.terminal.editor import edit_text
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, RunName, Set, load
-from suture.cli.terminal.output import DIFF_STYLES, answer, answer_json, console, note, stdin_is_terminal
+from suture.cli.terminal.output import (
+    DIFF_STYLES,
+    answer,
+    answer_json,
+    console,
+    note,
+    prompt,
+    stdin_is_terminal,
+)
 from suture.errors import UsageError
 from suture.narrative.lines import as_lines, printable
 from suture.narrative.waiting import waiting_lines
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
     from suture.cli.terminal.progress import Progress
 
 FACTS_SHOWN = 5
-CHOICES = "a approve, e edit, h HINT redirect with a hint, r reject, x abort the run, l later"
+CHOICES = "y yes, n no (or Enter), e edit it, h HINT no, but try this, l later, x stop the run"
 
 
 @reports_faults
@@ -60,8 +68,8 @@ def reviewer_at(progress: Progress) -> Reviewer | None:
                 note(line)
             _print_diff(asked.diff)
             while True:
-                note(f"May it {asked.asked}?")
                 note(f"  {CHOICES}")
+                prompt(f"{asked.wish} [y/N] ")
                 typed = await reader.read()
                 if typed is None or typed.strip() == "l":
                     return None
@@ -91,9 +99,9 @@ def _understood(line: str, asked: Review) -> ReviewAnswer | None:
         return ReviewAnswer(choice="edit", files=files) if files else None
     if rest:
         return None
-    if word in ("a", "approve"):
+    if word in ("y", "yes", "a", "approve"):
         return ReviewAnswer(choice="approve")
-    if word in ("r", "reject"):
+    if word in ("n", "no", "", "r", "reject"):
         return ReviewAnswer(choice="reject")
     return ReviewAnswer(choice="abort") if word in ("x", "abort") else None
 

@@ -31,6 +31,11 @@ def note(text: str, *, style: str | None = None) -> None:
     console(stderr=True).print(one_line(printable(text)), style=style)
 
 
+def prompt(text: str) -> None:
+    """Ask on stderr, with the cursor left behind the question."""
+    console(stderr=True).print(one_line(printable(text)), end=" " if not text.endswith(" ") else "")
+
+
 def answer(text: str) -> None:
     """Print what there is to say, on stdout: harmless also through a pipe, which may end at a terminal."""
     answer_exactly(printable(text))

@@ -126,6 +126,11 @@ class Review:
         }[self.stage]
 
     @property
+    def wish(self) -> str:
+        """The question as one that yes and no answer."""
+        return "Accept this fix?" if self.stage == "hand_over" else f"May it {self.asked}?"
+
+    @property
     def question(self) -> str:
         """The question as a sentence."""
         if self.difference is None:
