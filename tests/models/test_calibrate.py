@@ -74,6 +74,17 @@ def test_the_answer_is_kept(tmp_path: Path) -> None:
     assert len(machine.tried) == 2 * tried
 
 
+def test_what_was_measured_beside_other_work_is_measured_again_when_that_is_over(tmp_path: Path) -> None:
+    loaded, idle = Machine({1: 8.0, 2: 2.0}), Machine({1: 8.0, 2: 15.0, 4: 15.0})
+    assert calibrate(MODEL, tmp_path, measure=loaded, load=3.0).threads == 1
+    assert calibrate(MODEL, tmp_path, measure=idle, load=2.0).threads == 1
+    assert idle.tried == []
+    found = calibrate(MODEL, tmp_path, measure=idle, load=0.2)
+    assert found.load == 0.2
+    assert idle.tried != []
+    assert calibrate(MODEL, tmp_path, measure=loaded, load=0.0) == found
+
+
 def test_a_damaged_store_is_measured_anew(tmp_path: Path) -> None:
     (tmp_path / "calibration.json").write_text('[{"cpu": 1}]')
     found = calibrate(MODEL, tmp_path, measure=Machine(dict.fromkeys(range(1, 1025), 5.0)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -23,6 +24,8 @@ WORTHWHILE_GAIN = 1.1
 """More threads must bring at least this factor: each of them is taken from the sandbox."""
 PROMPT = "def add(a, b):\n    return a + b\n\n" * 6
 REPLY_TOKENS = 12
+BUSY = 0.5
+"""Of the load average: what was measured beside so much other work is measured anew when that is over."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +49,7 @@ class Calibration:
         threads: The count for writing replies.
         batch_threads: The count for reading prompts.
         speeds: All that was measured.
+        load: The machine's load average of a minute when that began.
     """
 
     cpu: str
@@ -55,10 +59,15 @@ class Calibration:
     threads: int
     batch_threads: int
     speeds: tuple[Speed, ...]
+    load: float = 0.0
 
 
 def calibrate(
-    model_path: Path, cache: Path, *, measure: Callable[[Path, int], Speed] | None = None
+    model_path: Path,
+    cache: Path,
+    *,
+    measure: Callable[[Path, int], Speed] | None = None,
+    load: float | None = None,
 ) -> Calibration:
     """The cached calibration, or a new one (some seconds).
 
@@ -66,13 +75,15 @@ def calibrate(
         model_path: The weights, a GGUF file.
         cache: The folder `paths.cache`, where the measurement is kept.
         measure: Times one thread count; `measure_speed` unless a test says otherwise.
+        load: The load average of now; the machine's where not given.
 
     Raises:
         ModelError: The server did not come up.
         StorageError: The answer cannot be stored.
     """
     known = read_calibration(model_path, cache)
-    if known is not None:
+    load = os.getloadavg()[0] if load is None else load
+    if known is not None and (known.load <= BUSY or load > known.load / 2):
         return known
     speeds = measure_speeds(model_path, usable_cores(), measure or measure_speed)
     found = Calibration(
@@ -80,6 +91,7 @@ def calibrate(
         threads=choose_threads({speed.threads: speed.reply_tokens_per_s for speed in speeds}),
         batch_threads=choose_threads({speed.threads: speed.prompt_tokens_per_s for speed in speeds}),
         speeds=speeds,
+        load=round(load, 2),
     )
     others = [c for c in list_calibrations(cache) if _key(c) != _key(found)]
     entries = [asdict(calibration) for calibration in (*others, found)]
