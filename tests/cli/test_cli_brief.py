@@ -40,7 +40,7 @@ def test_a_fix_of_one_line_is_told_in_eight(suture: Suture, broken: Path) -> Non
     )
     assert lines[4] == "Healed: all 5 tests pass."
     assert re.fullmatch(
-        r"Your tests run every changed line and catch \d+ of \d+ deliberate mistakes in them\. "
+        r"Your tests run every changed line and catch \d+ of \d+ deliberate mistakes there\. "
         r"Confidence 0\.\d\d\.",
         lines[5],
     )

@@ -152,17 +152,17 @@ def brief_ending(result: Result, folder: RunFolder) -> Iterator[str]:
 
 def certificate_sentences(written: CertificateWritten, run: str) -> Iterator[str]:
     """What the tests are worth that a result passes, in words."""
-    if written.coverage_unmeasured:
-        covers = "Coverage: not measured"
-    elif written.covered == written.statements:
-        covers = "Your tests run every changed line"
-    else:
-        covers = f"Your tests run {written.covered} of {written.statements} changed lines"
     drawn = written.mutants if written.drawn is None else written.drawn
-    if drawn:
-        verb = "; they catch" if written.coverage_unmeasured else " and catch"
-        covers += f"{verb} {written.killed} of {drawn} deliberate mistakes in them"
-    yield f"{covers}. Confidence {written.confidence:.2f}."
+    caught = f"catch {written.killed} of {drawn} deliberate mistakes" if drawn else ""
+    if written.coverage_unmeasured:
+        said = (
+            f"Your checks {caught} in it; coverage was not measured" if drawn else "Coverage was not measured"
+        )
+    else:
+        every = written.covered == written.statements
+        lines = "every changed line" if every else f"{written.covered} of {written.statements} changed lines"
+        said = f"Your tests run {lines}" + (f" and {caught} there" if drawn else "")
+    yield f"{said}. Confidence {written.confidence:.2f}."
     if written.left_out:
         count = len(written.left_out)
         edits = "1 edit was" if count == 1 else f"{count} edits were"
