@@ -139,15 +139,19 @@ def replace_file(path: Path, text: str) -> None:
     Raises:
         StorageError: It cannot be written.
     """
+    partial: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=path.parent, prefix=".suture-", delete=False
         ) as file:
+            partial = Path(file.name)
             file.write(text)
-        partial = Path(file.name)
         if path.is_file():
             partial.chmod(path.stat().st_mode & 0o777)
         partial.replace(path)
-    except OSError as fault:
-        raise StorageError(f"{str(path)!r} cannot be written: {fault.strerror}") from fault
+    except (OSError, ValueError) as fault:  # a half surrogate has no place in UTF-8
+        if partial is not None:
+            partial.unlink(missing_ok=True)
+        why = fault.strerror if isinstance(fault, OSError) else str(fault)
+        raise StorageError(f"{str(path)!r} cannot be written: {why}") from fault

@@ -75,13 +75,13 @@ def test_what_was_not_healed_says_why_and_what_to_try(suture: Suture, tmp_path: 
     assert "makes all tests pass." in done.stderr
     assert "Not healed: no repair was found without a model" in done.stderr
     assert "1 of 1 still fail:\n  test_a.py::test_f\n" in done.stderr
-    assert "Try a larger model: suture fork " in done.stderr
+    assert "Ask a model too: leave out --no-model" in done.stderr
 
 
 def test_a_command_without_a_report_says_what_its_pass_is_worth(
     suture: Suture, script: Callable[..., str], broken: Path, mended: str
 ) -> None:
-    check = "import cart; assert cart.cart_total([('a', 2, 100)]) >= 200"
+    check = "import cart; assert cart.cart_total([('a', 1000, 3)]) == 3000"
     model = ("--model", script(mended), "--set", "proof.seconds=0")
     done = suture("heal", str(broken), "--test", f'python -c "{check}"', *model)
     assert done.returncode == 0, done.stderr

@@ -100,7 +100,7 @@ def test_an_event_says_which_run_it_is_of(tmp_path: Path) -> None:
 
 def test_what_has_nothing_to_say_is_not_written_and_what_always_is_there_is() -> None:
     plain: dict[str, Any] = {**dict.fromkeys(NAMES, ""), **dict.fromkeys(COUNTS, 0)}
-    data = data_of(ModelCalled(**plain, replayed=False, money=None))
+    data = data_of(ModelCalled(**plain, replayed=False, money=None, begun=False))
     assert data.keys() == {one.name for one in fields(ModelCalled)}
     assert "forks" not in data_of(started())
     assert data_of(started(replays="r"))["replays"] == "r"

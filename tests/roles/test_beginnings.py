@@ -6,7 +6,7 @@ import pytest
 
 from suture.models import Reply
 from suture.roles import RepairBrief, WriteBrief, files_from_reply
-from suture.roles.coding.beginnings import AT_MARGIN, END, NEXT_METHOD, begin_function, begin_module
+from suture.roles.coding.beginnings import AT_MARGIN, END, begin_function, begin_module
 from suture.roles.coding.coder_reply import goes_in_circles
 from suture.roles.coding.known_imports import with_known_imports
 from suture.roles.prompting.fitting import Beginning
@@ -115,7 +115,7 @@ def test_a_method_stands_in_its_class_and_ends_before_the_next() -> None:
     _, beginning = found_in(CART, "total")
     head = '    @property\n    def total(self):\n        """All."""'
     assert beginning.text == f"### a.py\n```python\nclass Cart(dict, metaclass=M):\n{head}\n       "
-    assert set(NEXT_METHOD) <= set(beginning.stop)
+    assert {"\n    def ", "\n    @"} <= set(beginning.stop)
     reply = Reply(text=beginning.text + " return sum(self.values())", begun=beginning.text)
     brief = RepairBrief(statement="", files={"a.py": CART}, project=frozenset({"a.py"}))
     assert files_from_reply(reply, brief) == {"a.py": CART.replace("return -1", "return sum(self.values())")}

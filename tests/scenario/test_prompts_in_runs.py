@@ -69,7 +69,9 @@ async def test_a_prompt_that_does_not_fit_its_role_ends_the_run_before_a_call(
 
 
 async def test_a_prompt_is_cut_to_the_context_of_an_embedded_model(settings: Settings) -> None:
-    small = settings.model_copy(update={"model": ModelSettings(context_tokens=1024, max_tokens=256)})
+    small = settings.model_copy(
+        update={"model": ModelSettings(context_tokens=1024, max_tokens=256, prefill=False)}
+    )
     model = ScriptedModel([RIGHT], name="local:tiny")
     result = await solve(TASK, asserts=MANY_TESTS, settings=small, model=model)
     assert result.outcome == "healed"

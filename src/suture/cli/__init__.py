@@ -14,9 +14,6 @@ from types import FrameType
 
 __all__ = ["main"]
 
-COMPLETE_VARIABLE = "_SUTURE_COMPLETE"
-"""Set by a shell that wants to know how a line could go on."""
-
 
 def main() -> None:
     """Run the program `suture` with the process's own arguments."""
@@ -24,6 +21,7 @@ def main() -> None:
     try:
         # Imported here so that Ctrl-C, even this early, ends in one line and not in a traceback.
         from suture.cli.app import app
+        from suture.cli.commands.completion import COMPLETE_VARIABLE
         from suture.cli.terminal.output import stray_text_is_harmless
 
         stray_text_is_harmless()

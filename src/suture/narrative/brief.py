@@ -36,6 +36,8 @@ from suture.narrative.waiting import waiting_lines
 from suture.records import Outcome, Result, Spend
 
 FACTS_SHOWN = 3
+NO_MODEL = "none"
+"""As the record of a run names the model where nobody was to be asked."""
 AS_EVER = (
     CandidateRegressed,
     CandidateUnconfirmed,
@@ -70,7 +72,8 @@ class BriefTeller:
         self._command = ""
         self._kind = "heal"
         self._origins: dict[str, str] = {}
-        self._written = ""
+        self._calls: dict[str, str] = {}
+        self._written: dict[str, str] = {}
 
     def tell(self, event: Event) -> tuple[str, ...]:
         """The lines about an event; none for most."""
@@ -95,9 +98,10 @@ class BriefTeller:
                 yield from _search_lines(ended)
             case ModelCalled(role="coder" | "escalate") as called:
                 replayed = " (recorded)" if called.replayed else f" in {called.seconds:.1f} s"
-                self._written = f", {called.completion_tokens} tokens{replayed}"
+                self._calls[called.call] = f", {called.completion_tokens} tokens{replayed}"
             case CandidateProposed() as proposed:
                 self._origins[proposed.candidate] = proposed.origin
+                self._written[proposed.candidate] = self._calls.get(proposed.call, "")
             case CandidateChecked() as checked:
                 yield from self._checked(checked)
             case payload if isinstance(payload, AS_EVER):
@@ -110,7 +114,7 @@ class BriefTeller:
             passed = "all pass" if not checked.failed else f"{checked.failed} of {total} fail"
             yield f"Your code: {passed}{f' ({self._command})' if self._command else ''}."
             return
-        written, self._written = self._written, ""
+        written = self._written.get(checked.candidate, "")
         if origin == "mutation" and not checked.failed:
             return  # the search has said so
         yield (
@@ -129,7 +133,7 @@ def brief_ending(result: Result, folder: RunFolder) -> Iterator[str]:
     """
     events = read_ledger(folder.ledger_path).events
     heals = is_heal(folder)
-    yield f"{_outcome(result, heals=heals)}"
+    yield _outcome(result, heals=heals)
     if not result.ok:
         yield from _best_so_far(result)
     if (written := last_of(events, CertificateWritten)) is not None:
@@ -145,7 +149,8 @@ def brief_ending(result: Result, folder: RunFolder) -> Iterator[str]:
     if result.outcome == "waiting":
         asked = last_of(events, ReviewAsked)
         yield from waiting_lines(folder.id, asked.stage if asked else "hand_over")
-    if way := _what_next(result, folder.id):
+    started = last_of(events, RunStarted)
+    if way := _what_next(result, folder.id, asked_nobody=started is not None and started.model == NO_MODEL):
         yield way
     yield f"{_spent(result.spend)}. More: suture show {folder.id}"
 
@@ -212,18 +217,20 @@ def _best_so_far(result: Result) -> Iterator[str]:
     verdict = result.verdict
     if result.candidate is not None and result.diff:
         yield f"Best so far: {change_size(result)}"
-    if verdict is not None and verdict.outcomes:
+    if verdict is not None and verdict.failed:
         total = len(verdict.passed) + len(verdict.failed)
         yield f"{len(verdict.failed)} of {total} still fail:"
         for fact in verdict.counterexamples[:FACTS_SHOWN]:
             yield from (f"  {line}" for line in fact_lines(fact))
 
 
-def _what_next(result: Result, run: str) -> str:
+def _what_next(result: Result, run: str, *, asked_nobody: bool) -> str:
     if result.outcome in ("infra_error", "cancelled"):
         return f"To {way_on(run)}"
     if result.verdict is not None and not result.verdict.outcomes:
         return "Give it something to check: an example in the task, or a file of tests with --test."
+    if result.outcome == "not_healed" and asked_nobody:
+        return "Ask a model too: leave out --no-model, or name one with --model PROVIDER:MODEL."
     if result.outcome in ("stuck", "budget_exhausted", "not_healed"):
         return f"Try a larger model: suture fork {run} --set model.name=PROVIDER:MODEL"
     return ""

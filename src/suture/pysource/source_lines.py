@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Sequence
 
 from suture.pysource.parsing import parsed
 from suture.pysource.python_code import is_docstring, lines_of
 
+HEAD_COMMENT = re.compile(r"#!|#.*coding[:=]")
+
 
 def put_in_front(code: str, extra: str) -> str:
     """`extra` before the code's own statements, after its docstring and its `__future__` imports."""
     tree = parsed(code)
-    at = after_preamble(tree.body) if tree else 0
     lines = lines_of(code)
+    at = after_preamble(tree.body) if tree else 0
+    while at < min(2, len(lines)) and HEAD_COMMENT.match(lines[at]):
+        at += 1  # only there do they say what they say
     return "".join([*lines[:at], extra if extra.endswith("\n") else f"{extra}\n", *lines[at:]])
 
 

@@ -11,6 +11,7 @@ import builtins
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from suture.checks.sources.doctests import doctest_examples
 from suture.checks.sources.literals import call_at, is_literal, literal_at, value_of
@@ -20,14 +21,17 @@ from suture.pysource.parsing import PARSE_FAULTS
 from suture.records import Check
 
 LEADS_TO = re.compile(
-    r"`?[ \t]*(?:\#|//)?[ \t]*(?P<word>==>|==|=>|->|➞|→|⇒|⟹|=|:|\|"
-    r"|(?:should |must |will )?(?:return|equal|be|give|yield|evaluate to|output)s?(?:\s+to)?\b|is\b)[ \t]*`?"
+    r"[ \t]*(?:\#|//)?[ \t]*(?P<word>==>|==|=>|->|➞|→|⇒|⟹|=|:|\|"
+    r"|(?:should |must |will )?(?:return|equal|be|give|yield|evaluate to|output)s?(?:\s+to)?\b|is\b)[ \t]*"
 )
 WEAK = ("=", ":", "is", "be")
 INPUT_RE = re.compile(r"\bInputs?\s*:\s*(?P<given>.*?)\s*\bOutputs?\s*:[ \t]*", re.DOTALL)
 FOR_RE = re.compile(r"\bFor\s+(?P<given>\w+\s*=[^\n]*?),?\s+the\s+(?:[^\n]*?\s)?should\s+be\s+")
 LONGEST_INPUT = 1000
 LONGEST_QUOTE = 60
+MOST_CALLS = 200
+"""In one text; what a person writes has a dozen."""
+DEFINES = re.compile(r"\bdef[ \t]+$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,16 +70,43 @@ def examples_in(text: str, entry_point: str | None = None) -> tuple[Check, ...]:
 
 def _calls(text: str, entry_point: str | None) -> Iterator[Example]:
     name = re.escape(entry_point) if entry_point else r"[A-Za-z_]\w*"
-    for match in re.finditer(rf"(?<![\w.]){name}[ ]?\(", text):
-        found = call_at(text, match.start())
+    for match in islice(re.finditer(rf"(?<![\w.]){name}[ ]?\(", text), MOST_CALLS):
+        found = _call_with_result(text, match.start())
         if found is None or not _plain_call(found[0]):
             continue
-        leads = LEADS_TO.match(text, found[1])
-        literal = literal_at(text, leads.end()) if leads else None
-        if leads and literal:
-            word = leads["word"].split()[-1]
-            call = " ".join(ast.unparse(found[0]).split("\n"))
-            yield Example(start=match.start(), call=call, expected=literal[0], weak=word in WEAK)
+        call, word, start, close = found
+        literal = _last_cell(text, start) if word == "|" else literal_at(text, start, close)
+        if literal:
+            shown = " ".join(ast.unparse(call).split("\n"))
+            yield Example(start=match.start(), call=shown, expected=literal[0], weak=word in WEAK)
+
+
+def _last_cell(text: str, start: int) -> tuple[str, int] | None:
+    """The literal that is all of the last cell of a row of a table; `None` where other cells follow."""
+    cell, bar, rest = text[start:].partition("\n")[0].partition("|")
+    value = cell.strip().removesuffix("`")
+    return literal_at(value, 0) if bar and not rest.strip() else None
+
+
+def _call_with_result(text: str, start: int) -> tuple[ast.Call, str, int, str] | None:
+    """The call at a place, the word that leads to its result, where that begins, and what must close it."""
+    if DEFINES.search(text, max(0, start - 20), start):
+        return None
+    found = call_at(text, start)
+    if found is None:
+        return None
+    call, end = found
+    opened = text[start - 1 : start] == "`"
+    closed = opened and text.startswith("`", end)
+    leads = LEADS_TO.match(text, end + closed)
+    if leads is None:
+        return None
+    word = leads["word"].split()[-1]
+    if word == "|" and not text[text.rfind("\n", 0, start) + 1 : start].lstrip().startswith("|"):
+        return None
+    at = leads.end()
+    in_code = text.startswith("`", at)
+    return call, word, at + in_code, "`" if in_code or (opened and not closed) else ""
 
 
 def _plain_call(call: ast.Call) -> bool:
@@ -126,10 +157,9 @@ def unread_examples(text: str, entry_point: str | None) -> tuple[str, ...]:
     _, prose = doctest_examples(text, entry_point, frozenset({entry_point}))
     read = {example.start for example in _calls(prose, entry_point)}
     found: list[str] = []
-    for match in re.finditer(rf"(?<![\w.]){re.escape(entry_point)}[ ]?\(", prose):
-        call = call_at(prose, match.start())
-        leads = LEADS_TO.match(prose, call[1]) if call is not None else None
-        if call is None or leads is None or match.start() in read or leads["word"] in (*WEAK, "|"):
+    for match in islice(re.finditer(rf"(?<![\w.]){re.escape(entry_point)}[ ]?\(", prose), MOST_CALLS):
+        call = _call_with_result(prose, match.start())
+        if call is None or match.start() in read or call[1] in (*WEAK, "|"):
             continue
         if _plain_call(call[0]):  # `f(x) == 3` speaks of every x
             line = prose[match.start() :].partition("\n")[0]

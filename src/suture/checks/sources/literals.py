@@ -10,16 +10,15 @@ from suture.pysource.parsing import PARSE_FAULTS
 
 WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}
 WORD_RE = re.compile(r"(true|false|none|null)\b", re.IGNORECASE)
-# What may follow a value: the end of the line, of a cell or of code in a text, a remark, the end of the
-# sentence, the same value again, the next example.
+# What may follow a value: the end of the line, a remark, the end of the sentence, the same value again, the
+# next example.
 AFTER_RE = re.compile(
-    r"""[ \t]*(?:$|\n|\#|//|\(|--|["']{3}|`|\||[.;!](?:\s|$)|,?[ ](?:and|but|because|since)\b)"""
+    r"""[ \t]*(?:$|\n|\#|//|\(|--|["']{3}|[.;!](?:\s|$)|,?[ ](?:and|but|because|since)\b)"""
 )
-NEXT_RE = re.compile(
-    r""",[ \t]*`?[A-Za-z_][\w.]*\([^\n]*\)`?[ \t]*(?:==|->|=>|→|returns?\b|gives?\b|should\b|is\b)"""
-)
+NEXT_RE = re.compile(r",[ \t]*`?[A-Za-z_][\w.]*\([^\n]{0,200}?\)`?[ \t]*(?:==|->|=>|→|returns?\b|gives?\b)")
 EQUALS_RE = re.compile(r"[ \t]*={1,2}[ \t]*(?!>)")
 METHOD_RE = re.compile(r"\.\w+\(")
+LONGEST_CHAIN = 10
 LONGEST = 2000
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 LITERAL_NODES = (
@@ -67,16 +66,28 @@ def value_of(source: str) -> Any:
         raise ValueError(str(fault)) from fault
 
 
-def literal_at(text: str, start: int) -> tuple[str, int] | None:
+def literal_at(text: str, start: int, close: str = "") -> tuple[str, int] | None:
     """The literal that begins at a place in a text.
+
+    Args:
+        text: The text.
+        start: The place.
+        close: What must stand behind it before anything else, such as the backtick that ends code.
 
     Returns:
         Its source and where it ends; `None` where there is none, or where what follows makes it doubtful.
     """
     word = WORD_RE.match(text, start)
     if word:
-        return (WORDS[word[0].lower()], word.end()) if AFTER_RE.match(text, word.end()) else None
+        end = word.end() + len(close)
+        ends_well = text.startswith(close, word.end()) and AFTER_RE.match(text, end)
+        return (WORDS[word[0].lower()], word.end()) if ends_well else None
+    # The parser is asked last, and not beyond the next example: many on one line would keep it busy.
+    following = NEXT_RE.search(text, start, start + LONGEST)
+    last = following.start() if following else len(text)
     for end in _ends(text, start):
+        if end > last or not _may_end(text, end, close):
+            continue
         source = text[start:end]
         if re.search(r"\d\.\s*$", source):
             continue  # the dot ends the sentence
@@ -84,8 +95,16 @@ def literal_at(text: str, start: int) -> tuple[str, int] | None:
         if tree is None or not is_literal(tree) or (isinstance(tree.body, ast.Tuple) and source[0] != "("):
             continue
         shown = source.strip() if source[0] == "(" else ast.unparse(tree)
-        return (shown, end) if _ends_well(text, source, end) else None
+        return (shown, end) if _ends_well(text, source, end + len(close)) else None
     return None
+
+
+def _may_end(text: str, end: int, close: str) -> bool:
+    """Whether what stands behind a place lets a value end there."""
+    behind = end + len(close)
+    if not text.startswith(close, end):
+        return False
+    return any(pattern.match(text, behind) for pattern in (AFTER_RE, EQUALS_RE, NEXT_RE))
 
 
 def _ends(text: str, start: int) -> list[int]:
@@ -134,7 +153,10 @@ def _ends_well(text: str, source: str, end: int) -> bool:
 def call_at(text: str, start: int) -> tuple[ast.Call, int] | None:
     """The call that begins at a place in a text, with calls of methods behind it, and where it ends."""
     end = _closing(text, text.index("(", start))
-    while end is not None and (method := METHOD_RE.match(text, end)):
+    for _ in range(LONGEST_CHAIN):
+        method = METHOD_RE.match(text, end) if end is not None else None
+        if method is None:
+            break
         end = _closing(text, method.end() - 1)
     tree = _parsed(text[start:end]) if end is not None else None
     return (tree.body, end) if tree and end is not None and isinstance(tree.body, ast.Call) else None

@@ -8,6 +8,9 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 
+COMPLETE_VARIABLE = "_SUTURE_COMPLETE"
+"""Set by a shell that wants to know how a line could go on."""
+
 
 @reports_faults
 def completion(
@@ -19,7 +22,5 @@ def completion(
     ~/.config/fish/completions/suture.fish.
     """
     from typer._completion_shared import get_completion_script  # typer has no public name for it
-
-    from suture.cli import COMPLETE_VARIABLE
 
     typer.echo(get_completion_script(prog_name="suture", complete_var=COMPLETE_VARIABLE, shell=shell))

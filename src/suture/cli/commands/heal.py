@@ -181,5 +181,8 @@ def _words(hint: str | None, issue: Path | None) -> str:
 
 def _read(issue: Path) -> str:
     if str(issue) == "-":
-        return sys.stdin.read(MOST_ISSUE_BYTES)
+        content = sys.stdin.buffer.read(MOST_ISSUE_BYTES + 1)
+        if len(content) > MOST_ISSUE_BYTES:
+            raise UsageError(f"the issue is longer than {MOST_ISSUE_BYTES // 2**20} MiB")
+        return content.decode("utf-8", "replace")
     return read_text_file(issue, MOST_ISSUE_BYTES, "the issue")

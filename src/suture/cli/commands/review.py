@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
@@ -69,9 +70,10 @@ def reviewer_at(progress: Progress) -> Reviewer | None:
             _print_diff(asked.diff)
             while True:
                 note(f"  {CHOICES}")
+                reader.forget()  # before the question: what is typed behind it is meant
                 prompt(f"{asked.wish} [y/N] ")
                 typed = await reader.read()
-                if typed is None or typed.strip() == "l":
+                if typed is None or typed.strip().lower() == "l":
                     return None
                 said = _understood(typed.strip(), asked)
                 if said is not None:
@@ -92,6 +94,7 @@ def _understood(line: str, asked: Review) -> ReviewAnswer | None:
     from suture.api import ReviewAnswer
 
     word, _, rest = line.partition(" ")
+    word = word.lower()
     if word in ("h", "hint", "redirect") and rest.strip():
         return ReviewAnswer(choice="redirect", hint=rest.strip())
     if word in ("e", "edit"):
@@ -181,6 +184,14 @@ class _LineReader:
     def __init__(self, terminal: int) -> None:
         self._terminal = terminal
         self._rest = b""
+
+    def forget(self) -> None:
+        """Lose what was typed before the question stood there: Enter is an answer."""
+        import termios
+
+        self._rest = b""
+        with contextlib.suppress(termios.error):  # no terminal
+            termios.tcflush(self._terminal, termios.TCIFLUSH)
 
     async def read(self) -> str | None:
         """The next line; `None` at the end of input (Ctrl-D)."""

@@ -22,9 +22,10 @@ from suture.models import (
     may_begin,
 )
 from suture.records import Move
-from suture.roles import Brief, Draft, Fitted, as_shown, coder_draft, fit
+from suture.roles import Brief, Draft, Fitted, WriteBrief, as_shown, coder_draft, fit
 from suture.roles.coding.coder_reply import breaks_off, goes_in_circles
 from suture.roles.coding.text_coder import TextBrief, text_draft
+from suture.roles.prompting.prompt_files import Prompt
 
 SQUEEZES = 2
 """How often a prompt that a provider calls too long is shortened, by a third each time."""
@@ -48,12 +49,8 @@ def coder_of(state: LoopState, context: RunContext) -> Role:
 async def answered(brief: Brief, move: Move, coder: Role, context: RunContext) -> tuple[Brief, Reply]:
     """The coder's reply to a brief, and the brief as far as there was room; raises as `fitted_reply`."""
     prompt = context.prompts.load("coder")
-    draft = (
-        text_draft(brief, prompt)
-        if isinstance(brief, TextBrief)
-        else coder_draft(brief, prompt, lean=context.recipe.lean, turn=move.index)
-    )
     seat = context.models.for_role(coder)
+    draft = _draft(brief, prompt, move, seat, context)
     is_begun = draft.beginning is not None and may_begin(seat.model.name, context.settings)
     most = min(seat.max_tokens, LEAN_TOKENS) if is_begun else seat.max_tokens
     sampling = Sampling(temperature=move.temperature, max_tokens=most, index=move.index)
@@ -69,9 +66,22 @@ async def answered(brief: Brief, move: Move, coder: Role, context: RunContext) -
     if breaks_off(reply) and not goes_in_circles(reply.text):
         question = replace(question, messages=fitted.messages, again=True)
         if reply.begun and question.beginning is not None:  # only the rest is drawn
-            question = replace(question, beginning=replace(question.beginning, text=reply.text))
+            longer = replace(question.sampling, max_tokens=seat.max_tokens)
+            beginning = replace(question.beginning, text=reply.text)
+            question = replace(question, sampling=longer, beginning=beginning)
         reply = await _drawn_again(question, reply, context)
     return as_shown(brief, fitted), reply
+
+
+def _draft(
+    brief: Brief | TextBrief, prompt: Prompt, move: Move, seat: RoleModel, context: RunContext
+) -> Draft:
+    """The prompt; one function alone is asked of models that go on from its header, others see further."""
+    if isinstance(brief, TextBrief):
+        return text_draft(brief, prompt)
+    begins = may_begin(seat.model.name, context.settings)
+    lean = context.recipe.lean and (begins or isinstance(brief, WriteBrief))
+    return coder_draft(brief, prompt, lean=lean, turn=move.index)
 
 
 async def _drawn_again(question: Question, cut: Reply, context: RunContext) -> Reply:
@@ -100,7 +110,8 @@ def _more_room(question: Question, cut: Reply, context: RunContext) -> int | Non
         return None
     room = ROOMIER * question.sampling.max_tokens
     if context.models.for_role(question.role).model.name.startswith(("local:", "ollama:")):
-        room = min(room, context.settings.model.context_tokens - cut.prompt_tokens)
+        gone_on_with = cut.completion_tokens if cut.begun else 0
+        room = min(room, context.settings.model.context_tokens - cut.prompt_tokens - gone_on_with)
     room = affordable_reply(replace(question, sampling=replace(question.sampling, max_tokens=room)), context)
     return room if room >= WORTH_IT * cut.completion_tokens else None
 

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from suture.errors import MalformedReply, ModelError
+from suture.errors import MalformedReply, ModelError, RequestRefused
 from suture.models.seam import Message, Reply, Sampling
 from suture.models.structured.reply_parsing import Unreadable, read_reply
 from suture.models.structured.schemas import schema_of
@@ -129,7 +129,7 @@ def _correction(reply: Reply, why: str) -> tuple[Message, Message]:
 
 def _refuses_schema(fault: ModelError) -> bool:
     """Whether a server that takes no schema said so; without one its reply is validated all the same."""
-    if type(fault) is not ModelError:
+    if type(fault) not in (ModelError, RequestRefused):
         return False
     said = fault.message.lower()
     return any(word in said for word in ("response_format", "json_schema", "grammar", "structured output"))

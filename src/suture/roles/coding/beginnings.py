@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import string
 from collections.abc import Iterator, Sequence
 
 from suture.pysource.parsing import first_line, parsed
-from suture.pysource.python_code import Definition, is_docstring, lines_of
+from suture.pysource.python_code import Definition, defined_names, is_docstring, lines_of
 from suture.roles.prompting.fitting import Beginning
 
 FENCE = "```python"
@@ -16,8 +17,9 @@ END = ("\n```",)
 """Where a block of code ends."""
 AT_MARGIN = tuple(f"\n{first}" for first in (*string.ascii_letters, *"_@#(['\""))
 """Where the next thing at the left margin begins; `\n` and blanks go on."""
-NEXT_METHOD = ("\n    def ", "\n    async def ", "\n    @", "\n    class ")
-"""Where the next member of a class begins."""
+GIVES = re.compile(r"==|->|→|\breturns?\b|\bgives?\b")
+MEMBERS = ("def ", "async def ", "@", "class ")
+"""How the next member of a class begins."""
 
 
 def begin_module(statement: str, entry_point: str | None, *, certain: bool, tests: str) -> Beginning:
@@ -30,20 +32,51 @@ def begin_module(statement: str, entry_point: str | None, *, certain: bool, test
         tests: Source of what calls it.
     """
     stub = _stub(statement)
+    alone = Beginning(text=FENCE, stop=END)
     if stub:
         return Beginning(text=f"{FENCE}\n{stub}", stop=(*END, *AT_MARGIN))
     if entry_point is None or not _is_shown(entry_point, statement, tests if certain else ""):
-        return Beginning(text=FENCE, stop=END)
-    if entry_point[0].isupper():
-        return Beginning(text=f"{FENCE}\nclass {entry_point}", stop=(*END, *AT_MARGIN))
-    return Beginning(text=f"{FENCE}\ndef {entry_point}(", stop=(*END, *AT_MARGIN))
+        return alone
+    keyword = _keyword(entry_point, statement, tests)
+    if not keyword:
+        return alone
+    opening = "(" if keyword == "def" else ""
+    return Beginning(text=f"{FENCE}\n{keyword} {entry_point}{opening}", stop=(*END, *AT_MARGIN))
+
+
+def _keyword(name: str, statement: str, tests: str) -> str:
+    """`def` or `class`; empty where neither is sure, or more than one thing is wanted."""
+    text = f"{statement}\n{tests}"
+    if re.search(rf"\b(?:await|asyncio\.run\(|with|async\s+\w+)\s*{re.escape(name)}\s*\(|\basync\b", text):
+        return ""
+    tree = parsed(tests) or parsed(statement)
+    others = _called_names(tree) - {name} if tree is not None else set()
+    if others:
+        return ""
+    if re.search(rf"\bclass\s+[`'\"]?{re.escape(name)}\b", statement):
+        return "class"
+    asked = rf"\b{re.escape(name)}\((?:[^()\n]|\([^()\n]*\))*\)\.\w|(?<![=!<>])=\s*{re.escape(name)}\("
+    if not re.search(asked, text):
+        return "def"
+    return "class" if name[0].isupper() else ""
+
+
+def _called_names(tree: ast.Module) -> set[str]:
+    """Functions that a text calls, and neither defines nor imports nor has from Python itself."""
+    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    return called - defined_names(ast.unparse(tree)) - set(dir(builtins))
 
 
 def _is_shown(name: str, statement: str, tests: str) -> bool:
     """Whether tests call it, or the task in words does and says what comes of it."""
-    call = rf"\b{re.escape(name)}\s*\("
-    shown = rf">>> *{call}|{call}[^\n]*(==|->|→|\breturns?\b|\bgives?\b)"
-    return bool(re.search(call, tests) or re.search(shown, statement))
+    call = re.compile(rf"\b{re.escape(name)}\s*\(")
+    if call.search(tests):
+        return True
+    for line in statement.splitlines():
+        found = call.search(line)
+        if found and (line.lstrip().startswith(">>>") or GIVES.search(line, found.end())):
+            return True
+    return False
 
 
 def begin_function(path: str, text: str, names: Sequence[str]) -> tuple[str, Beginning] | None:
@@ -65,11 +98,15 @@ def begin_function(path: str, text: str, names: Sequence[str]) -> tuple[str, Beg
         node, owner = found[0]
         lines = lines_of(text)
         head = _header(node, lines)
+        if not head:
+            continue
         stop = (*END, *AT_MARGIN)
         if owner is not None:
             given = ", ".join(map(ast.unparse, (*owner.bases, *owner.keywords)))
             head = f"class {owner.name}({given}):\n{head}" if given else f"class {owner.name}:\n{head}"
-            stop = (*stop, *NEXT_METHOD)
+            line = lines[node.lineno - 1]
+            margin = line[: len(line) - len(line.lstrip())]
+            stop = (*stop, *(f"\n{margin}{member}" for member in MEMBERS))
         return name, Beginning(text=f"### {path}\n{FENCE}\n{head}", stop=stop)
     return None
 
@@ -89,11 +126,16 @@ def _functions(
 def _stub(statement: str) -> str:
     """The statement up to where the body of its last definition is to stand; empty where it is no stub."""
     tree = parsed(statement)
+    open_ones = [n for n in tree.body if isinstance(n, Definition) and _is_open(n)] if tree else []
     wanted = tree.body[-1] if tree is not None and tree.body else None
-    if not isinstance(wanted, Definition) or not all(map(_says_nothing, wanted.body)):
-        return ""
+    if not isinstance(wanted, Definition) or open_ones != [wanted]:
+        return ""  # of several the reply would have to end each before the next
     lines = lines_of(statement)
     return "".join(lines[: first_line(wanted) - 1]) + _header(wanted, lines)
+
+
+def _is_open(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    return all(map(_says_nothing, node.body))
 
 
 def _says_nothing(node: ast.stmt) -> bool:
@@ -111,10 +153,13 @@ def _header(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, lines: 
     Without that margin small models take a docstring for the whole of a function, one time in four. The last
     blank of it is left to the model: tokens of words begin with one.
     """
-    first = node.body[0]
+    first, above = node.body[0], "".join(lines[first_line(node) - 1 : node.lineno - 1])
     if first.lineno == node.lineno:  # `def f(x): ...`
-        head = lines[node.lineno - 1].encode()[: first.col_offset].decode()
-        margin = " " * (node.col_offset + 4)
+        head = above + lines[node.lineno - 1].encode()[: first.col_offset].decode()
+        line = lines[node.lineno - 1]
+        margin = line[: len(line) - len(line.lstrip())] + "    "
+    elif is_docstring(first) and len(node.body) > 1 and node.body[1].lineno == first.end_lineno:
+        return ""  # `"""..."""; return 1`
     else:
         last = first.end_lineno if is_docstring(first) else first_line(first) - 1
         head = "".join(lines[first_line(node) - 1 : last])

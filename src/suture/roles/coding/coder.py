@@ -155,12 +155,10 @@ def _for_one_function(draft: Draft, brief: RepairBrief, turn: int) -> Draft:
     """The repair of one function: the likeliest, or with each further turn the next."""
     found = None
     if brief.suspects:
-        suspects = [suspect for suspect in brief.suspects if suspect.function][:MOST_SUSPECTS]
-        for number in range(len(suspects)):
-            suspect = suspects[(turn + number) % len(suspects)]
-            found = begin_function(suspect.path, brief.files.get(suspect.path, ""), [suspect.function])
-            if found is not None:
-                break
+        suspects = brief.suspects[:MOST_SUSPECTS]
+        suspect = suspects[turn % len(suspects)]
+        names = [suspect.function] if suspect.function else []
+        found = begin_function(suspect.path, brief.files.get(suspect.path, ""), names)
     elif len(brief.files) == 1:
         path, text = next(iter(brief.files.items()))
         found = begin_function(path, text, [brief.entry_point] if brief.entry_point else [])

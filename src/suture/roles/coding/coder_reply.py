@@ -39,7 +39,10 @@ def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str,
         files = {brief.module: written_module(sound, brief)}
     else:
         files = mended_files(sound, brief, edits)
-    return {path: with_known_imports(text) for path, text in files.items()} if reply.begun else files
+    if not reply.begun:
+        return files
+    given = brief.files if isinstance(brief, RepairBrief) else {}
+    return {path: with_known_imports(text, given.get(path, "")) for path, text in files.items()}
 
 
 def breaks_off(reply: Reply) -> bool:

@@ -15,6 +15,7 @@ HOMES = {
     "collections": "Counter OrderedDict defaultdict deque namedtuple",
     "copy": "deepcopy",
     "dataclasses": "dataclass field",
+    "datetime": "timedelta",
     "decimal": "Decimal",
     "fractions": "Fraction",
     "functools": "cache cmp_to_key lru_cache partial reduce wraps",
@@ -24,20 +25,36 @@ HOMES = {
     "typing": "Any Callable Dict Generator Iterable Iterator List Optional Sequence Set Tuple Union",
 }
 """Names that mean one thing wherever they stand without an import, by the module that they are of."""
+OTHERWISE = frozenset(
+    {"antigravity", "concurrent", "datetime", "email", "http", "importlib", "this", "urllib", "xml"}
+)
+"""Names of modules that mean little by themselves: a part of them is wanted, or nothing at all."""
 HOME_OF = {name: module for module, names in HOMES.items() for name in names.split()}
 
 
-def with_known_imports(code: str) -> str:
-    """The module with an import for each name that it reads, nothing in it binds, and everybody knows."""
-    tree = parsed(code)
-    if tree is None:
+def with_known_imports(code: str, before: str = "") -> str:
+    """The module with an import for each name that it reads, nothing in it binds, and everybody knows.
+
+    Args:
+        code: The module.
+        before: What it was, where it was there: names that it read already are not the reply's.
+    """
+    tree, old = parsed(code), parsed(before)
+    if tree is None or _imports_all(tree):
         return code
-    bound = {*_bound(tree), *dir(builtins)}
-    modules = {name for name in _asked_for_something(tree) if name in sys.stdlib_module_names} - bound
+    bound = {*_bound(tree), *dir(builtins), *(read_names([old]) if old is not None else ())}
+    modules = (
+        {name for name in _asked_for_something(tree) if name in sys.stdlib_module_names} - bound - OTHERWISE
+    )
     names = {name for name in read_names([tree]) if name in HOME_OF} - bound
     lines = [f"import {name}" for name in sorted(modules)]
     lines += [f"from {HOME_OF[name]} import {name}" for name in sorted(names)]
     return put_in_front(code, "\n".join(lines) + "\n") if lines else code
+
+
+def _imports_all(tree: ast.Module) -> bool:
+    """Whether any name may come from elsewhere."""
+    return any(isinstance(node, ast.alias) and node.name == "*" for node in ast.walk(tree))
 
 
 def _asked_for_something(tree: ast.Module) -> Iterator[str]:
