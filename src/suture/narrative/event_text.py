@@ -218,7 +218,7 @@ def _escalated(escalated: ModelEscalated) -> str:
 
 
 def _cut(cut: ReplyCut) -> str:
-    return f"the reply broke off in its code: asked again, with {cut.again_with_tokens} tokens"
+    return f"the reply ended too early: asked again, with {cut.again_with_tokens} tokens"
 
 
 def _stepped_down(down: ModelSteppedDown) -> str:

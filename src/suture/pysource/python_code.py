@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import tokenize
 from collections.abc import Iterable, Iterator
 
 from suture.pysource.parsing import first_line, parsed
@@ -78,6 +79,18 @@ def read_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
         for name in ast.walk(node)
         if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)
     )
+
+
+def is_open_ended(code: str) -> bool:
+    """Whether a text ends inside a bracket or a string of several lines."""
+    try:
+        for _ in tokenize.generate_tokens(io.StringIO(code, newline="").readline):
+            pass
+    except tokenize.TokenError as fault:
+        return "EOF in multi-line" in str(fault) or "triple-quoted" in str(fault)  # as of 3.12
+    except SyntaxError:
+        return False
+    return False
 
 
 def sound_prefix(code: str) -> str:

@@ -82,7 +82,7 @@ class ModelEscalated(Payload, kind="model.escalated"):
 
 
 class ReplyCut(Payload, kind="reply.cut"):
-    """A reply broke off in its code, and is asked for again with more room.
+    """A reply broke off in its code, or before it had any, and is asked for again with more room.
 
     Attributes:
         role: Who asked.

@@ -23,8 +23,10 @@ from suture.models import (
 )
 from suture.records import Move
 from suture.roles import Brief, Draft, Fitted, WriteBrief, as_shown, coder_draft, fit
-from suture.roles.coding.coder_reply import breaks_off, goes_in_circles
+from suture.roles.coding.beginnings import END, with_comment
+from suture.roles.coding.coder_reply import breaks_off, goes_in_circles, stops_inside
 from suture.roles.coding.text_coder import TextBrief, text_draft
+from suture.roles.prompting.fitting import Beginning
 from suture.roles.prompting.prompt_files import Prompt
 
 SQUEEZES = 2
@@ -63,14 +65,35 @@ async def answered(brief: Brief, move: Move, coder: Role, context: RunContext) -
         beginning=draft.beginning,
     )
     fitted, reply = await fitted_reply(draft, question, context)
-    if breaks_off(reply) and not goes_in_circles(reply.text):
-        question = replace(question, messages=fitted.messages, again=True)
-        if reply.begun and question.beginning is not None:  # only the rest is drawn
-            longer = replace(question.sampling, max_tokens=seat.max_tokens)
-            beginning = replace(question.beginning, text=reply.text)
-            question = replace(question, sampling=longer, beginning=beginning)
+    question = replace(question, messages=fitted.messages, again=True)
+    if (spoken := _with_a_word(question, reply)) is not None:
+        reply = await _drawn_again(spoken, reply, context)
+    if stops_inside(reply) or (breaks_off(reply) and not goes_in_circles(reply.text)):
+        longer = replace(question.sampling, max_tokens=ROOMIER * seat.max_tokens)
+        question = _gone_on_with(replace(question, sampling=longer), reply)
         reply = await _drawn_again(question, reply, context)
     return as_shown(brief, fitted), reply
+
+
+def _with_a_word(question: Question, reply: Reply) -> Question | None:
+    """The question whose reply opens the body with a comment; `None` where this one says anything.
+
+    Small models take a docstring for the whole of a function, one time in three.
+    """
+    beginning = question.beginning
+    if beginning is None or not reply.begun or reply.text[len(reply.begun) :].strip():
+        return None
+    opened = with_comment(beginning)
+    return None if opened is None else replace(question, beginning=opened)
+
+
+def _gone_on_with(question: Question, reply: Reply) -> Question:
+    """The question for the rest of a begun reply alone; others are drawn from their first word."""
+    beginning = question.beginning
+    if beginning is None or not reply.begun:
+        return question
+    stop = END if stops_inside(reply) else beginning.stop
+    return replace(question, beginning=Beginning(text=reply.text, stop=stop))
 
 
 def _draft(
@@ -108,7 +131,7 @@ def _more_room(question: Question, cut: Reply, context: RunContext) -> int | Non
             return before.again_with_tokens
     if any(called.call == cut.call_hash for _, called in those_of(context.spec.follows, ModelCalled)):
         return None
-    room = ROOMIER * question.sampling.max_tokens
+    room = question.sampling.max_tokens
     if context.models.for_role(question.role).model.name.startswith(("local:", "ollama:")):
         gone_on_with = cut.completion_tokens if cut.begun else 0
         room = min(room, context.settings.model.context_tokens - cut.prompt_tokens - gone_on_with)

@@ -7,6 +7,7 @@ import builtins
 import re
 import string
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from suture.pysource.parsing import first_line, parsed
 from suture.pysource.python_code import Definition, defined_names, is_docstring, lines_of
@@ -77,6 +78,14 @@ def _is_shown(name: str, statement: str, tests: str) -> bool:
         if found and (line.lstrip().startswith(">>>") or GIVES.search(line, found.end())):
             return True
     return False
+
+
+def with_comment(beginning: Beginning) -> Beginning | None:
+    """A beginning that ends in front of a body, with a comment opened in it; `None` for others."""
+    margin = beginning.text.rpartition("\n")[2]
+    if not margin.isspace():
+        return None
+    return replace(beginning, text=f"{beginning.text} #")
 
 
 def begin_function(path: str, text: str, names: Sequence[str]) -> tuple[str, Beginning] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from suture.errors import EditDoesNotApply, MalformedReply
 from suture.models import Reply
 from suture.pysource.bounded_reading import bounded
-from suture.pysource.python_code import lines_of, parses, sound_prefix
+from suture.pysource.python_code import is_open_ended, lines_of, parses, sound_prefix
 from suture.roles.coding.coder import RepairBrief, WriteBrief
 from suture.roles.coding.known_imports import with_known_imports
 from suture.roles.coding.mending import mended_files
@@ -57,6 +57,14 @@ def breaks_off(reply: Reply) -> bool:
     except MalformedReply:  # whoever wrote it would write more of the same
         return False
     return not (edits or blocks) or any(not block.closed for block in blocks)
+
+
+def stops_inside(reply: Reply) -> bool:
+    """Whether a begun reply was ended by a line at the margin, in a text or a bracket that is still open."""
+    if not reply.begun or reply.finish != "stop":
+        return False
+    last = next(reversed(fenced_blocks(reply.text)), None)
+    return last is not None and not last.closed and bounded(is_open_ended)(last.code)
 
 
 def goes_in_circles(text: str) -> bool:
