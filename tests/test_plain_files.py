@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from suture.plain_files import parse_toml
+from suture.errors import StorageError
+from suture.plain_files import create_file, parse_toml, replace_file, write_atomically
 
 
 @pytest.mark.parametrize("part", ["a", '"a"', "'a'", '"a\\"b"', "'a\\'"])
@@ -19,3 +22,28 @@ def test_a_text_of_escaped_quotes_is_read_at_once() -> None:
     assert parse_toml("text = '" + '"\\' * 200_000 + "'") == {"text": '"\\' * 200_000}
     with pytest.raises(ValueError, match="string"):
         parse_toml('"\\' * 200_000)
+
+
+def test_a_new_file_is_whole_and_takes_nobodys_place(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "suture.toml"
+    assert create_file(path, "one\n")
+    assert not create_file(path, "two\n")
+    assert path.read_text() == "one\n"
+    assert [file.name for file in path.parent.iterdir()] == ["suture.toml"]
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    for write in (create_file, replace_file):
+        with pytest.raises(StorageError, match=r"cannot be written"):
+            write(tmp_path / "text", "half a surrogate: \ud800")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_replaced_keeps_its_rights(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_text("old")
+    path.chmod(0o644)
+    replace_file(path, "new")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o644)
+    write_atomically(tmp_path / "fresh", b"mine")
+    assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o600

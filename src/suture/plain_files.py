@@ -13,10 +13,20 @@ from typing import Any, BinaryIO
 
 from suture.errors import StorageError, UsageError
 
-__all__ = ["open_plain", "parse_toml", "read_plain", "read_stored", "read_text_file", "replace_file"]
+__all__ = [
+    "create_file",
+    "open_plain",
+    "parse_toml",
+    "read_plain",
+    "read_stored",
+    "read_text_file",
+    "replace_file",
+    "write_atomically",
+]
 
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG)
 """There is nothing, or a link, a socket or a device without anything behind it."""
+PRIVATE_FILE = 0o600
 DEEP_KEY = re.compile(
     r"""(?:(?:(?<![\w-])[\w-]+|(?<!\\)"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*\.[ \t]*){32}""", re.ASCII
 )
@@ -134,24 +144,88 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all, with the rights of the one before; a new one is its owner's alone.
+    """Write a text as `write_atomically` does.
 
     Raises:
         StorageError: It cannot be written.
     """
-    partial: Path | None = None
+    write_atomically(path, _encoded(path, text), remedy="")
+
+
+def create_file(path: Path, text: str) -> bool:
+    """Write a file whole or not at all, where there is none; answers whether there was none.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=".suture-", delete=False
-        ) as file:
-            partial = Path(file.name)
-            file.write(text)
-        if path.is_file():
-            partial.chmod(path.stat().st_mode & 0o777)
-        partial.replace(path)
-    except (OSError, ValueError) as fault:  # a half surrogate has no place in UTF-8
-        if partial is not None:
+        partial = _written_beside(path, _encoded(path, text), 0o666 & ~_umask())
+        try:
+            path.hardlink_to(partial)  # a rename would take the place of a file that came there meanwhile
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without links
+            if os.path.lexists(path):
+                return False
+            partial.rename(path)
+        finally:
             partial.unlink(missing_ok=True)
-        why = fault.strerror if isinstance(fault, OSError) else str(fault)
-        raise StorageError(f"{str(path)!r} cannot be written: {why}") from fault
+    except OSError as fault:
+        raise StorageError(f"{str(path)!r} cannot be written: {fault.strerror}") from fault
+    return True
+
+
+def write_atomically(
+    target: Path,
+    content: bytes,
+    *,
+    remedy: str = "free some disk space, or set SUTURE_HOME to another disk",
+) -> None:
+    """Write a file so that a crash leaves the old one or the new one, never half of either.
+
+    It keeps the rights of the one before; a new one is its owner's alone.
+
+    Raises:
+        StorageError: The disk is full or gone, or the file is not ours to write.
+    """
+    try:
+        mode = target.stat().st_mode & 0o777 if target.is_file() else PRIVATE_FILE
+        partial = _written_beside(target, content, mode)
+        try:
+            partial.replace(target)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+    except OSError as fault:
+        raise StorageError(f"{str(target)!r} cannot be written: {fault.strerror}", remedy=remedy) from fault
+
+
+def _written_beside(target: Path, content: bytes, mode: int) -> Path:
+    """A new file in the target's folder, on disk before it takes a name that somebody reads."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".partial-")
+    partial = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            os.fchmod(file.fileno(), mode)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    return partial
+
+
+def _umask() -> int:
+    """What the user's new files are not: there is no way to ask but to set it."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
+
+
+def _encoded(path: Path, text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as fault:  # a half surrogate has no place in UTF-8
+        raise StorageError(f"{str(path)!r} cannot be written: {fault}") from fault

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import secrets
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any, TypeVar
 
 from suture.errors import StorageError, UsageError
 from suture.ledger.reading import MOST_VALUES, REMEDY, values_in
-from suture.plain_files import read_plain
+from suture.plain_files import read_plain, write_atomically
 from suture.records import from_plain
 
 RecordT = TypeVar("RecordT")
@@ -144,31 +142,6 @@ class RunFolder:
         return self.path / name
 
 
-def write_atomically(target: Path, content: bytes) -> None:
-    """Write a file so that a crash leaves the old one or the new one, never half of either.
-
-    Raises:
-        StorageError: The disk is full or gone.
-    """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".partial-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as fault:
-        raise StorageError(
-            f"{str(target)!r} cannot be written: {fault.strerror}",
-            remedy="free some disk space, or set SUTURE_HOME to another disk",
-        ) from fault
-
-
 def new_run(home: Path, *, now_s: float | None = None) -> RunFolder:
     """Make the folder of a new run under `home`; ids sort by time. What it makes only its owner can read.
 
@@ -203,6 +176,7 @@ def find_run(home: Path, name: str) -> RunFolder:
     """The run called `name`: an id, the unique start or end of one, `last` or `newest`.
 
     `last` is the last run of the project around the current folder, where it has any; else the newest of all.
+    A replay only looks at a run again, and is neither `last` nor `newest`.
 
     Raises:
         UsageError: There is no such run, or more than one.
@@ -212,10 +186,8 @@ def find_run(home: Path, name: str) -> RunFolder:
         raise UsageError(
             f"there are no runs under {str(home)!r}", remedy="start one with `suture run --example`"
         )
-    if name == "newest":
-        return runs[-1]
-    if name == "last":
-        return next((run for run in reversed(runs) if _is_of_this_project(run)), runs[-1])
+    if name in ("last", "newest"):
+        return _newest(runs, of_this_project=name == "last")
     found = [run for run in runs if run.id.startswith(name) or run.id.endswith(name)]
     if len(found) == 1:
         return found[0]
@@ -223,11 +195,24 @@ def find_run(home: Path, name: str) -> RunFolder:
     raise UsageError(f"{what} called {name!r} under {str(home)!r}", remedy="see `suture show --list`")
 
 
-def _is_of_this_project(run: RunFolder) -> bool:
-    """Whether a run is of the project that the current folder lies in; its ledger begins with that."""
+def _newest(runs: list[RunFolder], *, of_this_project: bool) -> RunFolder:
+    """The newest run that is no replay; one of this project's before all others, where that is wanted."""
+    own: RunFolder | None = None
+    for run in reversed(runs):
+        replays, project = _beginning(run)
+        if replays:
+            continue
+        own = own or run
+        if not of_this_project or (project and Path.cwd().resolve().is_relative_to(Path(project).resolve())):
+            return run
+    return own or runs[-1]
+
+
+def _beginning(run: RunFolder) -> tuple[str, str]:
+    """The run that a run does again, and the project it is of; a ledger begins with both."""
     try:
         first = (read_plain(run.ledger_path, MOST_START_BYTES) or b"").partition(b"\n")[0]
-        project = json.loads(first)["data"]["project"]
-        return bool(project) and Path.cwd().resolve().is_relative_to(Path(project).resolve())
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):  # damaged, or older than this key
-        return False
+        data = json.loads(first)["data"]
+        return str(data.get("replays") or ""), str(data.get("project") or "")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return "", ""  # damaged, or older than these keys

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from suture.errors import StorageError, UsageError
-from suture.plain_files import replace_file
+from suture.errors import UsageError
+from suture.plain_files import create_file, replace_file
 from suture.settings.loading import user_file
 from suture.settings.rendering import MASK, shown
 from suture.settings.schema import THE_USERS_ALONE, Settings
@@ -61,14 +61,8 @@ def new_file(path: Path, text: str) -> None:
         UsageError: There is one.
         StorageError: It cannot be written.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as fault:
-        raise UsageError(f"{str(path)!r} is there already", remedy="suture config set KEY VALUE") from fault
-    except OSError as fault:
-        raise StorageError(f"{str(path)!r} cannot be written: {fault.strerror}") from fault
+    if not create_file(path, text):
+        raise UsageError(f"{str(path)!r} is there already", remedy="suture config set KEY VALUE")
 
 
 def _checked(key: str, text: str) -> object:

@@ -13,9 +13,9 @@ from typing import Any
 from suture.errors import StorageError, UsageError
 from suture.evals.problem import Problem
 from suture.ledger import steady_text
-from suture.ledger.run_folder import write_atomically
 from suture.models import Message, Reply, Sampling, call_hash
 from suture.models.seam import Finish
+from suture.plain_files import write_atomically
 from suture.records import content_hash, from_plain, to_plain
 
 

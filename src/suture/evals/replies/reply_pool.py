@@ -22,8 +22,8 @@ from suture.evals.replies.recordings import (
     prompt_hash,
     read_recording,
 )
-from suture.ledger.run_folder import write_atomically
 from suture.models import AbsentModel, Message, Model, Reply, Sampling, count_tokens
+from suture.plain_files import write_atomically
 from suture.records import from_plain, to_plain
 
 SEED_STRIDE = 1000

@@ -17,7 +17,7 @@ from suture.evals.grading.hidden import Grade
 from suture.evals.problem import Problem
 from suture.evals.rows import Row
 from suture.evals.running.plans import Plan
-from suture.ledger.run_folder import write_atomically
+from suture.plain_files import write_atomically
 from suture.records import content_hash, from_plain, to_plain
 
 RowKey = tuple[str, str, str, str, int, int]

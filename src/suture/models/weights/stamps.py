@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from suture.errors import StorageError
-from suture.ledger.run_folder import write_atomically
+from suture.plain_files import write_atomically
 
 
 @dataclass(frozen=True, kw_only=True)
