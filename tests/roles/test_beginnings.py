@@ -65,6 +65,28 @@ def test_what_is_no_stub_is_not_repeated(statement: str) -> None:
     assert begun(statement) == ""
 
 
+SOLUTION = """class Solution:
+    limit = 3
+
+    def total(self, xs: list[int]) -> int:
+        raise NotImplementedError
+"""
+
+
+def test_a_class_with_one_method_to_write_is_given_up_to_its_body() -> None:
+    head = SOLUTION.partition("        raise")[0]
+    assert begun(SOLUTION, "Solution") == f"\n{head}       "
+    both = SOLUTION.replace("    limit = 3", "    def other(self): ...")
+    assert begun(both, "Solution") == ""
+
+
+def test_a_stub_in_the_one_block_of_a_text_is_given_too() -> None:
+    prose = "Add up.\n\n```python\ndef total(xs):\n    ...\n```\n"
+    assert begun(prose) == "\ndef total(xs):\n   "
+    assert begun(prose, "other", certain=False) == ""
+    assert begun(f"{prose}\nLike\n\n```python\ndef twice(x): ...\n```\n") == ""
+
+
 def test_the_name_that_the_tests_call_begins_a_definition() -> None:
     prose = "Add up the numbers."
     assert begun(prose, tests="assert total([1]) == 1") == "\ndef total("

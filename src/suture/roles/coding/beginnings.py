@@ -12,6 +12,7 @@ from dataclasses import replace
 from suture.pysource.parsing import first_line, parsed
 from suture.pysource.python_code import Definition, defined_names, is_docstring, lines_of
 from suture.roles.prompting.fitting import Beginning
+from suture.roles.replies.fenced import fenced_blocks
 
 FENCE = "```python"
 END = ("\n```",)
@@ -32,7 +33,7 @@ def begin_module(statement: str, entry_point: str | None, *, certain: bool, test
         certain: Whether it may be relied upon; else only where the task itself shows what a call gives.
         tests: Source of what calls it.
     """
-    stub = _stub(statement)
+    stub = _given_stub(statement, entry_point)
     alone = Beginning(text=FENCE, stop=END)
     if stub:
         return Beginning(text=f"{FENCE}\n{stub}", stop=(*END, *AT_MARGIN))
@@ -132,19 +133,42 @@ def _functions(
             yield from ((member, node) for member in members)
 
 
-def _stub(statement: str) -> str:
-    """The statement up to where the body of its last definition is to stand; empty where it is no stub."""
-    tree = parsed(statement)
-    open_ones = [n for n in tree.body if isinstance(n, Definition) and _is_open(n)] if tree else []
+def _given_stub(statement: str, entry_point: str | None) -> str:
+    """The stub that a task is, or that the one block of code in its words is; empty where there is none."""
+    if stub := _stub(statement):
+        return stub
+    blocks = [block.code for block in fenced_blocks(statement)]
+    found = [(stub, code) for code in blocks if (stub := _stub(code))]
+    if len(found) != 1:
+        return ""
+    stub, code = found[0]
+    return stub if entry_point is None or entry_point in defined_names(code) else ""
+
+
+def _stub(code: str) -> str:
+    """Code up to where the body of its last definition is to stand; empty where it is no stub."""
+    tree = parsed(code)
     wanted = tree.body[-1] if tree is not None and tree.body else None
-    if not isinstance(wanted, Definition) or open_ones != [wanted]:
+    if tree is None or not isinstance(wanted, Definition) or any(map(_is_open, tree.body[:-1])):
         return ""  # of several the reply would have to end each before the next
-    lines = lines_of(statement)
-    return "".join(lines[: first_line(wanted) - 1]) + _header(wanted, lines)
+    lines = lines_of(code)
+    if isinstance(wanted, ast.ClassDef) and not _is_open(wanted):
+        method = wanted.body[-1]
+        if not _is_open(method) or any(map(_is_open, wanted.body[:-1])):
+            return ""
+        return _down_to(method, lines)
+    return _down_to(wanted, lines) if _is_open(wanted) else ""
 
 
-def _is_open(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
-    return all(map(_says_nothing, node.body))
+def _down_to(node: ast.stmt, lines: Sequence[str]) -> str:
+    """What stands above a definition, and its header; empty where that has none of its own."""
+    head = _header(node, lines) if isinstance(node, Definition) else ""
+    return "".join(lines[: first_line(node) - 1]) + head if head else ""
+
+
+def _is_open(node: ast.stmt) -> bool:
+    """Whether it is a definition whose body is to come."""
+    return isinstance(node, Definition) and all(map(_says_nothing, node.body))
 
 
 def _says_nothing(node: ast.stmt) -> bool:
