@@ -1,34 +1,115 @@
-"""The program `suture` and its commands. Only wiring: each command lives in a file of its own."""
+"""The program `suture`: what it can do, and which command lives in which file."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from suture.cli.bench import bench_app
-from suture.cli.commands.apply import apply
-from suture.cli.commands.completion import completion
-from suture.cli.commands.config import config_app
-from suture.cli.commands.doctor import doctor
-from suture.cli.commands.fork import fork
-from suture.cli.commands.heal import heal
-from suture.cli.commands.history import history
-from suture.cli.commands.init import init
-from suture.cli.commands.models import models_app
-from suture.cli.commands.prompts import prompts_app
-from suture.cli.commands.quality import quality
-from suture.cli.commands.recipes import recipes_app
-from suture.cli.commands.replay import replay, resume
-from suture.cli.commands.review import review
-from suture.cli.commands.run import run
-from suture.cli.commands.show import show
-from suture.cli.commands.trust import trust
-from suture.cli.commands.undo import undo
-from suture.cli.commands.verify import verify
+if TYPE_CHECKING:
+    from typer._click import Command, Context, HelpFormatter
+
+SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "Work": {
+        "heal": "Repair a project until its tests pass; print the diff.",
+        "run": "Write new code until its checks pass; print the code.",
+        "apply": "Write a healed run's change into your files.",
+        "undo": "Take back what was applied or committed.",
+        "review": "See what a waiting run asks, and answer it.",
+        "resume": "Go on with a run that waits or was stopped.",
+    },
+    "Look back": {
+        "show": "Tell a run step by step.",
+        "history": "List the runs, newest first.",
+        "verify": "Check a healed run's certificate again, without a model.",
+        "replay": "Do a run again with its recorded replies.",
+        "fork": "Start a new run from a step of another one.",
+        "quality": "Measure accepted code: complexity, lint, security.",
+    },
+    "Set up": {
+        "doctor": "Say what is there, what is missing, how to get it.",
+        "init": "Write a suture.toml with the test command found.",
+        "config": "Show and change settings.",
+        "trust": "Let a project's own settings decide more.",
+        "models": "The embedded models: list, pull, serve, path, rm.",
+        "recipes": "Ways to go about a task: list, show.",
+        "prompts": "What the models are told: list, show, diff, check.",
+        "completion": "Print a script that completes commands in your shell.",
+    },
+    "Measure": {
+        "bench": "Measure recipes and models on problems with hidden tests.",
+    },
+}
+"""Each command with what it does in a line. `suture --help` loads none of them."""
+GROUPS = {"config", "models", "recipes", "prompts", "bench"}
+OTHER_FILES = {"resume": "suture.cli.commands.replay", "bench": "suture.cli.bench"}
+
+
+class CommandsByName(MutableMapping[str, "Command"]):
+    """The commands, each imported when it is asked for: one costs as much as all of typer."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Command] = {}
+        self._names = [name for section in SECTIONS.values() for name in section]
+
+    def __getitem__(self, name: str) -> Command:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._loaded:
+            self._loaded[name] = load_command(name)
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Command) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        self._names.remove(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+
+def load_command(name: str) -> Command:
+    """Import the file of a command and make the command."""
+    module: Any = import_module(OTHER_FILES.get(name, f"suture.cli.commands.{name}"))
+    alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    if name in GROUPS:
+        alone.add_typer(getattr(module, f"{name}_app"))
+    else:
+        alone.command(name)(getattr(module, name))
+    return typer.main.get_group(alone).commands[name]
+
+
+class Suture(TyperGroup):
+    """The group of all commands, which knows them by name and loads the one that is called."""
+
+    def __init__(self, **about: Any) -> None:
+        super().__init__(**about)
+        self.commands = CommandsByName()
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        """The names, in the order of the help."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write the sections of the help."""
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(10), text) for name, text in commands.items()])
+
 
 app = typer.Typer(
     name="suture",
+    cls=Suture,
     help="Write or repair code in a sandbox until tests that can be trusted pass.",
     no_args_is_help=True,
     add_completion=False,
@@ -40,27 +121,6 @@ app = typer.Typer(
         "4 budget spent; 5 waiting for a person; 6 a fault of the machinery; 130 cancelled."
     ),
 )
-app.command()(run)
-app.command()(heal)
-app.command()(replay)
-app.command()(resume)
-app.command()(review)
-app.command()(history)
-app.command()(show)
-app.command()(fork)
-app.command()(quality)
-app.command()(verify)
-app.command()(apply)
-app.command()(undo)
-app.command()(doctor)
-app.command()(init)
-app.command()(trust)
-app.command()(completion)
-app.add_typer(bench_app)
-app.add_typer(models_app)
-app.add_typer(prompts_app)
-app.add_typer(recipes_app)
-app.add_typer(config_app)
 
 
 def print_version(wanted: bool) -> None:

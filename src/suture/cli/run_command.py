@@ -8,22 +8,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from suture.cli.terminal.output import answer_exactly, answer_json, note
-from suture.cli.terminal.progress import Progress
 from suture.errors import PrerequisiteError, SutureError, UsageError
-from suture.ledger import find_run
-from suture.narrative.brief import brief_ending
-from suture.narrative.ending import (
-    ending_lines,
-    finished_result,
-    result_as_json,
-    way_on,
-    what_to_print,
-    what_was_applied,
-)
-from suture.narrative.exit_codes import EXIT_CODES
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # slow to import: the first line is on the screen before
     from suture.cli.terminal.options import Detail
+    from suture.cli.terminal.progress import Progress
     from suture.ledger import RunFolder
     from suture.records import Result, TaskKind
     from suture.settings import Loaded, Settings
@@ -41,6 +30,8 @@ def _chosen(settings: Settings) -> str:
 
 def _with_way_on(fault: SutureError) -> SutureError:
     """The fault, and in its remedy how the run that it stopped goes on."""
+    from suture.narrative.ending import way_on
+
     if fault.stopped_run and not (isinstance(fault, UsageError) and not isinstance(fault, PrerequisiteError)):
         fault.remedy = "; ".join(filter(None, (fault.remedy, f"then {way_on(fault.stopped_run)}")))
     return fault
@@ -60,6 +51,9 @@ def _first_lines(loaded: Loaded) -> Iterator[str]:
 
 def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: Detail) -> Iterator[str]:
     """How a run ended, as much as was asked for; what a user must not miss is said in any case."""
+    from suture.narrative.brief import brief_ending
+    from suture.narrative.ending import ending_lines
+
     if detail == "verbose":
         yield from ending_lines(result, settings.budget, folder)
     elif detail == "brief":
@@ -91,11 +85,14 @@ def carry_out(
     if detail != "quiet":
         for line in _first_lines(loaded):
             note(line)
-    with Progress(settings.budget, detail) as progress:
-        # Slow to import; the lines above are on the screen by then.
-        from suture.api import run_sync
-        from suture.models import heard_by
+    from suture.api import run_sync
+    from suture.cli.terminal.progress import Progress
+    from suture.ledger import find_run
+    from suture.models import heard_by
+    from suture.narrative.ending import finished_result, result_as_json, what_to_print, what_was_applied
+    from suture.narrative.exit_codes import EXIT_CODES
 
+    with Progress(settings.budget, detail) as progress:
         failed = None
         try:
             with heard_by(progress.hear):
