@@ -11,6 +11,7 @@ import pytest
 HEAVY = frozenset(
     {
         "aiosqlite",
+        "alembic",
         "anthropic",
         "docker",
         "e2b",
@@ -26,7 +27,10 @@ HEAVY = frozenset(
         "numpy",
         "ollama",
         "openai",
+        "pgvector",
+        "psycopg",
         "pydantic",
+        "sqlalchemy",
         "tenacity",
         "torch",
         "transformers",

@@ -66,6 +66,7 @@ ONLY_IN = {
     ),
     "mlflow": ("evals/tracking/",),
     "opentelemetry": ("tracing/",),
+    **dict.fromkeys(("alembic", "pgvector", "psycopg", "sqlalchemy"), ("store/",)),
     "huggingface_hub": ("models/", "evals/datasets/sources.py"),  # weights, and data sets
     **dict.fromkeys(
         STARTS_PROCESSES,

@@ -170,6 +170,15 @@ class PathSettings(Group):
             raise ValueError(f"{str(path)!r}: no home folder is known here; set HOME") from fault
 
 
+class StoreSettings(Group):
+    """The database of all runs, and what is kept where others reach it (docs/store.md)."""
+
+    url: str | None = None
+    """`sqlite:///FILE` or `postgresql://user@host/name`; the file `suture.db` beside the runs where unset."""
+    namespace: str = Field(default="default", pattern=r"^[\w.-]{1,100}$")
+    """Whose rows are read and written: of a team or a project, where several share one database."""
+
+
 class ProjectSettings(Group):
     """What a project's own files may decide (docs/settings.md)."""
 
@@ -191,6 +200,7 @@ class Settings(Group):
     repair: RepairSettings = RepairSettings()
     proof: ProofSettings = ProofSettings()
     project: ProjectSettings = ProjectSettings()
+    store: StoreSettings = StoreSettings()
     paths: PathSettings = Field(default_factory=PathSettings)  # not at import time: it reads HOME
 
 
@@ -204,6 +214,8 @@ THE_USERS_ALONE = (
     "sandbox.secrets",
     "model.prices",
     "project.untrusted",
+    "store.url",
+    "store.namespace",
     "paths.home",
     "paths.cache",
 )

@@ -16,7 +16,11 @@ from suture.settings.dotenv import parse_dotenv
 from suture.settings.schema import Settings, setting_fields
 
 PREFIX = "SUTURE_"
-SHORT_NAMES = {"SUTURE_HOME": "paths.home", "SUTURE_MODEL": "model.name"}
+SHORT_NAMES = {
+    "SUTURE_DATABASE_URL": "store.url",
+    "SUTURE_HOME": "paths.home",
+    "SUTURE_MODEL": "model.name",
+}
 MOST_BYTES = 64 * 2**10
 """Of a file of settings; all of them together need a tenth of it."""
 MOST_PYPROJECT_BYTES = 2**20

@@ -1,6 +1,8 @@
-"""What outlives a process besides the ledger: the graph's checkpoints.
+"""What outlives a process besides the ledger: the graph's checkpoints, and a database of all runs.
 
-This room knows no state, no node and no run; what it stores, others can make again from the ledger.
+The database's tables are projections of the ledgers (see docs/store.md), so all of it can be made again. This
+room knows no state, no node and no run that goes on. Nothing heavy is imported with it: the database is
+opened by `suture.store.database`, which needs SQLAlchemy.
 """
 
 from suture.store.checkpoints import open_checkpointer
