@@ -52,6 +52,13 @@ async def test_the_larger_cluster_is_preferred_and_the_difference_is_shown(compa
     assert eval(first.call, {"middle": lambda a, b, c: sorted((a, b, c))[1]}) == int(first.answers[one])
 
 
+async def test_code_that_was_written_more_often_counts_so_often(compare: Compare) -> None:
+    names = [Candidate(files={"solution.py": code}, origin="sample").hash for code in (SORTED, GUESSED)]
+    found, (_, guessed) = await compare(SORTED, GUESSED, drawn={names[1]: 3})
+    assert found.preferred == guessed
+    assert found.reason == f"3 of 4 candidates answer {found.calls} further calls alike"
+
+
 async def test_exceptions_and_endless_loops_are_behaviour(compare: Compare) -> None:
     limits = InputLimits(inputs=8, call_s=1.2)
     found, (endless, fragile, one, two) = await compare(ENDLESS, FRAGILE, SORTED, SUMMED, limits=limits)

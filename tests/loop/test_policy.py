@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suture.errors import UsageError
-from suture.loop.policy.next_moves import decide
+from suture.loop.policy.next_moves import decide, next_parent
 from suture.loop.policy.progress import Attempt, Progress, best_of
 from suture.loop.policy.stuck import barren_rounds, same_failure_rounds
 from suture.loop.recipes.recipe import list_recipes, load_recipe
@@ -83,6 +83,23 @@ def test_greedy_gives_up_after_one_round(recipe: Recipe, outcome: str | None) ->
 def test_passing_code_is_left_alone() -> None:
     (move,) = decide(Progress(kind="heal", round=0, tried=(replace(BASE, passed=3, failed=0),)), ADAPTIVE)
     assert move.outcome == "nothing_to_heal"
+
+
+def test_code_that_passes_gets_second_opinions_once_where_the_recipe_wants_them() -> None:
+    curious = ADAPTIVE.model_copy(update={"second_opinions": 3})
+    passes = tried("a", 0, passed=2, failed=0)
+    now = Progress(kind="write", round=1, tried=(passes,), samples_asked=1)
+    moves = decide(now, curious)
+    assert [(move.kind, move.index, move.temperature) for move in moves] == [
+        ("sample", 1, 0.8),
+        ("sample", 2, 0.8),
+        ("sample", 3, 0.8),
+    ]
+    assert next_parent(now, curious) is None
+    assert decide(replace(now, round=2), curious)[0].outcome == "healed"
+    assert decide(replace(now, attempts_left=0), curious)[0].outcome == "healed"
+    healed = Progress(kind="heal", round=1, tried=(BASE, tried("a", 0, passed=2, failed=0, origin="repair")))
+    assert decide(healed, curious)[0].outcome == "healed"
 
 
 def test_code_without_a_check_is_never_called_healed() -> None:

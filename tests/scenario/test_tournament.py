@@ -29,3 +29,18 @@ async def test_of_equally_many_the_one_that_ends_is_handed_over(tmp_path: Path) 
     assert len(compared["candidates"]) == 2, compared
     assert result.candidate is not None
     assert result.candidate.hash == compared["preferred"] == compared["candidates"][1]
+
+
+GUESSED = RIGHT.replace("a + b", "{1: 3}.get(a, 0)")
+
+
+async def test_second_opinions_outvote_code_that_passes_by_luck(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text("samples = 2\nsecond_opinions = 2\ntournament = true\n")
+    settings = settings_in(tmp_path / "home", str(own))
+    cast = Cast({"coder": [GUESSED, RIGHT, RIGHT]})
+    result = await solve(TASK, settings=settings, model=cast)
+    assert result.outcome == "healed", result.reason
+    assert result.spend.model_calls == 3
+    assert result.candidate is not None
+    assert "a + b" in result.candidate.files["solution.py"]

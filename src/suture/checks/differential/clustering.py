@@ -91,6 +91,7 @@ async def compare_candidates(
     suite: Suite,
     *,
     hints: Sequence[Check] = (),
+    drawn: Mapping[str, int] | None = None,
     limits: InputLimits | None = None,
     seed: int = 0,
 ) -> Comparison:
@@ -100,6 +101,7 @@ async def compare_candidates(
         candidates: Different ones, the likeliest first.
         suite: The suite that judged them.
         hints: Checks that are not trusted: their calls are inputs too, what they expect is not looked at.
+        drawn: Hash of a candidate -> how often it was written: it counts so many times; once where absent.
         limits: The most it may use.
         seed: Seed of the random changes that make inputs.
 
@@ -132,12 +134,12 @@ async def compare_candidates(
     try:
         async with asyncio.timeout(limits.seconds):
             await ask_all(near)
-            if len(_compared(near, answers).clusters) < 2:
+            if len(_compared(near, answers, {}).clusters) < 2:
                 questions = (*near, *edges)
                 await ask_all(edges)
     except TimeoutError:
         pass  # what everyone was asked until then is compared
-    return _compared(questions, answers)
+    return _compared(questions, answers, drawn or {})
 
 
 def _batches(questions: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -163,7 +165,9 @@ def _answer_of(result: ProgramOutcome) -> _Answer | None:
     return _Answer(key=f"! {fault}", shown=f"raises {fault}")
 
 
-def _compared(questions: Sequence[str], answers: Mapping[str, Sequence[_Answer | None]]) -> Comparison:
+def _compared(
+    questions: Sequence[str], answers: Mapping[str, Sequence[_Answer | None]], drawn: Mapping[str, int]
+) -> Comparison:
     late = [name for name, given in answers.items() if _is_late(given)]
     in_time = {name: given for name, given in answers.items() if name not in late}
     asked = min((len(given) for given in in_time.values()), default=0)
@@ -176,12 +180,16 @@ def _compared(questions: Sequence[str], answers: Mapping[str, Sequence[_Answer |
     for name, given in in_time.items():
         groups.setdefault(tuple(a.key for n in usable if (a := given[n]) is not None), []).append(name)
     clusters = [*map(tuple, groups.values()), *((name,) for name in late)]
-    clusters.sort(key=lambda names: (-len(names), names[0] in late, order.index(names[0])))
+
+    def voices(names: Sequence[str]) -> int:
+        return sum(max(1, drawn.get(name, 1)) for name in names)
+
+    clusters.sort(key=lambda names: (-voices(names), names[0] in late, order.index(names[0])))
     return Comparison(
         clusters=tuple(clusters),
         disagreements=tuple(_disagreements(questions, usable, in_time))[:MOST_SHOWN],
         calls=len(usable),
-        reason=_reason([len(names) for names in clusters], len(usable), len(late)),
+        reason=_reason([voices(names) for names in clusters], len(usable), len(late)),
     )
 
 

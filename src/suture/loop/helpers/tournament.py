@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from suture.checks import Suite
 from suture.checks.differential.clustering import compare_candidates
-from suture.ledger.kinds import CandidatesCompared, DifferingCall
+from suture.ledger import those_of
+from suture.ledger.kinds import CandidateProposed, CandidatesCompared, DifferingCall
 from suture.loop.context import RunContext
 from suture.loop.helper_state import aids_of
 from suture.loop.helpers.generated_tests import generated_checks
@@ -37,6 +39,9 @@ async def ranked(suite: Suite, state: LoopState, context: RunContext) -> LoopSta
             [context.candidate(entry.blob) for entry in equals],
             suite,
             hints=hints,
+            drawn=Counter(
+                proposed.candidate for _, proposed in those_of(context.ledger.events, CandidateProposed)
+            ),
             seed=context.settings.model.seed,
         )
     compared = CandidatesCompared(

@@ -27,7 +27,9 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     if not progress.may_ask:
         return _given_up(progress, "not_healed", NOBODY_TO_ASK)
     stronger = escalation(progress, recipe)
-    if progress.round == 0 or (stronger and recipe.fresh):
+    if _wants_opinions(progress, recipe):
+        moves = _fresh(progress, recipe, recipe.second_opinions, greedy=False, why="second opinions")
+    elif progress.round == 0 or (stronger and recipe.fresh):
         moves = _fresh(progress, recipe, recipe.opening, greedy=True, why=stronger)
     else:
         moves = _next_round(progress, recipe)
@@ -38,7 +40,8 @@ def next_parent(progress: Progress, recipe: Recipe) -> Attempt | None:
     """The candidate that the next round would mend, whatever its diagnosis; `None` for a fresh start."""
     if progress.round == 0 or _end(progress, recipe) is not None:
         return None
-    return None if escalation(progress, recipe) and recipe.fresh else _parent(progress, recipe)
+    starts_afresh = _wants_opinions(progress, recipe) or (escalation(progress, recipe) and recipe.fresh)
+    return None if starts_afresh else _parent(progress, recipe)
 
 
 def escalation(progress: Progress, recipe: Recipe) -> str:
@@ -48,6 +51,8 @@ def escalation(progress: Progress, recipe: Recipe) -> str:
     first lineage that has had its repairs. From there on a run is judged as if it had begun then.
     """
     if not progress.may_escalate or progress.round == 0 or _end(progress, recipe) is not None:
+        return ""
+    if _wants_opinions(progress, recipe):
         return ""
     if stuck := _stuck(progress, recipe):
         return stuck
@@ -60,6 +65,8 @@ def escalation(progress: Progress, recipe: Recipe) -> str:
 def _end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
     """Why the run is at its end; `None` where it is not."""
     best = progress.best
+    if _wants_opinions(progress, recipe):
+        return None
     if best is not None and best.solved and not _is_sent_back(progress, recipe):
         if best.origin == "user":
             return _stop("nothing_to_heal", "every test passes as it is")
@@ -112,6 +119,15 @@ def _is_sent_back(progress: Progress, recipe: Recipe) -> bool:
         return False
     first = min(t.round for t in progress.tried if t.solved)
     return progress.round - 1 - first < recipe.rejections
+
+
+def _wants_opinions(progress: Progress, recipe: Recipe) -> bool:
+    """Whether a written program has just passed, and nobody has yet asked what else would be written."""
+    best = progress.best
+    if not recipe.second_opinions or progress.kind != "write" or best is None or not best.solved:
+        return False
+    first = min(t.round for t in progress.tried if t.solved)
+    return progress.round == first + 1 and progress.attempts_left != 0
 
 
 def _despite(best: Attempt) -> str:

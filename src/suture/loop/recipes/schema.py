@@ -91,6 +91,9 @@ class Recipe(_Table):
     """How repairs go about it, in this order; parallel ones each take the next."""
     tournament: bool = False
     """Whether candidates that trusted checks cannot tell apart are compared on inputs where they differ."""
+    second_opinions: int = Field(default=0, ge=0)
+    """Further replies asked for, once, where a written program passes: with `tournament`, the behaviour that
+    most replies share is preferred."""
     max_rounds: int | None = Field(default=None, ge=1)
     """Rounds before the run gives up; the budget alone ends it where the file does not say."""
     attempt_limit: int | None = Field(default=None, ge=1)
