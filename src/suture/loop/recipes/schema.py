@@ -92,8 +92,7 @@ class Recipe(_Table):
     tournament: bool = False
     """Whether candidates that trusted checks cannot tell apart are compared on inputs where they differ."""
     second_opinions: int = Field(default=0, ge=0)
-    """Further replies asked for, once, where a written program passes: with `tournament`, the behaviour that
-    most replies share is preferred."""
+    """Further replies asked for, once, where a written program passes; a tournament prefers what most do."""
     max_rounds: int | None = Field(default=None, ge=1)
     """Rounds before the run gives up; the budget alone ends it where the file does not say."""
     attempt_limit: int | None = Field(default=None, ge=1)
