@@ -55,6 +55,20 @@ def test_it_shows_phase_scores_spend_and_lessons() -> None:
     assert "lesson: an empty list is a case too" in text
 
 
+def test_words_of_the_first_of_several_replies_are_shown_and_the_tokens_of_all() -> None:
+    view = told()
+    for number, words in ((4, "def "), (5, "class"), (4, "def f(x):"), (5, "class A:")):
+        view.hear(number, words)
+    text = "\n".join(drawn(view, 100))
+    assert "4 tokens" in text
+    assert "| def f(x):" in text
+    assert "class A" not in text
+    view.hear(4, None)
+    assert "| class A:" in "\n".join(drawn(view, 100))
+    view.hear(5, None)
+    assert " tokens\n" not in "\n".join(drawn(view, 100))
+
+
 @pytest.mark.parametrize("width", [1, 2, 7, 20, 40, 79, 200])
 def test_no_line_ever_wraps(width: int) -> None:
     view = told()

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from suture.errors import ContextTooLong, ModelError, PrerequisiteError
-from suture.models import Message, Sampling, open_model
+from suture.models import Message, Sampling, heard_by, open_model
 from suture.models.embedded.server import LlamaServer, ServerOptions, start_server
 from suture.models.embedded.serving import (
     affordable_slots,
@@ -88,6 +88,25 @@ async def test_a_reply_goes_on_from_its_beginning_and_ends_at_the_next_thing(
     names: dict[str, Any] = {}
     exec((head + reply.text).removeprefix("```python\n"), names)
     assert names["double"](4) == 8
+
+
+@live
+async def test_replies_that_come_at_once_are_heard_apart_and_while_they_come(
+    local_settings: Settings,
+) -> None:
+    model = open_model(local_settings)
+    heard: dict[int, list[str | None]] = {}
+    with heard_by(lambda number, words: heard.setdefault(number, []).append(words)):
+        replies = await asyncio.gather(
+            *(model.complete(PROMPT, Sampling(temperature=0.8, max_tokens=12, index=n)) for n in (1, 2))
+        )
+    await model.close()
+    assert len(heard) == 2
+    for told in heard.values():
+        *words, end = told
+        assert end is None
+        assert len(words) > 3
+    assert {words[-2] for words in heard.values()} == {reply.text for reply in replies}
 
 
 @live

@@ -71,8 +71,8 @@ class LiveView:
         self._best = ""
         self._candidates: dict[str, tuple[str, int, int]] = {}
         self._lessons: tuple[str, ...] = ()
-        self._words = ""
-        self._tokens = 0
+        self._writing: dict[int, tuple[str, int]] = {}
+        """Number of a reply that is being written -> its text and tokens so far."""
         self._spinner = Spinner("dots")
         self.widths: tuple[int, ...] = ()
         """Cells of each line that was drawn last."""
@@ -87,8 +87,6 @@ class LiveView:
                 self._round, self._best = decided.round, decided.best or ""
                 if decided.moves[0].kind == "stop":
                     self._phase = "proving the result" if decided.moves[0].outcome == "healed" else "ending"
-            case ModelCalled():
-                self._words, self._tokens = "", 0
             case CandidateChecked() as checked:
                 self._candidates.pop(checked.candidate, None)
                 counts = (checked.label, checked.passed, checked.passed + checked.failed)
@@ -96,10 +94,12 @@ class LiveView:
             case LessonsDrawn(lessons=lessons):
                 self._lessons = lessons
 
-    def hear(self, words: str) -> None:
-        """Take in a reply so far; each call is one token more of it."""
-        self._tokens = self._tokens + 1 if len(words) >= len(self._words) else 1
-        self._words = words
+    def hear(self, reply: int, words: str | None) -> None:
+        """Take in a reply so far, each call one token more of it; `None` when no more comes."""
+        if words is None:
+            self._writing.pop(reply, None)
+        else:
+            self._writing[reply] = (words, self._writing.get(reply, ("", 0))[1] + 1)
 
     def spent(self, now_s: float | None = None) -> str:
         """What was used and of how much."""
@@ -117,9 +117,11 @@ class LiveView:
     def _lines(self, now: float) -> Iterator[Text]:
         turning = self._spinner.render(now)
         mark = turning if isinstance(turning, Text) else Text("*")
-        written = f" · {self._tokens} tokens" if self._tokens else ""
+        tokens = sum(count for _, count in self._writing.values())
+        written = f" · {tokens} tokens" if tokens else ""
         yield Text.assemble(mark, " ", (self._phase, "bold"), f" · round {self._round + 1}{written}")
-        last = [line for line in self._words.splitlines() if line.strip()][-WORDS_SHOWN:]
+        words = next((words for words, _ in self._writing.values()), "")  # of several, the first that began
+        last = [line for line in words.splitlines() if line.strip()][-WORDS_SHOWN:]
         yield from (Text(f"  | {printable(line)}", style="dim") for line in last)
         for name, (label, passed, total) in list(self._candidates.items())[-CANDIDATES_SHOWN:]:
             style = "green" if total and passed == total else "yellow" if passed else "red"

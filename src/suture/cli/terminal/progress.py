@@ -80,9 +80,9 @@ class Progress:
         """What has happened so far."""
         return tuple(self._events)
 
-    def hear(self, words: str) -> None:
+    def hear(self, reply: int, words: str | None) -> None:
         """Show a reply while it comes; only a terminal does."""
-        self._view.hear(words)
+        self._view.hear(reply, words)
 
     def __call__(self, event: Event) -> None:
         """Say what happened."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from suture.errors import ModelRateLimited, ModelUnreachable, ReplyLost
-from suture.models.hearing import Hearer, current_hearer
+from suture.models.hearing import Hearer, current_hearer, one_reply
 from suture.models.seam import Finish, Message, Reply, Sampling
 from suture.models.structured.schemas import constrained, text_of
 from suture.models.tokens import text_upper_bound
@@ -222,10 +222,11 @@ async def _heard(
     """The answer, with somebody told of it while it comes."""
     whole: Any = None
     text = ""
-    async for part in chat.astream(turns, stop=stop) if stop else chat.astream(turns):
-        whole = part if whole is None else whole + part
-        text += text_of(part)
-        hearer(text)
+    with one_reply(hearer) as tell:
+        async for part in chat.astream(turns, stop=stop) if stop else chat.astream(turns):
+            whole = part if whole is None else whole + part
+            text += text_of(part)
+            tell(text)
     if whole is None:
         raise ReplyLost("nothing came")
     answer: AIMessage = whole
