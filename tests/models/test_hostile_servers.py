@@ -6,6 +6,7 @@ import gzip
 import json
 import socket
 import zlib
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from suture.errors import (
     ModelUnreachable,
     ReplyLost,
 )
-from suture.models import Message, Model, Reply, Sampling, open_model
+from suture.models import Message, Model, Reply, Sampling, heard_by, open_model
 from suture.models.tokens import count_upper_bound, text_lower_bound
 from suture.models.vendors.guarded_http import ERROR_BYTES, FRAME_BYTES, reply_bytes
 from suture.settings.model_schema import ModelSettings
@@ -375,9 +376,14 @@ async def test_a_good_answer_of_another_kind_is_named_and_not_asked_for_again(
     assert len(server.requests) == 1
 
 
-async def test_a_stream_without_end_that_nobody_asked_for_is_not_read(wire: WireFormat) -> None:
+@pytest.mark.parametrize("listening", [False, True])
+async def test_a_stream_without_end_that_nobody_asked_for_is_not_read(
+    wire: WireFormat, listening: bool
+) -> None:
+    """Of these only the embedded model's server is asked for events, also where somebody listens."""
     talk = Endless(head(content_type="text/event-stream"), b"data: {}\n\n")
-    with RawServer(talk) as server, pytest.raises(ForeignReply, match="stream of events"):
+    listened = heard_by(lambda *_: None) if listening else nullcontext()
+    with listened, RawServer(talk) as server, pytest.raises(ForeignReply, match="stream of events"):
         await ask(wire, server.address)
     assert len(server.requests) == 1
 

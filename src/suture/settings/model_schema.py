@@ -52,7 +52,8 @@ class ModelSettings(Group):
     temperature: float = Field(default=0.8, ge=0, le=2)
     """Sampling temperature of every sample after the first, which is greedy."""
     max_tokens: int = Field(default=1024, ge=16)
-    """The most tokens of one reply; code that is cut there is asked for once more with twice as many."""
+    """The most tokens of one reply; code that is cut there is asked for once more with twice as many.
+    A reply that is only the rest of a function has 512 at first."""
     prefill: bool | None = None
     """Whether a reply may begin with what is known of the code; where unset, models known to take it."""
     timeout_s: float = Field(default=600, gt=0)

@@ -98,7 +98,7 @@ async def _watch(protocol: Protocol, response: Any) -> None:
         if protocol == "Ollama":
             pieces = _as_object(pieces)
     elif response.headers.get("content-type", "").strip().lower().startswith("text/event-stream"):
-        if not _by_events.get():
+        if protocol == "Ollama" or not _by_events.get():  # Ollama streams in lines of JSON
             raise WireFault("foreign", "a stream of events, which nobody asked for")
         pieces = _bounded(response.stream, _room.get(), unpack, cut=False)
     else:
