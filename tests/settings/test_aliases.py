@@ -57,6 +57,13 @@ WORKS: tuple[tuple[dict[str, str], str, object, str], ...] = (
     ),
     ({"MAX_RETRIES": "2"}, "budget.attempts", 3, "MAX_RETRIES"),
     ({"MAX_RETRIES": "0"}, "budget.attempts", 1, "MAX_RETRIES"),
+    (
+        {"DATABASE_URL": "postgresql://u:p@h/d"},
+        "store.fallback_url",
+        "postgresql://u:p@h/d",
+        "DATABASE_URL",
+    ),
+    ({"DATABASE_URL": "mysql://u:p@h/d"}, "store.fallback_url", None, "default"),
     ({"OPENAI_API_KEY": "k"}, "keys.openai", "k", "OPENAI_API_KEY"),
     ({"ANTHROPIC_API_KEY": "k"}, "keys.anthropic", "k", "ANTHROPIC_API_KEY"),
     ({"HF_TOKEN": "k"}, "keys.huggingface", "k", "HF_TOKEN"),
@@ -74,7 +81,7 @@ WORKS: tuple[tuple[dict[str, str], str, object, str], ...] = (
 
 # Variables that may merely happen to be set: the run goes on, a note names what to use instead.
 NOTED = {
-    "DB_PASSWORD": "SUTURE_HOME",
+    "DB_PASSWORD": "SUTURE_DATABASE_URL",
     "LANGCHAIN_TRACING_V2": "LangSmith",
     "LANGCHAIN_API_KEY": "LangChain",
     "LANGCHAIN_PROJECT": "LangChain",

@@ -42,7 +42,7 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
 
 async def carry_out(spec: RunSpec, handover: Handover = KEPT, *, on_event: Listener | None) -> Result:
     """Do one run, prove what it healed, and hand that over as the user asked."""
-    async with open_run(spec) as (context, checkpointer):
+    async with _opened(spec) as (context, checkpointer):
         go = _how(spec)
         async with (
             _traced(context),
@@ -56,6 +56,21 @@ async def carry_out(spec: RunSpec, handover: Handover = KEPT, *, on_event: Liste
         except HANDOVER_FAULTS as fault:
             raise _kept(fault, result, context) from fault
     return result
+
+
+@contextlib.asynccontextmanager
+async def _opened(spec: RunSpec) -> AsyncIterator[tuple[RunContext, Any]]:
+    """Open what a run needs; when it has let go of all that, its rows go to the database that is named."""
+    folder = None
+    try:
+        async with open_run(spec) as (context, checkpointer):
+            folder = context.folder
+            yield context, checkpointer
+    finally:
+        if folder is not None and (spec.settings.store.url or spec.settings.store.fallback_url):
+            from suture.store.recording import record_run
+
+            await asyncio.to_thread(record_run, spec.settings, folder)
 
 
 def _healed(context: RunContext) -> HealedRun:

@@ -7,7 +7,7 @@ Each kind of event is a type of `ledger.kinds`; nobody else knows how it lies on
 from suture.ledger.budget import Budget, Limits
 from suture.ledger.clock import Clock, SystemClock
 from suture.ledger.comparing import Difference, compare_runs
-from suture.ledger.endings import last_end, without_earlier_ends
+from suture.ledger.endings import last_end, stands, state_of, without_earlier_ends
 from suture.ledger.event import Event, event_as_json, event_in_short, first_of, last_of, those_of
 from suture.ledger.events import (
     Ledger,
@@ -62,6 +62,8 @@ __all__ = [
     "read_ledger",
     "spend_by",
     "spend_of",
+    "stands",
+    "state_of",
     "steady_text",
     "taken_over",
     "those_of",

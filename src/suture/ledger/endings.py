@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterable, Sequence
 
 from suture.ledger.event import Event
 from suture.ledger.follow import LAST_EVENTS
-from suture.ledger.kinds import RunResumed
+from suture.ledger.kinds import RunFinished, RunParked, RunResumed
+from suture.ledger.reading import LedgerReading
+from suture.ledger.run_folder import RunFolder
 
 RESUMED = RunResumed.event_kind
 """The kind with which a run goes on that was killed, was parked, or met a fault that has passed."""
@@ -31,3 +34,24 @@ def without_earlier_ends(events: Iterable[Event]) -> tuple[Event, ...]:
     every = tuple(events)
     last = max((number for number, event in enumerate(every) if event.kind == RESUMED), default=-1)
     return tuple(e for number, e in enumerate(every) if number > last or e.kind not in LAST_EVENTS)
+
+
+def state_of(run: RunFolder, reading: LedgerReading) -> str:
+    """`ended`, `running`, `waiting` for a person, or `stopped` where its process went away before the end."""
+    if last_end(reading.events) is not None:
+        return "ended"
+    # The writing process holds the ledger's lock for as long as it lives.
+    with run.ledger_path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return "running"
+    return "waiting" if reading.events and isinstance(reading.events[-1].payload, RunParked) else "stopped"
+
+
+def stands(run: RunFolder, reading: LedgerReading) -> str:
+    """The outcome of a run that ended with one, `error` for one that was refused, else its state."""
+    end = last_end(reading.events)
+    if end is None:
+        return state_of(run, reading)
+    return end.payload.outcome if isinstance(end.payload, RunFinished) else "error"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -18,8 +17,10 @@ from suture.ledger import (
     read_ledger,
     spend_by,
     spend_of,
+    stands,
+    state_of,
 )
-from suture.ledger.kinds import CandidateChecked, CandidateProposed, RunFinished, RunParked, RunStarted
+from suture.ledger.kinds import CandidateChecked, CandidateProposed, RunFinished, RunStarted
 from suture.narrative.event_text import EVIDENCE_WORDS, describe_share, describe_spend, fact_lines, tell
 from suture.narrative.lines import as_lines
 from suture.records import Candidate, Task, Verdict
@@ -28,19 +29,6 @@ from suture.workspace import unified_diff
 FACTS_SHOWN = 5
 SHARES: tuple[Literal["role", "move"], ...] = ("role", "move")
 """By what the spend is split."""
-
-
-def state_of(run: RunFolder, reading: LedgerReading) -> str:
-    """`ended`, `running`, `waiting` for a person, or `stopped` where its process went away before the end."""
-    if last_end(reading.events) is not None:
-        return "ended"
-    # The writing process holds the ledger's lock for as long as it lives.
-    with run.ledger_path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return "running"
-    return "waiting" if reading.events and isinstance(reading.events[-1].payload, RunParked) else "stopped"
 
 
 def summary_row(run: RunFolder) -> tuple[str, str, str, str]:
@@ -52,14 +40,6 @@ def summary_row(run: RunFolder) -> tuple[str, str, str, str]:
     statement = _statement(reading)
     tokens = spend_of(reading.events).tokens
     return run.id, stands(run, reading), f"{tokens:,} tokens", (statement.splitlines() or [""])[0][:60]
-
-
-def stands(run: RunFolder, reading: LedgerReading) -> str:
-    """The outcome of a run that ended with one, `error` for one that was refused, else its state."""
-    end = last_end(reading.events)
-    if end is None:
-        return state_of(run, reading)
-    return end.payload.outcome if isinstance(end.payload, RunFinished) else "error"
 
 
 def run_as_json(run: RunFolder) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from suture.settings.schema import (
     RepairSettings,
     SandboxSettings,
     Settings,
+    StoreSettings,
 )
 from suture.settings.trust import (
     PROMPTS_FOLDER,
@@ -47,6 +48,7 @@ __all__ = [
     "SandboxSettings",
     "SettingDescription",
     "Settings",
+    "StoreSettings",
     "describe_settings",
     "digest_of_project",
     "flags_from_arguments",

@@ -18,6 +18,10 @@ DEFAULT_OLLAMA_MODEL = "llama3"
 """What an ancestor used where `OLLAMA_MODEL` was not set."""
 
 
+POSTGRESQL = ("postgres://", "postgresql://", "postgresql+")
+"""How an address of PostgreSQL begins."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Alias:
     """One variable of an ancestor.
@@ -55,7 +59,12 @@ VARIABLES: tuple[Alias, ...] = (
         scheme="huggingface",
     ),
     Alias(name="USE_4BIT", setting="model.quantization", says="true or false", scheme="huggingface"),
-    Alias(name="DB_PASSWORD", says="there is no database server yet; runs are kept under SUTURE_HOME"),
+    Alias(
+        name="DATABASE_URL",
+        setting="store.fallback_url",
+        says="a PostgreSQL, from the environment alone: a project's `.env` names the project's database",
+    ),
+    Alias(name="DB_PASSWORD", says="the database is SUTURE_DATABASE_URL, password included"),
     Alias(
         name="LANGCHAIN_TRACING_V2",
         says="LangChain itself obeys it, and `true` sends prompts to LangSmith",
@@ -123,6 +132,9 @@ def read_aliases(variables: Mapping[str, str], *, decided: Mapping[str, str], mo
             notes.append(f"{name} has no effect: {decided[alias.setting]} decides {alias.setting}")
         elif alias.scheme and scheme_of(model) not in (alias.scheme, *_MAY_BECOME.get(alias.scheme, ())):
             notes.append(f"{name} has no effect: the model is {model}")
+        elif name == "DATABASE_URL":
+            if value.startswith(POSTGRESQL):  # other programs use the name too
+                values[alias.setting] = (name, value)
         elif name == "MAX_RETRIES":
             values[alias.setting] = (name, _attempts(value))
         elif name == "USE_4BIT":

@@ -175,6 +175,8 @@ class StoreSettings(Group):
 
     url: str | None = None
     """`sqlite:///FILE` or `postgresql://user@host/name`; the file `suture.db` beside the runs where unset."""
+    fallback_url: str | None = None
+    """A PostgreSQL that counts where `store.url` is unset and `suture db init` has made Suture's tables."""
     namespace: str = Field(default="default", pattern=r"^[\w.-]{1,100}$")
     """Whose rows are read and written: of a team or a project, where several share one database."""
 
@@ -215,6 +217,7 @@ THE_USERS_ALONE = (
     "model.prices",
     "project.untrusted",
     "store.url",
+    "store.fallback_url",
     "store.namespace",
     "paths.home",
     "paths.cache",

@@ -28,6 +28,8 @@ SPEAKS_OF_US = re.compile(r"""tool[ \t]*\.[ \t]*["']?suture|^[ \t]*\[[ \t]*tool[
 """Without it a `pyproject.toml` has no table of ours, and is not parsed."""
 NOT_SETTINGS = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE"})
 """Variables that the test suite reads."""
+OF_THE_ENVIRONMENT = frozenset({"DATABASE_URL"})
+"""In a project's `.env` they are the project's own business."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +173,7 @@ def read_variables(environ: Mapping[str, str], project: Path) -> Variables:
         UsageError: A `SUTURE_*` name is no setting, or `.env` cannot be read.
     """
     path = project / ".env"
-    dotenv = parse_dotenv(settings_text(path), _is_ours, source=repr(str(path)))
+    dotenv = parse_dotenv(settings_text(path), _is_ours_in_a_file, source=repr(str(path)))
     outer = {name: value for name, value in environ.items() if _is_ours(name)}
     own: list[Layer] = []
     ancestors: dict[str, Given] = {}
@@ -191,6 +193,10 @@ def read_variables(environ: Mapping[str, str], project: Path) -> Variables:
 
 def _is_ours(name: str) -> bool:
     return name.startswith(PREFIX) or is_alias(name)
+
+
+def _is_ours_in_a_file(name: str) -> bool:
+    return _is_ours(name) and name not in OF_THE_ENVIRONMENT
 
 
 def _own_layer(given: Mapping[str, Given], place: str) -> Layer:

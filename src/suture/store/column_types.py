@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
-from sqlalchemy import Dialect, LargeBinary, Text
+from sqlalchemy import Dialect, LargeBinary, String, Text
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 
@@ -18,6 +18,21 @@ class SafeText(TypeDecorator[str]):
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """What is stored."""
         return None if value is None else storable(value)
+
+
+class SafeWord(TypeDecorator[str]):
+    """A short text, such as a name; what is longer than its column is cut."""
+
+    impl = String
+    cache_ok = True
+
+    def __init__(self, length: int = 200) -> None:
+        super().__init__(length)
+        self._length = length
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """What is stored."""
+        return None if value is None else storable(value)[: self._length]
 
 
 def storable(text: str) -> str:

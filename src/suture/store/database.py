@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url
 
 from suture.errors import PrerequisiteError, StorageError, UsageError
+from suture.settings import Settings
 from suture.store.faults import mapped
 from suture.store.migrating import NEWEST, SCHEMA, require_known, upgrade, version_of
 
@@ -25,6 +26,10 @@ PRIVATE = 0o700
 CONNECT_WAIT_S = 5
 EXTRA = "pip install 'suture[postgres]'"
 DRIVER = "postgresql+psycopg"
+
+
+class TablesMissing(PrerequisiteError):
+    """A PostgreSQL has no tables of Suture's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +100,8 @@ def open_store(url: str | None, home: Path, *, namespace: str = "default", init:
 
     Raises:
         UsageError: The address is none, or of another kind of database.
-        PrerequisiteError: The driver is not installed, the tables are missing or old, or a newer Suture made
-            them.
+        PrerequisiteError: The driver is not installed, the tables are missing (`TablesMissing`) or old, or a
+            newer Suture made them.
         StorageError: The database cannot be reached, opened or written.
     """
     address = database_url(url, home)
@@ -111,6 +116,23 @@ def open_store(url: str | None, home: Path, *, namespace: str = "default", init:
         store.close()
         raise
     return store
+
+
+def store_of(settings: Settings, *, init: bool = False) -> Store:
+    """Open the database that the settings name; raises as `open_store`.
+
+    Args:
+        settings: Its address is `store.url`; else `store.fallback_url`, which may be another program's and
+            counts only where Suture's tables are in it; else the file beside the runs.
+        init: As in `open_store`.
+    """
+    home, namespace = settings.paths.home, settings.store.namespace
+    if settings.store.url is None and settings.store.fallback_url:
+        try:
+            return open_store(settings.store.fallback_url, home, namespace=namespace, init=init)
+        except TablesMissing:
+            pass
+    return open_store(settings.store.url, home, namespace=namespace, init=init)
 
 
 def database_url(url: str | None, home: Path) -> URL:
@@ -189,11 +211,10 @@ def _sqlite(address: URL) -> Engine:
 
 def _bring_up_to_date(store: Store, version: str, *, may: bool) -> None:
     if not may:
-        what = f"has version {version!r} of them" if version else "has none"
-        command = "suture db upgrade" if version else "suture db init"
-        raise PrerequisiteError(
-            f"Suture's tables are needed, and the database {store.where} {what}", remedy=command
-        )
+        needed = f"Suture's tables are needed, and the database {store.where} has"
+        if version:
+            raise PrerequisiteError(f"{needed} version {version!r} of them", remedy="suture db upgrade")
+        raise TablesMissing(f"{needed} none", remedy="suture db init")
     with store.writing() as connection:
         found = version_of(connection)  # another process may have been faster
         require_known(found, store.where)

@@ -23,7 +23,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from suture.store.column_types import Embedding, SafeText
+from suture.store.column_types import Embedding, SafeText, SafeWord
 
 METADATA = MetaData(
     naming_convention={
@@ -40,7 +40,7 @@ def _text(name: str) -> Column[Any]:
 
 
 def _word(name: str) -> Column[Any]:
-    return Column(name, String(200), nullable=False, default="", server_default="")
+    return Column(name, SafeWord, nullable=False, default="", server_default="")
 
 
 def _count(name: str) -> Column[Any]:

@@ -44,9 +44,8 @@ def history(
 
 def _told(run: RunFolder) -> dict[str, Any]:
     from suture.errors import StorageError
-    from suture.ledger import LedgerReading, first_of, read_ledger, spend_of
+    from suture.ledger import LedgerReading, first_of, read_ledger, spend_of, stands
     from suture.ledger.kinds import RunStarted
-    from suture.narrative.story import stands
 
     damage = ""
     try:

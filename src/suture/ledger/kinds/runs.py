@@ -48,6 +48,7 @@ class RunStarted(Payload, kind="run.started"):
         forks: Where it begins, where it is a fork of another run.
         replays: The run that it does again.
         left_out: Files that no run sees, as they may hold secrets.
+        namespace: Whose run it is among those that share a database.
     """
 
     schema_version: int = if_absent(0)
@@ -67,6 +68,7 @@ class RunStarted(Payload, kind="run.started"):
     forks: ForkPoint | None = None
     replays: str = ""
     left_out: tuple[str, ...] = ()
+    namespace: str = "default"
 
 
 class RunResumed(Payload, kind="run.resumed"):

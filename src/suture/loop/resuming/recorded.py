@@ -151,6 +151,7 @@ def started_with(context: RunContext) -> RunStarted:
         project=str(context.spec.project),
         replays=context.spec.replays,
         left_out=context.spec.left_out,
+        namespace=context.settings.store.namespace,
     )
 
 
