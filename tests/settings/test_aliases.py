@@ -57,13 +57,6 @@ WORKS: tuple[tuple[dict[str, str], str, object, str], ...] = (
     ),
     ({"MAX_RETRIES": "2"}, "budget.attempts", 3, "MAX_RETRIES"),
     ({"MAX_RETRIES": "0"}, "budget.attempts", 1, "MAX_RETRIES"),
-    (
-        {"DATABASE_URL": "postgresql://u:p@h/d"},
-        "store.fallback_url",
-        "postgresql://u:p@h/d",
-        "DATABASE_URL",
-    ),
-    ({"DATABASE_URL": "mysql://u:p@h/d"}, "store.fallback_url", None, "default"),
     ({"OPENAI_API_KEY": "k"}, "keys.openai", "k", "OPENAI_API_KEY"),
     ({"ANTHROPIC_API_KEY": "k"}, "keys.anthropic", "k", "ANTHROPIC_API_KEY"),
     ({"HF_TOKEN": "k"}, "keys.huggingface", "k", "HF_TOKEN"),
@@ -156,8 +149,23 @@ def test_a_variable_that_cannot_be_followed_fails_naming_its_successor(
         load(tmp_path, **environ)
 
 
+@pytest.mark.parametrize("kind", ["postgresql", "postgres"])
+def test_a_postgresql_of_the_environment_may_hold_the_tables(tmp_path: Path, kind: str) -> None:
+    loaded = load_settings(tmp_path, {}, {"HOME": str(tmp_path), "DATABASE_URL": f"{kind}://u:p@h/d"})
+    assert loaded.settings.store.fallback_url == f"{kind}://u:p@h/d"
+    assert loaded.origins["store.fallback_url"] == "environment DATABASE_URL"
+
+
+def test_a_database_of_the_project_or_of_another_kind_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("DATABASE_URL=postgresql://u:p@h/d\n")
+    loaded = load_settings(tmp_path, {}, {"HOME": str(tmp_path)})
+    assert (loaded.settings.store.fallback_url, loaded.notes) == (None, ())
+    loaded = load_settings(tmp_path, {}, {"HOME": str(tmp_path), "DATABASE_URL": "mysql://u:p@h/d"})
+    assert (loaded.settings.store.fallback_url, loaded.notes) == (None, ())
+
+
 def test_every_variable_of_the_table_is_tested_and_the_other_way_round() -> None:
-    tested = {name for environ, *_ in WORKS for name in environ} | NOTED.keys()
+    tested = {name for environ, *_ in WORKS for name in environ} | NOTED.keys() | {"DATABASE_URL"}
     assert {alias.name for alias in VARIABLES} == {name for name in tested if not name.startswith("SUTURE_")}
     assert {alias.name for alias in VARIABLES if not alias.setting} == NOTED.keys()
 
