@@ -16,7 +16,7 @@ SOURCE = Path(suture.__file__).parent
 LINES = (
     ("errors", "plain_files", "plugins", "pysource", "records", "settings", "ledger"),
     ("languages",),
-    ("sandbox", "models", "workspace", "store", "tracing"),
+    ("sandbox", "models", "workspace", "store", "memory", "tracing"),
     ("checks",),
     ("repair", "roles"),
     ("tasks", "proof", "loop"),
@@ -66,8 +66,9 @@ ONLY_IN = {
     ),
     "mlflow": ("evals/tracking/",),
     "opentelemetry": ("tracing/",),
-    **dict.fromkeys(("alembic", "pgvector", "psycopg", "sqlalchemy"), ("store/",)),
-    "huggingface_hub": ("models/", "evals/datasets/sources.py"),  # weights, and data sets
+    **dict.fromkeys(("alembic", "pgvector", "psycopg"), ("store/",)),
+    "sqlalchemy": ("store/", "memory/storing.py", "memory/vector_scan.py"),
+    "huggingface_hub": ("models/", "memory/exchange.py", "evals/datasets/sources.py"),  # weights, data sets
     **dict.fromkeys(
         STARTS_PROCESSES,
         (

@@ -36,6 +36,15 @@ ORDERS = {
         ("choosing",),
         ("__init__",),
     ),
+    "memory": (
+        ("embedding", "items", "operator_prior", "signature"),
+        ("clues", "rent"),
+        ("remembering", "storing"),
+        ("vector_scan",),
+        ("recall",),
+        ("of_runs",),
+        ("__init__",),
+    ),
     "checks": (
         ("programs",),
         ("command", "sources"),
@@ -68,6 +77,7 @@ ORDERS = {
         ("state",),
         ("helper_state", "run_spec"),
         ("context",),
+        ("recalling",),
         ("calls", "evaluation", "prompting", "proposing"),
         ("helpers", "interrupts", "open_run"),
         ("nodes",),

@@ -70,6 +70,7 @@ async def replay(
             or_live=or_live,
             start=recorded_start(folder, events),
             replays=folder.id,
+            recorded=events,
             on_review=recorded_reviewer(folder, events),
             distinguishes=was_asked_to_distinguish(events),
             follows=() if or_live else events,  # who may pay for a reply asks the budget of now

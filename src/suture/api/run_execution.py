@@ -15,6 +15,7 @@ from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageErr
 from suture.ledger import find_run
 from suture.ledger.follow import Listener, listening
 from suture.loop import RunContext, RunSpec, fork_task, load_recipe, open_run, resume_task, run_task
+from suture.memory import kept_of
 from suture.models import Model, Models, ReplySource, open_models, open_replies
 from suture.models.choosing.providers import open_named, open_or_defer
 from suture.models.recording.source import absent_model
@@ -49,6 +50,7 @@ async def carry_out(spec: RunSpec, handover: Handover = KEPT, *, on_event: Liste
             listening(context.ledger.path, on_event, seen=len(context.ledger.events)),
         ):
             result = await go(context, checkpointer)
+            await _remembered(context)
         try:
             await hand_over(handover, result, spec.project, _healed(context))
         except asyncio.CancelledError:
@@ -71,6 +73,13 @@ async def _opened(spec: RunSpec) -> AsyncIterator[tuple[RunContext, Any]]:
             from suture.store.recording import record_run
 
             await asyncio.to_thread(record_run, spec.settings, folder)
+
+
+async def _remembered(context: RunContext) -> None:
+    """Keep what the run taught, where memories are used; a replay teaches nothing new."""
+    if context.settings.memory.use != "off" and not context.spec.replays:
+        kept = await asyncio.to_thread(kept_of, context.settings, context.folder, context.ledger.events)
+        context.ledger.append(kept)
 
 
 def _healed(context: RunContext) -> HealedRun:

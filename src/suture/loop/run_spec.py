@@ -61,6 +61,7 @@ class RunSpec:
         on_review: Asks a person: where `loop.autonomy` wants it, and where `distinguishes` does. Without it,
             and where it has no answer, the run is parked.
         distinguishes: Whether a person is asked which is right where two repairs pass and differ.
+        recorded: All events of the run that is done again: what it recalled, this one recalls too.
         follows: The events of the run that is done again; what was granted or refused there, is so here.
     """
 
@@ -79,4 +80,5 @@ class RunSpec:
     left_out: tuple[str, ...] = ()
     on_review: Reviewer | None = None
     distinguishes: bool = False
+    recorded: Sequence[Event] = ()
     follows: Sequence[Event] = ()

@@ -38,6 +38,7 @@ from suture.ledger.kinds import (
 )
 from suture.narrative.helper_lines import HELPER_TELLERS
 from suture.narrative.lines import one_line
+from suture.narrative.memory_lines import MEMORY_TELLERS
 from suture.narrative.proof_lines import PROOF_TELLERS
 from suture.records import Counterexample, Evidence, Spend
 
@@ -294,5 +295,6 @@ TELLERS: dict[type[Payload], Callable[[Any], str]] = {
     RunFinished: _stands,
     RunRefused: _refused,
     **HELPER_TELLERS,
+    **MEMORY_TELLERS,
     **PROOF_TELLERS,
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,9 +15,11 @@ class SearchLimits:
         seconds: Wall-clock seconds.
         patches: Plausible repairs, after which it ends.
         seed: Decides between candidates that are equally likely.
+        factors: Operator -> how much likelier its changes are than usual, as memory has it.
     """
 
     candidates: int = 4000
     seconds: float = 60.0
     patches: int = 24
     seed: int = 0
+    factors: Mapping[str, float] = field(default_factory=dict)

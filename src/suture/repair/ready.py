@@ -40,7 +40,13 @@ class Looked:
     async def _order(self, spectrum: Spectrum, hunks: Sequence[Hunk] = ()) -> Ordered:
         limits = self._limits
         return await order(
-            spectrum, self._texts, hunks, seed=limits.seed, most=limits.candidates, seconds=limits.seconds
+            spectrum,
+            self._texts,
+            hunks,
+            seed=limits.seed,
+            most=limits.candidates,
+            seconds=limits.seconds,
+            factors=limits.factors,
         )
 
     async def ordered(self, spectrum: Spectrum, hunks: Sequence[Hunk]) -> Ordered:

@@ -37,6 +37,7 @@ def _address(text: str | None) -> str | None:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
+Address = Annotated[str | None, AfterValidator(_address)]
 ModelName = Annotated[str, NamesAFile("model")]
 ModelNameOrNone = Annotated[str | None, NamesAFile("model")]
 ModelNames = Annotated[Names, NamesAFile("model")]
@@ -64,7 +65,7 @@ class ModelSettings(Group):
     """Calls at once to one address."""
     requests_per_minute: float | None = Field(default=None, gt=0)
     """Calls a minute to one address, evenly spaced."""
-    base_url: Annotated[str | None, AfterValidator(_address)] = None
+    base_url: Address = None
     """Address of an OpenAI-compatible server, or of Ollama; for models of the provider in `model.name`."""
     context_tokens: int = Field(default=8192, ge=1024)
     """Context of the embedded model, for each of its parallel slots, and of Ollama's."""

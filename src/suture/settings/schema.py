@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
 
 from suture.settings.groups import Group, NamesAFile
-from suture.settings.model_schema import ModelSettings, Names, RoleSettings
+from suture.settings.model_schema import Address, ModelSettings, Names, RoleSettings
 
 MOST_MB = 2**24
 """No machine has more than these 16 TiB; a kernel refuses limits far beyond in words of its own."""
@@ -181,6 +181,28 @@ class StoreSettings(Group):
     """Whose rows are read and written: of a team or a project, where several share one database."""
 
 
+class MemorySettings(Group):
+    """What is remembered across runs, and how it is used (docs/memory.md)."""
+
+    use: Literal["off", "search", "prompts", "on"] = "off"
+    """What memories of earlier runs are used for: nothing, the search's order, prompts, or both."""
+    embedder: str = "auto"
+    """Who makes vectors of texts: `minilm`, `hashed`, `openai:MODEL`, `ollama:MODEL`, `none`; `auto` is
+    `minilm` where that is installed, else `hashed`."""
+    base_url: Address = None
+    """The embedder's address, where not its usual one; with OpenAI's protocol up to `/v1`."""
+    most: int = Field(default=2, ge=0, le=20)
+    """The most memories that a prompt tells."""
+    chars: int = Field(default=400, ge=40, le=4000)
+    """The most characters of each of them in a prompt."""
+    withheld: float = Field(default=0.2, ge=0, le=0.5)
+    """The share of found memories that is held back by chance, to learn whether they help."""
+    placebo: float = Field(default=0.05, ge=0, le=0.5)
+    """The share in whose place a text of the same length says nothing, as a control."""
+    seed: int = 0
+    """Decides which."""
+
+
 class ProjectSettings(Group):
     """What a project's own files may decide (docs/settings.md)."""
 
@@ -203,6 +225,7 @@ class Settings(Group):
     proof: ProofSettings = ProofSettings()
     project: ProjectSettings = ProjectSettings()
     store: StoreSettings = StoreSettings()
+    memory: MemorySettings = MemorySettings()
     paths: PathSettings = Field(default_factory=PathSettings)  # not at import time: it reads HOME
 
 

@@ -28,6 +28,7 @@ from suture.ledger.kinds.calls import (
     PromptShrunk,
     ReplyCut,
 )
+from suture.ledger.kinds.memory import MemoryKept, MemoryRecalled, RecalledMemory
 from suture.ledger.kinds.people import (
     Choice,
     ReviewAnswered,
@@ -117,6 +118,8 @@ __all__ = [
     "FoundRepair",
     "HistorySearched",
     "LessonsDrawn",
+    "MemoryKept",
+    "MemoryRecalled",
     "ModelCalled",
     "ModelEscalated",
     "ModelSteppedDown",
@@ -128,6 +131,7 @@ __all__ = [
     "PatchWritten",
     "Planned",
     "PromptShrunk",
+    "RecalledMemory",
     "RemovedTest",
     "ReplyCut",
     "ReviewAnswered",

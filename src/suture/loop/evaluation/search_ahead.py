@@ -7,6 +7,7 @@ from suture.checks.command.test_command import TestCommand
 from suture.languages import is_pytest_command
 from suture.loop.context import RunContext
 from suture.loop.evaluation.search_tests import failing_of
+from suture.loop.recalling import recalled_factors
 from suture.models import NO_MODEL
 from suture.records import Verdict
 from suture.repair import Ready, SearchLimits
@@ -77,4 +78,9 @@ def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:
         if base is not None and base.outcomes and not base.passed:
             kept_s = max(kept_s, UNSEEN_KEPT * left_s)
         seconds = min(seconds, left_s - kept_s, SHARE * left_s if may_ask else left_s)
-    return SearchLimits(candidates=knobs.candidates, seconds=seconds, seed=knobs.seed)
+    return SearchLimits(
+        candidates=knobs.candidates,
+        seconds=seconds,
+        seed=knobs.seed,
+        factors=recalled_factors(context.ledger.events),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from suture.checks import Suite
@@ -13,6 +14,7 @@ from suture.loop.helper_state import Aids
 from suture.loop.helpers.tools import Iteration, debugger_tools, setup_of
 from suture.loop.policy.progress import Attempt
 from suture.loop.prompting.briefs import digest
+from suture.loop.recalling import recalled_lines
 from suture.loop.state import LoopState, tried_in
 from suture.records import Critique, Diagnosis, Lesson
 from suture.roles import DiagnosisReply, RepairBrief, diagnosis_draft
@@ -61,6 +63,8 @@ async def diagnose(
     asked = Consultation(
         helper="debugger" if with_tools else "diagnose", context=context, round=state["round"]
     )
+    told = recalled_lines("debugger", context)
+    brief = replace(brief, statement="\n".join([brief.statement, *told]).lstrip()) if told else brief
     found = await asked.or_none(
         partial(_look, brief, entry, suite, state) if with_tools else partial(_reply, brief)
     )

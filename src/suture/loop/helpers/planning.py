@@ -15,6 +15,7 @@ from suture.loop.calls.budgeted_calls import Act, precedent_of, set_aside
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.helper_state import Aids
+from suture.loop.recalling import recalled_lines
 from suture.models import Role
 from suture.records import Lesson, Move, Plan, to_plain
 from suture.roles.advisers.planner import PlanBrief, PlanReply, plan_draft
@@ -33,6 +34,7 @@ async def planned(aids: Aids, context: RunContext) -> Aids:
         module=task.module,
         entry_point=task.entry_point,
         project=tuple(task.files),
+        lessons=[Lesson(text=text) for text in recalled_lines("planner", context)],
     )
 
     async def ask(asked: Consultation) -> PlanReply:

@@ -12,6 +12,7 @@ from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, with_verdict
 from suture.loop.evaluation.search_ahead import look_ahead, make_ready
 from suture.loop.policy.progress import Attempt
+from suture.loop.recalling import recall
 from suture.loop.state import LoopState, plain_attempts
 from suture.records import Candidate, Verdict
 
@@ -41,7 +42,10 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
         entry = await _base(context)
         update["tried"] = plain_attempts([entry])
         if entry.failed:
+            await recall(context.verdict(entry.verdict), context)
             update |= await _triage(context, context.verdict(entry.verdict))
+    else:
+        await recall(None, context)
     return update
 
 

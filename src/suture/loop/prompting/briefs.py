@@ -15,6 +15,7 @@ from suture.loop.prompting.hints import with_advice, with_hints
 from suture.loop.prompting.related_functions import siblings_of
 from suture.loop.prompting.search_clues import Clues, clues_of, suspects_in
 from suture.loop.prompting.text_focus import named_files
+from suture.loop.recalling import recalled_lines
 from suture.loop.state import LoopState, proposals_in, tried_in
 from suture.records import Candidate, Counterexample, Move, Strategy, Verdict
 from suture.roles import Brief, EarlierAttempt, RepairBrief, WriteBrief, describe_fact
@@ -31,7 +32,10 @@ def brief_for(
     """The brief of a move, with what a person and the helpers have told."""
     aids = aids_of(state)
     remarks = aids.remarks.get(parent.candidate, ()) if parent else ()
-    brief = with_advice(_brief(move, parent, state, context, suite), (*remarks, *aids.lessons))
+    brief = with_advice(
+        _brief(move, parent, state, context, suite),
+        (*remarks, *aids.lessons, *recalled_lines("coder", context)),
+    )
     return with_hints(brief, state["hints"])
 
 

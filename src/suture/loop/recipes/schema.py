@@ -38,6 +38,8 @@ class Helpers(_Table):
     """The optimiser makes code that passes simpler; kept only where it is, and all still passes."""
     review: bool = False
     """The reviewer looks for security and quality problems of code that passes; it decides nothing."""
+    memory: tuple[Literal["coder", "debugger", "planner"], ...] = ()
+    """Roles whose prompts tell what earlier runs teach, where `memory.use` is `prompts` or `on`."""
     advisers: tuple[str, ...] = ()
     """Roles of installed packages that say something of what is mended next (docs/extending.md)."""
     check_sources: tuple[str, ...] = ()

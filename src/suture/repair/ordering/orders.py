@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from heapq import merge
 from operator import itemgetter
+from types import MappingProxyType
 
 from suture.ledger.kinds import SuspectLine
 from suture.repair.mutants import OperatorFault, mutants
@@ -20,6 +21,7 @@ from suture.repair.ordering.faults import line_scores, rank_faults
 from suture.repair.ordering.reverts import Hunk, changed_lines, narrowed, reverts
 from suture.repair.trials.records import Proposal, Spectrum
 
+NO_FACTORS: Mapping[str, float] = MappingProxyType({})
 SHARPNESS = 2.0
 """How much more the suspicion of a line counts than the kind of change."""
 BREATH = 50
@@ -56,6 +58,7 @@ async def order(
     seed: int,
     most: int,
     seconds: float,
+    factors: Mapping[str, float] = NO_FACTORS,
 ) -> Ordered:
     """Make single changes of what the failing tests point to.
 
@@ -66,6 +69,7 @@ async def order(
         seed: Decides between equals.
         most: How many changes.
         seconds: Of the search.
+        factors: Operator -> how much likelier its changes are than usual.
     """
     broken: list[tuple[str, OperatorFault]] = []
     faults = rank_faults(spectrum, texts)
@@ -79,6 +83,7 @@ async def order(
         seconds=seconds * MAKING_SHARE,
         on_fault=lambda path, fault: broken.append((path, fault)),
         clues=clues_of(spectrum),
+        factors=factors,
     )
     singles = [*reverts(hunks, texts), *singles]
     if spectrum.errors:  # nothing that the failing tests need is there to be given new code
@@ -119,6 +124,7 @@ async def first_order(
     seconds: float = math.inf,
     on_fault: Callable[[str, OperatorFault], None] | None = None,
     clues: Sequence[Clue] = (),
+    factors: Mapping[str, float] = NO_FACTORS,
 ) -> list[Proposal]:
     """Every single change of a suspicious line, the likeliest first; others may run meanwhile.
 
@@ -131,10 +137,11 @@ async def first_order(
         seconds: Wall-clock seconds, after which what was found must do. The worst lines are looked at first.
         on_fault: Told of a file and an operator that broke on it; without it what that raised is raised.
         clues: What the failing tests say.
+        factors: Operator -> how much likelier its changes are than usual.
     """
     end_s = time.monotonic() + seconds
     found: list[tuple[float, str, Proposal]] = []
-    for count, proposal in enumerate(_singles(scores, texts, imported, on_fault, clues), 1):
+    for count, proposal in enumerate(_singles(scores, texts, imported, on_fault, clues, factors), 1):
         found.append((-round(proposal.score, 6), _draw(proposal, seed), proposal))
         if len(found) >= 2 * most + LEAST_HELD:
             found = sorted(found, key=itemgetter(0, 1))[:most]
@@ -151,11 +158,12 @@ def _singles(
     imported: Mapping[str, frozenset[int]],
     on_fault: Callable[[str, OperatorFault], None] | None,
     clues: Sequence[Clue],
+    factors: Mapping[str, float],
 ) -> Iterator[Proposal]:
     """Changes of the most suspicious lines of all files first: the time for them may be short."""
     ordered = sorted(scores.items(), key=lambda item: -max(item[1].values()))
     of_files = [
-        _singles_of(path, texts[path], lines, imported.get(path, frozenset()), on_fault, clues)
+        _singles_of(path, texts[path], lines, imported.get(path, frozenset()), on_fault, clues, factors)
         for path, lines in ordered
     ]
     return (proposal for _, proposal in merge(*of_files, key=lambda pair: -pair[0]))
@@ -168,6 +176,7 @@ def _singles_of(
     ran: frozenset[int],
     on_fault: Callable[[str, OperatorFault], None] | None,
     clues: Sequence[Clue],
+    factors: Mapping[str, float],
 ) -> Iterator[tuple[float, Proposal]]:
     """Changes of one file, each with the suspicion of its line."""
     worst = max(lines.values())
@@ -181,7 +190,10 @@ def _singles_of(
                 path=path,
                 edits=mutant.edits,
                 label=mutant.label,
-                score=mutant.prior * suspicion**SHARPNESS * fitting(mutant, path, raw, clues),
+                score=mutant.prior
+                * suspicion**SHARPNESS
+                * fitting(mutant, path, raw, clues)
+                * factors.get(mutant.operator, 1.0),
                 operators=(mutant.operator,),
                 swap=mutant.in_body and mutant.line not in ran,
             ),

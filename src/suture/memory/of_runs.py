@@ -1,0 +1,174 @@
+"""What a run asks of memory when it begins, and leaves there when it has ended. Neither ever stops a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from suture.errors import SutureError
+from suture.ledger import Event, RunFolder, last_of
+from suture.ledger.kinds import MemoryKept, MemoryRecalled, RecalledMemory, RunFinished
+from suture.memory.clues import clue_of_task, clues_of_failure
+from suture.memory.embedding.choosing import open_embedder
+from suture.memory.items import Item, TableName
+from suture.memory.operator_prior import operator_factors
+from suture.memory.remembering import items_of
+from suture.memory.rent import PLACEBOS, arm_of, placebo_for
+from suture.records import Task, Verdict
+from suture.settings import Settings
+
+if TYPE_CHECKING:
+    from suture.memory.embedding.contract import Embedder
+    from suture.memory.recall import Found
+    from suture.store.database import Store
+
+MOST_CLUES = 2
+"""Kinds of failures of one run that memory is asked about."""
+VOTERS = 20
+"""Memories that a prior on the search's order is made of."""
+MOST_EMBEDDED = 500
+"""Memories of another embedder that a run embeds anew in passing; `suture memory embed` does all."""
+TOLD = "From an earlier run: "
+
+
+def recalled_for(settings: Settings, task: Task, verdict: Verdict | None) -> MemoryRecalled:
+    """What earlier runs teach about this one, as the event that tells of it.
+
+    Args:
+        settings: Say what is used, from which database, by which embedder.
+        task: What is wanted.
+        verdict: On the code as it is; `None` where there is none to mend.
+    """
+    use = settings.memory.use
+    clues = clues_of_failure(verdict, task.files, task)[:MOST_CLUES] if verdict else [clue_of_task(task)]
+    query = clues[0].signature or " ".join(task.statement.split())[:200] if clues else ""
+    if not clues:
+        return MemoryRecalled(use=use)
+    try:
+        with _opened(settings) as store:
+            embedder = _embedder_of(settings, store)
+            tables: tuple[TableName, ...] = ("failures", "lessons") if verdict else ("patterns", "lessons")
+            found = _asked(store, embedder, [clue.searched for clue in clues], tables, task.language)
+            return MemoryRecalled(
+                use=use,
+                query=query,
+                embedder=embedder.identity if embedder else "",
+                found=tuple(drawn := [_drawn(one, rank, settings) for rank, one in enumerate(found)]),
+                factors=_factors(found, drawn) if use in ("search", "on") else {},
+            )
+    except SutureError as fault:
+        return MemoryRecalled(use=use, query=query, fault=f"{type(fault).__name__}: {fault}")
+
+
+def kept_of(settings: Settings, folder: RunFolder, events: Sequence[Event]) -> MemoryKept:
+    """Store what a run taught, and count what its memories were good for, as the event that tells of it.
+
+    Args:
+        settings: Say where it is stored.
+        folder: The run's.
+        events: All that its ledger tells.
+    """
+    try:
+        with _opened(settings) as store:
+            return learn(store, open_embedder(settings), folder, events)
+    except SutureError as fault:
+        return MemoryKept(fault=f"{type(fault).__name__}: {fault}")
+
+
+def learn(store: Store, embedder: Embedder | None, folder: RunFolder, events: Sequence[Event]) -> MemoryKept:
+    """As `kept_of`, in an open database; done twice it changes nothing.
+
+    Raises:
+        StorageError: The database, or the run's folder, failed.
+        ModelError: The embedder failed.
+    """
+    from suture.memory.storing import count_use, evict_useless, keep
+
+    counts = keep(store, items_of(folder, events), embedder)
+    recalled, ended = last_of(events, MemoryRecalled), last_of(events, RunFinished)
+    if recalled is not None and ended is not None:
+        healed = ended.outcome == "healed"
+        for one in recalled.found:
+            count_use(store, one.table, one.key, folder.id, shown=one.arm == "shown", healed=healed)
+            if one.placebo:
+                keep(store, [_placebo(one.placebo)], None)
+                count_use(store, "lessons", _placebo(one.placebo).key, folder.id, shown=True, healed=healed)
+        evict_useless(store, [(one.table, one.key) for one in recalled.found])
+    return MemoryKept(failures=counts["failures"], patterns=counts["patterns"], lessons=counts["lessons"])
+
+
+def _opened(settings: Settings) -> Store:
+    from suture.store.database import open_store
+
+    return open_store(settings.store.url, settings.paths.home, namespace=settings.store.namespace)
+
+
+def _embedder_of(settings: Settings, store: Store) -> Embedder | None:
+    """The embedder; where memories have vectors of another, the first of them get its own."""
+    from suture.memory.storing import embed_anew
+
+    embedder = open_embedder(settings)
+    if embedder is not None:
+        embed_anew(store, embedder, most=MOST_EMBEDDED)
+    return embedder
+
+
+def _asked(
+    store: Store,
+    embedder: Embedder | None,
+    queries: Sequence[str],
+    tables: Sequence[TableName],
+    language: str,
+) -> list[Found]:
+    from suture.memory.recall import recall
+
+    best: dict[str, Found] = {}
+    for words in queries:
+        for one in recall(
+            store, words, embedder, tables=tables, language=language, mended=True, limit=VOTERS
+        ):
+            if one.score > (best[one.item.key].score if one.item.key in best else 0.0):
+                best[one.item.key] = one
+    return sorted(best.values(), key=lambda one: (-one.score, -one.likeness, one.item.key))[:VOTERS]
+
+
+def _drawn(found: Found, rank: int, settings: Settings) -> RecalledMemory:
+    """What chance does with a memory, and what prompts are told of it."""
+    knobs, item = settings.memory, found.item
+    arm = arm_of(
+        item.key,
+        item.recalled + item.withheld,
+        seed=knobs.seed,
+        withheld=knobs.withheld,
+        placebo=knobs.placebo,
+    )
+    is_told = knobs.use in ("prompts", "on") and rank < knobs.most
+    told, placebo = "", ""
+    if is_told and arm != "withheld":
+        told = item.text[: knobs.chars]
+        if arm == "placebo":
+            number, told = placebo_for(told, item.key)
+            placebo = str(number)
+    return RecalledMemory(
+        key=item.key,
+        table=item.table,
+        arm=arm,
+        told=f"{TOLD}{told}" if told else "",
+        score=round(found.score, 5),
+        operators=item.operators,
+        placebo=placebo,
+    )
+
+
+def _factors(found: Sequence[Found], drawn: Sequence[RecalledMemory]) -> dict[str, float]:
+    """The prior on the search's order; a memory that is held back has no vote."""
+    best = found[0].score if found else 1.0
+    votes: dict[str, tuple[tuple[str, ...], float]] = {}
+    for one, what in zip(found, drawn, strict=True):
+        if what.arm == "shown" and one.item.operators:  # several failures of one run are one mend
+            votes.setdefault(one.item.patch, (one.item.operators, one.score / best))
+    return dict(operator_factors(votes.values()))
+
+
+def _placebo(number: str) -> Item:
+    return Item(table="lessons", run_id="", source="placebo", kind="placebo", text=PLACEBOS[int(number)])
