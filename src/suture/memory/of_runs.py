@@ -98,9 +98,9 @@ def learn(store: Store, embedder: Embedder | None, folder: RunFolder, events: Se
 
 
 def _opened(settings: Settings) -> Store:
-    from suture.store.database import open_store
+    from suture.store.database import store_of
 
-    return open_store(settings.store.url, settings.paths.home, namespace=settings.store.namespace)
+    return store_of(settings)
 
 
 def _embedder_of(settings: Settings, store: Store) -> Embedder | None:
