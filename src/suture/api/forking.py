@@ -20,6 +20,7 @@ from suture.records import Result
 from suture.sandbox import Sandbox
 from suture.settings import Settings
 from suture.settings.recording import settings_with
+from suture.store import checkpoint_place
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -69,7 +70,7 @@ async def fork_from_iteration(
             f"run {recorded.folder.id} is not among your own runs",
             remedy="only its record is here: replay it",
         )
-    start = await start_at(recorded.folder, iteration, recorded.settings.paths.home / "checkpoints.db")
+    start = await start_at(recorded.folder, iteration, checkpoint_place(recorded.settings))
     chosen = settings_with(recorded.settings, changes)
     start = replace(start, hint=hint.strip(), files=_files(candidate, recorded))
     named = None if "model.name" in changes else recorded.model

@@ -27,6 +27,7 @@ from suture.proof import choose_handover
 from suture.records import Result
 from suture.sandbox import Sandbox
 from suture.settings import Settings, load_settings
+from suture.store import fetched
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -171,4 +172,6 @@ def run_folder(run: str | Path, settings: Settings | None = None) -> RunFolder:
     folder = RunFolder(Path(run))
     if os.path.isfile(folder.ledger_path):  # noqa: PTH113  # it takes any text for a name
         return folder
-    return find_run((settings or load_settings(Path.cwd(), looks=True).settings).paths.home, str(run))
+    present = settings or load_settings(Path.cwd(), looks=True).settings
+    fetched(present, str(run))
+    return find_run(present.paths.home, str(run))

@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -67,14 +67,18 @@ class Ledger:
     Args:
         path: The file; it is made where it is missing.
         clock: Stamps the events.
+        on_written: Called when events are on disk, before whoever wrote them goes on.
 
     Raises:
         UsageError: Another process is writing this ledger.
         StorageError: The file cannot be opened.
     """
 
-    def __init__(self, path: Path, clock: Clock | None = None) -> None:
+    def __init__(
+        self, path: Path, clock: Clock | None = None, *, on_written: Callable[[], None] | None = None
+    ) -> None:
         self.path = path
+        self._on_written = on_written
         self._clock = clock or SystemClock()
         try:
             self._file = path.open("ab+", buffering=0)  # what failed to be written must not be written later
@@ -144,6 +148,8 @@ class Ledger:
             replace(event, data=json.loads(line)["data"]) for event, line in zip(stamped, lines, strict=True)
         )
         self._events.extend(events)
+        if self._on_written is not None:
+            self._on_written()
         return events
 
     def _write(self, line: bytes) -> None:

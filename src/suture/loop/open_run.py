@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from suture.models import Model, RecordedModel
 from suture.roles import PromptBook
 from suture.sandbox import discover_programs, open_sandbox
 from suture.settings import project_prompts
-from suture.store import open_checkpointer
+from suture.store import checkpoint_place, open_checkpointer, sharing
 
 
 @asynccontextmanager
@@ -49,13 +49,16 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
         if interpreter is None and task.test_command:
             python = settings.sandbox.python
             interpreter = discover_programs(spec.project, os.environ, task.language, python)
-        with Ledger(folder.ledger_path, clock) as ledger:
+        with (
+            sharing(settings, folder) as share,
+            Ledger(folder.ledger_path, clock, on_written=share) as ledger,
+        ):
             context = RunContext(
                 spec=spec,
                 folder=folder,
                 ledger=ledger,
                 budget=Budget(ledger, limits, clock),
-                models=spec.models.wrapped(partial(_recorded, spec, folder)),
+                models=spec.models.wrapped(partial(_recorded, spec, folder, share)),
                 sandbox=wall,
                 recipe=recipe,
                 interpreter=interpreter,
@@ -64,12 +67,14 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 ),
                 extensions=extensions,
             )
-            async with open_checkpointer(settings.paths.home / "checkpoints.db") as checkpointer:
+            async with open_checkpointer(checkpoint_place(settings)) as checkpointer:
                 yield context, checkpointer
     finally:
         if wall is not spec.sandbox:
             await wall.close()
 
 
-def _recorded(spec: RunSpec, folder: RunFolder, model: Model) -> Model:
-    return RecordedModel(model, folder.replies_path, source=spec.source, or_live=spec.or_live)
+def _recorded(spec: RunSpec, folder: RunFolder, share: Callable[[], None] | None, model: Model) -> Model:
+    return RecordedModel(
+        model, folder.replies_path, source=spec.source, or_live=spec.or_live, on_stored=share
+    )

@@ -177,6 +177,9 @@ class StoreSettings(Group):
     """`sqlite:///FILE` or `postgresql://user@host/name`; the file `suture.db` beside the runs where unset."""
     fallback_url: str | None = None
     """A PostgreSQL that counts where `store.url` is unset and `suture db init` has made Suture's tables."""
+    runs: Literal["local", "database"] = "local"
+    """Where ledgers, blobs, replies and checkpoints are: here alone, or in the PostgreSQL of `store.url` too,
+    so that another machine can go on with a run."""
     namespace: str = Field(default="default", pattern=r"^[\w.-]{1,100}$")
     """Whose rows are read and written: of a team or a project, where several share one database."""
 
@@ -241,6 +244,7 @@ THE_USERS_ALONE = (
     "project.untrusted",
     "store.url",
     "store.fallback_url",
+    "store.runs",
     "store.namespace",
     "paths.home",
     "paths.cache",

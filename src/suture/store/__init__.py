@@ -6,5 +6,6 @@ opened by `suture.store.database`, which needs SQLAlchemy.
 """
 
 from suture.store.checkpoints import open_checkpointer
+from suture.store.sharing import checkpoint_place, fetched, sharing
 
-__all__ = ["open_checkpointer"]
+__all__ = ["checkpoint_place", "fetched", "open_checkpointer", "sharing"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from suture.errors import StorageError
 
 if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
@@ -19,20 +20,32 @@ LOCK_WAIT_S = 30
 
 
 @asynccontextmanager
-async def open_checkpointer(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
+async def open_checkpointer(place: Path | str) -> AsyncIterator[BaseCheckpointSaver[Any]]:
     """Open the checkpoint database, and make it where it is missing.
 
     Args:
-        path: The SQLite file.
+        place: The SQLite file, or the address of a PostgreSQL.
 
     Yields:
         A checkpointer for `StateGraph.compile`, of this event loop only.
 
     Raises:
         StorageError: The file cannot be opened, is no database, is another program's, is damaged, the disk is
-            full, or a state holds something else than plain JSON values; also when that happens while the
-            database is in use.
+            full, the server cannot be reached, or a state holds something else than plain JSON values; also
+            when that happens while the database is in use.
     """
+    if isinstance(place, str):
+        from suture.store.checkpoints_postgresql import open_on_postgresql
+
+        async with open_on_postgresql(place) as shared:
+            yield shared
+        return
+    async with _on_sqlite(place) as saver:
+        yield saver
+
+
+@asynccontextmanager
+async def _on_sqlite(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
     # LangGraph costs a second to import: nobody pays for it who only asks for `--help`.
     import aiosqlite
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -50,7 +63,7 @@ async def open_checkpointer(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
         with closing(sqlite3.connect(path, timeout=LOCK_WAIT_S)):
             pass  # a file that cannot be opened would leave aiosqlite's thread behind
         async with aiosqlite.connect(path, timeout=LOCK_WAIT_S) as connection:
-            serializer = _PlainSerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
+            serializer = PlainSerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
             saver = WaryCheckpointer(connection, serde=serializer, file=str(path))
             await saver.setup()  # sets WAL too; done here, so that a bad file shows at once
             await saver.require_own_tables()
@@ -72,7 +85,7 @@ def _remedy(path: Path, fault: sqlite3.Error) -> str:
     return "set SUTURE_HOME to a folder that you can write"
 
 
-class _PlainSerializer:
+class PlainSerializer:
     """Refuses on the way in what would come back as something else.
 
     LangGraph's own serializer writes any dataclass, and in strict mode reads it back as a bare dict.
@@ -82,6 +95,7 @@ class _PlainSerializer:
         self._inner = inner
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        """As LangGraph's; raises `StorageError` on what is no plain JSON value."""
         # An exception at the top is LangGraph's note of a failed node; it is kept as its repr.
         if not isinstance(obj, BaseException):
             _require_plain(obj, "state")
@@ -91,6 +105,7 @@ class _PlainSerializer:
             raise StorageError(f"a state cannot be checkpointed: {fault}") from fault
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """As LangGraph's."""
         return self._inner.loads_typed(data)
 
 

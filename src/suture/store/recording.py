@@ -123,4 +123,5 @@ def row_counts(store: Store) -> dict[str, int]:
                 select(func.count()).select_from(table).where(table.c.namespace == store.namespace)
             ).scalar_one()
             for name, table in METADATA.tables.items()
+            if "namespace" in table.c
         }

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Double,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -186,6 +187,24 @@ patterns = _remembered("patterns")
 """A task that was solved, its solution, and the tests that guarded it."""
 lessons = _remembered("lessons")
 """One sentence each."""
+
+run_files = Table(
+    "run_files",
+    METADATA,
+    Column("run_id", String(200), primary_key=True),
+    Column("path", String(400), primary_key=True),  # in the run's folder, with slashes
+    Column("content", LargeBinary, nullable=False),
+)
+"""What lies in a run's folder beside its ledger, where runs are shared (`store.runs`)."""
+
+run_lines = Table(
+    "run_lines",
+    METADATA,
+    Column("run_id", String(200), primary_key=True),
+    Column("start", BigInteger, primary_key=True, autoincrement=False),  # byte of the ledger
+    Column("content", LargeBinary, nullable=False),
+)
+"""A ledger in pieces, each where it begins: the same piece cannot be there twice."""
 
 SEARCHED = (tasks, iterations, failures, patterns, lessons)
 """Tables with an index of words."""

@@ -27,13 +27,13 @@ ENTRY = "review"
 """The node that a state is said to come from: its edges lead on from any state (see `graph`)."""
 
 
-async def start_at(folder: RunFolder, at: int, database: Path) -> ForkStart:
+async def start_at(folder: RunFolder, at: int, database: Path | str) -> ForkStart:
     """Where a run was when `at` of its decisions had been carried out.
 
     Args:
         folder: The run's; nothing in it is changed.
         at: Which step; 0 is before its first decision.
-        database: The checkpoints.
+        database: The checkpoints, see `open_checkpointer`.
 
     Raises:
         UsageError: There is no such step, or its state is of another version.

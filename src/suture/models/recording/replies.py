@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ class RecordedModel:
         replies_dir: Holds one JSON file per call, with the prompt beside the reply; made when first needed.
         source: The replies of another run, asked before the model is.
         or_live: Whether the model is asked for what the source does not hold.
+        on_stored: Called when something new is on disk, before anyone uses it.
     """
 
     def __init__(
@@ -39,12 +40,14 @@ class RecordedModel:
         *,
         source: ReplySource | None = None,
         or_live: bool = False,
+        on_stored: Callable[[], None] | None = None,
     ) -> None:
         self.name = model.name
         self.model = model
         self._replies_dir = replies_dir
         self._source = source
         self._or_live = or_live
+        self._on_stored = on_stored
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
@@ -114,3 +117,5 @@ class RecordedModel:
     def _store(self, name: str, entry: Mapping[str, Any]) -> None:
         # ASCII only: a lone surrogate in model text must not make the record unwritable.
         write_atomically(self._replies_dir / name, json.dumps(entry, indent=1).encode("ascii"))
+        if self._on_stored is not None:
+            self._on_stored()

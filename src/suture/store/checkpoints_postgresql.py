@@ -1,0 +1,46 @@
+"""LangGraph's checkpoints on PostgreSQL, beside the tables of ours. It imports LangGraph and the driver."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psycopg
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from psycopg.rows import dict_row
+
+from suture.errors import StorageError
+from suture.store.checkpoints import PlainSerializer
+from suture.store.database import CONNECT_WAIT_S, database_url, shown_url
+from suture.store.migrating import MIGRATION_LOCK, SCHEMA
+
+
+@asynccontextmanager
+async def open_on_postgresql(url: str) -> AsyncIterator[AsyncPostgresSaver]:
+    """Open the checkpoints of a PostgreSQL that has Suture's tables; raises as `open_checkpointer`."""
+    address = database_url(url, Path())
+    conninfo = address.set(drivername="postgresql").render_as_string(hide_password=False)
+    try:
+        async with await psycopg.AsyncConnection.connect(
+            conninfo,
+            autocommit=True,
+            prepare_threshold=0,
+            row_factory=dict_row,
+            connect_timeout=CONNECT_WAIT_S,
+            application_name="suture",
+            options=f"-csearch_path={SCHEMA},public",
+        ) as connection:
+            serializer = PlainSerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
+            saver = AsyncPostgresSaver(connection, serde=serializer)
+            await connection.execute("SELECT pg_advisory_lock(%s)", (MIGRATION_LOCK,))
+            await saver.setup()
+            await connection.execute("SELECT pg_advisory_unlock(%s)", (MIGRATION_LOCK,))
+            yield saver
+    except psycopg.Error as fault:
+        reason = (str(fault).strip().splitlines() or [type(fault).__name__])[0]
+        raise StorageError(
+            f"the checkpoints in {shown_url(address)} failed: {reason}",
+            remedy="see that it runs and that store.url is right; then `suture resume` goes on",
+        ) from fault
