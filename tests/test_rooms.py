@@ -42,7 +42,7 @@ ORDERS = {
         ("remembering", "storing"),
         ("vector_scan",),
         ("recall",),
-        ("of_runs",),
+        ("exchange", "of_runs"),
         ("__init__",),
     ),
     "checks": (

@@ -29,6 +29,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "fork": "Start a new run from a step of another one.",
         "quality": "Measure accepted code: complexity, lint, security.",
         "db": "The database of all runs: check, rebuild, share.",
+        "memory": "What runs have learned: list, search, show, share.",
     },
     "Set up": {
         "doctor": "Say what is there, what is missing, how to get it.",
@@ -45,7 +46,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
 }
 """Each command with what it does in a line. `suture --help` loads none of them."""
-GROUPS = {"config", "db", "models", "recipes", "prompts", "bench"}
+GROUPS = {"config", "db", "memory", "models", "recipes", "prompts", "bench"}
 OTHER_FILES = {"resume": "suture.cli.commands.replay", "bench": "suture.cli.bench"}
 
 

@@ -43,7 +43,10 @@ def keep(store: Store, items: Sequence[Item], embedder: Embedder | None) -> dict
         StorageError: The database failed.
         ModelError: The embedder failed.
     """
-    items = list({item.key: item for item in map(bounded, items)}.values())
+    each: dict[str, Item] = {}
+    for item in map(bounded, items):
+        each.setdefault(item.key, item)
+    items = list(each.values())
     counts: dict[TableName, int] = dict.fromkeys(TABLES, 0)
     for item in items:
         counts[item.table] += 1
@@ -177,6 +180,34 @@ def count_use(store: Store, name: TableName, key: str, run: str, *, shown: bool,
             counts[f"healed_{arm}"] = row[f"healed_{arm}"] + 1
         details = {**dict(row["details"] or {}), "runs": [*item.runs, run][-MOST_RUNS:]}
         connection.execute(update(table).where(wanted).values(**counts, details=details))
+
+
+def merge_counts(store: Store, items: Sequence[Item]) -> frozenset[str]:
+    """Add what items of another database were good for to those that are known here; answers their keys.
+
+    Uses in runs that both have counted are counted once: where only some are shared, the larger counts hold.
+    """
+    known = set()
+    with store.writing() as connection:
+        for item in items:
+            table = table_of(item.table)
+            wanted = and_(table.c.namespace == store.namespace, table.c.key == item.key)
+            row = connection.execute(select(table).where(wanted).with_for_update()).mappings().first()
+            if row is None:
+                continue
+            known.add(item.key)
+            mine = item_of_row(item.table, row)
+            theirs = set(item.runs) - set(mine.runs)
+            if not theirs or mine.state == "forgotten":
+                continue
+            apart = theirs == set(item.runs)
+            values: dict[str, Any] = {
+                name: row[name] + getattr(item, name) if apart else max(row[name], getattr(item, name))
+                for name in COUNTERS
+            }
+            values["details"] = {**dict(row["details"]), "runs": [*mine.runs, *sorted(theirs)][-MOST_RUNS:]}
+            connection.execute(update(table).where(wanted).values(**values))
+    return frozenset(known)
 
 
 def evict_useless(store: Store, keys: Iterable[tuple[TableName, str]]) -> int:
