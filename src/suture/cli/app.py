@@ -24,6 +24,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Look back": {
         "show": "Tell a run step by step.",
         "history": "List the runs, newest first.",
+        "metrics": "Add up all runs: pass rate, seconds, tokens, errors.",
         "verify": "Check a healed run's certificate again, without a model.",
         "replay": "Do a run again with its recorded replies.",
         "fork": "Start a new run from a step of another one.",

@@ -1,38 +1,12 @@
-"""Full-text search, alike on both engines: FTS5 of SQLite, `tsvector` of PostgreSQL.
-
-Both take texts apart in ways of their own (`os.path` is a host's name to PostgreSQL), so they are given words
-that are apart already.
-"""
+"""Full-text search, alike on both engines: FTS5 of SQLite, `tsvector` of PostgreSQL."""
 
 from __future__ import annotations
 
-import re
-
 from sqlalchemy import Connection, Table, text
 
-WORD = re.compile(r"[^\W_]+")
-PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-"""`KeyError` is two words, and one."""
-MOST_WORDS = 4000
-"""Of one row: PostgreSQL's index takes a megabyte, and nobody searches beyond."""
-MOST_LETTERS = 80
+from suture.store.searched_words import MOST_WORDS, searched_words, words_of
 
-
-def searched_words(*texts: str) -> str:
-    """What a column `searched` holds of some texts: their words in lower case, with blanks between.
-
-    Args:
-        texts: Anything, code and messages of errors too.
-    """
-    return " ".join(_words(" ".join(texts))[:MOST_WORDS])
-
-
-def _words(content: str) -> list[str]:
-    found: list[str] = []
-    for word in WORD.findall(content):
-        parts = PARTS.split(word)
-        found += [part.lower()[:MOST_LETTERS] for part in ((word, *parts) if len(parts) > 1 else parts)]
-    return found
+__all__ = ["matching", "searched_words"]
 
 
 def matching(
@@ -48,7 +22,7 @@ def matching(
         any_word: Whether one of the words will do; else all of them are wanted.
         limit: The most ids.
     """
-    words = list(dict.fromkeys(_words(query)))[:MOST_WORDS]
+    words = list(dict.fromkeys(words_of(query)))[:MOST_WORDS]
     if not words:
         return []
     if connection.dialect.name == "postgresql":
