@@ -26,9 +26,16 @@ class Terminal:
     """A command on a terminal of its own: what it shows, and what is typed."""
 
     def __init__(
-        self, arguments: list[str], environ: dict[str, str], folder: Path, *, columns: int = 100
+        self,
+        arguments: list[str],
+        environ: dict[str, str],
+        folder: Path,
+        *,
+        columns: int = 100,
+        patience_s: float = 90,
     ) -> None:
         self.screen = ""
+        self._patience_s = patience_s
         self._waited = 0  # how much of the screen has been waited for
         self._here, there = pty.openpty()
         self.process = subprocess.Popen(
@@ -45,7 +52,7 @@ class Terminal:
 
     def wait_for(self, text: str) -> None:
         """Read until the screen has shown a text behind what was waited for before."""
-        until = time.monotonic() + 90
+        until = time.monotonic() + self._patience_s
         while (found := self.screen.find(text, self._waited)) < 0:
             assert time.monotonic() < until, self.screen
             self._read()
@@ -55,7 +62,7 @@ class Terminal:
         os.write(self._here, text.encode())
 
     def end(self) -> int:
-        until = time.monotonic() + 90
+        until = time.monotonic() + self._patience_s
         while self.process.poll() is None:
             assert time.monotonic() < until, self.screen
             self._read()

@@ -134,6 +134,6 @@ def test_enter_is_no(terminal: Callable[..., Terminal], script: Script) -> None:
     screen = terminal("run", TASK, "--model", script(REPEATED), "--autonomy", "review_all")
     screen.wait_for("[y/N]")
     screen.type("\n")
-    screen.wait_for("the person says: reject")
+    screen.wait_for("your answer: reject")
     screen.type("\x03")
     assert screen.end() == 130, screen.screen

@@ -140,9 +140,9 @@ def test_a_run_is_told_step_by_step(cli: Cli, home: Path) -> None:
     assert "call: add(1, 2)" in told
     assert "got: -1\\x1b[2J" in told
     assert "healed: every trusted check passes" in told
-    assert "spent: 1 attempts, 120 tokens, $0.0125, 2 s" in told
-    assert "  role coder: 1 attempts, 120 tokens, 1 calls, $0.0125" in told
-    assert "  move repair: 1 attempts, 120 tokens, 1 calls, $0.0125" in told
+    assert "spent: 1 attempt, 120 tokens, $0.0125, 2 s" in told
+    assert "  role coder: 1 attempt, 120 tokens, 1 call, $0.0125" in told
+    assert "  move repair: 1 attempt, 120 tokens, 1 call, $0.0125" in told
     assert "budget." not in told
 
 

@@ -153,6 +153,10 @@ def settings_page() -> str:
     return "\n".join([SETTINGS_INTRODUCTION, *_settings(), *_aliases()])
 
 
+ROLE_SUFFIXES = ("_temperature", "_max_tokens")
+"""What each role has of its own beside its model: a row for all roles, not for each."""
+
+
 def _settings() -> Iterator[str]:
     from suture.settings import Settings, describe_settings
 
@@ -165,8 +169,15 @@ def _settings() -> Iterator[str]:
                 yield ""
             yield f"## {group}\n\n{(kind.__doc__ or '').strip() if kind else ''}\n"
             yield "| setting | variable | default | what it does |\n|---|---|---|---|"
-        text = " ".join(setting.text.split())
-        yield f"| `{setting.key}` | `{setting.variable}` | `{setting.default}` | {text} |"
+        key, variable = setting.key, setting.variable
+        if group == "models" and (suffix := next((end for end in ROLE_SUFFIXES if key.endswith(end)), "")):
+            if key != f"models.escalate{suffix}":
+                continue
+            key, variable = f"models.ROLE{suffix}", f"SUTURE_MODELS_ROLE{suffix.upper()}"
+            text = f"Of any role: {setting.text[:1].lower()}{' '.join(setting.text.split())[1:]}"
+        else:
+            text = " ".join(setting.text.split())
+        yield f"| `{key}` | `{variable}` | `{setting.default}` | {text} |"
 
 
 def _aliases() -> Iterator[str]:

@@ -20,12 +20,11 @@ if TYPE_CHECKING:  # slow to import: the first line is on the screen before
 
 def _chosen(settings: Settings) -> str:
     """The model that will be asked first, and where nobody named it, why that one."""
-    if settings.models.coder:
-        return settings.models.coder
-    from suture.models import choose_model
+    from suture.models import choose_model, require_model_name
 
-    name, why = choose_model(settings)
-    return name if name == settings.model.name else f"{name} ({why})"
+    name, why = (settings.models.coder, "") if settings.models.coder else choose_model(settings)
+    require_model_name(name)
+    return f"{name} ({why})" if why and name != settings.model.name else name
 
 
 def _with_way_on(fault: SutureError) -> SutureError:
@@ -41,6 +40,9 @@ def _first_lines(loaded: Loaded) -> Iterator[str]:
     """What is to be known before a run: who is asked, and what it may use."""
     yield from (f"note: {remark}" for remark in loaded.notes)
     budget = loaded.settings.budget
+    if loaded.settings.model.name == "none":
+        yield f"No model: small edits alone, for at most {budget.seconds:g} s."
+        return
     money = "" if budget.money is None else f"${budget.money:g}, "
     scripted = " (scripted, not a model)" if loaded.settings.model.name.startswith("scripted:") else ""
     yield (

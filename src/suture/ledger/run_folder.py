@@ -188,6 +188,8 @@ def find_run(home: Path, name: str) -> RunFolder:
         )
     if name in ("last", "newest"):
         return _newest(runs, of_this_project=name == "last")
+    if not name:
+        raise UsageError("the name of the run is empty", remedy="see `suture show --list`")
     found = [run for run in runs if run.id.startswith(name) or run.id.endswith(name)]
     if len(found) == 1:
         return found[0]

@@ -10,7 +10,7 @@ from suture.models.choosing.detection import choose_model, detect_models
 from suture.models.choosing.no_model import NO_MODEL, refuse_without_model
 from suture.models.choosing.per_role import Models, Role, RoleModel, open_model, open_models
 from suture.models.choosing.prices import Price
-from suture.models.choosing.providers import PROVIDERS, notice_of
+from suture.models.choosing.providers import PROVIDERS, notice_of, require_model_name
 from suture.models.embedded.calibrate import Calibration, list_calibrations, read_calibration
 from suture.models.hearing import heard_by
 from suture.models.recording.call_hash import call_hash
@@ -60,4 +60,5 @@ __all__ = [
     "read_calibration",
     "refuse_without_model",
     "remove_model",
+    "require_model_name",
 ]

@@ -18,8 +18,9 @@ from suture.ledger.kinds import (
     MoveFailed,
     ReplyCut,
     ReviewAnswered,
-    ReviewAsked,
     RoleDegraded,
+    RunFinished,
+    RunParked,
     RunResumed,
     RunStarted,
     SearchFinished,
@@ -28,16 +29,12 @@ from suture.ledger.kinds import (
     TriageFinished,
     UserAnswered,
 )
-from suture.narrative.ending import change_size, doubt_line, is_heal, way_on
-from suture.narrative.event_text import fact_lines, left_out_text, set_apart_text, tell, trials_text
-from suture.narrative.lines import one_line
-from suture.narrative.proof_lines import handover_lines
-from suture.narrative.waiting import waiting_lines
+from suture.narrative.ending import change_size, doubt_line, is_heal, next_lines, still_failing
+from suture.narrative.event_text import left_out_text, set_apart_text, tell, trials_text
+from suture.narrative.lines import counted, one_line
+from suture.narrative.proof_lines import certificate_sentences
 from suture.records import Outcome, Result, Spend
 
-FACTS_SHOWN = 3
-NO_MODEL = "none"
-"""As the record of a run names the model where nobody was to be asked."""
 AS_EVER = (
     CandidateRegressed,
     CandidateUnconfirmed,
@@ -74,10 +71,25 @@ class BriefTeller:
         self._origins: dict[str, str] = {}
         self._calls: dict[str, str] = {}
         self._written: dict[str, str] = {}
+        self._last, self._again = "", 0
 
     def tell(self, event: Event) -> tuple[str, ...]:
-        """The lines about an event; none for most."""
-        return tuple(one_line(line) for line in self._lines(event))
+        """The lines about an event; none for most, and a line that is said again and again is counted."""
+        told: list[str] = []
+        for line in map(one_line, self._lines(event)):
+            if line == self._last:
+                self._again += 1
+                continue
+            told += [*self._counted_again(), line]
+            self._last = line
+        if isinstance(event.payload, RunFinished | RunParked):
+            told += self._counted_again()
+        return tuple(told)
+
+    def _counted_again(self) -> Iterator[str]:
+        if self._again:
+            yield f"  the same {counted(self._again, 'more time')}"
+        self._again = 0
 
     def _lines(self, event: Event) -> Iterator[str]:
         match event.payload:
@@ -131,48 +143,18 @@ def brief_ending(result: Result, folder: RunFolder) -> Iterator[str]:
         result: How the run ended.
         folder: Its folder.
     """
-    events = read_ledger(folder.ledger_path).events
-    heals = is_heal(folder)
-    yield _outcome(result, heals=heals)
+    yield _outcome(result, heals=is_heal(folder))
     if not result.ok:
         yield from _best_so_far(result)
+    events = read_ledger(folder.ledger_path).events
     if (written := last_of(events, CertificateWritten)) is not None:
         yield from certificate_sentences(written, folder.id)
     yield from doubt_line(result, folder)
     yield from (f"Warning: {sign}" for sign in result.warnings)
     if result.degraded:
         yield f"Went on without these, because they failed: {', '.join(result.degraded)}"
-    handed_over = [f"{line[:1].upper()}{line[1:]}" for line in handover_lines(folder)]
-    yield from handed_over
-    if result.ok and heals and result.diff and not handed_over:
-        yield f"Apply it: suture apply {folder.id}"
-    if result.outcome == "waiting":
-        asked = last_of(events, ReviewAsked)
-        yield from waiting_lines(folder.id, asked.stage if asked else "hand_over")
-    started = last_of(events, RunStarted)
-    if way := _what_next(result, folder.id, asked_nobody=started is not None and started.model == NO_MODEL):
-        yield way
+    yield from next_lines(result, folder)
     yield f"{_spent(result.spend)}. More: suture show {folder.id}"
-
-
-def certificate_sentences(written: CertificateWritten, run: str) -> Iterator[str]:
-    """What the tests are worth that a result passes, in words."""
-    drawn = written.mutants if written.drawn is None else written.drawn
-    caught = f"catch {written.killed} of {drawn} deliberate mistakes" if drawn else ""
-    if written.coverage_unmeasured:
-        said = (
-            f"Your checks {caught} in it; coverage was not measured" if drawn else "Coverage was not measured"
-        )
-    else:
-        every = written.covered == written.statements
-        lines = "every changed line" if every else f"{written.covered} of {written.statements} changed lines"
-        said = f"Your tests run {lines}" + (f" and {caught} there" if drawn else "")
-    yield f"{said}. Confidence {written.confidence:.2f}."
-    if written.left_out:
-        count = len(written.left_out)
-        edits = "1 edit was" if count == 1 else f"{count} edits were"
-        yield f"{edits} not needed and left out (suture show {run} --full-diff)."
-    yield from (f"Lint: {finding}" for finding in written.lint)
 
 
 def _start_lines(started: RunStarted) -> Iterator[str]:
@@ -214,35 +196,19 @@ def _outcome(result: Result, *, heals: bool) -> str:
 
 
 def _best_so_far(result: Result) -> Iterator[str]:
-    verdict = result.verdict
     if result.candidate is not None and result.diff:
         yield f"Best so far: {change_size(result)}"
-    if verdict is not None and verdict.failed:
-        total = len(verdict.passed) + len(verdict.failed)
-        yield f"{len(verdict.failed)} of {total} still fail:"
-        for fact in verdict.counterexamples[:FACTS_SHOWN]:
-            yield from (f"  {line}" for line in fact_lines(fact))
-
-
-def _what_next(result: Result, run: str, *, asked_nobody: bool) -> str:
-    if result.outcome in ("infra_error", "cancelled"):
-        return f"To {way_on(run)}"
-    if result.verdict is not None and not result.verdict.outcomes:
-        return "Give it something to check: an example in the task, or a file of tests with --test."
-    if result.outcome == "not_healed" and asked_nobody:
-        return "Ask a model too: leave out --no-model, or name one with --model PROVIDER:MODEL."
-    if result.outcome in ("stuck", "budget_exhausted", "not_healed"):
-        return f"Try a larger model: suture fork {run} --set model.name=PROVIDER:MODEL"
-    return ""
+    if result.verdict is not None and result.verdict.failed:
+        yield from still_failing(result.verdict)
 
 
 def _spent(spend: Spend) -> str:
     """What was used, in few words; the limits were said at the start."""
     parts = [f"{spend.seconds:,.0f} s"]
     if spend.tokens or spend.attempts:
-        parts.append(f"{spend.tokens:,} tokens in {spend.attempts} attempt{'s' * (spend.attempts != 1)}")
+        parts.append(f"{counted(spend.tokens, 'token')} in {counted(spend.attempts, 'attempt')}")
     if spend.money:
         parts.append(f"${spend.money:,.4f}")
     if spend.unpriced_calls:
-        parts.append(f"{spend.unpriced_calls} call{'s' * (spend.unpriced_calls != 1)} of unknown price")
+        parts.append(f"{counted(spend.unpriced_calls, 'call')} of unknown price")
     return f"Used {', '.join(parts)}"

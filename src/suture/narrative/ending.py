@@ -15,11 +15,11 @@ from suture.ledger.kinds import (
     TreeUndone,
     UserAnswered,
 )
-from suture.narrative.event_text import EVIDENCE_WORDS, describe_spend, fact_lines
+from suture.narrative.event_text import EVIDENCE_WORDS, NO_MODEL, describe_spend, fact_lines
 from suture.narrative.exit_codes import EXIT_CODES
 from suture.narrative.proof_lines import handover_lines, proof_lines
 from suture.narrative.waiting import waiting_lines
-from suture.records import Result, TaskKind, to_plain
+from suture.records import Result, TaskKind, Verdict, to_plain
 from suture.settings import BudgetSettings
 
 FACTS_SHOWN = 3
@@ -59,23 +59,44 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder) -> I
     yield from _changed(result)
     yield from _verified(result)
     yield from doubt_line(result, folder)
-    yield from (f"warning: {sign}" for sign in result.warnings)
+    yield from (f"Warning: {sign}" for sign in result.warnings)
     if result.degraded:
-        yield f"went on without, because they failed: {', '.join(result.degraded)}"
+        yield f"Went on without these, because they failed: {', '.join(result.degraded)}"
     yield from proof_lines(folder)
-    yield f"spent: {describe_spend(result.spend, budget.model_dump())}"
+    yield f"Used {describe_spend(result.spend, budget.model_dump())}"
+    yield from next_lines(result, folder)
+    if result.diff:
+        yield f"Diff: {folder.path / 'result.diff'}"
+    yield f"Run: {folder.path}"
+    yield f"More: suture show {folder.id}"
+
+
+def next_lines(result: Result, folder: RunFolder) -> Iterator[str]:
+    """What was done with the result, and what to type next."""
+    events = read_ledger(folder.ledger_path).events
     handed_over = list(handover_lines(folder))
     yield from handed_over
-    if not handed_over and result.diff:
-        diff = folder.path / "result.diff"
-        applicable = result.ok and is_heal(folder)
-        yield f"apply: suture apply {folder.id} (its diff: {diff})" if applicable else f"diff: {diff}"
+    if result.ok and result.diff and not handed_over and is_heal(folder):
+        yield f"Apply it: suture apply {folder.id}"
     if result.outcome == "waiting":
-        asked = last_of(read_ledger(folder.ledger_path).events, ReviewAsked)
+        asked = last_of(events, ReviewAsked)
         yield from waiting_lines(folder.id, asked.stage if asked else "hand_over")
+    started = last_of(events, RunStarted)
+    yield from _way_on_lines(
+        result, folder.id, asked_nobody=started is not None and started.model == NO_MODEL
+    )
+
+
+def _way_on_lines(result: Result, run: str, *, asked_nobody: bool) -> Iterator[str]:
     if result.outcome in ("infra_error", "cancelled"):
-        yield f"try: {way_on(folder.id)}"
-    yield f"run: {folder.path} (suture show {folder.id})"
+        yield f"Go on with it: suture resume {run}"
+        yield f"Or go on from one of its steps: suture fork {run} --at N"
+    elif result.verdict is not None and not result.verdict.outcomes:
+        yield "Give it something to check: an example in the task, or a file of tests with --test."
+    elif result.outcome == "not_healed" and asked_nobody:
+        yield "Ask a model too: leave out --no-model, or name one with --model PROVIDER:MODEL."
+    elif result.outcome in ("stuck", "budget_exhausted", "not_healed"):
+        yield f"Try a larger model: suture fork {run} --model PROVIDER:MODEL"
 
 
 def way_on(run: str) -> str:
@@ -96,7 +117,7 @@ def result_as_json(result: Result, folder: RunFolder, applied: Sequence[str]) ->
 def _changed(result: Result) -> Iterator[str]:
     if not result.diff or result.candidate is None:
         return
-    yield f"{'changed' if result.ok else 'best so far'}: {change_size(result)}"
+    yield f"{'Changed' if result.ok else 'Best so far'}: {change_size(result)}"
 
 
 def change_size(result: Result) -> str:
@@ -111,17 +132,22 @@ def change_size(result: Result) -> str:
 def _verified(result: Result) -> Iterator[str]:
     verdict = result.verdict
     if verdict is None or not verdict.outcomes:
-        yield "verified: no, there was nothing to check it against"
+        yield "Not checked: there is nothing to check it against."
         return
     total = len(verdict.passed) + len(verdict.failed)
-    said = f"{len(verdict.passed)} of {total} checks pass"
     if result.ok:
-        yield f"verified: {said}; evidence: {verdict.evidence} ({EVIDENCE_WORDS[verdict.evidence]})"
+        yield f"{total} of {total} checks pass; checked by {EVIDENCE_WORDS[verdict.evidence]}"
     else:
-        yield f"not verified: {said}"
-        for fact in verdict.counterexamples[:FACTS_SHOWN]:
-            yield from (f"  {line}" for line in fact_lines(fact))
-    yield from (f"note: {remark}" for remark in verdict.notes)
+        yield from still_failing(verdict)
+    yield from (f"Note: {remark}" for remark in verdict.notes)
+
+
+def still_failing(verdict: Verdict) -> Iterator[str]:
+    """How many checks fail, and the first facts about them."""
+    total = len(verdict.passed) + len(verdict.failed)
+    yield f"{len(verdict.failed)} of {total} still fail:"
+    for fact in verdict.counterexamples[:FACTS_SHOWN]:
+        yield from (f"  {line}" for line in fact_lines(fact))
 
 
 def is_heal(folder: RunFolder) -> bool:
@@ -137,4 +163,4 @@ def doubt_line(result: Result, folder: RunFolder) -> Iterator[str]:
     apart = searched.difference if searched else None
     if result.ok and apart and first_of(events, UserAnswered) is None:
         answers = " or ".join(dict.fromkeys(apart.answers.values()))
-        yield f"in doubt: other repairs pass too; {apart.call} gives {answers} (--ask lets you say which)"
+        yield f"In doubt: other repairs pass too; {apart.call} gives {answers} (--ask lets you say which)"

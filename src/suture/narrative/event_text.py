@@ -37,20 +37,23 @@ from suture.ledger.kinds import (
     UserAnswered,
 )
 from suture.narrative.helper_lines import HELPER_TELLERS
-from suture.narrative.lines import one_line
+from suture.narrative.lines import counted, one_line
 from suture.narrative.memory_lines import MEMORY_TELLERS
 from suture.narrative.proof_lines import PROOF_TELLERS
-from suture.records import Counterexample, Evidence, Spend
+from suture.records import Counterexample, Evidence, MoveKind, Spend
+
+NO_MODEL = "none"
+"""As the record of a run names the model where nobody was to be asked."""
 
 EVIDENCE_WORDS: dict[Evidence, str] = {
-    "split": "judged in a process that never loads the code under test",
-    "nonce": "pytest's own report, each line signed with a secret of this run",
-    "exit_status": "the exit status of the command and nothing else; code that ends it with 0 passes too",
+    "split": "a judge that never loads the code under test",
+    "nonce": "pytest, its report signed with a secret of this run",
+    "exit_status": "the exit status alone, so code that ends the command with 0 passes too",
 }
 """What each kind of evidence is worth, in words (see docs/verdicts.md)."""
 
 WAITS_BEFORE: dict[ReviewStage, str] = {
-    "search": "a search without a model",
+    "search": "small edits without a model",
     "samples": "fresh candidates",
     "repairs": "repairs",
     "hand_over": "the hand-over",
@@ -58,6 +61,13 @@ WAITS_BEFORE: dict[ReviewStage, str] = {
 }
 MOST_NAMED = 8
 SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
+MOVES: dict[MoveKind, str] = {
+    "mutate": "small edits without a model",
+    "sample": "fresh code",
+    "repair": "repair",
+    "stop": "stop",
+}
+"""What is tried next, in words."""
 
 
 def tell(event: Event) -> str | None:
@@ -80,20 +90,24 @@ def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
             parts += _money(spend, limit)
             continue
         of = "" if limit is None else f" of {limit:,.12g}"
-        parts.append(f"{getattr(spend, name):,.0f}{of} {unit}")
+        used = f"{getattr(spend, name):,.0f}"
+        parts.append(f"{used}{of} {unit[:-1] if used == '1' and not of and len(unit) > 1 else unit}")
     return ", ".join(parts)
 
 
 def describe_share(spend: Spend) -> str:
     """What one role or one kind of move has used."""
-    counts = (f"{spend.attempts:,} attempts", f"{spend.tokens:,} tokens", f"{spend.model_calls:,} calls")
+    counts = (
+        counted(spend.attempts, "attempt"),
+        counted(spend.tokens, "token"),
+        counted(spend.model_calls, "call"),
+    )
     return ", ".join([*counts, *_money(spend, None)])
 
 
 def _money(spend: Spend, limit: float | None) -> list[str]:
     """Money, where there is any to speak of."""
-    plural = "s" if spend.unpriced_calls != 1 else ""
-    unknown = [f"{spend.unpriced_calls} call{plural} of unknown price"] if spend.unpriced_calls else []
+    unknown = [f"{counted(spend.unpriced_calls, 'call')} of unknown price"] if spend.unpriced_calls else []
     if not spend.money and limit is None:
         return unknown
     return [f"${spend.money:,.4f}" + ("" if limit is None else f" of ${limit:,.12g}"), *unknown]
@@ -112,7 +126,9 @@ def fact_lines(fact: Counterexample) -> list[str]:
 
 
 def _started(started: RunStarted) -> str:
-    parts = [f"{name} {value}" for name in ("model", "recipe") if (value := getattr(started, name))]
+    model = "no model" if started.model == NO_MODEL else f"model {started.model}" if started.model else ""
+    parts = [model] if model else []
+    parts += [f"recipe {started.recipe}"] if started.recipe else []
     parts += [f"{started.stronger} for a hard case"] if started.stronger else []
     scripted = "; scripted, not a model" if started.model.startswith("scripted:") else ""
     unpriced = ", ".join(started.unpriced)
@@ -120,7 +136,7 @@ def _started(started: RunStarted) -> str:
     text = f" with {', '.join(parts)}" if parts else ""
     left_out = f"; {left_out_text(started.left_out)}" if started.left_out else ""
     origin = f", from step {started.forks.at} of {started.forks.run}" if started.forks else ""
-    return f"started: {started.kind}{text}{origin}{scripted}{note}{left_out}"
+    return f"{started.kind}{text}{origin}{scripted}{note}{left_out}"
 
 
 def left_out_text(names: Sequence[str]) -> str:
@@ -132,18 +148,26 @@ def left_out_text(names: Sequence[str]) -> str:
 
 def _prepared(prepared: TaskPrepared) -> str:
     command = " ".join(prepared.test_command)
-    parts = [f"{prepared.checks} checks of functions"] if prepared.checks else []
+    parts = (
+        [
+            counted(prepared.checks, "example or assert")
+            if prepared.checks == 1
+            else f"{prepared.checks:,} examples and asserts"
+        ]
+        if prepared.checks
+        else []
+    )
     origin = f" ({prepared.test_origin})" if prepared.test_origin else ""
-    parts += [f"the command {command!r}{origin}"] if command else []
+    parts += [f"{command}{origin}"] if command else []
     python = f"; python is {prepared.python}, {prepared.python_origin}" if prepared.python else ""
     unread = f"; not understood, so not checked: {'; '.join(prepared.unread)}" if prepared.unread else ""
     python += f"; {prepared.language} is {prepared.toolchain}" if prepared.toolchain else ""
-    return "checks: " + (" and ".join(parts) or "none to trust, so nothing can be verified") + python + unread
+    return "checks: " + (" and ".join(parts) or "none, so nothing can be verified") + python + unread
 
 
 def _triaged(triaged: TriageFinished) -> str:
-    text = f"; not the code's: {set_apart_text(triaged)}" if triaged.set_apart else ""
-    return f"triage: {triaged.code_faults} failing test(s) to mend{text}"
+    text = f"; not the code's fault: {set_apart_text(triaged)}" if triaged.set_apart else ""
+    return f"{counted(triaged.code_faults, 'failing test')} to mend{text}"
 
 
 def set_apart_text(triaged: TriageFinished) -> str:
@@ -153,8 +177,8 @@ def set_apart_text(triaged: TriageFinished) -> str:
 
 def _search_began(began: SearchStarted) -> str:
     return (
-        f"search without a model: {began.failing} failing, {len(began.files)} file(s), "
-        f"at most {began.candidates} changes and {began.seconds:.0f} s"
+        f"searching: at most {began.candidates:,} edits of {counted(len(began.files), 'file')}, "
+        f"for {began.seconds:.0f} s"
     )
 
 
@@ -165,8 +189,10 @@ def _history_searched(searched: HistorySearched) -> str:
 
 
 def _search_ended(ended: SearchFinished) -> str:
-    found = f"{ended.plausible} with which all tests pass" if ended.plausible else "none that suffices"
-    text = f"search: {ended.tried} changes tried in {ended.seconds:.1f} s, {found} ({ended.ended})"
+    found = (
+        f"{ended.plausible} of them make all tests pass" if ended.plausible else "none makes all tests pass"
+    )
+    text = f"tried {counted(ended.tried, 'edit')} in {ended.seconds:.1f} s, {found} ({ended.ended})"
     text += trials_text(ended.trials)
     if apart := ended.difference:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart.answers.items())
@@ -189,14 +215,15 @@ def trials_text(trials: Trials) -> str:
 
 
 def _user_answered(answered: UserAnswered) -> str:
-    return f"asked about {answered.call}: {' or '.join(answered.answers)}? the user says {answered.choice}"
+    return f"asked about {answered.call}: {' or '.join(answered.answers)}? your answer: {answered.choice}"
 
 
 def _decided(decided: Decided) -> str:
     first, count = decided.moves[0], len(decided.moves)
     if first.kind == "stop":
-        return f"decided: stop, {first.reason}"
-    return f"decided: {count} {first.kind}{'s' if count > 1 else ''}, {first.reason}"
+        return f"end: {first.reason}"
+    times = f" ({count} times)" if count > 1 else ""
+    return f"next: {MOVES[first.kind]}{times}, {first.reason}"
 
 
 def _called(called: ModelCalled) -> str:
@@ -238,7 +265,7 @@ def _checked(checked: CandidateChecked) -> str:
     total, name = checked.passed + checked.failed, f"{checked.candidate[:8]} ({checked.label})"
     if not total:
         return f"not checked {name}: there is nothing to check it against"
-    return f"checked {name}: {checked.passed} of {total} checks passed"
+    return f"checked {name}: {checked.passed} of {total} pass"
 
 
 def _regressed(regressed: CandidateRegressed) -> str:
@@ -250,12 +277,12 @@ def _unconfirmed(lost: CandidateUnconfirmed) -> str:
 
 
 def _asked_person(asked: ReviewAsked) -> str:
-    return f"a person is asked before {WAITS_BEFORE[asked.stage]}"
+    return f"asks you before {WAITS_BEFORE[asked.stage]}"
 
 
 def _person_answered(answered: ReviewAnswered) -> str:
     hint = f": {answered.hint}" if answered.hint else ""
-    return f"the person says: {answered.choice}{hint}"
+    return f"your answer: {answered.choice}{hint}"
 
 
 def _stands(end: RunFinished | RunParked) -> str:

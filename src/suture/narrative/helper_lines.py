@@ -21,20 +21,22 @@ from suture.ledger.kinds import (
     TestsAssessed,
     TestsWritten,
 )
+from suture.narrative.lines import counted
 
 
 def _written(written: TestsWritten) -> str:
     dropped = sum(written.dropped.values())
-    left = f", {dropped} more of no use" if dropped else ""
-    return f"{_name(written.role)}: {len(written.tests)} tests{left}; nobody trusts them yet"
+    left = f", and {dropped} more that cannot be used" if dropped else ""
+    tests = counted(len(written.tests), "test")
+    return f"{_name(written.role)} wrote {tests}{left}; they decide nothing yet"
 
 
 def _assessed(assessed: TestsAssessed) -> str:
     most = max((test.trust for test in assessed.tests), default=0.0)
     removed = f", {len(assessed.removed)} removed" if assessed.removed else ""
     return (
-        f"generated tests: {len(assessed.tests)} weighed by {assessed.heard} candidates{removed}; "
-        f"the most trusted one has {most:.2f}"
+        f"generated tests: {len(assessed.tests)} compared on {counted(assessed.heard, 'candidate')}{removed}"
+        f"; highest trust {most:.2f}"
     )
 
 
@@ -98,7 +100,7 @@ def _reviewed(reviewed: Reviewed) -> str:
 
 def _near_limit(near: AttemptsNearLimit) -> str:
     of = f" of {near.limit}" if near.limit else ""
-    return f"warning: {near.used}{of} attempts are used"
+    return f"Warning: {near.used}{of} attempts are used"
 
 
 def _name(role: str) -> str:

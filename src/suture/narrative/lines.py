@@ -29,3 +29,8 @@ def one_line(text: str) -> str:
 def as_lines(lines: Iterable[str]) -> str:
     """Lines under each other, each kept on one."""
     return "\n".join(map(one_line, lines))
+
+
+def counted(count: int, noun: str) -> str:
+    """A number and what it counts, such as `1 test` and `1,200 tests`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

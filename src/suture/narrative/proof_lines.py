@@ -16,6 +16,7 @@ from suture.ledger.kinds import (
     TreeApplied,
     TreeUndone,
 )
+from suture.narrative.lines import counted
 
 
 def proof_lines(folder: RunFolder) -> Iterator[str]:
@@ -24,14 +25,46 @@ def proof_lines(folder: RunFolder) -> Iterator[str]:
     written = last_of(events, CertificateWritten)
     if written is None:
         return
-    yield f"proved: {_measured(written)}"
-    if written.left_out:
-        parts = ", ".join(written.left_out)
-        yield f"left out, for no test needs it: {parts}; the whole: suture show {folder.id} --full-diff"
-    yield from (f"lint: {finding}" for finding in written.lint)
+    yield from certificate_sentences(written, folder.id, whole=True)
     if written.lint_absent:
-        yield f"lint: not asked, {written.lint_absent}"
-    yield f"certificate: {written.file} (suture verify {folder.id})"
+        yield f"Lint: not run, {written.lint_absent}"
+    yield f"Certificate: {written.file}"
+    yield f"Check it again: suture verify {folder.id}"
+
+
+def certificate_sentences(written: CertificateWritten, run: str, *, whole: bool = False) -> Iterator[str]:
+    """What the tests are worth that a result passes, in words.
+
+    Args:
+        written: What the certificate says.
+        run: The run's id.
+        whole: Also why something was not measured, and the names of the edits that were left out.
+    """
+    yield _worth(written, whole=whole)
+    if written.left_out:
+        edits = "1 edit was" if len(written.left_out) == 1 else f"{len(written.left_out)} edits were"
+        names = f": {', '.join(written.left_out)}" if whole else ""
+        yield f"{edits} not needed and left out (suture show {run} --full-diff){names}."
+    yield from (f"Lint: {finding}" for finding in written.lint)
+
+
+def _worth(written: CertificateWritten, *, whole: bool) -> str:
+    drawn = written.mutants if written.drawn is None else written.drawn
+    caught = f"catch {written.killed} of {drawn} deliberate mistakes" if drawn else ""
+    if written.coverage_unmeasured:
+        why = f" ({written.coverage_unmeasured})" if whole else ""
+        said = f"Your checks {caught} in it; coverage was not measured{why}"
+        if not drawn:
+            said = f"Coverage was not measured{why}"
+    else:
+        every = written.covered == written.statements
+        lines = "every changed line" if every else f"{written.covered} of {written.statements} changed lines"
+        said = f"Your tests run {lines}" + (f" and {caught} there" if drawn else "")
+    if whole and written.mutation_unmeasured:
+        said += f"; deliberate mistakes not tried: {written.mutation_unmeasured}"
+    if whole and written.edits_found and not written.is_minimal:
+        said += "; a smaller change may do too"
+    return f"{said}. Confidence {written.confidence:.2f}."
 
 
 def handover_lines(folder: RunFolder) -> Iterator[str]:
@@ -42,31 +75,11 @@ def handover_lines(folder: RunFolder) -> Iterator[str]:
     done = [e.payload for e in since if isinstance(e.payload, TreeApplied | CommitMade | PatchWritten)]
     yield from (PROOF_TELLERS[type(payload)](payload) for payload in done)
     if any(not isinstance(payload, PatchWritten) for payload in done):
-        yield f"undo: suture undo {folder.id}"
-
-
-def _measured(written: CertificateWritten) -> str:
-    parts = []
-    if written.edits_found:
-        least = "" if written.is_minimal else ", perhaps not the fewest"
-        parts.append(f"{written.edits} of {written.edits_found} edits are left{least}")
-    parts.append(
-        f"coverage of the change not measured ({written.coverage_unmeasured})"
-        if written.coverage_unmeasured
-        else f"the tests run {written.covered} of {written.statements} changed statements"
-    )
-    drawn = written.mutants if written.drawn is None else written.drawn
-    parts.append(
-        f"mutants not run ({written.mutation_unmeasured})"
-        if written.mutation_unmeasured and not written.mutants
-        else f"they notice {written.killed} of {drawn} mutants of these"
-        + (f" ({written.mutation_unmeasured})" if written.mutation_unmeasured else "")
-    )
-    return f"{'; '.join(parts)}; confidence {written.confidence:.2f}"
+        yield f"Undo it: suture undo {folder.id}"
 
 
 def _certified(written: CertificateWritten) -> str:
-    return f"certificate: {written.fixed} tests fixed; {_measured(written)}"
+    return f"certificate: {counted(written.fixed, 'test')} fixed. {_worth(written, whole=True)}"
 
 
 def _begun(begun: ApplyStarted) -> str:
@@ -78,16 +91,16 @@ def _commit_begun(begun: CommitStarted) -> str:
 
 
 def _applied(applied: TreeApplied) -> str:
-    return f"applied to: {', '.join(applied.files)} in {applied.root}"
+    return f"Applied to {', '.join(applied.files)} in {applied.root}"
 
 
 def _committed(made: CommitMade) -> str:
     where = f"on the new branch {made.branch}" if made.branch else "on what is checked out"
-    return f"committed: {made.commit[:12]} {where} in {made.root}"
+    return f"Committed: {made.commit[:12]} {where} in {made.root}"
 
 
 def _patched(written: PatchWritten) -> str:
-    return f"patch: {written.file}"
+    return f"Patch: {written.file}"
 
 
 def _checked_commit(checked: CommitChecked) -> str:
@@ -98,11 +111,11 @@ def _checked_commit(checked: CommitChecked) -> str:
 def undone_line(undone: TreeUndone) -> str:
     """What was taken back, in a line."""
     if undone.why:
-        return f"taken back: {undone.why}"
+        return f"Taken back: {undone.why}"
     if undone.branch:
-        return f"taken back: the branch {undone.branch} is deleted"
+        return f"Taken back: the branch {undone.branch} is deleted"
     reverted = f", reverted by commit {undone.commit[:12]}" if undone.commit else ""
-    return f"taken back: {', '.join(undone.files)} in {undone.root}{reverted}"
+    return f"Taken back: {', '.join(undone.files)} in {undone.root}{reverted}"
 
 
 PROOF_TELLERS: dict[type[Payload], Callable[[Any], str]] = {

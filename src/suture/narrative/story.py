@@ -27,6 +27,8 @@ from suture.records import Candidate, Task, Verdict
 from suture.workspace import unified_diff
 
 FACTS_SHOWN = 5
+MOST_SHOWN = 60
+"""Characters of a task in a list of runs."""
 SHARES: tuple[Literal["role", "move"], ...] = ("role", "move")
 """By what the spend is split."""
 
@@ -39,7 +41,9 @@ def summary_row(run: RunFolder) -> tuple[str, str, str, str]:
         return run.id, "damaged", "", fault.message
     statement = _statement(reading)
     tokens = spend_of(reading.events).tokens
-    return run.id, stands(run, reading), f"{tokens:,} tokens", (statement.splitlines() or [""])[0][:60]
+    first = (statement.splitlines() or [""])[0]
+    shown = first if len(first) <= MOST_SHOWN else f"{first[:MOST_SHOWN].rpartition(' ')[0]} ..."
+    return run.id, stands(run, reading), f"{tokens:,} tokens", shown
 
 
 def run_as_json(run: RunFolder) -> dict[str, Any]:
@@ -168,7 +172,7 @@ def _facts(verdict: Verdict) -> Iterator[str]:
         yield from (f"| {line}" for line in verdict.output.strip().splitlines()[-15:])
     yield from (f"note: {remark}" for remark in verdict.notes)
     if verdict.all_passed:
-        yield f"evidence: {verdict.evidence}, {EVIDENCE_WORDS[verdict.evidence]}"
+        yield f"checked by {EVIDENCE_WORDS[verdict.evidence]}"
 
 
 def _base_files(run: RunFolder, reading: LedgerReading) -> Mapping[str, bytes]:

@@ -16,10 +16,10 @@ def waiting_lines(run: str, stage: ReviewStage) -> Iterator[str]:
         run: Its id.
         stage: Before what it waits.
     """
-    yield f"see what it asks: suture review {run}"
+    yield f"See what it asks: suture review {run}"
     if stage == "distinguish":
-        yield f"answer it:        suture resume {run} --answer first   (or second, neither, or unsure)"
+        yield f"Answer it: suture resume {run} --answer first   (or second, neither, or unsure)"
         return
-    yield f"answer it:        suture resume {run} --answer approve   (or reject, or abort)"
-    yield f'                  suture resume {run} --hint "..."       (go on, and tell the model this)'
-    yield f"                  suture resume {run} --edit FILE        (your own candidate in its place)"
+    yield f"Answer it: suture resume {run} --answer approve   (or reject, or abort)"
+    yield f'Tell the model something: suture resume {run} --hint "..."'
+    yield f"Put your own code in its place: suture resume {run} --edit FILE"

@@ -29,8 +29,8 @@ def asserts_in(text: str, provenance: Provenance = "user", trust: float = 1.0) -
     try:
         tree = ast.parse(text)
     except PARSE_FAULTS as fault:
-        where = f" at line {fault.lineno}" if isinstance(fault, SyntaxError) else ""
-        raise UsageError(f"the tests are not Python{where}: {fault}", remedy="mend the tests") from fault
+        said = f" at line {fault.lineno}: {fault.msg}" if isinstance(fault, SyntaxError) else f": {fault}"
+        raise UsageError(f"the tests are not Python{said}", remedy="mend the tests") from fault
     setup: list[str] = []
     checks: list[Check] = []
     rest: list[ast.stmt] = []

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Set, load
+from suture.cli.terminal.options import Debug, Set, load, require_at_most_one
 from suture.cli.terminal.output import note
 
 
@@ -35,6 +35,7 @@ def apply(
 
     Nothing is written where you have changed the same files since.
     """
+    require_at_most_one({"--commit": commit, "--branch": branch, "--patch": patch})
     from suture.api import apply as apply_run
     from suture.api import run_sync
     from suture.narrative.proof_lines import handover_lines

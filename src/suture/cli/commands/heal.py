@@ -28,6 +28,8 @@ from suture.cli.terminal.options import (
     Verbose,
     detail_of,
     load,
+    require_at_most_one,
+    require_file,
 )
 from suture.cli.terminal.output import stdin_is_terminal
 from suture.errors import UsageError
@@ -43,7 +45,7 @@ MOST_ISSUE_BYTES = 16 * 2**20
 
 @reports_faults
 def heal(
-    path: Annotated[Path, typer.Argument(help="A project's folder.")] = Path(),
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A project's folder.")] = ".",
     test: Annotated[
         str | None,
         typer.Option(
@@ -127,10 +129,15 @@ def heal(
         raise UsageError("--ask needs a terminal to ask on", remedy="leave it out: the difference is shown")
     # Said before anything heavy is loaded. Not Path.exists: that raises where a folder is closed to us.
     if not os.path.lexists(path):
-        raise UsageError(f"there is nothing at {str(path)!r}")
-    project = path if path.is_dir() else path.parent
-    if no_model and model:
-        raise UsageError(f"--no-model and --model {model!r} exclude each other", remedy="leave one out")
+        raise UsageError(f"there is nothing at {path!r}", remedy="name a project's folder")
+    project = Path(path) if Path(path).is_dir() else Path(path).parent
+    require_at_most_one({"--no-model": no_model, "--model": model})
+    require_at_most_one({"--apply": apply, "--commit": commit, "--branch": branch, "--patch": patch})
+    require_file(python, "the Python", program=True)
+    if patch is not None and os.path.lexists(patch):
+        raise UsageError(f"{str(patch)!r} exists already and would be overwritten", remedy="move it away")
+    if test is not None and not test.strip():
+        raise UsageError("the test command is empty", remedy="leave --test out: the project's files show one")
     loaded = load(
         project,
         assignments,
@@ -152,7 +159,7 @@ def heal(
         from suture.cli.commands.review import reviewer_at
 
         return heal_project(
-            path,
+            Path(path),
             test=test,
             protect=protect or (),
             only=only or (),

@@ -12,6 +12,7 @@ from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table
 from suture.errors import UsageError
+from suture.narrative.lines import counted
 
 if TYPE_CHECKING:
     from suture.settings import Settings
@@ -139,6 +140,9 @@ def _row(told: dict[str, Any]) -> tuple[str, ...]:
         origin += f", replay of {told['replay_of'][-6:]}"
     money = f", ${spend['money']:.4f}" if spend["money"] else ""
     began = told["started_s"]
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(began)) if began is not None else ""
-    spent = f"{spend['attempts']} attempts, {spend['tokens']:,} tokens{money}, {spend['seconds']:.0f} s"
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began)) if began is not None else ""
+    asked = (
+        f", {counted(spend['attempts'], 'attempt')}, {spend['tokens']:,} tokens" if spend["tokens"] else ""
+    )
+    spent = f"{spend['seconds']:.0f} s{asked}{money}"
     return (told["run"], origin, told["outcome"], told["recipe"], told["model"], spent, when)

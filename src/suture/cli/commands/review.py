@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from suture.cli.terminal.progress import Progress
 
 FACTS_SHOWN = 5
-CHOICES = "y yes, n no (or Enter), e edit it, h HINT no, but try this, l later, x stop the run"
+CHOICES = "y: yes, n or Enter: no, e: edit it, h HINT: no, try this, l: later, x: stop the run"
 
 
 @reports_faults
@@ -65,11 +65,11 @@ def reviewer_at(progress: Progress) -> Reviewer | None:
         with progress.paused():
             if asked.difference is not None:
                 return await _distinguished(asked.difference, reader)
-            for line in _lines(asked):
+            for line in _about(asked):
                 note(line)
             _print_diff(asked.diff)
             while True:
-                note(f"  {CHOICES}")
+                note(CHOICES)
                 reader.forget()  # before the question: what is typed behind it is meant
                 prompt(f"{asked.wish} [y/N] ")
                 typed = await reader.read()
@@ -126,17 +126,22 @@ def _edited(asked: Review, wanted: str) -> dict[str, str]:
 
 def _lines(asked: Review) -> Iterator[str]:
     """The question in words, without the diff."""
-    from suture.narrative.event_text import fact_lines
-
     yield f"run {asked.run_id} waits: {asked.question}"
-    if asked.difference is not None:
-        return
-    yield from (f"  {move.kind}{_how(move.strategy, move.kind)}: {move.reason}" for move in asked.moves)
+    if asked.difference is None:
+        yield from _about(asked)
+
+
+def _about(asked: Review) -> Iterator[str]:
+    """What there is to know for an answer."""
+    from suture.narrative.event_text import MOVES, fact_lines
+
+    for move in asked.moves:
+        yield f"next: {MOVES[move.kind]}{_how(move.strategy, move.kind)}, {move.reason}"
     if asked.diagnosis:
         said = asked.diagnosis
         yield f"diagnosis: {said.category}, confidence {said.confidence:.2f}: {said.root_cause}"
     if asked.candidate is None:
-        yield "there is no candidate yet"
+        yield "nothing is written yet"
         return
     verdict = asked.verdict
     total = len(verdict.passed) + len(verdict.failed) if verdict else 0

@@ -27,6 +27,7 @@ from suture.cli.terminal.options import (
     Verbose,
     detail_of,
     load,
+    require_file,
 )
 from suture.cli.terminal.output import stdin_is_terminal
 from suture.errors import UsageError
@@ -77,6 +78,7 @@ def run(
     printed but not verified, and the exit code is 1.
     """
     detail = detail_of(verbose=verbose, quiet=quiet)
+    require_file(test, "the test file")
     wanted = read_task(task, example=example)
     loaded = load(
         Path(),

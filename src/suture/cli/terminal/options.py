@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -85,14 +85,48 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
     return values
 
 
+def require_at_most_one(given: Mapping[str, object]) -> None:
+    """Refuse flags that say different things.
+
+    Args:
+        given: Each flag and its value; one that is false or `None` was not given.
+
+    Raises:
+        UsageError: More than one was.
+    """
+    flags = [flag for flag, value in given.items() if value not in (None, False)]
+    if len(flags) > 1:
+        raise UsageError(f"{' and '.join(flags)} exclude each other", remedy="give one of them")
+
+
+def require_file(path: Path | None, what: str, *, program: bool = False) -> None:
+    """Refuse a file that is not there, before anything slow is loaded.
+
+    Args:
+        path: What was given, if anything was.
+        what: What it is called in the error.
+        program: Whether it is to be run.
+
+    Raises:
+        UsageError: There is no file, or it cannot be run.
+    """
+    if path is None:
+        return
+    if not os.path.lexists(path):
+        raise UsageError(f"{what} {str(path)!r} does not exist", remedy="check the path")
+    if path.is_dir():
+        raise UsageError(f"{what} {str(path)!r} is a folder", remedy="name a file in it")
+    if program and not os.access(path, os.X_OK):
+        raise UsageError(f"{what} {str(path)!r} cannot be run", remedy="name one such as .venv/bin/python")
+
+
 def detail_of(*, verbose: bool, quiet: bool) -> Detail:
     """How much is said beside the result.
 
     Raises:
         UsageError: Both were wanted.
     """
-    if verbose and quiet:
-        raise UsageError("--verbose and --quiet exclude each other", remedy="leave one out")
+    require_at_most_one({"--verbose": verbose, "--quiet": quiet})
     return "verbose" if verbose else "quiet" if quiet else "brief"
 
 

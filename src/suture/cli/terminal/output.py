@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from suture.cli.terminal.folding import fold_table, folded
 from suture.errors import StorageError
 from suture.narrative.lines import one_line, printable
 
@@ -27,8 +28,17 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def note(text: str, *, style: str | None = None) -> None:
-    """Say something beside the result, on stderr, in one line; line ends in it become visible."""
-    console(stderr=True).print(one_line(printable(text)), style=style)
+    """Say something beside the result, on stderr; line ends in it become visible, and a terminal folds it."""
+    say(console(stderr=True), one_line(printable(text)), style=style)
+
+
+def say(screen: Console, line: str, *, style: str | None = None) -> None:
+    """Print a line of ours; a terminal gets it folded between words."""
+    if screen.is_terminal:
+        for part in folded(line, screen.width):
+            screen.print(part, style=style)
+    else:
+        screen.print(line, style=style)
 
 
 def prompt(text: str) -> None:
@@ -37,8 +47,15 @@ def prompt(text: str) -> None:
 
 
 def answer(text: str) -> None:
-    """Print what there is to say, on stdout: harmless also through a pipe, which may end at a terminal."""
-    answer_exactly(printable(text))
+    """Print what there is to say, on stdout: harmless also through a pipe, which may end at a terminal.
+
+    A terminal gets long lines folded between words.
+    """
+    text = printable(text)
+    if sys.stdout.isatty():
+        columns = console().width
+        text = "\n".join(part for line in text.split("\n") for part in folded(line, columns))
+    answer_exactly(text)
 
 
 def answer_exactly(text: str, *, diff: bool = False) -> None:
@@ -119,11 +136,9 @@ def file_bytes(text: str) -> bytes:
 
 
 def table(rows: Iterable[Sequence[str]]) -> str:
-    """Rows as aligned columns, two spaces apart, one line each."""
+    """Rows as aligned columns, two spaces apart, one line each, but for a terminal that is too narrow."""
     cells = [[printable(cell).replace("\n", " ") for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))] if cells else []
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(fold_table(cells, console().width if sys.stdout.isatty() else None))
 
 
 def stdin_is_terminal() -> bool:

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.segment import ControlType
 
 from suture.cli.terminal.live import LiveView
-from suture.cli.terminal.output import console
+from suture.cli.terminal.output import console, say
 from suture.ledger import Event
 from suture.ledger.kinds import CandidateChecked, RunFinished, RunParked
 from suture.narrative.brief import BriefTeller
@@ -43,14 +43,7 @@ class Progress:
         self._events: list[Event] = []
         self._console = console(stderr=True)
         self._view = LiveView(budget.model_dump())
-        self._live = Live(
-            self._view,
-            console=self._console,
-            transient=True,
-            refresh_per_second=REFRESHES_PER_SECOND,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
+        self._live = self._new_live()
         self._before: Callable[[int, FrameType | None], object] | int | None = None
 
     def __enter__(self) -> Progress:
@@ -72,8 +65,19 @@ class Progress:
         """Without the view, so that the user can be asked something."""
         self._live.stop()
         yield
+        self._live = self._new_live()  # the old one would wipe as many rows above as it had
         if self._console.is_terminal:
             self._live.start()
+
+    def _new_live(self) -> Live:
+        return Live(
+            self._view,
+            console=self._console,
+            transient=True,
+            refresh_per_second=REFRESHES_PER_SECOND,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -90,7 +94,7 @@ class Progress:
         self._view.tell(event)
         if self._detail == "brief":
             for line in self._brief.tell(event):
-                self._console.print(line)
+                say(self._console, line)
         elif self._detail == "verbose":
             self._say_all(event)
 
@@ -98,7 +102,7 @@ class Progress:
         line = tell(event)
         told_at_the_end = isinstance(event.payload, RunFinished | RunParked)
         if line is not None and not told_at_the_end:
-            self._console.print(line)
+            say(self._console, line)
         if isinstance(event.payload, CandidateChecked):
             self._console.print(f"  spent {self._view.spent(event.time_s)}", style="dim")
 

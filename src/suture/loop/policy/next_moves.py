@@ -23,7 +23,7 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     if stop is not None:
         return stop
     if progress.round == 0 and progress.may_search and recipe.mutate:
-        return (Move(kind="mutate", reason="the cheapest repair first: a search without a model"),)
+        return (Move(kind="mutate", reason="the cheapest repair first"),)
     if not progress.may_ask:
         return _given_up(progress, "not_healed", NOBODY_TO_ASK)
     stronger = escalation(progress, recipe)

@@ -172,7 +172,7 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
     if started is None or not started.settings:
         raise UsageError(
             f"run {folder.id} does not say how it began",
-            remedy="it is older than Suture 0.2, or was killed at once: start it anew",
+            remedy="start it anew: it was killed at once, or its ledger is damaged",
         )
     try:
         own = is_among(folder, present.paths.home)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -96,14 +97,10 @@ def open_named(settings: Settings, name: str) -> Model:
         PrerequisiteError: A key, an extra or the weights are missing; there is no stand-in.
         UsageError: The name means nothing.
     """
+    require_model_name(name)
     provider, _, model = name.partition(":")
     if name == NO_MODEL:
         return NoModel()
-    if not model:
-        raise UsageError(
-            f"the model {name!r} is not of the form provider:model",
-            remedy="such as local:qwen2.5-coder-1.5b or openai:gpt-4o; none asks nobody",
-        )
     if provider == "local":
         from suture.models.embedded.local import EmbeddedModel
 
@@ -116,14 +113,33 @@ def open_named(settings: Settings, name: str) -> Model:
         return open_script(model)
     if provider in PROVIDERS:
         return _open_remote(settings, name, PROVIDERS[provider])
-    if provider in plugin_names(GROUP):
-        opened = load_plugin(GROUP, provider, what="provider of models", where="a provider")(model, settings)
-        return opened if isinstance(opened, Model) else open_given(settings, opened)
-    raise UsageError(
-        f"the model {name!r} is of an unknown provider",
-        remedy=f"one of {', '.join((*OTHERS, *PROVIDERS, *plugin_names(GROUP)))}; any server that speaks "
-        "OpenAI's protocol is openai: with model.base_url",
-    )
+    opened = load_plugin(GROUP, provider, what="provider of models", where="a provider")(model, settings)
+    return opened if isinstance(opened, Model) else open_given(settings, opened)
+
+
+def require_model_name(name: str) -> None:
+    """Refuse what no model can be called; whether there is such a model, its provider knows.
+
+    Raises:
+        UsageError: It is not of the form `provider:model`, or of an unknown provider.
+    """
+    provider, _, model = name.partition(":")
+    if name == NO_MODEL:
+        return
+    if not model:
+        raise UsageError(
+            f"the model {name!r} is not of the form provider:model",
+            remedy="such as local:qwen2.5-coder-1.5b or openai:gpt-4o; none asks nobody",
+        )
+    known = (*OTHERS, *PROVIDERS, *plugin_names(GROUP))
+    if provider not in known:
+        near = get_close_matches(provider, known, n=1)
+        raise UsageError(
+            f"the model {name!r} is of an unknown provider",
+            remedy=(f"did you mean {near[0]}:{model}? " if near else "")
+            + f"one of {', '.join(known)}; any server that speaks OpenAI's protocol is openai: with "
+            "model.base_url",
+        )
 
 
 def _open_remote(settings: Settings, name: str, provider: Provider) -> Model:
