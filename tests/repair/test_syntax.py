@@ -63,6 +63,8 @@ CASES = {
     "line between levels": ("def f(a):\n    if a:\n        return 1\n   return 2\n", "        return 1\n    return 2\n"),
     "stray character": ("def f(a):\n    return a?\n", "return a\n"),
     "number with letters": ("def f(rec):\n    return len(0rec)\n", "len(rec)"),
+    "bracket a line too late": ("def f(a, n):\n    for j in range(1, n:\n        if a[j] > 0):\n            g(j)\n", "range(1, n):\n        if a[j] > 0:\n"),
+    "docstring cut short": ('def f(a):\n    """The same."\n    return a\n\n\ndef g(a):\n    return a\n', '"""The same."""\n    return a\n'),
     "two faults": ("def f(a)\n    if a = 1:\n        return 1\n", "def f(a):\n    if a == 1:\n"),
     "three faults": ("def f(a)\n    if a = 1 && a:\n        retrun 1\n", "def f(a):\n    if a == 1 and a:\n        return 1\n"),
 }  # fmt: skip

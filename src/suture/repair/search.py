@@ -1,7 +1,7 @@
 """The search for a repair: mutants of suspicious lines, tried in the order of how likely they are.
 
-A pass over single changes; then pairs that begin with a change which made some failing test pass. What comes
-through is plausible and no more: it is ranked elsewhere, and judged by the trusted suite.
+A pass over single changes; then, in turns with them, changes that go on from those that did a part. What
+comes through is plausible and no more: it is ranked elsewhere, and judged by the trusted suite.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from suture.repair.editing.edits import mutated
 from suture.repair.gaming.warnings import DEAD, literals_of, warnings_about
 from suture.repair.limits import SearchLimits
 from suture.repair.mutants import OperatorFault
-from suture.repair.ordering.pairs import second_order, went_further
+from suture.repair.ordering.chains import Chains
 from suture.repair.ordering.reverts import Hunk
 from suture.repair.ready import Looked, Ready
 from suture.repair.trials.bench import Bench, all_of
+from suture.repair.trials.comparing import unguided
 from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
 
 NONE_READY = "the tests could not be kept ready for trials in the time there was"
@@ -43,8 +44,8 @@ MOST_PATIENT = 6
 """Such candidates."""
 PATIENT_SHARE = 0.3
 """Of the seconds: when they are over, such candidates are tried again, even if others wait."""
-PAIRED_SHARE, RESUMED_SHARE = 0.6, 0.85
-"""Of the seconds: between them pairs are tried where a change did a part, then the other single changes."""
+CHAINED_SHARE = 0.3
+"""Of the seconds: when they are over, each second candidate goes on from a change that did a part."""
 RECOMMENDED_SHARE = 0.5
 """Of the seconds, after which a repair that something is suspicious about ends the search too."""
 
@@ -133,7 +134,8 @@ class Search:
         self._limits = limits
         self._began_s = time.monotonic()
         self._slow: list[tuple[Proposal, Trial]] = []
-        self._further: list[tuple[Proposal, Trial]] = []
+        self._chains = Chains()
+        self._chained = False
         self._before: dict[str, TestRun] = {}
         self._was_patient = False
         self._first_rank = 0
@@ -187,11 +189,24 @@ class Search:
         workers, coming = self._ready.workers, self._all
         self._benches = benches = [Bench(worker, found.spectrum, found.texts, coming) for worker in workers]
         waiting = iter(ordered.singles)
-        await self._try(waiting, benches, pause_s=PAIRED_SHARE * limits.seconds)
-        for left, pause_s in ((waiting, RESUMED_SHARE * limits.seconds), (iter(()), math.inf)):
-            if not found.plausible:
-                await self._try(iter(await self._pairs()), benches, pause_s=pause_s)
-                await self._try(left, benches)
+        await self._try(waiting, benches, pause_s=CHAINED_SHARE * limits.seconds)
+        self._chained = True
+        while self._chains.is_due(found.tried) and not found.plausible and not self._reason():
+            await self._chains.extend(found.spectrum, found.texts, seed=limits.seed, most=self._left())
+            await self._try(self._in_turns(waiting), benches)
+        await self._try(self._in_turns(waiting), benches)
+
+    def _in_turns(self, waiting: Iterator[Proposal]) -> Iterator[Proposal]:
+        """Changes that go on from others, and single ones, one of each in turns until both are out."""
+        is_out = False
+        while not is_out:
+            longer = self._chains.pop()
+            if longer is not None:
+                yield longer
+            single = next(waiting, None)
+            if single is not None:
+                yield single
+            is_out = longer is None and single is None
 
     def _conclude(self) -> None:
         """What is known when the search has ended, or was ended."""
@@ -203,14 +218,6 @@ class Search:
         if self._all is not None and self._all.done():
             found.spectrum = self._all.result()
         found.notes = tuple(dict.fromkeys(note for bench in benches for note in bench.notes))
-
-    async def _pairs(self) -> list[Proposal]:
-        """Changes that go on from those that did a part."""
-        found = self.found
-        starts = found.partial or sorted(self._further, key=lambda pair: -pair[0].score)
-        return await second_order(
-            starts, found.spectrum, found.texts, seed=self._limits.seed, most=self._left()
-        )
 
     def _now_s(self) -> float:
         return time.monotonic() - self._began_s
@@ -265,7 +272,7 @@ class Search:
     async def _take(self, waiting: Iterator[Proposal], bench: Bench, pause_s: float) -> None:
         while bench.usable and not self._reason():
             left_s = self._limits.seconds - self._now_s()
-            if self._now_s() > pause_s and (self.found.partial or self._further) and not self.found.plausible:
+            if self._goes_on_elsewhere(pause_s):
                 self._are_tried = True
                 return
             if self._now_s() > PATIENT_SHARE * self._limits.seconds:
@@ -285,6 +292,12 @@ class Search:
             else:
                 self._passed = [other for other in self._passed if other != proposal]
                 self._note(proposal, trial)
+
+    def _goes_on_elsewhere(self, pause_s: float) -> bool:
+        """Whether it is time to make candidates that go on from what did a part."""
+        if self.found.plausible or not (self._chained or self._now_s() > pause_s):
+            return False
+        return self._chains.is_due(self.found.tried)
 
     def _is_new(self, proposal: Proposal) -> bool:
         """Two operators may make the same text."""
@@ -325,31 +338,15 @@ class Search:
             return
         elif trial.late and trial.passing and not trial.failing:
             self._slow.append((proposal, trial))
-        elif trial.passing and trial.failing:
+        elif self._chains.note(proposal, trial, self._runs_before(), self.found.tried) and trial.passing:
             self.found.partial.append((proposal, trial))
-        elif trial.failing and self._is_further(trial):
-            self._further.append((proposal, trial))
 
-    def _is_further(self, trial: Trial) -> bool:
-        """Whether the test that fails first came past where it failed before."""
+    def _runs_before(self) -> Mapping[str, TestRun]:
+        """Test -> what it did on the code as it is."""
         if not self._before:
             self._before = {test.id: test for test in self.found.spectrum.tests}
-        before = self._before.get(trial.test)
-        return before is not None and went_further(before, trial)
+        return self._before
 
     def _warnings(self, proposal: Proposal) -> tuple[str, ...]:
         text = self.found.texts[proposal.path]
         return warnings_about(text, mutated(text, proposal.edits), self._literals)
-
-
-def unguided(spectrum: Spectrum) -> str:
-    """Why nothing can be searched for, where no failing test fails in a trial of its own."""
-    red = [one for one in spectrum.disagreements if one.run not in ("passed", "skipped")]
-    if not red:
-        return "no test fails here"
-    shown = ", ".join(one.test for one in red[:3]) + (", ..." if len(red) > 3 else "")
-    if all(one.alone for one in red):
-        return (
-            f"{len(red)} failing test(s) pass where they run alone, so nothing can be tried on them: {shown}"
-        )
-    return f"our trial disagrees with your run: {len(red)} test(s) fail there and pass here: {shown}"

@@ -2,6 +2,7 @@
 
 from suture.repair.operators import (
     arithmetic,
+    beginners,
     calls,
     comparisons,
     exceptions,
@@ -17,7 +18,7 @@ from suture.repair.operators.change import Change, Operator
 __all__ = ["OPERATORS", "Change", "Operator"]
 
 FIRST = (undefined, comparisons, arithmetic, names, calls)
-LATER = (statements, insertions, exceptions, usage, templates)
+LATER = (statements, insertions, beginners, exceptions, usage, templates)
 OPERATORS: tuple[Operator, ...] = tuple(
     operator for family in (*FIRST, *LATER) for operator in family.OPERATORS
 )

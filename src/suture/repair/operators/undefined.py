@@ -47,6 +47,8 @@ ELSEWHERE = {
 }
 SAID = {"null": "None", "nil": "None", "NULL": "None", "undefined": "None", "true": "True", "false": "False"}
 SAID |= {
+    **dict.fromkeys(("infinity", "Infinity", "INFINITY", "INF", "INT_MAX", "maxint"), "float('inf')"),
+    **dict.fromkeys(("parseInt", "parseFloat", "toInt", "atoi", "Number"), "int"),
     "TRUE": "True",
     "FALSE": "False",
     "this": "self",

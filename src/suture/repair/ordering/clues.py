@@ -33,11 +33,21 @@ SAID: tuple[tuple[str, Mapping[str, float]], ...] = (
         r"TypeError: .*(?:takes .* arguments?|unexpected keyword|multiple values)",
         {"decorator": 3.0, "arguments": 2.0, "argument elsewhere": 1.5},
     ),
-    (r"NameError: name '(\w+)' is not defined", {"undefined name": 3.0, "exception class": 3.0}),
-    (r"AttributeError: .*has no attribute '(\w+)'", {"unknown attribute": 2.0, "attribute": 2.0}),
+    (
+        r"NameError: name '(\w+)' is not defined",
+        {"undefined name": 3.0, "name begins": 3.0, "exception class": 3.0, "worked out": 2.0},
+    ),
+    (
+        r"AttributeError: .*has no attribute '(\w+)'",
+        {"unknown attribute": 2.0, "attribute": 2.0, "worked out": 2.0},
+    ),
+    (r"TypeError: .*(?:is not iterable|cannot unpack|to unpack)", {"iterated": 3.0, "one more element": 3.0}),
     (
         r"'?NoneType'?|assert None\b",
-        {"lacking return": 3.0, "returned": 3.0, "value elsewhere": 2.5, "argument elsewhere": 2.0},
+        {
+            **{"lacking return": 3.0, "returned": 3.0, "value given back": 3.0, "return at the end": 3.0},
+            **{"value elsewhere": 2.5, "argument elsewhere": 2.0, "one more element": 2.0},
+        },
     ),
     (
         r"IndexError|StopIteration",
@@ -52,7 +62,10 @@ SAID: tuple[tuple[str, Mapping[str, float]], ...] = (
         r"DID NOT RAISE|DID NOT WARN",
         {"negation": 1.5, "comparison": 1.3, "boolean": 1.3, "exception class": 1.5},
     ),
-    (r"UnboundLocalError", {"lacking assignment": 2.5, "nothing iterated": 2.0, "statement moves": 1.5}),
+    (
+        r"UnboundLocalError",
+        {"lacking assignment": 2.5, "name begins": 3.0, "nothing iterated": 2.0, "statement moves": 1.5},
+    ),
 )
 
 

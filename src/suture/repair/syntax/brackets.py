@@ -30,8 +30,26 @@ def brackets(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
             yield from _closed(lines, number, token, weight)
         for token in unmatched:
             yield from _opened(lines, number, token, weight)
+    yield from _closed_on_another_line(lines, stop)
     if opened is not None:
         yield from _closed_later(lines, stop.line - 1, opened.group(1))
+
+
+def _closed_on_another_line(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
+    """A bracket that lacks at the end of a line and is too much in one of the next."""
+    for number in near(lines, stop.line - 1, back=2):
+        lone, _ = _unbalanced(lines[number])
+        if len(lone) != 1:
+            continue
+        closer, code = PAIRS[lone[0].text], code_of(lines[number])
+        end = len(code) - code.endswith(":")
+        for later in range(number + 1, min(len(lines), number + 3)):
+            for token in _unbalanced(lines[later])[1]:
+                if token.text == closer:
+                    put = f"{lines[number][:end]}{closer}{lines[number][end:]}"
+                    taken = f"{lines[later][: token.start]}{lines[later][token.end :]}"
+                    note = f"lines {number + 1} and {later + 1}: {closer} ends the line before"
+                    yield Rewrite(lines={number: put, later: taken}, note=note, weight=1.0)
 
 
 def _unbalanced(line: str) -> tuple[list[Token], list[Token]]:

@@ -56,6 +56,10 @@ def _triple(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
         at = line.find(triple)
         if at < 0:
             continue
+        short = re.match(rf"(.*\S.*?){triple[0]}{{1,2}}\s*$", line[at + 3 :])
+        if short is not None and triple not in line[at + 3 :]:
+            text = f"{line[: at + 3]}{short.group(1)}{triple}"
+            yield one(lines, number, text, f"{triple} at its end", 0.9)
         yield one(lines, number, line.replace(triple, "", 1), f"{triple} is too much", 0.6)
         yield one(lines, number, f"{line.rstrip()}{triple}", f"{triple} at its end", 0.6)
         yield one(lines, number, line.replace(triple, triple[0], 1), f"{triple} is one {triple[0]}", 0.4)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from suture.checks.command.test_command import TestCommand
-from suture.repair.trials.records import Proposal
+from suture.repair.trials.records import Proposal, Spectrum
 from suture.repair.trials.worker import Worker
 
 CALL_S = 0.15
@@ -81,3 +81,16 @@ def _text(answer: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     return text if isinstance(text, str) else None
+
+
+def unguided(spectrum: Spectrum) -> str:
+    """Why nothing can be searched for, where no failing test fails in a trial of its own."""
+    red = [one for one in spectrum.disagreements if one.run not in ("passed", "skipped")]
+    if not red:
+        return "no test fails here"
+    shown = ", ".join(one.test for one in red[:3]) + (", ..." if len(red) > 3 else "")
+    if all(one.alone for one in red):
+        return (
+            f"{len(red)} failing test(s) pass where they run alone, so nothing can be tried on them: {shown}"
+        )
+    return f"our trial disagrees with your run: {len(red)} test(s) fail there and pass here: {shown}"

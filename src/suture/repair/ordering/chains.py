@@ -1,0 +1,132 @@
+"""Changes that need each other: what did a part is gone on from, one change at a time, the best first.
+
+A chain grows only by progress: of a change that is added to another, more failing tests pass than without it,
+or the first that fails gets further. So three faults are mended in three steps, not by all triples.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from suture.repair.ordering.pairs import second_order, went_further
+from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
+
+AT_ONCE = 6
+"""Starts that are gone on from in one round."""
+FURTHER_AT_ONCE = 2
+"""Of those, such with which no test passes yet, where others are there."""
+MOST_STARTS = 60
+"""Starts of a search that are gone on from."""
+ALIKE = 2
+"""Of starts with which the tests say the same, those that are gone on from."""
+SETTLING = 60
+"""Candidates tried after a chain has grown, before the next round: a likelier one may be among them."""
+MOST_WAITING = 3000
+LATER_START, LATER = 0.9, 0.98
+"""What a change weighs for each place of its start in the round, and for each place of its own."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A change, or several, and what they showed."""
+
+    proposal: Proposal
+    trial: Trial
+
+    @property
+    def says(self) -> tuple[object, ...]:
+        """What the tests say with it."""
+        return self.trial.passed, self.trial.test, self.trial.fault, self.trial.reached
+
+
+class Chains:
+    """Starts of one search, and the changes that go on from them."""
+
+    def __init__(self) -> None:
+        self._starts: list[Start] = []
+        self._parents: dict[Proposal, Trial] = {}
+        self._waiting: list[Proposal] = []
+        self._rounds = 0
+        self._gone_on = 0
+        self._said: Counter[tuple[object, ...]] = Counter()
+        self._grown_at: int | None = None
+
+    def note(self, proposal: Proposal, trial: Trial, before: Mapping[str, TestRun], tried: int) -> bool:
+        """Whether a candidate that still fails did a part, and more of it than what it goes on from.
+
+        Args:
+            proposal: The candidate.
+            trial: What it showed.
+            before: Test -> what it did on the code as it is.
+            tried: Candidates tried so far.
+        """
+        if trial.broken or trial.late or not trial.failing:
+            return False
+        parent = self._parents.get(proposal)
+        if not _is_progress(trial, parent, before):
+            return False
+        self._starts.append(Start(proposal, trial))
+        if parent is not None and self._grown_at is None:
+            self._grown_at = tried
+        return True
+
+    def is_due(self, tried: int) -> bool:
+        """Whether another round is worth its while: a chain has grown, or nothing waits and starts do."""
+        if not self._starts or self._gone_on >= MOST_STARTS:
+            return False
+        return not self._waiting or (self._grown_at is not None and tried >= self._grown_at + SETTLING)
+
+    async def extend(self, spectrum: Spectrum, texts: Mapping[str, str], *, seed: int, most: int) -> None:
+        """Go on from the best starts that are left."""
+        self._grown_at = None
+        chosen = self._chosen()
+        self._gone_on += len(chosen)
+        for number, start in enumerate(chosen):
+            longer = await second_order(
+                [(start.proposal, start.trial)], spectrum, texts, seed=seed, most=most
+            )
+            for place, proposal in enumerate(longer):
+                told = replace(proposal, score=proposal.score * LATER_START**number * LATER**place)
+                if told not in self._parents:
+                    self._parents[told] = start.trial
+                    self._waiting.append(told)
+        self._waiting.sort(key=lambda proposal: -round(proposal.score, 6))
+        del self._waiting[MOST_WAITING:]
+
+    def _chosen(self) -> list[Start]:
+        self._starts.sort(key=lambda s: (-s.trial.passing, s.trial.failing, -round(s.proposal.score, 6)))
+        chosen: list[Start] = []
+        left: list[Start] = []
+        room = {True: AT_ONCE, False: FURTHER_AT_ONCE}
+        if not any(start.trial.passing for start in self._starts):
+            room[False] = AT_ONCE
+        for start in self._starts:
+            passes = start.trial.passing > 0
+            if self._said[start.says] >= ALIKE:
+                continue
+            if len(chosen) < AT_ONCE and room[passes]:
+                room[passes] -= 1
+                self._said[start.says] += 1
+                chosen.append(start)
+            else:
+                left.append(start)
+        self._starts = left
+        return chosen
+
+    def pop(self) -> Proposal | None:
+        """The likeliest change that goes on from a start; `None` where none waits."""
+        return self._waiting.pop(0) if self._waiting else None
+
+
+def _is_progress(trial: Trial, parent: Trial | None, before: Mapping[str, TestRun]) -> bool:
+    if parent is None:
+        test = before.get(trial.test)
+        return trial.passing > 0 or (test is not None and went_further(test, trial))
+    if trial.passing != parent.passing:
+        return trial.passing > parent.passing
+    test = before.get(trial.test)
+    if test is None or trial.test != parent.test:
+        return False
+    return went_further(replace(test, reached=parent.reached, fault=parent.fault), trial)
