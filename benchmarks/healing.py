@@ -188,7 +188,7 @@ async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sand
         settings = Settings(
             # No weights lie there: a model that was not asked for is not found either.
             paths=PathSettings(home=Path(home) / "state", cache=Path(home) / "no-models"),
-            model=_model_settings(arm).model if arm.model else ModelSettings(),
+            model=_model_settings(arm).model if arm.model else ModelSettings(name="none"),
             sandbox=SandboxSettings(test_wall_s=TEST_WALL_S),
             budget=BudgetSettings(seconds=caps.seconds, tokens=caps.tokens),
             repair=RepairSettings(enabled=arm.searches),

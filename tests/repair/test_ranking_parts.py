@@ -16,6 +16,7 @@ from suture.repair import Edit, mutants, mutated
 from suture.repair.editing.edits import trimmed
 from suture.repair.gaming.dead_code import dead_parts
 from suture.repair.gaming.warnings import literals_of, warnings_about
+from suture.repair.ordering.chains import SETTLING, Chains
 from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import dstar, line_scores, ochiai, rank_faults
 from suture.repair.ordering.orders import first_order
@@ -158,6 +159,44 @@ async def test_the_second_change_is_looked_for_where_the_first_leaves_the_tests(
     scores = line_scores(rank_faults(left, {"m.py": TWICE}), left, {"m.py": TWICE})
     assert 4 not in scores["m.py"]
     assert scores["m.py"][5] > 0
+
+
+def named(at: int, label: str, score: float = 0.5) -> Proposal:
+    edit = Edit(start=at, end=at + 1, text="-")
+    return Proposal(path="m.py", edits=(edit,), label=label, score=score, operators=("arithmetic sign",))
+
+
+async def test_a_chain_grows_by_progress_only_and_from_each_kind_of_start_twice() -> None:
+    names = ("a", "b", "c")
+    spectrum = Spectrum(
+        tests=tuple(failed(name, (("t.py", 3), ("m.py", 2)), "E: ", (2, 4, 5)) for name in names)
+    )
+    before = {test.id: test for test in spectrum.tests}
+    texts, plus = {"m.py": TWICE}, TWICE.index("+")
+    chains = Chains()
+    assert not chains.note(named(1, "nothing"), tried(test="a", failing=3), before, 1)
+    assert not chains.is_due(1)
+    mended = tried(passing=1, failing=2, passed=frozenset({"a"}), test="b", fault="E: b")
+    assert chains.note(named(plus, "first"), mended, before, 2)
+    assert chains.is_due(2)
+    await chains.extend(spectrum, texts, seed=0, most=100)
+    longer = chains.pop()
+    assert longer is not None
+    assert len(longer.edits) == 2
+    assert not chains.note(longer, mended, before, 3)  # the second change did nothing
+    more = tried(passing=2, failing=1, passed=frozenset({"a", "b"}), test="c", fault="E: c")
+    assert chains.note(longer, more, before, 4)
+    assert not chains.is_due(5)
+    assert chains.is_due(5 + SETTLING)  # a likelier one may be among those that wait
+    await chains.extend(spectrum, texts, seed=0, most=100)
+    third = chains.pop()
+    while third is not None and len(third.edits) < 3:
+        third = chains.pop()
+    assert third is not None
+    for number in range(5):
+        chains.note(named(plus, f"alike {number}", 0.1), mended, before, 200)
+    await chains.extend(spectrum, texts, seed=0, most=100)
+    assert not chains.is_due(1000) or chains.pop() is None  # what says the same is not gone on from for ever
 
 
 def test_a_later_failure_is_progress_and_shows_lines_that_did_not_run_before() -> None:
