@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from suture.api.stopping import run_until_stopped
 from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
 from suture.ledger import find_run
+from suture.ledger.event_log import EventLog
 from suture.ledger.follow import Listener, listening
 from suture.loop import RunContext, RunSpec, fork_task, load_recipe, open_run, resume_task, run_task
 from suture.memory import kept_of
@@ -43,7 +44,7 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
 
 async def carry_out(spec: RunSpec, handover: Handover = KEPT, *, on_event: Listener | None) -> Result:
     """Do one run, prove what it healed, and hand that over as the user asked."""
-    async with _opened(spec) as (context, checkpointer):
+    async with _opened(spec) as (context, checkpointer), _logged(context):
         go = _how(spec)
         async with (
             _traced(context),
@@ -94,6 +95,25 @@ async def _traced(context: RunContext) -> AsyncIterator[None]:
     finally:
         if wants_traces(os.environ):
             await asyncio.to_thread(export_run, context.folder)
+
+
+@contextlib.asynccontextmanager
+async def _logged(context: RunContext) -> AsyncIterator[None]:
+    """Write the run's events to the log that the settings name, while it goes on."""
+    settings = context.settings.log
+    if settings.file is None:
+        yield
+        return
+    seen = len(context.ledger.events)
+    most_bytes = settings.most_mb * 2**20
+    log = EventLog(settings.file, most_bytes=most_bytes, kept=settings.kept, seen=seen)
+    with contextlib.closing(log):
+        try:
+            async with listening(context.ledger.path, log.write, seen=seen):
+                yield
+        finally:  # a run that was stopped has events that nobody has listened to
+            for event in context.ledger.events:
+                log.write(event)
 
 
 def _how(spec: RunSpec) -> Callable[..., Coroutine[Any, Any, Result]]:

@@ -11,6 +11,7 @@ from suture.settings.rendering import SettingDescription, describe_settings, ren
 from suture.settings.schema import (
     BudgetSettings,
     KeySettings,
+    LogSettings,
     LoopSettings,
     PathSettings,
     ProjectSettings,
@@ -37,6 +38,7 @@ __all__ = [
     "BudgetSettings",
     "KeySettings",
     "Loaded",
+    "LogSettings",
     "LoopSettings",
     "ModelSettings",
     "PathSettings",

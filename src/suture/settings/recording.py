@@ -12,7 +12,7 @@ from suture.errors import UsageError
 from suture.settings.schema import THE_USERS_ALONE, Settings
 from suture.settings.sources import flag_layer
 
-OF_THE_MACHINE = ("keys", "memory", "paths", "project", "store")
+OF_THE_MACHINE = ("keys", "memory", "paths", "project", "store", "log")
 """Groups that belong to who runs, and not to the run."""
 CREDENTIALS_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]*@")
 

@@ -206,6 +206,17 @@ class MemorySettings(Group):
     """Decides which."""
 
 
+class LogSettings(Group):
+    """Structured logs: the events of the ledger, one JSON object a line (docs/store.md)."""
+
+    file: Path | None = None
+    """The file; none is written where unset."""
+    most_mb: int = Field(default=20, ge=1)
+    """At this size, in MiB, the file is put aside and a new one begun."""
+    kept: int = Field(default=5, ge=1)
+    """How many older files are kept."""
+
+
 class ProjectSettings(Group):
     """What a project's own files may decide (docs/settings.md)."""
 
@@ -228,6 +239,7 @@ class Settings(Group):
     proof: ProofSettings = ProofSettings()
     project: ProjectSettings = ProjectSettings()
     store: StoreSettings = StoreSettings()
+    log: LogSettings = LogSettings()
     memory: MemorySettings = MemorySettings()
     paths: PathSettings = Field(default_factory=PathSettings)  # not at import time: it reads HOME
 
@@ -246,6 +258,7 @@ THE_USERS_ALONE = (
     "store.fallback_url",
     "store.runs",
     "store.namespace",
+    "log.file",
     "paths.home",
     "paths.cache",
 )

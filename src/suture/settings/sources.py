@@ -19,6 +19,7 @@ PREFIX = "SUTURE_"
 SHORT_NAMES = {
     "SUTURE_DATABASE_URL": "store.url",
     "SUTURE_HOME": "paths.home",
+    "SUTURE_LOG": "log.file",
     "SUTURE_MODEL": "model.name",
 }
 MOST_BYTES = 64 * 2**10

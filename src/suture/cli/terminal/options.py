@@ -54,6 +54,12 @@ Replies = Annotated[
 OrLive = Annotated[
     bool, typer.Option("--or-live", help="Ask the model for a reply that the record does not hold.")
 ]
+LogJson = Annotated[
+    Path | None,
+    typer.Option(
+        "--log-json", metavar="FILE", help="Write each event there, one JSON object a line; log.file."
+    ),
+]
 Attempts = Annotated[
     int | None, typer.Option("--attempts", metavar="N", help="The most candidates; budget.attempts.")
 ]
