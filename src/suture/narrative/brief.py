@@ -122,7 +122,7 @@ class BriefTeller:
     def _checked(self, checked: CandidateChecked) -> Iterator[str]:
         origin, total = self._origins.get(checked.candidate, ""), checked.passed + checked.failed
         what = "tests" if self._kind == "heal" else "checks"
-        if origin in ("", "user"):
+        if not origin:  # nobody proposed it: the code as it is
             passed = "all pass" if not checked.failed else f"{checked.failed} of {total} fail"
             yield f"Your code: {passed}{f' ({self._command})' if self._command else ''}."
             return
