@@ -35,6 +35,8 @@ from suture.narrative.lines import counted, one_line
 from suture.narrative.proof_lines import certificate_sentences
 from suture.records import Outcome, Result, Spend
 
+AS_IT_IS = "the code as it is"
+"""As a run labels the code that it was given."""
 AS_EVER = (
     CandidateRegressed,
     CandidateUnconfirmed,
@@ -68,7 +70,6 @@ class BriefTeller:
     def __init__(self) -> None:
         self._command = ""
         self._kind = "heal"
-        self._origins: dict[str, str] = {}
         self._calls: dict[str, str] = {}
         self._written: dict[str, str] = {}
         self._last, self._again = "", 0
@@ -112,7 +113,6 @@ class BriefTeller:
                 replayed = " (recorded)" if called.replayed else f" in {called.seconds:.1f} s"
                 self._calls[called.call] = f", {called.completion_tokens} tokens{replayed}"
             case CandidateProposed() as proposed:
-                self._origins[proposed.candidate] = proposed.origin
                 self._written[proposed.candidate] = self._calls.get(proposed.call, "")
             case CandidateChecked() as checked:
                 yield from self._checked(checked)
@@ -120,14 +120,14 @@ class BriefTeller:
                 yield tell(event) or ""
 
     def _checked(self, checked: CandidateChecked) -> Iterator[str]:
-        origin, total = self._origins.get(checked.candidate, ""), checked.passed + checked.failed
+        total = checked.passed + checked.failed
         what = "tests" if self._kind == "heal" else "checks"
-        if not origin:  # nobody proposed it: the code as it is
+        if checked.label == AS_IT_IS:
             passed = "all pass" if not checked.failed else f"{checked.failed} of {total} fail"
             yield f"Your code: {passed}{f' ({self._command})' if self._command else ''}."
             return
         written = self._written.get(checked.candidate, "")
-        if origin == "mutation" and not checked.failed:
+        if checked.label.startswith("mutation") and not checked.failed:
             return  # the search has said so
         yield (
             f"{checked.label}{written}: {checked.passed} of {total} {what} pass"
