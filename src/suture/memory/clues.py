@@ -35,6 +35,20 @@ class Clue:
     fact: str = ""
     searched: str = ""
 
+    @property
+    def meaning(self) -> str:
+        """What its vector is made of: see `meaning_of`."""
+        return meaning_of(self.signature, self.shape, self.searched)
+
+
+def meaning_of(sign: str, shape: str, searched: str) -> str:
+    """The text that the vector of a clue, or of a memory, is made of.
+
+    Of a failure that is its signature and the shape of its code, without the code's own names: with these
+    recall was worse (docs/results.md). What has no signature has all its words.
+    """
+    return f"{sign}\n{shape}" if sign else searched
+
 
 def clues_of_failure(verdict: Verdict, files: Mapping[str, bytes], task: Task) -> list[Clue]:
     """The kinds of failures in a verdict, each once, the most frequent first.
@@ -77,7 +91,7 @@ def _clue(sign: str, facts: Sequence[Counterexample], texts: Mapping[str, str], 
         f"got {fact.got}" if fact.got else "",
     ]
     said = "; ".join(part for part in told if part) or fact.exception
-    words = f"{sign}\n{name}\n{task.statement}\n{source[:MOST_CODE_CHARS]}"
+    words = f"{sign}\n{shape}\n{name}\n{task.statement}\n{source[:MOST_CODE_CHARS]}"
     return Clue(signature=sign, function=name, shape=shape, fact=said[:MOST_CODE_CHARS], searched=words)
 
 

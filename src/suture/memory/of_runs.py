@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from suture.errors import SutureError
 from suture.ledger import Event, RunFolder, last_of
 from suture.ledger.kinds import MemoryKept, MemoryRecalled, RecalledMemory, RunFinished
-from suture.memory.clues import clue_of_task, clues_of_failure
+from suture.memory.clues import Clue, clue_of_task, clues_of_failure
 from suture.memory.embedding.choosing import open_embedder
 from suture.memory.items import Item, TableName
 from suture.memory.operator_prior import operator_factors
@@ -48,7 +48,7 @@ def recalled_for(settings: Settings, task: Task, verdict: Verdict | None) -> Mem
         with _opened(settings) as store:
             embedder = _embedder_of(settings, store)
             tables: tuple[TableName, ...] = ("failures", "lessons") if verdict else ("patterns", "lessons")
-            found = _asked(store, embedder, [clue.searched for clue in clues], tables, task.language)
+            found = _asked(store, embedder, clues, tables, task.language)
             return MemoryRecalled(
                 use=use,
                 query=query,
@@ -116,16 +116,23 @@ def _embedder_of(settings: Settings, store: Store) -> Embedder | None:
 def _asked(
     store: Store,
     embedder: Embedder | None,
-    queries: Sequence[str],
+    clues: Sequence[Clue],
     tables: Sequence[TableName],
     language: str,
 ) -> list[Found]:
     from suture.memory.recall import recall
 
     best: dict[str, Found] = {}
-    for words in queries:
+    for clue in clues:
         for one in recall(
-            store, words, embedder, tables=tables, language=language, mended=True, limit=VOTERS
+            store,
+            clue.searched,
+            embedder,
+            tables=tables,
+            language=language,
+            mended=True,
+            limit=VOTERS,
+            meaning=clue.meaning,
         ):
             if one.score > (best[one.item.key].score if one.item.key in best else 0.0):
                 best[one.item.key] = one

@@ -47,6 +47,7 @@ def recall(
     kind: str = "",
     mended: bool | None = None,
     limit: int = 5,
+    meaning: str = "",
     by_words: bool = True,
 ) -> list[Found]:
     """Memories like a failure or a task, the likeliest first.
@@ -60,13 +61,14 @@ def recall(
         kind: Only memories of that kind; of all where empty.
         mended: Only of failures that were, or were not, mended.
         limit: The most.
+        meaning: What the query's vector is made of; the words where empty.
         by_words: Whether words are searched too.
 
     Raises:
         StorageError: The database failed.
         ModelError: The embedder failed.
     """
-    vector = embedder.embed([words])[0] if embedder else None
+    vector = embedder.embed([meaning or words])[0] if embedder else None
     found: list[Found] = []
     for name in tables:
         ranked: dict[int, float] = {}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, RowMapping, Table, and_, func, insert, or_, select, update
 
 from suture.errors import UsageError
+from suture.memory.clues import meaning_of
 from suture.memory.items import MOST_RUNS, TABLES, Item, TableName, bounded
 from suture.memory.rent import shows_no_benefit
 from suture.store.tables import METADATA
@@ -52,7 +53,7 @@ def keep(store: Store, items: Sequence[Item], embedder: Embedder | None) -> dict
         counts[item.table] += 1
     with store.reading() as connection:
         fresh = [item for item in items if not _is_there(connection, store, item)]
-    vectors = embedder.embed([item.searched for item in fresh]) if embedder and fresh else None
+    vectors = embedder.embed([_meaning(item) for item in fresh]) if embedder and fresh else None
     with store.writing() as connection:
         for number, item in enumerate(fresh):
             if _is_there(connection, store, item):  # another process may have been faster
@@ -65,6 +66,10 @@ def keep(store: Store, items: Sequence[Item], embedder: Embedder | None) -> dict
                 row |= {"embedder": embedder.identity, "vector": vectors[number]}
             connection.execute(insert(table_of(item.table)).values(**row))
     return counts
+
+
+def _meaning(item: Item) -> str:
+    return meaning_of(item.error_signature, item.code_shape, item.searched)
 
 
 def _is_there(connection: Connection, store: Store, item: Item) -> bool:
@@ -257,7 +262,7 @@ def embed_anew(store: Store, embedder: Embedder, *, most: int | None = None) -> 
             if not rows:
                 break
             last = rows[-1]["id"]
-            vectors = embedder.embed([item_of_row(name, row).searched for row in rows])
+            vectors = embedder.embed([_meaning(item_of_row(name, row)) for row in rows])
             with store.writing() as connection:
                 for row, vector in zip(rows, vectors, strict=True):
                     values = {"embedder": embedder.identity, "vector": vector if vector.any() else None}

@@ -189,9 +189,8 @@ class MemorySettings(Group):
 
     use: Literal["off", "search", "prompts", "on"] = "off"
     """What memories of earlier runs are used for: nothing, the search's order, prompts, or both."""
-    embedder: str = "auto"
-    """Who makes vectors of texts: `minilm`, `hashed`, `openai:MODEL`, `ollama:MODEL`, `none`; `auto` is
-    `minilm` where that is installed, else `hashed`."""
+    embedder: str = "hashed"
+    """Who makes vectors of texts: `hashed`, `minilm`, `openai:MODEL`, `ollama:MODEL`, or `none`."""
     base_url: Address = None
     """The embedder's address, where not its usual one; with OpenAI's protocol up to `/v1`."""
     most: int = Field(default=2, ge=0, le=20)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from suture.errors import UsageError
 from suture.memory.embedding.contract import Embedder
 from suture.memory.embedding.hashed import HashedNgrams
-from suture.memory.embedding.minilm import MiniLm, is_installed
+from suture.memory.embedding.minilm import MiniLm
 from suture.memory.embedding.served import ServedEmbedder
 from suture.settings import Settings
 
 ADDRESSES = {"openai": "https://api.openai.com/v1", "ollama": "http://127.0.0.1:11434"}
-NAMES = "auto, minilm, hashed, openai:MODEL, ollama:MODEL or none"
+NAMES = "hashed, minilm, openai:MODEL, ollama:MODEL or none"
 
 
 def open_embedder(settings: Settings) -> Embedder | None:
@@ -24,9 +24,9 @@ def open_embedder(settings: Settings) -> Embedder | None:
     provider, _, model = name.partition(":")
     if name == "none":
         return None
-    if name == "minilm" or (name == "auto" and is_installed()):
+    if name == "minilm":
         return MiniLm()
-    if name in ("hashed", "auto"):
+    if name == "hashed":
         return HashedNgrams()
     if provider in ADDRESSES and model:
         address = settings.memory.base_url or ADDRESSES[provider]

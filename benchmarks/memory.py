@@ -1,0 +1,271 @@
+"""Does memory find the right thing, does it help the search's order, and how fast is it?
+
+    python benchmarks/memory.py pairs
+    python benchmarks/memory.py speed [--url postgresql://...] [--count 100000]
+
+`pairs` keeps the first bug of each pair of `memory_pairs.py` as a mended failure, and asks with the second one.
+Is the first one of the same pair recalled first, or among three? Then the search's own changes of the second
+bug are put in their order, with and without the prior of what was recalled: at which place stands the right
+one? Lines are equally suspicious there; no test is run.
+
+`speed` fills a database with made-up memories and measures recalls, the vector of the query not included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import asyncio
+import json
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from memory_pairs import PAIRS, Side
+from sqlalchemy import insert
+
+from suture.memory.clues import Clue, clues_of_failure
+from suture.memory.embedding.contract import Embedder
+from suture.memory.embedding.hashed import HashedNgrams
+from suture.memory.embedding.minilm import MiniLm, is_installed
+from suture.memory.items import Item
+from suture.memory.operator_prior import operator_factors
+from suture.memory.recall import Found, recall
+from suture.memory.signature import kind_of
+from suture.memory.storing import keep, table_of
+from suture.records import CheckOutcome, Counterexample, Task, Verdict
+from suture.repair.editing.edits import mutated
+from suture.repair.ordering.orders import first_order
+from suture.store.database import Store, open_store
+from suture.store.words import searched_words
+
+PATH = "code.py"
+ASKED = 40
+"""Recalls that are timed."""
+
+
+def clue_of(side: Side) -> Clue:
+    """What the bug is recalled by, as a run would see it."""
+    fact = Counterexample(check_id="t", call=side.call, expected=repr(_value(side.right, side.call)))
+    try:
+        got = _value(side.wrong, side.call)
+        fact = Counterexample(check_id="t", call=side.call, expected=fact.expected, got=repr(got))
+    except Exception as fault:
+        line = _line_of(fault)
+        said = f"{type(fault).__name__}: {fault}"
+        fact = Counterexample(
+            check_id="t", call=side.call, expected=fact.expected, exception=said, file=PATH, line=line
+        )
+    outcome = CheckOutcome(check_id="t", status="failed", counterexample=fact)
+    verdict = Verdict(candidate="", outcomes=(outcome,), evidence="split")
+    return clues_of_failure(verdict, {PATH: side.wrong.encode()}, Task(statement=""))[0]
+
+
+def _value(source: str, call: str) -> Any:
+    names: dict[str, Any] = {}
+    exec(compile(source, PATH, "exec"), names)  # functions of our own
+    return eval(call, names)
+
+
+def _line_of(fault: BaseException) -> int | None:
+    line, trace = None, fault.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == PATH:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def order_of(side: Side, factors: Mapping[str, float]) -> tuple[int | None, int, tuple[str, ...]]:
+    """The place of the right change among all, from 1; how many there are; the operator that makes it."""
+    lines = {line: 1.0 for line in range(1, side.wrong.count("\n") + 1)}
+    made = asyncio.run(
+        first_order({PATH: lines}, {PATH: side.wrong}, {}, factors=factors, on_fault=lambda *_: None)
+    )
+    wanted = ast.dump(ast.parse(side.right))
+    for place, proposal in enumerate(made, 1):
+        try:
+            if ast.dump(ast.parse(mutated(side.wrong, proposal.edits))) == wanted:
+                return place, len(made), proposal.operators
+        except SyntaxError:
+            continue
+    return None, len(made), ()
+
+
+def fill(store: Store, embedder: Embedder | None) -> None:
+    """Keep the first bug of each pair as a mended failure."""
+    items = []
+    for name, (first, _) in PAIRS.items():
+        clue = clue_of(first)
+        operators = list(order_of(first, {})[2])
+        items.append(
+            Item(
+                table="failures",
+                run_id=name,
+                kind=kind_of(clue.signature),
+                text=f"mended: {first.new} becomes {first.old}",
+                error_signature=clue.signature,
+                patch=f"-{first.new}\n+{first.old}\n{name}",
+                code_shape=clue.shape,
+                mended=True,
+                details={"operators": operators},
+                searched=clue.searched,
+            )
+        )
+    keep(store, items, embedder)
+
+
+def measure_pairs() -> dict[str, Any]:
+    """Recall for words, vectors and both, and the place of the right change with and without the prior."""
+    embedders: dict[str, Embedder] = {"minilm": MiniLm()} if is_installed() else {}
+    embedders["hashed"] = HashedNgrams()  # the last: its votes make the prior
+    ways: dict[str, dict[str, float]] = {}
+    votes: dict[str, list[Found]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, embedder in embedders.items():
+            with open_store(f"sqlite:///{folder}/{name}.db", Path(folder)) as store:
+                fill(store, embedder)
+                asked = {pair: clue_of(second) for pair, (_, second) in PAIRS.items()}
+                ways.setdefault(
+                    "words", _hits({p: recall(store, w.searched, None, limit=3) for p, w in asked.items()})
+                )
+                alone = {
+                    p: recall(store, w.meaning, embedder, limit=3, by_words=False) for p, w in asked.items()
+                }
+                ways[f"vectors of {name}"] = _hits(alone)
+                votes = {
+                    p: recall(store, w.searched, embedder, meaning=w.meaning, limit=20)
+                    for p, w in asked.items()
+                }
+                ways[f"words and vectors of {name}"] = _hits(votes)
+    return {"pairs": len(PAIRS), "recall": ways, "order": _order(votes)}
+
+
+def _hits(found: Mapping[str, Sequence[Found]]) -> dict[str, float]:
+    firsts = [one[0].item.run_id == pair for pair, one in found.items() if one]
+    threes = [pair in [each.item.run_id for each in one[:3]] for pair, one in found.items()]
+    return {"at 1": round(sum(firsts) / len(found), 3), "at 3": round(sum(threes) / len(found), 3)}
+
+
+def _order(votes: Mapping[str, Sequence[Found]]) -> dict[str, Any]:
+    """Places of the right change: as it is, with the prior, and with one of other pairs' memories alone."""
+    places: dict[str, list[int]] = {"without": [], "with memory": [], "with others' memories alone": []}
+    reached = 0
+    for pair, (_, second) in PAIRS.items():
+        without = order_of(second, {})[0]
+        if without is None:
+            continue
+        reached += 1
+        places["without"].append(without)
+        for name, left_out in (("with memory", ""), ("with others' memories alone", pair)):
+            known = [one for one in votes[pair] if one.item.run_id != left_out]
+            best = known[0].score if known else 1.0
+            factors = operator_factors([(one.item.operators, one.score / best) for one in known])
+            placed = order_of(second, factors)[0]
+            assert placed is not None
+            places[name].append(placed)
+    pairs = list(zip(places["without"], places["with memory"], strict=True))
+    return {
+        "right change made by an operator": f"{reached} of {len(PAIRS)}",
+        "median place": {name: statistics.median(found) for name, found in places.items()},
+        "mean place": {name: round(statistics.mean(found), 1) for name, found in places.items()},
+        "earlier, same, later with memory": [
+            sum(b < a for a, b in pairs),
+            sum(b == a for a, b in pairs),
+            sum(b > a for a, b in pairs),
+        ],
+    }
+
+
+class Drawn:
+    """Vectors by lot, as many numbers as the embedded model's; the same text has the same one."""
+
+    identity = "drawn:384"
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        """See `Embedder.embed`."""
+        rows = [np.random.default_rng(abs(hash(text)) % 2**32).standard_normal(384) for text in texts]
+        made = np.array(rows, dtype=np.float32)
+        return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
+def measure_speed(url: str | None, count: int) -> dict[str, Any]:
+    """Seconds of filling, and milliseconds of the first recall of a process and of those after it."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open_store(url or f"sqlite:///{folder}/suture.db", Path(folder), init=True) as store:
+            began = time.perf_counter()
+            _fill_with(store, count)
+            filled_s = time.perf_counter() - began
+            sides = [side for pair in PAIRS.values() for side in pair]
+            queries = [clue_of(sides[number % len(sides)]).searched for number in range(ASKED + 1)]
+            times = [_timed_ms(store, words) for words in queries]
+        ordered = sorted(times[1:])
+        return {
+            "database": store.where.split(":")[0].strip("'") if url else "sqlite",
+            "memories": count,
+            "filled_s": round(filled_s, 1),
+            "first recall ms": round(times[0], 1),
+            "p50 ms": round(statistics.median(ordered), 1),
+            "p95 ms": round(ordered[int(0.95 * len(ordered))], 1),
+        }
+
+
+def _timed_ms(store: Store, words: str) -> float:
+    began = time.perf_counter()
+    found = recall(store, words, Drawn(), tables=("failures",), language="python", limit=5)
+    assert found
+    return 1000 * (time.perf_counter() - began)
+
+
+def _fill_with(store: Store, count: int) -> None:
+    """Memories whose words are drawn from those of the pairs and from many rarer ones."""
+    lot = random.Random(0)
+    common = searched_words(*(side.wrong for pair in PAIRS.values() for side in pair)).split()
+    rare = [f"name{number}" for number in range(20_000)]
+    table = table_of("failures")
+    for start in range(0, count, 2000):
+        numbers = range(start, min(count, start + 2000))
+        vectors = Drawn().embed([f"{number}" for number in numbers])
+        rows = [
+            {
+                "namespace": store.namespace,
+                "run_id": str(number),
+                "event_seq": 0,
+                "key": f"{number:064x}",
+                "source": "run",
+                "state": "active",
+                "language": "python",
+                "text": f"memory {number}",
+                "patch": f"+{number}",
+                "error_signature": f"KeyError: {number}",
+                "mended": True,
+                "created_s": 0.0,
+                "embedder": Drawn.identity,
+                "vector": vector,
+                "details": {},
+                "searched": " ".join([*lot.choices(common, k=20), *lot.choices(rare, k=20)]),
+            }
+            for number, vector in zip(numbers, vectors, strict=True)
+        ]
+        with store.writing() as connection:
+            connection.execute(insert(table), rows)
+
+
+def main() -> None:
+    """Measure, and print one JSON document."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=("pairs", "speed"))
+    parser.add_argument("--url", help="a database that is empty")
+    parser.add_argument("--count", type=int, default=100_000)
+    given = parser.parse_args()
+    said = measure_pairs() if given.what == "pairs" else measure_speed(given.url, given.count)
+    print(json.dumps(said, indent=1))
+
+
+if __name__ == "__main__":
+    main()
