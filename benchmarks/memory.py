@@ -3,7 +3,7 @@
     python benchmarks/memory.py pairs
     python benchmarks/memory.py speed [--url postgresql://...] [--count 100000]
 
-`pairs` keeps the first bug of each pair of `memory_pairs.py` as a mended failure, and asks with the second one.
+`pairs` keeps the first bug of each pair of `memory_pairs.py` as a mended failure, and asks with the second.
 Is the first one of the same pair recalled first, or among three? Then the search's own changes of the second
 bug are put in their order, with and without the prior of what was recalled: at which place stands the right
 one? Lines are equally suspicious there; no test is run.
