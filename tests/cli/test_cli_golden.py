@@ -19,9 +19,7 @@ def test_a_screen_is_as_its_golden_file(scene: Scene, columns: int, environ: dic
 
 
 @pytest.mark.parametrize("columns", COLUMNS)
-def test_no_screen_is_wider_than_its_terminal_or_repeats_a_line(columns: int) -> None:
+def test_no_screen_is_wider_than_its_terminal(columns: int) -> None:
     for file in GOLDEN.glob(f"*-{columns}.txt"):
         said = [line for line in file.read_text().splitlines() if not line.startswith("$ ")]
         assert max(map(len, said)) <= columns, file.name
-        long = [line for line in said if len(line) > 30 and not line.startswith((" ", "+", "-"))]
-        assert len(long) == len(set(long)), file.name
