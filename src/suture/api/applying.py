@@ -15,6 +15,7 @@ from suture.proof import HealedRun, choose_handover, hand_over, require_possible
 from suture.records import Result, Task
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import Settings, load_settings
+from suture.tasks.accepted_test import accepted_files
 
 
 async def apply(
@@ -23,6 +24,7 @@ async def apply(
     commit: bool = False,
     branch: str | None = None,
     patch: str | Path | None = None,
+    into: str | Path | None = None,
     settings: Settings | None = None,
     sandbox: Sandbox | None = None,
 ) -> RunFolder:
@@ -34,6 +36,7 @@ async def apply(
         commit: As in `heal`, as are `branch` and `patch`.
         branch: See there.
         patch: See there.
+        into: As in `solve`: the folder for new code; where not given, that is the one it was asked for in.
         settings: Whose runs; from environment and files where not given.
         sandbox: The wall, where what is committed has to be tested anew; as the run's where not given.
 
@@ -48,9 +51,11 @@ async def apply(
     settings = settings or load_settings(Path.cwd()).settings
     recorded = recorded_run(_last_healed(settings.paths.home, Path.cwd()) if run is None else run, settings)
     result = _healed_result(recorded)
-    handover = choose_handover(
-        apply=not commit and branch is None and patch is None, commit=commit, branch=branch, patch=patch
-    )
+    elsewhere = commit or branch is not None or patch is not None or into is not None
+    handover = choose_handover(apply=not elsewhere, commit=commit, branch=branch, patch=patch, into=into)
+    if (recorded.task.kind == "write") == (handover.how in ("commit", "branch", "patch")) and elsewhere:
+        wrote = "wrote new code" if recorded.task.kind == "write" else "mended code that is there"
+        raise UsageError(f"run {recorded.folder.id} {wrote}, and cannot be handed over with --{handover.how}")
     require_possible(handover, recorded.project)
     walls: list[Sandbox] = []
 
@@ -62,7 +67,13 @@ async def apply(
 
     try:
         with Ledger(recorded.folder.ledger_path, SystemClock()) as ledger:
-            healed = HealedRun(task=recorded.task, folder=recorded.folder, ledger=ledger, prepare=prepare)
+            healed = HealedRun(
+                task=recorded.task,
+                folder=recorded.folder,
+                ledger=ledger,
+                prepare=prepare,
+                accepted=accepted_files(recorded.events),
+            )
             await hand_over(handover, result, recorded.project, healed)
     finally:
         for wall in walls:
@@ -75,8 +86,6 @@ def _healed_result(recorded: RecordedRun) -> Result:
     run = recorded.folder
     if not recorded.own:
         raise UsageError(f"run {run.id} is not among your own runs", remedy="heal it here, then apply that")
-    if recorded.task.kind != "heal":
-        raise UsageError(f"run {run.id} wrote new code", remedy=f"look at it: suture show {run.id}")
     finished = last_of(recorded.events, RunFinished)
     if finished is None or finished.outcome != "healed":
         ended = f"ended as {finished.outcome}" if finished else "has not ended"

@@ -57,7 +57,8 @@ async def heal(
         since: The oldest commit that may have broken the tests. Which one did is found by running the failing
             tests on earlier code, and the search begins with what it changed. Where none is named, the last
             few commits of a git repository are looked at.
-        words: What you know of it: a bug report, a log, a hint. A model reads it; no test is made of it.
+        words: What you know of it: a bug report, a log, a hint. A model reads it. Where every test passes, it
+            writes a test that shows the fault, and `on_review` is asked whether that may decide.
         settings: The knobs; from flags, environment and the project's files where not given.
         model: `provider:model`, a `Model` or a LangChain chat model; the settings' where not given.
         sandbox: The wall; the settings' where not given.
@@ -94,6 +95,8 @@ async def heal(
     async with models_for(settings, model, live=source is None or or_live, later=later) as models:
         if not later and models.for_role("coder").model.name == NO_MODEL:
             refuse_without_model("only a model mends where the search is off")
+        if words.strip() and models.for_role("coder").model.name == NO_MODEL:
+            refuse_without_model("what you say of the fault is for a model to read")
         spec = RunSpec(
             task=task,
             settings=settings,

@@ -23,6 +23,7 @@ from suture.models.recording.source import absent_model
 from suture.proof import Handover, HealedRun, hand_over
 from suture.records import Result
 from suture.settings import Settings
+from suture.tasks.accepted_test import accepted_files
 from suture.tracing import export_run, wants_traces
 
 if TYPE_CHECKING:
@@ -84,7 +85,13 @@ async def _remembered(context: RunContext) -> None:
 
 
 def _healed(context: RunContext) -> HealedRun:
-    return HealedRun(task=context.task, folder=context.folder, ledger=context.ledger, prepare=context.prepare)
+    return HealedRun(
+        task=context.spec.task,
+        folder=context.folder,
+        ledger=context.ledger,
+        prepare=context.prepare,
+        accepted=accepted_files(context.ledger.events),
+    )
 
 
 @contextlib.asynccontextmanager

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from suture.api.run_execution import carry_out, models_for, replies_from
-from suture.errors import UsageError
 from suture.ledger.follow import Listener
 from suture.loop import RunSpec
 from suture.loop.review.reviewing import Reviewer
 from suture.models import NO_MODEL, Model, refuse_without_model
-from suture.proof import choose_handover
+from suture.proof import choose_handover, require_new, require_possible
 from suture.records import Result, Task
 from suture.sandbox import Sandbox
 from suture.settings import Settings, load_settings
@@ -31,6 +31,7 @@ async def solve(
     model: str | Model | BaseChatModel | None = None,
     sandbox: Sandbox | None = None,
     apply: bool = False,
+    into: str | Path | None = None,
     replies: str | Path | None = None,
     or_live: bool = False,
     on_review: Reviewer | None = None,
@@ -47,6 +48,8 @@ async def solve(
         model: `provider:model`, a `Model` or a LangChain chat model; the settings' where not given.
         sandbox: The wall; the settings' where not given.
         apply: Write the code into the current folder when every trusted check passes.
+        into: Write all files of the code into this folder then, which is made where it is not there; the code
+            may be several files.
         replies: A run (`last`, its id, its folder), or a file of replies, to answer from.
         or_live: Ask the model for what `replies` does not hold, instead of ending with an error.
         on_review: Called where `loop.autonomy` wants a person asked, plain or async; gets the question and
@@ -60,10 +63,16 @@ async def solve(
         Cancelled: The user stopped it.
         StorageError: The run folder cannot be written.
     """
+    handover = choose_handover(apply=apply, into=into)
+    several = into is not None
     if isinstance(task, str):
-        task = write_task(task, test=Path(test) if test else None, asserts=asserts, entry_point=entry_point)
-    if apply and task.kind == "write":
-        _require_new(Path(task.module))
+        path = Path(test) if test else None
+        task = write_task(task, test=path, asserts=asserts, entry_point=entry_point, several=several)
+    elif several:
+        task = replace(task, several=True)
+    require_possible(handover, Path.cwd())
+    if handover.how != "keep" and task.kind == "write":
+        require_new(Path(into) if into is not None else Path.cwd(), task.modules)
     settings = settings or load_settings(Path.cwd()).settings
     source = replies_from(replies, settings)
     async with models_for(settings, model, live=source is None or or_live) as models:
@@ -79,12 +88,4 @@ async def solve(
             or_live=or_live,
             on_review=on_review,
         )
-        return await carry_out(spec, choose_handover(apply=apply), on_event=on_event)
-
-
-def _require_new(module: Path) -> None:
-    if module.exists():
-        raise UsageError(
-            f"{str(module)!r} exists already and would be overwritten",
-            remedy="move it away, or mend it with `suture heal`",
-        )
+        return await carry_out(spec, handover, on_event=on_event)

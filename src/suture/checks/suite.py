@@ -84,6 +84,7 @@ class _Names:
     functions: frozenset[str]
     classes: frozenset[str] = frozenset()
     importable: frozenset[str] | None = None
+    beside: tuple[str, ...] = ()
 
 
 async def prepare_suite(
@@ -147,7 +148,7 @@ def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str
         guarded = elsewhere or foreign or is_protected(path, globs) or _shadows(plain, task)
         roots = suite.command.interpreter.source_roots if suite.command else ()
         guarded = guarded or takes_a_librarys_place(plain, task.files, suite.libraries, roots)
-        if plain in suite.test_files or (guarded and plain != task.module):
+        if plain in suite.test_files or (guarded and plain not in task.modules):
             refused.append(path)
     return tuple(sorted(refused))
 
@@ -171,10 +172,11 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     if suite.task.checks:
         module = _module(suite.task, files)
         names = _Names(
-            own=tuple(suite.task.files),
+            own=(*suite.task.files, *suite.task.modules),
             functions=suite.functions,
             classes=suite.classes,
             importable=_importable(suite, module),
+            beside=_beside(suite.task, files, module),
         )
         judged, output, _ = await _judge(
             suite.task.checks, files, module, suite.sandbox, suite.settings, names, wall_s
@@ -217,10 +219,11 @@ async def rule_on(
         unloadable = await runner.load()
         if unloadable is not None:
             return (unloadable,) * len(programs)
-        own = suite.task.files
-        only = _importable(suite, module)
+        own = (*suite.task.files, *suite.task.modules)
+        only, beside = _importable(suite, module), _beside(suite.task, files, module)
         plans = [
-            plan_program(text, own, module, suite.functions, suite.classes, only=only) for text in programs
+            plan_program(text, own, module, suite.functions, suite.classes, only=only, beside=beside)
+            for text in programs
         ]
         return tuple(
             [
@@ -285,18 +288,24 @@ def _shadows(path: str, task: Task) -> bool:
 
 
 def _module(task: Task, files: Mapping[str, bytes]) -> str:
-    if task.module in files or task.entry_point is None:
+    if task.entry_point is None or (task.module in files and not task.several):
         return task.module
-    for path, content in files.items():
+    asked = [path for path in task.modules if path in files]
+    for path, content in {path: files[path] for path in (*asked, *files)}.items():
         if path.endswith(".py") and _defines(text_of(content), task.entry_point):
             return path
     return task.module
 
 
+def _beside(task: Task, files: Mapping[str, bytes], module: str) -> tuple[str, ...]:
+    """The other files that the task asks for by name and that are there: a check may mean names of each."""
+    return tuple(path for path in task.modules if path in files and path != module)
+
+
 def _importable(suite: Suite, module: str) -> frozenset[str] | None:
     """What a test may import from a module whose path a candidate chose: what the task asks for."""
     task = suite.task
-    if module == task.module or module in task.files:
+    if module in task.modules or module in task.files:
         return None
     return suite.functions | ({task.entry_point} if task.entry_point else set())
 
@@ -330,7 +339,13 @@ async def _judge(
                 outcomes.append(_outcome(check, unloadable, "split", with_fact=not outcomes))
                 continue
             program = plan_program(
-                check.source, names.own, module, names.functions, names.classes, only=names.importable
+                check.source,
+                names.own,
+                module,
+                names.functions,
+                names.classes,
+                only=names.importable,
+                beside=names.beside,
             )
             result = ProgramOutcome(status="error", live=program.live)
             if not program.live:

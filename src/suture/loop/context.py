@@ -21,13 +21,15 @@ from suture.repair import Ready
 from suture.roles import PromptBook
 from suture.sandbox import Sandbox
 from suture.settings import Settings
+from suture.tasks.accepted_test import with_accepted_test
 from suture.workspace import text_of
 
 
 class _OwnSuite:
-    """The suite of the task as it was given, made ready once."""
+    """The suite of the task, made ready once, and what the task is since a test for it was accepted."""
 
     ready: Suite | None = None
+    task: Task | None = None
 
 
 class _Ahead:
@@ -72,8 +74,16 @@ class RunContext:
 
     @property
     def task(self) -> Task:
-        """What is wanted, with the checks that were given."""
-        return self.spec.task
+        """What is wanted, with the checks that were given, and the test that a person accepted for it."""
+        given = self.spec.task
+        if given.kind != "heal" or not given.statement:
+            return given
+        if self._own_suite.task is None:
+            task = with_accepted_test(given, self.ledger.events)
+            if task is given:
+                return given
+            self._own_suite.task, self._own_suite.ready = task, None
+        return self._own_suite.task
 
     @property
     def settings(self) -> Settings:
@@ -128,8 +138,9 @@ class RunContext:
         Args:
             run: Whether the verdict on the task's own files is the next that is asked of them.
         """
+        task = self.task  # first: with a test that was accepted since, another suite is needed
         if self._own_suite.ready is None:
-            self._own_suite.ready = await self.prepare(self.task, run=run)
+            self._own_suite.ready = await self.prepare(task, run=run)
         return self._own_suite.ready
 
     async def prepare(self, task: Task, *, run: bool = False) -> Suite:

@@ -13,6 +13,7 @@ from langgraph.types import Send
 from suture.loop.context import RunContext
 from suture.loop.nodes import (
     Branch,
+    accept_test,
     check,
     decide_next,
     equip,
@@ -24,6 +25,8 @@ from suture.loop.nodes import (
     reflect,
     review,
     try_repairs,
+    wants_test,
+    write_test,
 )
 from suture.loop.state import LoopState, proposals_in
 
@@ -48,7 +51,11 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any]) -> Compiled:
     graph.add_node("review", review)
     graph.add_node("finish", finish)
     graph.add_edge(START, "prepare")
-    graph.add_edge("prepare", "equip")
+    graph.add_node("write_test", write_test)
+    graph.add_node("accept_test", accept_test)
+    graph.add_conditional_edges("prepare", _after_prepare, ["write_test", "equip"])
+    graph.add_conditional_edges("write_test", _after_test, ["accept_test", "finish"])
+    graph.add_conditional_edges("accept_test", _after_answer, ["prepare", "write_test", "finish"])
     graph.add_edge("equip", "decide")
     graph.add_conditional_edges("decide", _after_decide, ["review", "mutate", "propose", "finish"])
     graph.add_conditional_edges("review", _after_review, ["mutate", "propose", "check", "decide", "finish"])
@@ -59,6 +66,21 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any]) -> Compiled:
     graph.add_edge("reflect", "decide")
     graph.add_edge("finish", END)
     return graph.compile(checkpointer=checkpointer)
+
+
+def _after_prepare(state: LoopState, runtime: Runtime[RunContext]) -> Literal["write_test", "equip"]:
+    return "write_test" if wants_test(state, runtime.context) else "equip"
+
+
+def _after_test(state: LoopState) -> Literal["accept_test", "finish"]:
+    return "finish" if state["outcome"] else "accept_test"
+
+
+def _after_answer(state: LoopState) -> Literal["prepare", "write_test", "finish"]:
+    """With the test that was accepted the code is looked at anew: it has a failing test now."""
+    if state["outcome"]:
+        return "finish"
+    return "prepare" if state.get("written_test") else "write_test"
 
 
 def _after_decide(state: LoopState, runtime: Runtime[RunContext]) -> list[Send] | Literal["review", "finish"]:

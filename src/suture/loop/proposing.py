@@ -44,6 +44,7 @@ class Proposed:
         warnings: What is suspicious about it.
         agreement: The share of the other plausible repairs that behave like it, where that was compared.
         rivals: How many other repairs pass and answer otherwise, where that was compared.
+        surplus: Files that the reply holds besides, and that it does not write.
     """
 
     call: str = ""
@@ -52,6 +53,7 @@ class Proposed:
     warnings: tuple[str, ...] = ()
     agreement: float | None = None
     rivals: int | None = None
+    surplus: tuple[str, ...] = ()
 
 
 NOTHING = Proposed()
@@ -93,6 +95,7 @@ def proposed_candidate(
         warnings=known.warnings,
         agreement=known.agreement,
         rivals=known.rivals,
+        surplus=known.surplus,
     )
     attempt = Attempt(
         candidate=candidate.hash,

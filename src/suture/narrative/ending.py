@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from suture.ledger import RunFolder, first_of, last_of, read_ledger
+from suture.ledger import RunFolder, first_of, last_of, read_ledger, those_of
 from suture.ledger.kinds import (
+    CandidateProposed,
     ReviewAsked,
     RunFinished,
     RunStarted,
@@ -27,9 +28,28 @@ FACTS_SHOWN = 3
 
 def what_to_print(result: Result, kind: TaskKind) -> str:
     """The result itself, for stdout: new code as code, a change as a diff."""
-    if kind == "write" and result.candidate is not None:
-        return "\n".join(result.candidate.files.values())
-    return result.diff
+    if kind != "write" or result.candidate is None:
+        return result.diff
+    files = result.candidate.files
+    if len(files) == 1:
+        return next(iter(files.values()))
+    return "\n".join(f"==> {path} <==\n{text.rstrip()}\n" for path, text in files.items())
+
+
+def surplus_of(result: Result, folder: RunFolder) -> tuple[str, ...]:
+    """The files that the reply behind the result holds besides, and that are no part of it."""
+    best = result.candidate.hash if result.candidate else ""
+    proposed = those_of(read_ledger(folder.ledger_path).events, CandidateProposed)
+    return next((one.surplus for _, one in proposed if one.candidate == best), ())
+
+
+def surplus_lines(result: Result, folder: RunFolder) -> Iterator[str]:
+    """What a reply held that is not handed over, and how to get it."""
+    surplus = surplus_of(result, folder)
+    if not surplus:
+        return
+    way = "" if is_heal(folder) else " To have every file: suture run ... --into FOLDER"
+    yield f"Not taken from the model's reply, as not asked for or protected: {', '.join(surplus)}.{way}"
 
 
 def finished_result(folder: RunFolder) -> Result:
@@ -59,6 +79,7 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder) -> I
     yield from _changed(result)
     yield from _verified(result)
     yield from doubt_line(result, folder)
+    yield from surplus_lines(result, folder)
     yield from (f"Warning: {sign}" for sign in result.warnings)
     if result.degraded:
         yield f"Went on without these, because they failed: {', '.join(result.degraded)}"
@@ -78,6 +99,12 @@ def next_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     yield from handed_over
     if result.ok and result.diff and not handed_over and is_heal(folder):
         yield f"Apply it: suture apply {folder.id}"
+    if result.candidate and len(result.candidate.files) > 1 and not handed_over and not is_heal(folder):
+        yield (
+            f"Write all {len(result.candidate.files)} files: suture apply {folder.id} --into FOLDER"
+            if result.ok
+            else f"All files, not verified, as a diff for git apply: {folder.path / 'result.diff'}"
+        )
     if result.outcome == "waiting":
         asked = last_of(events, ReviewAsked)
         yield from waiting_lines(folder.id, asked.stage if asked else "hand_over")
@@ -111,6 +138,7 @@ def result_as_json(result: Result, folder: RunFolder, applied: Sequence[str]) ->
         "exit_code": EXIT_CODES[result.outcome],
         "folder": str(folder.path),
         "applied": list(applied),
+        "surplus": list(surplus_of(result, folder)),
     }
 
 

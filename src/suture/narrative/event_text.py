@@ -32,6 +32,7 @@ from suture.ledger.kinds import (
     SearchFinished,
     SearchStarted,
     TaskPrepared,
+    TestAccepted,
     TriageFinished,
     Trials,
     UserAnswered,
@@ -58,6 +59,7 @@ WAITS_BEFORE: dict[ReviewStage, str] = {
     "repairs": "repairs",
     "hand_over": "the hand-over",
     "distinguish": "a choice between repairs that differ",
+    "test": "the use of a test that a model wrote",
 }
 MOST_NAMED = 8
 SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
@@ -258,7 +260,10 @@ def _failed_move(failed: MoveFailed) -> str:
 
 
 def _proposed(proposed: CandidateProposed) -> str:
-    return f"candidate {proposed.candidate[:8]}: {proposed.label}, writes {', '.join(proposed.files)}"
+    surplus = f"; not taken from the reply: {', '.join(proposed.surplus)}" if proposed.surplus else ""
+    return (
+        f"candidate {proposed.candidate[:8]}: {proposed.label}, writes {', '.join(proposed.files)}{surplus}"
+    )
 
 
 def _checked(checked: CandidateChecked) -> str:
@@ -278,6 +283,10 @@ def _unconfirmed(lost: CandidateUnconfirmed) -> str:
 
 def _asked_person(asked: ReviewAsked) -> str:
     return f"asks you before {WAITS_BEFORE[asked.stage]}"
+
+
+def _test_accepted(accepted: TestAccepted) -> str:
+    return f"accepted by a person, and trusted from now on: {accepted.path} ({' '.join(accepted.command)})"
 
 
 def _person_answered(answered: ReviewAnswered) -> str:
@@ -317,6 +326,7 @@ TELLERS: dict[type[Payload], Callable[[Any], str]] = {
     CandidateUnconfirmed: _unconfirmed,
     ReviewAsked: _asked_person,
     ReviewAnswered: _person_answered,
+    TestAccepted: _test_accepted,
     RunParked: _stands,
     RunResumed: _resumed,
     RunFinished: _stands,

@@ -22,4 +22,5 @@ def waiting_lines(run: str, stage: ReviewStage) -> Iterator[str]:
         return
     yield f"Answer it: suture resume {run} --answer approve   (or reject, or abort)"
     yield f'Tell the model something: suture resume {run} --hint "..."'
-    yield f"Put your own code in its place: suture resume {run} --edit FILE"
+    if stage != "test":
+        yield f"Put your own code in its place: suture resume {run} --edit FILE"

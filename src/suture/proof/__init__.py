@@ -6,7 +6,14 @@ user, and taken back. It asks no model, and what running cannot prove stands und
 
 from suture.proof.certificate import Certificate, CertificateRefused, read_certificate
 from suture.proof.certified_file import certificate_at, certificate_path, verify_file
-from suture.proof.delivery import Handover, HealedRun, choose_handover, hand_over, require_possible
+from suture.proof.delivery import (
+    Handover,
+    HealedRun,
+    choose_handover,
+    hand_over,
+    require_new,
+    require_possible,
+)
 from suture.proof.undo import Undone, find_applied_run, stands_applied, undo_run
 from suture.proof.verification import Finding, verify_certificate
 
@@ -23,6 +30,7 @@ __all__ = [
     "find_applied_run",
     "hand_over",
     "read_certificate",
+    "require_new",
     "require_possible",
     "stands_applied",
     "undo_run",

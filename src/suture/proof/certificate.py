@@ -13,6 +13,8 @@ from suture.records import Check, Evidence, Language, Task, TaskKind, content_ha
 FORMAT = "suture-certificate/2"
 OLD_FORMATS = ("suture-certificate/1",)
 """Of these nobody can say how many mutants should have been run: their confidence proves nothing."""
+NEWER = {"task": ("beside", "several"), "claims": ("accepted_tests",)}
+"""Fields that came to this format later: an empty one is not written, so that older certificates stand."""
 MAX_BYTES = 32 * 2**20
 
 
@@ -27,6 +29,8 @@ class CertifiedTask:
     kind: TaskKind
     statement: str = ""
     module: str = "solution.py"
+    beside: tuple[str, ...] = ()
+    several: bool = False
     entry_point: str | None = None
     language: Language = "python"
     checks: tuple[Check, ...] = ()
@@ -42,6 +46,8 @@ class CertifiedTask:
             kind=self.kind,
             language=self.language,
             module=self.module,
+            beside=self.beside,
+            several=self.several,
             entry_point=self.entry_point,
             files=files,
             checks=self.checks,
@@ -139,7 +145,10 @@ class Lint:
 
 @dataclass(frozen=True, kw_only=True)
 class Claims:
-    """What running does not prove: nobody can tell from code which model wrote it, or what it cost."""
+    """What running does not prove: nobody can tell from code which model wrote it, or what it cost.
+
+    `accepted_tests` are tests that a model wrote and a person accepted before they decided anything.
+    """
 
     run: str = ""
     suture: str = ""
@@ -158,6 +167,7 @@ class Claims:
     limits: Mapping[str, float] = field(default_factory=dict)
     agreement: float | None = None
     warnings: tuple[str, ...] = ()
+    accepted_tests: tuple[str, ...] = ()
     minimal: Minimality = field(default_factory=Minimality)
     lint: Lint = field(default_factory=Lint)
 
@@ -210,12 +220,12 @@ def digest(content: bytes) -> str:
 
 def sealed(certificate: Certificate) -> Certificate:
     """A certificate with the seal that it must have."""
-    return replace(certificate, seal=_seal(to_plain(certificate)))
+    return replace(certificate, seal=_seal(_plain(certificate)))
 
 
 def certificate_text(certificate: Certificate) -> str:
     """A certificate as a file: ASCII, so that no transport can change it."""
-    return json.dumps(to_plain(certificate), indent=1) + "\n"
+    return json.dumps(_plain(certificate), indent=1) + "\n"
 
 
 def read_certificate(content: bytes) -> Certificate:
@@ -242,11 +252,19 @@ def read_certificate(content: bytes) -> Certificate:
         raise CertificateRefused(f"it is no certificate: {fault}") from fault
     if certificate.format != FORMAT:
         raise CertificateRefused(f"its format is {certificate.format!r}, and this Suture reads {FORMAT!r}")
-    if _written(to_plain(certificate)) != _written(plain):
+    if _written(_plain(certificate)) != _written(plain):
         raise CertificateRefused("it holds something that no certificate holds")
     if certificate.seal != _seal(plain):
         raise CertificateRefused("it was changed since it was sealed")
     return certificate
+
+
+def _plain(certificate: Certificate) -> dict[str, Any]:
+    """A certificate as JSON values, without the fields of `NEWER` that are empty."""
+    plain = to_plain(certificate)
+    for group, names in NEWER.items():
+        plain[group] = {key: value for key, value in plain[group].items() if value or key not in names}
+    return plain
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -17,6 +17,8 @@ def certified_task(suite: Suite) -> CertifiedTask:
         kind=task.kind,
         statement=task.statement,
         module=task.module,
+        beside=task.beside,
+        several=task.several,
         entry_point=task.entry_point,
         language=task.language,
         checks=task.checks,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -42,11 +43,12 @@ class Handover:
     """What is to be done with a healed result.
 
     Attributes:
-        how: `keep` it in the run folder, `apply` it, `commit` it too, make a `branch`, or write a `patch`.
-        name: The branch, or the patch's file.
+        how: `keep` it in the run folder, `apply` it, `commit` it too, make a `branch`, write a `patch`, or
+            write new files `into` a folder of their own.
+        name: The branch, the patch's file, or the folder.
     """
 
-    how: Literal["keep", "apply", "commit", "branch", "patch"] = "keep"
+    how: Literal["keep", "apply", "commit", "branch", "patch", "into"] = "keep"
     name: str = ""
 
 
@@ -59,16 +61,23 @@ class HealedRun:
         folder: The run's folder.
         ledger: Records what is done to the user's tree.
         prepare: Makes the suite of a task ready, where other files than the run's have to pass too.
+        accepted: The test that a person accepted in the run, path -> content: it is handed over too.
     """
 
     task: Task
     folder: RunFolder
     ledger: Ledger
     prepare: Callable[[Task], Awaitable[Suite]]
+    accepted: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def choose_handover(
-    *, apply: bool = False, commit: bool = False, branch: str | None = None, patch: str | Path | None = None
+    *,
+    apply: bool = False,
+    commit: bool = False,
+    branch: str | None = None,
+    patch: str | Path | None = None,
+    into: str | Path | None = None,
 ) -> Handover:
     """The one thing that a user asked for.
 
@@ -80,6 +89,7 @@ def choose_handover(
         *([Handover(how="commit")] if commit else []),
         *([Handover(how="branch", name=branch)] if branch is not None else []),
         *([Handover(how="patch", name=str(patch))] if patch is not None else []),
+        *([Handover(how="into", name=str(Path(into).absolute()))] if into is not None else []),
     ]
     if len(asked) > 1:
         flags = " and ".join(f"--{handover.how}" for handover in asked)
@@ -107,6 +117,8 @@ def require_possible(handover: Handover, root: Path) -> None:
             )
         if not target.absolute().parent.is_dir():
             raise UsageError(f"there is no folder for {handover.name!r}")
+    if handover.how == "into" and os.path.lexists(handover.name) and not Path(handover.name).is_dir():
+        raise UsageError(f"{handover.name!r} is no folder", remedy="name one; it need not exist")
     if handover.how in ("commit", "branch"):
         repository = open_repository(root)
         repository.head()
@@ -115,6 +127,27 @@ def require_possible(handover: Handover, root: Path) -> None:
             repository.require_quiet()
         else:
             repository.require_new_branch(handover.name)
+
+
+def require_new(folder: Path, paths: Iterable[str], another: str = "suture run ... --into FOLDER") -> None:
+    """Refuse to write new code over what is there.
+
+    Args:
+        folder: Where it would be written.
+        paths: The files, relative to it.
+        another: What to type to have them in another folder.
+
+    Raises:
+        UsageError: One of them is there already.
+    """
+    there = [path for path in paths if os.path.lexists(folder / path)]
+    if there:
+        they, it = ("exist", "them") if len(there) > 1 else ("exists", "it")
+        raise UsageError(
+            f"{', '.join(map(repr, there[:MOST_NAMED]))} {they} already in {str(folder)!r} and would be"
+            " overwritten; nothing was written",
+            remedy=f"move {it} away, mend {it} with `suture heal`, or have the code elsewhere: {another}",
+        )
 
 
 def _require_identity(repository: Repository) -> None:
@@ -143,11 +176,14 @@ async def hand_over(handover: Handover, result: Result, root: Path, run: HealedR
     if result.outcome != "healed" or result.candidate is None or handover.how == "keep":
         return
     before = run.task.files
-    after = overlay(before, result.candidate.files)
+    after = {**overlay(before, result.candidate.files), **run.accepted}
     if handover.how == "patch":
         run.ledger.append(PatchWritten(file=_write_patch(Path(handover.name), result.diff)))
-    elif handover.how == "apply":
-        _apply(before, after, root, run)
+    elif handover.how in ("apply", "into"):
+        place = Path(handover.name) if handover.how == "into" else root
+        if run.task.kind == "write":
+            require_new(place, result.candidate.files, f"suture apply {run.folder.id} --into FOLDER")
+        _apply(before, after, place, run)
     else:
         repository = open_repository(root)
         plan = plan_commit(repository, before, after)

@@ -18,6 +18,7 @@ from suture.ledger.kinds import (
     TreeUndone,
 )
 from suture.records import Result, Task
+from suture.tasks.accepted_test import accepted_files
 from suture.workspace import apply_changes, land_on_head, open_repository, overlay, plan_commit
 
 
@@ -191,7 +192,8 @@ def _states(run: RunFolder) -> Iterator[Mapping[str, bytes]]:
     task = run.get_record(Task, started.task)
     result = run.get_record(Result, finished.result)
     yield task.files
-    yield overlay(task.files, result.candidate.files if result.candidate else {})
+    changed = overlay(task.files, result.candidate.files if result.candidate else {})
+    yield {**changed, **accepted_files(events)}
 
 
 def _only(paths: tuple[str, ...], files: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:

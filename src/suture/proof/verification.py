@@ -208,12 +208,12 @@ def _require_allowed(
         words = (*task.test_command, *scripts_run_by(task.test_command, after))
         closed |= paths & set(files_named_in(words, after, NOWHERE))
     elif not task.test_command:
-        closed -= {task.module}  # asserts run apart from it, whatever it is called
+        closed -= set(task.modules)  # asserts run apart from them, whatever they are called
     closed |= set(refused_files(candidate.files, suite))
     _require(
-        not task.test_command or not is_protected(task.module, DEFAULT_PROTECTED),
+        not task.test_command or not any(is_protected(path, DEFAULT_PROTECTED) for path in task.modules),
         "files",
-        f"the module {task.module!r} decides",
+        f"the module {task.module!r} decides, or one beside it",
     )
     _require(not closed, "files", f"the diff changes what decides: {', '.join(sorted(closed)[:MOST_LISTED])}")
     _require(

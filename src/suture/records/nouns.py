@@ -69,7 +69,10 @@ class Task:
         statement: In plain words, or a signature with a docstring.
         kind: `write` new code, or `heal` code that exists.
         language: What the code is written in; candidates that heal write files of that language alone.
-        module: The file a `write` task's code goes to, relative to the project root.
+        module: The file a `write` task's code goes to, relative to the project root; checks that import
+            nothing mean its names.
+        beside: Further files that a `write` task asks for by name.
+        several: Whether a `write` task may end in other files too, such as a package.
         entry_point: The function or class that the checks call, where known.
         files: The given files, path relative to the project root -> bytes.
         checks: Function-level checks.
@@ -86,6 +89,8 @@ class Task:
     kind: TaskKind = "write"
     language: Language = "python"
     module: str = "solution.py"
+    beside: tuple[str, ...] = ()
+    several: bool = False
     entry_point: str | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
@@ -96,6 +101,11 @@ class Task:
     earlier: tuple[Earlier, ...] = ()
     since: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The files that a `write` task asks for, that of the checks first."""
+        return (self.module, *self.beside)
 
 
 @dataclass(frozen=True, kw_only=True)

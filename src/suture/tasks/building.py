@@ -14,7 +14,8 @@ from suture.records import Check, Task
 from suture.tasks.commands import files_named_in, literal_glob, words_of
 from suture.tasks.entry_point import entry_point_of
 from suture.tasks.intake import chosen_command
-from suture.tasks.module_under_test import module_under_test
+from suture.tasks.module_under_test import module_under_test, new_modules
+from suture.tasks.wanted_files import asks_for_several, wanted_files
 from suture.workspace import (
     DEFAULT_PROTECTED,
     Snapshot,
@@ -23,6 +24,7 @@ from suture.workspace import (
     take_snapshot,
 )
 
+DEFAULT_MODULE = "solution.py"
 MOST_WORDS_CHARS = 6000
 """Of what a user says of code to heal."""
 MOST_TEST_BYTES = 4 * 2**20
@@ -30,7 +32,12 @@ MOST_TEST_BYTES = 4 * 2**20
 
 
 def write_task(
-    statement: str, *, test: Path | None = None, asserts: str = "", entry_point: str | None = None
+    statement: str,
+    *,
+    test: Path | None = None,
+    asserts: str = "",
+    entry_point: str | None = None,
+    several: bool = False,
 ) -> Task:
     """A task to write new code.
 
@@ -39,6 +46,7 @@ def write_task(
         test: A file of tests: pytest's, or plain asserts.
         asserts: Plain asserts as text.
         entry_point: The name to define, where the statement does not tell.
+        several: Whether it may end in other files than those that are asked for by name.
 
     Raises:
         UsageError: The statement is empty, or the test file cannot be used.
@@ -50,12 +58,18 @@ def write_task(
     source = _read_test(test) if test else ""
     name = entry_point or entry_point_of(statement)
     given = asserts
+    wanted = wanted_files(statement)
+    several = several or len(wanted) > 1 or asks_for_several(statement)
     if test is not None and _is_pytest_source(source):
         path = _path_inside(test)
         module, imported = module_under_test(source, path, test.resolve().parent)
+        tested = new_modules(source, path, test.resolve().parent)
+        beside = tuple(dict.fromkeys(name for name in (*tested, *wanted) if name != module))
         return Task(
             statement=statement,
             module=module,
+            beside=beside,
+            several=several or bool(beside),
             entry_point=entry_point or imported or name,
             files=_with_conftest(test, path),
             checks=(*asserts_in(asserts, provenance="user"), *examples_in(statement, name)),
@@ -67,7 +81,15 @@ def write_task(
     checks: tuple[Check, ...] = (*asserts_in(given, provenance="user"), *examples_in(statement, name))
     if test is not None and not any(check.provenance == "user" for check in checks):
         raise UsageError(f"{str(test)!r} holds no test: neither a test function nor an assert")
-    return Task(statement=statement, entry_point=name, checks=checks)
+    module, *others = wanted or (DEFAULT_MODULE,)
+    return Task(
+        statement=statement,
+        module=module,
+        beside=tuple(others),
+        several=several,
+        entry_point=name,
+        checks=checks,
+    )
 
 
 def heal_task(

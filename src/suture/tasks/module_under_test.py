@@ -55,6 +55,20 @@ def module_under_test(source: str, path: str, folder: Path) -> tuple[str, str | 
     return chosen[0].path, chosen[0].name
 
 
+def new_modules(source: str, path: str, folder: Path) -> tuple[str, ...]:
+    """The files that the tests import and that are not there yet, in the order of the imports.
+
+    Args:
+        source: As in `module_under_test`, as are `path` and `folder`.
+        path: See there.
+        folder: See there.
+    """
+    tree = parsed(source)
+    found = _imports(tree, PurePosixPath(path), folder) if tree else ()
+    new = (subject for subject in found if not subject.exists and not is_protected(subject.path))
+    return tuple(dict.fromkeys(subject.path for subject in new if not _is_installed(subject.top)))
+
+
 def _why(source: str) -> str:
     try:
         ast.parse(source)

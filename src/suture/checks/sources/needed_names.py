@@ -100,6 +100,7 @@ def plan_program(
     classes: frozenset[str] = frozenset(),
     *,
     only: frozenset[str] | None = None,
+    beside: tuple[str, ...] = (),
 ) -> Program:
     """Find what each name of a test program stands for.
 
@@ -111,18 +112,19 @@ def plan_program(
         classes: Names known to be classes, from the task.
         only: The names that may be imported from `module`; all where it is left out. Where the candidate
             chose its path, the test may mean a library by it.
+        beside: Paths of further modules of the task, in which names are looked for that `module` has not.
     """
     modules = frozenset(module_name(path) for path in (*files, module) if path.endswith(".py"))
     own = module_name(module)
     known = frozenset(n for n in modules if n == own or n.partition(".")[0] not in sys.stdlib_module_names)
-    return _planned(source, known, own, functions, classes, only)
+    return _planned(source, known, (own, *map(module_name, beside)), functions, classes, only)
 
 
 @lru_cache(maxsize=256)  # a suite's checks meet many candidates
 def _planned(
     source: str,
     modules: frozenset[str],
-    module: str,
+    own: tuple[str, ...],
     functions: frozenset[str],
     classes: frozenset[str],
     only: frozenset[str] | None,
@@ -130,7 +132,7 @@ def _planned(
     tree = parsed(source)
     if tree is None:
         return Program(source=source)  # the judge will say so
-    taking = _Taking(modules, {} if only is None else {module: only})
+    taking = _Taking(modules, {} if only is None else {own[0]: only})
     remaining = taking.visit(parsed(source) or tree)
     imported, stars = taking.imported, taking.stars
     text = ast.unparse(remaining) if taking.took else source
@@ -138,7 +140,7 @@ def _planned(
         free = free_names(text, remaining, functions)
     except PARSE_FAULTS:
         return Program(source=source)
-    places = {name: (name, (*stars, module)) for name in free} | imported
+    places = {name: (name, (*stars, *own)) for name in free} | imported
     uses = uses_in(tree, set(places))
     names = {name: _target(*at, uses[name], functions) for name, at in places.items()}
     names |= {name: _library(name, names[name], uses[name]) for name in free if name not in functions}
@@ -149,7 +151,9 @@ def _planned(
 
 
 def _target(name: str, modules: tuple[str, ...], use: Use, functions: frozenset[str]) -> Target:
-    kind = "function" if name in functions else "exception" if use.raised else "value"
+    # A function of the one module need not be asked for; which of several has it, only the candidate can say.
+    is_function = name in functions and len(set(modules)) == 1
+    kind = "function" if is_function else "exception" if use.raised else "value"
     return {"kind": kind, "modules": modules, "name": name}
 
 

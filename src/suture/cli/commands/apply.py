@@ -28,6 +28,10 @@ def apply(
     patch: Annotated[
         Path | None, typer.Option("--patch", metavar="FILE", help="Write the diff into a file instead.")
     ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option("--into", metavar="FOLDER", help="Where new code goes; else where it was asked for."),
+    ] = None,
     assignments: Set = None,
     debug: Debug = False,
 ) -> None:
@@ -41,6 +45,6 @@ def apply(
     from suture.narrative.proof_lines import handover_lines
 
     settings = load(Path(), assignments, looks=True).settings
-    folder = run_sync(apply_run(run, commit=commit, branch=branch, patch=patch, settings=settings))
+    folder = run_sync(apply_run(run, commit=commit, branch=branch, patch=patch, into=into, settings=settings))
     for line in handover_lines(folder):
         note(line)

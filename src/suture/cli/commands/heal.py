@@ -74,7 +74,9 @@ def heal(
     ] = None,
     issue: Annotated[
         Path | None,
-        typer.Option("--issue", metavar="FILE", help="A bug report or a log for the model; `-` reads stdin."),
+        typer.Option(
+            "--issue", metavar="FILE", help="A bug report or log; `-` reads stdin. Stands in the certificate."
+        ),
     ] = None,
     python: Annotated[
         Path | None,
@@ -124,7 +126,8 @@ def heal(
     """Repair a project until its test command passes; print the diff.
 
     The command runs in the sandbox, on a copy. The files stay as they are unless --apply or --commit is given
-    and every test passes. Test files are never changed.
+    and every test passes. Test files are never changed. Where every test passes already and --issue reports a
+    fault, a test that shows it is written first; you are asked whether it may decide.
     """
     detail = detail_of(verbose=verbose, quiet=quiet)
     if ask and not stdin_is_terminal():
@@ -154,6 +157,10 @@ def heal(
         budget__money=money,
         budget__seconds=seconds,
     )
+    if (hint or issue) and "none" in (loaded.settings.model.name, loaded.settings.models.coder):
+        said = " and ".join(flag for flag, given in (("--hint", hint), ("--issue", issue)) if given)
+        remedy = "leave it out, or --no-model" if no_model else "name a model: --model PROVIDER:MODEL"
+        raise UsageError(f"{said} is for a model to read, and none is to be asked", remedy=remedy)
     words = _words(hint, issue)
     from suture.cli.run_command import carry_out
 

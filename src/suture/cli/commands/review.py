@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 FACTS_SHOWN = 5
 CHOICES = "y: yes, n or Enter: no, e: edit it, h HINT: no, try this, l: later, x: stop the run"
 
+TEST_CHOICES = "y yes, it decides from now on; n no (or Enter), h HINT another one, l later, x stop the run"
+
 
 @reports_faults
 def review(
@@ -69,7 +71,7 @@ def reviewer_at(progress: Progress) -> Reviewer | None:
                 note(line)
             _print_diff(asked.diff)
             while True:
-                note(CHOICES)
+                note(TEST_CHOICES if asked.stage == "test" else CHOICES)
                 reader.forget()  # before the question: what is typed behind it is meant
                 prompt(f"{asked.wish} [y/N] ")
                 typed = await reader.read()
@@ -97,7 +99,7 @@ def _understood(line: str, asked: Review) -> ReviewAnswer | None:
     word = word.lower()
     if word in ("h", "hint", "redirect") and rest.strip():
         return ReviewAnswer(choice="redirect", hint=rest.strip())
-    if word in ("e", "edit"):
+    if word in ("e", "edit") and asked.stage != "test":
         files = _edited(asked, rest.strip())
         return ReviewAnswer(choice="edit", files=files) if files else None
     if rest:

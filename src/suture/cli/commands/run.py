@@ -32,11 +32,14 @@ from suture.cli.terminal.options import (
 )
 from suture.cli.terminal.output import stdin_is_terminal
 from suture.errors import UsageError
+from suture.plain_files import read_text_file
 
 if TYPE_CHECKING:
     from suture.cli.terminal.progress import Progress
     from suture.records import Result, Task
 
+MOST_TASK_BYTES = 2**20
+MOST_NAME_CHARS = 250
 HOW_TO_GIVE_A_TASK = (
     'write it as an argument, such as suture run "Write a function ...", or pipe it to suture run -'
 )
@@ -58,6 +61,15 @@ def run(
     apply: Annotated[
         bool, typer.Option("--apply", help="Write the verified code into the current folder.")
     ] = False,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--into", metavar="FOLDER", help="Write all files of the verified code there; it may be several."
+        ),
+    ] = None,
+    task_file: Annotated[
+        Path | None, typer.Option("--task-file", metavar="FILE", help="The task, from a text file.")
+    ] = None,
     model: Model = None,
     recipe: Recipe = None,
     autonomy: Autonomy = None,
@@ -74,14 +86,14 @@ def run(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Write new code until trusted tests pass; print the code.
+    """Write new code until trusted tests pass; print the code, each file with its name where it is several.
 
     The trusted tests are those of --test and the examples in the task itself. Without either the code is
     printed but not verified, and the exit code is 1.
     """
     detail = detail_of(verbose=verbose, quiet=quiet)
     require_file(test, "the test file")
-    wanted = read_task(task, example=example)
+    wanted = read_task(task, example=example, file=task_file)
     loaded = load(
         Path(),
         assignments,
@@ -105,6 +117,7 @@ def run(
             test=test,
             settings=loaded.settings,
             apply=apply,
+            into=into,
             replies=replies,
             or_live=or_live,
             on_review=reviewer_at(progress),
@@ -114,22 +127,28 @@ def run(
     carry_out(start, loaded, kind="write", as_json=as_json, detail=detail)
 
 
-def read_task(argument: str | None, *, example: bool) -> str | Task:
+def read_task(argument: str | None, *, example: bool, file: Path | None = None) -> str | Task:
     """The task, wherever it is to come from.
 
     Raises:
-        UsageError: There is none, or there are two.
+        UsageError: There is none, there are two, or the file cannot be read.
     """
+    if file is not None and (argument is not None or example):
+        raise UsageError("--task-file is a task of its own", remedy="leave out the other one, or --task-file")
     if example:
         if argument is not None:
             raise UsageError("--example is a task of its own", remedy="leave out the other one, or --example")
         from suture.api import example_task
 
         return example_task()
-    if argument == "-":
+    if file is not None:
+        text = read_text_file(file, MOST_TASK_BYTES, "the task")
+    elif argument == "-":
         text = sys.stdin.read()
     elif argument is not None:
         text = argument
+        if not {*" \n(\0"} & {*text} and len(text) < MOST_NAME_CHARS and Path(text).is_file():
+            raise UsageError(f"{text!r} is a file", remedy=f"its text is a task with --task-file {text}")
     elif stdin_is_terminal():
         text = ask()
     else:

@@ -115,5 +115,6 @@ def claims_of(certificate: Certificate) -> dict[str, object]:
         "smallest": f"{said.minimal.edits} of {said.minimal.edits_found} edits"
         + ("" if said.minimal.is_minimal else ", perhaps not the fewest"),
         "lint": said.lint.absent or "; ".join(said.lint.findings) or "nothing new",
+        "accepted tests": "; ".join(said.accepted_tests) or "none",
         "suspicious": "; ".join(said.warnings) or "nothing",
     }

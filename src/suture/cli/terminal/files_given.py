@@ -37,7 +37,9 @@ def files_given(named: Iterable[str], task: Task, project: Path) -> Mapping[str,
 
 def _place_of(file: Path, task: Task, project: Path) -> str:
     if task.kind == "write":
-        return task.module
+        named = [path for path in task.modules if Path(path).name == file.name]
+        if len(named) == 1 or not task.several:
+            return (named or [task.module])[0]
     try:
         inside = file.resolve().relative_to(project.resolve()).as_posix()
     except ValueError:

@@ -35,6 +35,7 @@ from suture.ledger.kinds.people import (
     ReviewAsked,
     ReviewChoice,
     ReviewStage,
+    TestAccepted,
     UserAnswered,
 )
 from suture.ledger.kinds.proofs import (
@@ -150,6 +151,7 @@ __all__ = [
     "SearchStarted",
     "SuspectLine",
     "TaskPrepared",
+    "TestAccepted",
     "TestsAssessed",
     "TestsWritten",
     "ToolStep",

@@ -10,9 +10,9 @@ from suture.records import Diagnosis, Move
 
 Choice = Literal["first", "second", "neither"]
 """Which of the two answers of a difference is right."""
-ReviewStage = Literal["search", "samples", "repairs", "hand_over", "distinguish"]
-"""Before what a person is asked: a search without a model, fresh candidates, repairs, the end, or the choice
-between two repairs that pass and differ."""
+ReviewStage = Literal["search", "samples", "repairs", "hand_over", "distinguish", "test"]
+"""Before what a person is asked: a search without a model, fresh candidates, repairs, the end, the choice
+between two repairs that pass and differ, or the use of a test that a model wrote."""
 ReviewChoice = Literal["approve", "edit", "redirect", "reject", "abort"]
 
 
@@ -30,13 +30,28 @@ class UserAnswered(Payload, kind="user.answered"):
     choice: Choice
 
 
+class TestAccepted(Payload, kind="test.accepted"):
+    """A person accepted a test that a model wrote: it decides from now on, as the user's own tests do.
+
+    Attributes:
+        path: The test's file, relative to the project root.
+        source: Its text.
+        command: The test command that runs it beside the others.
+    """
+
+    path: str
+    source: str
+    command: tuple[str, ...]
+
+
 class ReviewAsked(Payload, kind="review.asked"):
     """A person is asked before something is done.
 
     Attributes:
         key: Names the question; equal in a replay of the run.
         stage: Before what: a search without a model, fresh candidates, repairs, the end, or
-            (`distinguish`) the choice between two repairs that pass and differ.
+            (`distinguish`) the choice between two repairs that pass and differ, or (`test`) the use of a test
+            that a model wrote; then the candidate is that test.
         decision: Number of the decision that it is about.
         round: The round, from 0.
         moves: What would be done; none at the end.

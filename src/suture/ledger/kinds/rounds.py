@@ -61,6 +61,8 @@ class CandidateProposed(Payload, kind="candidate.proposed"):
         warnings: What makes a repair without a model doubtful.
         agreement: In [0, 1], the share of the other plausible repairs that behave like it.
         rivals: How many other repairs pass and answer otherwise.
+        surplus: Files that the reply holds besides, and that are no part of the candidate: nobody asked for
+            them, or no candidate may write them.
     """
 
     candidate: str
@@ -74,6 +76,7 @@ class CandidateProposed(Payload, kind="candidate.proposed"):
     warnings: tuple[str, ...] = ()
     agreement: float | None = None
     rivals: int | None = None
+    surplus: tuple[str, ...] = ()
 
 
 class CandidateChecked(Payload, kind="candidate.checked"):

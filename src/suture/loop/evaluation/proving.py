@@ -40,6 +40,7 @@ from suture.proof.minimal import Minimised, Oracle, minimise, minimise_lines
 from suture.proof.mutant_runner import notices
 from suture.proof.mutation_testing import measure_mutation
 from suture.records import Candidate, Verdict, content_hash
+from suture.tasks.accepted_test import accepted_files
 from suture.workspace import overlay, text_of, unified_diff
 
 FULL_DIFF = "full.diff"
@@ -230,6 +231,7 @@ def _claims(context: RunContext, candidate: Candidate, minimal: Minimality, lint
         python=context.interpreter.version if context.interpreter else "",
         limits={key: float(value) for key, value in limits.items() if isinstance(value, int | float)},
         agreement=context.agreement_on(candidate.hash),
+        accepted_tests=tuple(accepted_files(context.ledger.events)),
         minimal=minimal,
         lint=lint,
     )

@@ -10,9 +10,11 @@ from suture.loop.nodes.propose import Branch, propose
 from suture.loop.nodes.reflect import reflect
 from suture.loop.nodes.review import needs_review, review
 from suture.loop.nodes.try_repairs import try_repairs
+from suture.loop.nodes.write_test import accept_test, wants_test, write_test
 
 __all__ = [
     "Branch",
+    "accept_test",
     "check",
     "decide_next",
     "equip",
@@ -24,4 +26,6 @@ __all__ = [
     "reflect",
     "review",
     "try_repairs",
+    "wants_test",
+    "write_test",
 ]

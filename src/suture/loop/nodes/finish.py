@@ -55,8 +55,9 @@ def write_result(
     if outcome == "healed" and confidence < settings.abstain_below:
         outcome = "not_healed"
         reason = f"{reason}, but {confidence:.2f} is too little confidence (loop.abstain_below)"
-    before = context.task.files
-    diff = unified_diff(before, overlay(before, candidate.files)) if candidate else ""
+    before = context.spec.task.files  # a test that was accepted is part of what is handed over
+    after = overlay(context.task.files, candidate.files) if candidate and candidate.files else before
+    diff = unified_diff(before, after)
     result = Result(
         run_id=context.folder.id,
         outcome=outcome,

@@ -30,6 +30,7 @@ from suture.loop.proposing import Lineage, Proposed, propose_candidate
 from suture.loop.state import LoopState, plain_attempts, tried_in
 from suture.records import Candidate, Move, from_plain
 from suture.roles import RepairBrief, files_from_reply
+from suture.roles.coding.coder_reply import surplus_in_reply
 from suture.roles.coding.text_coder import TextBrief, files_from_text_reply
 
 
@@ -80,23 +81,32 @@ async def _proposal(move: Move, state: LoopState, context: RunContext) -> Attemp
     made = await _made(move, parent, state, context, suite)
     written = made.files
     inherited = dict(context.candidate(parent.blob).files) if parent else {}
+    allowed = _allowed({**inherited, **written}, suite)
     candidate = Candidate(
-        files=_allowed({**inherited, **written}, suite),
+        files=allowed,
         origin="repair" if move.kind == "repair" else "sample",
         parent=move.parent,
         label=_label(move),
     )
-    known = Proposed(call=made.call, shown=made.shown, written=tuple(sorted(written)))
+    known = Proposed(
+        call=made.call,
+        shown=made.shown,
+        written=tuple(sorted(path for path in written if path in allowed)),
+        surplus=tuple(sorted({*made.surplus, *(path for path in written if path not in allowed)})),
+    )
     return propose_candidate(candidate, _lineage(state["round"], parent), context, known)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Made:
-    """What a model wrote: the files, the call that brought them where it was one, the files it had seen."""
+    """What a model wrote: the files, the call that brought them where it was one, the files it had seen, and
+    the names of files that nothing was made of.
+    """
 
     files: dict[str, str]
     call: str = ""
     shown: tuple[str, ...] = ()
+    surplus: tuple[str, ...] = ()
 
 
 async def _made(
@@ -110,7 +120,9 @@ async def _made(
     if isinstance(brief, TextBrief):
         return _Made(files=files_from_text_reply(reply, brief), call=reply.call_hash)
     shown = tuple(sorted(brief.files)) if isinstance(brief, RepairBrief) else ()
-    return _Made(files=files_from_reply(reply, brief), call=reply.call_hash, shown=shown)
+    files = files_from_reply(reply, brief)
+    surplus = surplus_in_reply(reply, brief, files)
+    return _Made(files=files, call=reply.call_hash, shown=shown, surplus=surplus)
 
 
 def _allowed(files: dict[str, str], suite: Suite) -> dict[str, str]:

@@ -17,7 +17,7 @@ from suture.loop.prompting.search_clues import Clues, clues_of, suspects_in
 from suture.loop.prompting.text_focus import named_files
 from suture.loop.recalling import recalled_lines
 from suture.loop.state import LoopState, proposals_in, tried_in
-from suture.records import Candidate, Counterexample, Move, Strategy, Verdict
+from suture.records import Candidate, Counterexample, Move, Strategy, Task, Verdict
 from suture.roles import Brief, EarlierAttempt, RepairBrief, WriteBrief, describe_fact
 from suture.roles.coding.text_coder import TextBrief
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
@@ -44,7 +44,12 @@ def _brief(move: Move, parent: Attempt | None, state: LoopState, context: RunCon
         task = context.task
         tests = _visible_tests(context)
         return WriteBrief(
-            statement=task.statement, module=task.module, entry_point=task.entry_point, tests=tests
+            statement=task.statement,
+            module=task.module,
+            beside=task.beside,
+            several=task.several,
+            entry_point=task.entry_point,
+            tests=tests,
         )
     if context.task.language != "python":
         return _text_brief(move, parent, state, context, suite)
@@ -93,15 +98,23 @@ def repair_brief(
     facts = deciding_facts(verdict, context.settings.loop.trust_threshold)
     brief = RepairBrief(
         statement=task.statement,
-        files={task.module: candidate.files[task.module]} if task.kind == "write" else {},
+        files=_with_the_module_first(candidate, task) if task.kind == "write" else {},
         entry_point=task.entry_point,
         facts=facts,
         output=verdict.output,
         history=digest(parent, state, context),
         strategy=strategy,
         refused=_refused(state),
+        project=frozenset((*task.files, *candidate.files)) if task.kind == "write" and task.several else None,
     )
     return brief if task.kind == "write" else _localised(brief, candidate, context, suite)
+
+
+def _with_the_module_first(candidate: Candidate, task: Task) -> dict[str, str]:
+    """A new candidate's files in the order in which a prompt that is too long loses them, from the end."""
+    return {
+        path: candidate.files[path] for path in (*task.modules, *candidate.files) if path in candidate.files
+    }
 
 
 def _localised(brief: RepairBrief, candidate: Candidate, context: RunContext, suite: Suite) -> RepairBrief:

@@ -100,7 +100,7 @@ class Review:
         """Path -> text of what a person may edit: the candidate's files first, then those that facts name."""
         task, written = self.task, dict(self.candidate.files) if self.candidate else {}
         if task.kind == "write":
-            return written or {task.module: ""}
+            return written or dict.fromkeys(task.modules, "")
         files = {path: text_of(content) for path, content in overlay(task.files, written).items()}
         named = [fact.file for fact in self.facts]
         free = [path for path in dict.fromkeys([*written, *named, *sorted(files)]) if self._may_change(path)]
@@ -123,11 +123,14 @@ class Review:
             "repairs": f"ask for {count} repair{'s' if count > 1 else ''}",
             "hand_over": "hand this over as the result",
             "distinguish": "choose between repairs that differ",
+            "test": "use this test, which fails on your code, and mend the code until it passes",
         }[self.stage]
 
     @property
     def wish(self) -> str:
         """The question as one that yes and no answer."""
+        if self.stage == "test":
+            return "Use this test?"
         return "Accept this fix?" if self.stage == "hand_over" else f"May it {self.asked}?"
 
     @property
@@ -145,6 +148,8 @@ class Review:
             UsageError: It says nothing to this one.
         """
         fitting = OF_DIFFERENCES if self.difference is not None else OF_STEPS
+        if self.stage == "test":
+            fitting = tuple(choice for choice in OF_STEPS if choice != "edit")
         if answer.choice not in fitting:
             raise UsageError(
                 f"{answer.choice!r} is no answer to: {self.question}",

@@ -46,14 +46,23 @@ class WriteBrief:
     Attributes:
         statement: The task, in words or as a stub.
         module: The file to write.
+        beside: Further files to write, which the task names.
+        several: Whether the reply may hold other files too, each with its name.
         entry_point: The name that must be there, where known.
         tests: Source of the user's tests, which the coder may see; empty where there are none.
     """
 
     statement: str
     module: str
+    beside: tuple[str, ...] = ()
+    several: bool = False
     entry_point: str | None = None
     tests: str = ""
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The files to write, the module first."""
+        return (self.module, *self.beside)
 
     @property
     def name_is_certain(self) -> bool:
@@ -140,11 +149,17 @@ def _write_draft(brief: WriteBrief, prompt: Prompt) -> Draft:
         before="\nIt must pass these tests:\n\n```python\n",
         after="\n```\n",
     )
-    texts = {"module": brief.module, "task": task_text(brief.statement)}
+    texts = {"task": task_text(brief.statement)}
+    if brief.several:
+        texts["modules"] = ", ".join(f"`{path}`" for path in brief.modules)
+        return Draft(prompt=prompt, template="write_files", texts=texts, parts={"tests": tests})
+    texts["module"] = brief.module
     return Draft(prompt=prompt, template="write", texts=texts, parts={"tests": tests})
 
 
 def _lean_write_draft(brief: WriteBrief, prompt: Prompt) -> Draft:
+    if brief.several:
+        return _write_draft(brief, prompt)  # a reply that is begun is one block, and ends with it
     beginning = begin_module(
         brief.statement, brief.entry_point, certain=brief.name_is_certain, tests=brief.tests
     )

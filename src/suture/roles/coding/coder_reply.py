@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from suture.errors import EditDoesNotApply, MalformedReply
 from suture.models import Reply
 from suture.pysource.bounded_reading import bounded
@@ -9,7 +11,7 @@ from suture.pysource.python_code import is_open_ended, lines_of, parses, sound_p
 from suture.roles.coding.coder import RepairBrief, WriteBrief
 from suture.roles.coding.known_imports import with_known_imports
 from suture.roles.coding.mending import mended_files
-from suture.roles.coding.writing import written_module
+from suture.roles.coding.several_files import surplus_of, written_files
 from suture.roles.replies.edit_blocks import split_edits
 from suture.roles.replies.fenced import Block, fenced_blocks
 
@@ -36,13 +38,30 @@ def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str,
         why = "was cut short before the code was complete" if cut else "holds no code"
         raise MalformedReply(f"the reply {why}", remedy="raise model.max_tokens" if cut else "")
     if isinstance(brief, WriteBrief):
-        files = {brief.module: written_module(sound, brief)}
+        data = [block for block in fenced_blocks(text) if not block.may_be_code]
+        files = written_files(sound, data, brief)
     else:
         files = mended_files(sound, brief, edits)
     if not reply.begun:
         return files
     given = brief.files if isinstance(brief, RepairBrief) else {}
     return {path: with_known_imports(text, given.get(path, "")) for path, text in files.items()}
+
+
+@bounded
+def surplus_in_reply(
+    reply: Reply, brief: WriteBrief | RepairBrief, files: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The names of the files that a reply holds beside those that were made of it; sorted.
+
+    Args:
+        reply: The model's.
+        brief: What it answers.
+        files: What `files_from_reply` made of it.
+    """
+    known = tuple(brief.files) if isinstance(brief, RepairBrief) else ()
+    text = split_edits(reply.text)[1] if isinstance(brief, RepairBrief) else reply.text
+    return surplus_of(fenced_blocks(text), files, known)
 
 
 def breaks_off(reply: Reply) -> bool:

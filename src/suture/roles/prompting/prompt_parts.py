@@ -162,6 +162,11 @@ def refused_part(faults: Sequence[str]) -> Part:
     return Part(pieces=pieces, before="\nEarlier replies could not be used:\n", after="\n")
 
 
+def hints_text(hints: Sequence[str]) -> str:
+    """What a person said of earlier tries, a line each; empty where they said nothing."""
+    return "".join(f"\nThe user says: {hint}\n" for hint in hints)
+
+
 def describe_fact(fact: Counterexample) -> str:
     """A counterexample in one sentence."""
     call = f"`{fact.call}`" if fact.call else f"test {fact.check_id}"

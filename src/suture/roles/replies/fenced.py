@@ -17,8 +17,22 @@ from suture.pysource.python_code import parses, without_nodes
 FENCE = re.compile(r"^(\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)?)(`{3,}|~{3,})\s*([^`\n]*)$")
 CLOSING = re.compile(r"^([ \t]*)(`{3,}|~{3,})\s*$")
 PATH = r"[\w./-]+\.[A-Za-z]{1,4}"
-PATH_LINE = re.compile(rf"^\s*(?:#+|//|\*\*|File:|[-*])?\s*(?:[Ff]ile(?:name)?:?\s*)?[`*]*({PATH})[`*:]*\s*$")
-PATH_IN_INFO = re.compile(rf"\b({PATH})\s*$")
+MARKS = r"(?:(?:#+|//|<!--|>|[-*+]|\d{1,2}[.)])\s+)*(?:#|//)?\s{0,8}"
+KIND = r"(?:(?:create|file(?:name)?|path|module)\b\s*(?:\d{1,2})?\s*:?[\s*_]{0,8})?"
+SAID = r"(?:\s*(?:\([^()]{0,80}\)|[-\u2013\u2014:]\s.{0,120}|-->))?"
+PATH_LINE = re.compile(
+    rf"^\s*{MARKS}[*_]{{0,4}}(?:\d{{1,2}}[.)]\s+)?{KIND}[`*_'\"]{{0,6}}({PATH})[`*_'\":]*{SAID}\s*$",
+    re.IGNORECASE,
+)
+"""A line that is about one file: a heading, a list item, a comment, bare or in bold or backticks."""
+PATH_IN_PROSE = re.compile(
+    rf"^\s*[*_]*(?:here|save|put|now|then|and|next|first|finally|the|content|create|update|add|this)\b"
+    rf"[^`]{{0,60}}`({PATH})`[^`\w]{{0,60}}$",
+    re.IGNORECASE,
+)
+PATH_IN_INFO = re.compile(rf"\b({PATH})[\"'}}\]]*\s*$")
+FILE_TAG = re.compile(rf"^\s*<file\s+(?:path|name|src)=[\"']?({PATH})[\"']?\s*>\s*$", re.IGNORECASE)
+FILE_END = re.compile(r"^\s*</file>\s*$", re.IGNORECASE)
 PROMPT = re.compile(r"^\s*(?:>>>|\.\.\.)(?: |$)")
 NOT_CODE = frozenset(
     {
@@ -56,6 +70,8 @@ NOT_CODE = frozenset(
 )
 """Labels of blocks that are no Python. A diff is not applied either: small models cannot count lines."""
 FURTHEST_CLOSINGS = 6
+TAG_FENCE = "~" * 12
+"""Longer than any fence that stands in a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +101,7 @@ class Block:
 def fenced_blocks(text: str) -> list[Block]:
     """All fenced blocks, in order. A block whose end is missing reaches to the end of the text."""
     # Not str.splitlines: a form feed or U+2028 can stand inside a string of the code.
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    lines = _tags_as_fences([line.removesuffix("\r") for line in text.split("\n")])
     closings = [(number, match) for number, line in enumerate(lines) if (match := CLOSING.match(line))]
     blocks: list[Block] = []
     before, number = "", 0
@@ -103,6 +119,22 @@ def fenced_blocks(text: str) -> list[Block]:
             blocks.append(_block(body, opening[3].strip(), before, closed=end < len(lines)))
         before, number = "", end + 1
     return blocks
+
+
+def _tags_as_fences(lines: list[str]) -> list[str]:
+    """The lines with `<file path="...">` and its end as fences, where no fence stands between them."""
+    told = list(lines)
+    for at, line in enumerate(lines):
+        tag = FILE_TAG.match(line)
+        if tag is None:
+            continue
+        ends = (n for n in range(at + 1, len(lines)) if FILE_END.match(lines[n]) or FILE_TAG.match(lines[n]))
+        end = next(ends, len(lines))
+        if not any(FENCE.match(lines[n]) for n in range(at + 1, end)):
+            told[at] = f"{TAG_FENCE} {tag[1]}"
+            if end < len(lines) and FILE_END.match(lines[end]):
+                told[end] = TAG_FENCE
+    return told
 
 
 def _end(
@@ -129,7 +161,7 @@ def _dedented(lines: Sequence[str], width: int) -> list[str]:
 
 
 def _block(body: Sequence[str], info: str, before: str, *, closed: bool) -> Block:
-    first = body[0] if body and body[0].lstrip().startswith("#") else ""
+    first = body[0] if body and body[0].lstrip().startswith(("#", "//", "<!--")) else ""
     path = named_path(before, info, first)
     code = _without_prompts("\n".join(body).rstrip() + "\n")
     return Block(code=code, path=path, closed=closed, info=info, before=before)
@@ -138,7 +170,13 @@ def _block(body: Sequence[str], info: str, before: str, *, closed: bool) -> Bloc
 def named_path(before: str, info: str, first: str = "") -> str | None:
     """The file that the line before a block, its info string or its first line names."""
     before, info, first = (line if len(line) <= MOST_NAMING_CHARS else "" for line in (before, info, first))
-    named = PATH_LINE.match(before) or PATH_IN_INFO.search(info) or PATH_LINE.match(first)
+    named = (
+        FILE_TAG.match(before)
+        or PATH_LINE.match(before)
+        or PATH_IN_INFO.search(info)
+        or PATH_LINE.match(first)
+        or PATH_IN_PROSE.match(before)
+    )
     return named[1].removeprefix("./") if named else None
 
 
