@@ -16,6 +16,7 @@ OWN_SETTINGS = {
     "coder": "coder",
     "planner": "planner",
     "subtask_coder": "coder",
+    "reproducer": "coder",
     "spec_tester": "tester",
     "property_tester": "tester",
     "adversarial_tester": "tester",

@@ -252,9 +252,9 @@ def read_certificate(content: bytes) -> Certificate:
         raise CertificateRefused(f"it is no certificate: {fault}") from fault
     if certificate.format != FORMAT:
         raise CertificateRefused(f"its format is {certificate.format!r}, and this Suture reads {FORMAT!r}")
-    if _written(_plain(certificate)) != _written(plain):
+    if _written(plain) not in (_written(_plain(certificate)), _written(to_plain(certificate))):
         raise CertificateRefused("it holds something that no certificate holds")
-    if certificate.seal != _seal(plain):
+    if certificate.seal != _seal(_plain(certificate)):
         raise CertificateRefused("it was changed since it was sealed")
     return certificate
 

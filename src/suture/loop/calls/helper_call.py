@@ -36,6 +36,7 @@ SEATS: Mapping[str, Role] = {
     "summariser": "summariser",
     "optimiser": "optimiser",
     "subtask_coder": "coder",
+    "reproducer": "coder",
 }
 """Whose model each helper speaks with; its name is that of its prompt file too."""
 MOST_FAILURES = 2

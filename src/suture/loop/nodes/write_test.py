@@ -148,7 +148,6 @@ async def _written(
         context=context,
         round=number,
         temperature=WARM if tries else 0.0,
-        speaks_as="coder",
     )
     source = await asked.read(reproducer_draft(brief, asked.prompt), test_from_reply)
     context.ledger.append(TestsWritten(role="reproducer", tests=(source,), dropped={}))
