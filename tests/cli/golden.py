@@ -136,7 +136,7 @@ STEADY: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b\d\d:\d\d\b", zeros),
     (r"\b\d+(\.\d+)?( of \d+)? s\b", "N s"),
     (r"\b\d+ edits", "N edits"),
-    (r"(?s)python is .*?\n(?=checked )", "python is PYTHON\n"),
+    (r"(?s)python\s+is\s.*?\n(?=checked )", "python is PYTHON\n"),
 )
 
 
