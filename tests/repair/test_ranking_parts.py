@@ -209,6 +209,10 @@ def test_a_later_failure_is_progress_and_shows_lines_that_did_not_run_before() -
         *(True, True, False, False)
     ]
     assert not went_further(before, tried(test="t.py::b", fault="E: ", reached=(("t.py", 9),)))
+    unknown = failed("t.py::a", (("t.py", 3), ("m.py", 4)), "NameError: name 'x' is not defined")
+    known = tried(test="t.py::a", fault="IndexError: ", reached=(("t.py", 3), ("m.py", 2)))
+    worse = tried(test="t.py::a", fault="TypeError: ", reached=(("t.py", 3), ("m.py", 2)))
+    assert [went_further(unknown, trial) for trial in (known, worse, same)] == [True, False, False]
     left = left_by(Spectrum(tests=(before,)), later, {"m.py": TWICE})
     assert left.tests[0].lines["m.py"] >= {4, 5, 6}
     assert left.tests[0].fault == "NameError: y"

@@ -20,6 +20,8 @@ PARTIALS = 6
 """First changes that are gone on from."""
 PARTNERS = 250
 """Second changes of each."""
+UNKNOWN = ("NameError", "UnboundLocalError", "AttributeError", "ModuleNotFoundError", "ImportError")
+"""Faults that are there whatever the values are: where one is gone, something was mended."""
 FURTHER = 0.5
 """A first change with which no test passes yet, beside one with which all but one do."""
 
@@ -35,6 +37,8 @@ def went_further(before: TestRun, trial: Trial) -> bool:
     old, new = before.reached, trial.reached
     if trial.test != before.id or not old or not new or not trial.fault:
         return False
+    if before.fault.startswith(UNKNOWN) and not trial.fault.startswith((*UNKNOWN, "TypeError")):
+        return True  # in a loop, what comes behind such a line may fail further up
     for one, other in zip(old, new, strict=False):
         if one != other:
             return one[0] == other[0] and other[1] > one[1]
