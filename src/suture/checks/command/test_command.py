@@ -9,23 +9,23 @@ import sys
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
-from pathlib import PurePosixPath
 
 from suture.checks.command.collecting import Collected, collected_from
+from suture.checks.command.command_line import CommandLine, CommandRun
 from suture.checks.command.compiled import COMPILED, Compiled, compiled_from, sources_of
-from suture.checks.command.endings import ending_of, last_words, output_of
+from suture.checks.command.endings import ending_of, output_of
+from suture.checks.command.plain_command import PlainCommand
 from suture.checks.command.pytest_report import PytestReport, read_report
 from suture.checks.command.reported import outcomes_of
-from suture.checks.command.run_counts import NO_TESTS, fewer_ran, kept_from_running
 from suture.checks.command.skips import rule_on_examples, rule_on_skip
 from suture.checks.command.unsteady_names import lost_and_new, names_in_place, under_names, unsteady_functions
-from suture.checks.programs import PRIVATE, test_limits, without_private
+from suture.checks.programs import PRIVATE, without_private
 from suture.errors import UsageError
-from suture.languages import Interpreter, is_pytest_command, program_environment, resolve_command
-from suture.records import CheckOutcome, CheckStatus, Counterexample, Task
-from suture.sandbox import BOX, Channel, RunRequest, RunResult, Sandbox, interpreter_mounts
+from suture.languages import Interpreter, is_pytest_command
+from suture.records import CheckOutcome, Counterexample, Task
+from suture.sandbox import BOX, Channel, RunResult, Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import is_protected
 
@@ -44,19 +44,7 @@ finally:
 """
 """Import pytest and its plugins the way pytest itself does; nothing is collected."""
 MISUSED = 4
-CANNOT_START = (126, 127)
-"""What a shell, and our wall, exit with where a program cannot be started."""
 IN_PROCESS = "pytest ran in the candidate's own process: code that forges the signed report is not ruled out"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CommandRun:
-    """What one run of the test command said, and the wall-clock seconds that it took."""
-
-    outcomes: tuple[CheckOutcome, ...]
-    output: str
-    notes: tuple[str, ...] = ()
-    wall_s: float = 0.0
 
 
 class TestCommand:
@@ -76,17 +64,16 @@ class TestCommand:
     ) -> None:
         self._task = task
         self._sandbox = sandbox
-        self._settings = settings
+        self._line = CommandLine(task=task, settings=settings, interpreter=interpreter)
         self.interpreter = interpreter
         self.is_pytest = is_pytest_command(task.test_command)
-        self._shown = " ".join(task.test_command)
+        self._plain = PlainCommand(self._line, sandbox)
         self._collected = Collected()
         self._compiled = Compiled()
         self._first: tuple[RunResult, PytestReport] | None = None
         self._unsteady: frozenset[str] | None = None
         self._base_lock = asyncio.Lock()
         self._base: PytestReport | None = None
-        self._plain_base: RunResult | None = None
 
     @property
     def dated(self) -> list[str]:
@@ -109,7 +96,7 @@ class TestCommand:
             UsageError: The command cannot start, or there are no tests.
         """
         if not self.is_pytest:
-            await self._try_plain()
+            await self._plain.try_out()
             return
         result, report = await self._pytest(
             self._task.files, options="" if run else "--collect-only", compile_for_later=True
@@ -121,13 +108,13 @@ class TestCommand:
                 self._task.files, options="--collect-only", compile_for_later=True
             )
         if not report.begun or self._is_misused(result, report):
-            self._refuse_start(result)
+            self._line.refuse_start(result)
         self._collected = collected_from(report, self._task.files)
         tests = {*self._collected.files, *filter(is_protected, self._task.files)}
         self._compiled = self._compiled.without(tests)
         if not self._collected.all_ids and not self._collected.torn:
             raise UsageError(
-                f"{self._shown!r} collects no tests", remedy="name a test file or folder in the command"
+                f"{self._line.shown!r} collects no tests", remedy="name a test file or folder in the command"
             )
 
     async def run(self, files: Mapping[str, bytes]) -> CommandRun:
@@ -138,7 +125,7 @@ class TestCommand:
         """
         is_base = dict(files) == dict(self._task.files)
         if not self.is_pytest:
-            return await self._plain(files, is_base)
+            return await self._plain.run(files, is_base=is_base)
         result, report = await self._whole(files, is_base)
         if is_base:
             self._base = report
@@ -186,8 +173,7 @@ class TestCommand:
             SandboxError: The wall failed.
         """
         if not self.is_pytest:
-            result = await self._sandbox.run(self._request(files, self._environment(), wall_s=wall_s))
-            return (self._by_exit_status(result),)
+            return (await self._plain.run_once(files, wall_s),)
         result, report = await self._pytest(files, only=tests, wall_s=wall_s)
         return self._some(report, result, tests)
 
@@ -227,13 +213,14 @@ class TestCommand:
     def within(self, settings: SandboxSettings) -> TestCommand:
         """The same command with other limits; what is known of its tests, and of their first run, is."""
         other = copy(self)
-        other._settings = settings
+        other._line = replace(self._line, settings=settings)
+        other._plain = self._plain.within(other._line)
         return other
 
     def on(self, files: Mapping[str, bytes]) -> TestCommand:
         """The same command for a task with other files; its tests are not collected yet."""
         task = replace(self._task, files=files)
-        return TestCommand(task, self._sandbox, self._settings, self.interpreter)
+        return TestCommand(task, self._sandbox, self._line.settings, self.interpreter)
 
     def open_with(
         self, plugin: str, own: Mapping[str, bytes], *, wall_s: float
@@ -247,23 +234,25 @@ class TestCommand:
             own: Files in our own folder beside the project: name -> content, the plugin among them.
             wall_s: The most seconds that it lives.
         """
-        environment = self._environment()
+        environment = self._line.environment()
         paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
         files = without_private(self._task.files)
-        request = self._request(
-            {
-                **files,
-                **self._compiled.beside(files),
-                **{f"{PRIVATE}/{name}": text for name, text in own.items()},
-            },
-            {
-                **environment,
-                "PYTHONPATH": ":".join(path for path in paths if path),
-                "PYTEST_ADDOPTS": f"-p {plugin} -p no:cacheprovider {self._unwanted()}".strip(),
-            },
-            wall_s=wall_s,
+        return self._sandbox.open(
+            self._line.request(
+                {
+                    **files,
+                    **self._compiled.beside(files),
+                    **{f"{PRIVATE}/{name}": text for name, text in own.items()},
+                },
+                {
+                    **environment,
+                    "PYTHONPATH": ":".join(path for path in paths if path),
+                    "PYTEST_ADDOPTS": f"-p {plugin} -p no:cacheprovider {self._unwanted()}".strip(),
+                },
+                wall_s=wall_s,
+                preload=PRELOAD,
+            )
         )
-        return self._sandbox.open(replace(request, collect=()))
 
     async def _base_report(self) -> PytestReport:
         """What the tests say on the task's own files: run once, and only where a verdict turns on it."""
@@ -286,9 +275,13 @@ class TestCommand:
         if result.status == "ok" or any(o.status not in ("passed", "skipped") for o in outcomes):
             return []
         fact = Counterexample(
-            check_id=self._shown, call=self._shown, exception=f"{ending_of(result)} though no test failed"
+            check_id=self._line.shown,
+            call=self._line.shown,
+            exception=f"{ending_of(result)} though no test failed",
         )
-        return [CheckOutcome(check_id=self._shown, status="error", evidence="nonce", counterexample=fact)]
+        return [
+            CheckOutcome(check_id=self._line.shown, status="error", evidence="nonce", counterexample=fact)
+        ]
 
     async def _pytest(
         self,
@@ -302,7 +295,7 @@ class TestCommand:
     ) -> tuple[RunResult, PytestReport]:
         key = secrets.token_bytes(32)
         plugin = resources.files("suture.checks.command").joinpath("report_plugin.py").read_bytes()
-        environment = self._environment()
+        environment = self._line.environment()
         paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
         added = f"-p {PLUGIN} -p no:cacheprovider {self._unwanted()} {options}"
         own = without_private(files)
@@ -312,7 +305,7 @@ class TestCommand:
             "sources": sources_of(own) if compile_for_later else self._compiled.dated(own),
         }
         result = await self._sandbox.run(
-            self._request(
+            self._line.request(
                 {**own, **self._compiled.beside(own), f"{PRIVATE}/{PLUGIN}.py": plugin},
                 {
                     **environment,
@@ -321,6 +314,8 @@ class TestCommand:
                 },
                 stdin=json.dumps(given).encode("ascii"),
                 wall_s=wall_s,
+                preload=PRELOAD,
+                collect=(REPORT, KEPT),
             )
         )
         if compile_for_later:
@@ -330,87 +325,3 @@ class TestCommand:
     def _unwanted(self) -> str:
         """A plugin in Suture's own environment that costs seconds, and that no project asked for."""
         return "-p no:langsmith_plugin" if self.interpreter.prefix == sys.prefix else ""
-
-    async def _plain(self, files: Mapping[str, bytes], is_base: bool) -> CommandRun:
-        base = self._plain_base
-        if is_base and base is not None:
-            result = base
-        else:
-            result = await self._sandbox.run(self._request(files, self._environment()))
-        idle = ""
-        if result.status == "ok" and base is not None and self._is_unittest:
-            idle = kept_from_running(result, base)
-        elif result.status == "ok" and base is not None and self._task.language != "python":
-            idle = fewer_ran(result, base, self._task.language)
-        return CommandRun(
-            outcomes=(self._by_exit_status(result, idle),),
-            output=output_of(result),
-            notes=(f"{self._shown!r} is judged by its exit status alone",),
-        )
-
-    def _by_exit_status(self, result: RunResult, idle: str = "") -> CheckOutcome:
-        """The outcome of a command as a whole; `idle` says what kept its tests from running."""
-        status: CheckStatus = "passed" if result.status == "ok" and not idle else "failed"
-        if result.status == "timeout":
-            status = "timeout"
-        fact = None
-        if status != "passed":
-            why = idle or f"{ending_of(result)}: {last_words(result)}".rstrip(": ")
-            fact = Counterexample(check_id=self._shown, call=self._shown, exception=why)
-        return CheckOutcome(check_id=self._shown, status=status, evidence="exit_status", counterexample=fact)
-
-    def _environment(self) -> dict[str, str]:
-        return {**program_environment(self.interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1"}
-
-    def _request(
-        self,
-        files: Mapping[str, bytes],
-        environment: Mapping[str, str],
-        stdin: bytes = b"",
-        wall_s: float | None = None,
-    ) -> RunRequest:
-        return RunRequest(
-            argv=resolve_command(self._task.test_command, self.interpreter),
-            files=files,
-            preload=PRELOAD if self.is_pytest else "",
-            stdin=stdin,
-            env=environment,
-            mounts=interpreter_mounts(self.interpreter),
-            limits=test_limits(self._settings, wall_s or self._settings.test_wall_s, self._task.language),
-            collect=(REPORT, KEPT) if self.is_pytest else (),
-        )
-
-    async def _try_plain(self) -> None:
-        """Run the command on the task's own files: it must start, and unittest must find something."""
-        result = await self._sandbox.run(self._request(self._task.files, self._environment()))
-        if result.exit_code in CANNOT_START:
-            await self._require_program()
-            self._refuse_start(result)
-        if self._is_unittest and any(said in result.stdout + result.stderr for said in NO_TESTS):
-            raise UsageError(
-                f"{self._shown!r} runs no tests", remedy="name a test module or folder in the command"
-            )
-        self._plain_base = result
-
-    @property
-    def _is_unittest(self) -> bool:
-        return "unittest" in self._task.test_command
-
-    async def _require_program(self) -> None:
-        request = self._request(self._task.files, self._environment())
-        look = ("/bin/sh", "-c", 'command -v -- "$1"', "sh", request.argv[0])
-        result = await self._sandbox.run(replace(request, argv=look))
-        if result.status == "failed":
-            raise UsageError(
-                f"the test command {self._shown!r} cannot start: there is no program {request.argv[0]!r}",
-                remedy="write it as you would run it in the project's folder",
-            )
-
-    def _refuse_start(self, result: RunResult) -> None:
-        said = last_words(result) or ending_of(result)
-        toolchain = self.interpreter.toolchain
-        program = toolchain.program if toolchain else self.interpreter.executable
-        raise UsageError(
-            f"the test command {self._shown!r} cannot start: {said[:300]}",
-            remedy=f"run it yourself in the project first; `{PurePosixPath(program).name}` means {program}",
-        )

@@ -1,0 +1,112 @@
+"""A test command that is not pytest: judged as a whole, by its exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from suture.checks.command.command_line import CommandLine, CommandRun
+from suture.checks.command.endings import ending_of, last_words, output_of
+from suture.checks.command.run_counts import NO_TESTS, fewer_ran, kept_from_running
+from suture.errors import UsageError
+from suture.records import CheckOutcome, CheckStatus, Counterexample
+from suture.sandbox import RunResult, Sandbox
+
+CANNOT_START = (126, 127)
+"""What a shell, and our wall, exit with where a program cannot be started."""
+
+
+class PlainCommand:
+    """A command whose exit status is its verdict.
+
+    Args:
+        line: The command.
+        sandbox: The wall.
+        base: How it ended on the task's own files, where that is known.
+    """
+
+    def __init__(self, line: CommandLine, sandbox: Sandbox, base: RunResult | None = None) -> None:
+        self._line = line
+        self._sandbox = sandbox
+        self._base = base
+
+    def within(self, line: CommandLine) -> PlainCommand:
+        """The same with other limits; how it ended on the task's own files stays known."""
+        return PlainCommand(line, self._sandbox, self._base)
+
+    async def try_out(self) -> None:
+        """Run it on the task's own files: it must start, and unittest must find something.
+
+        Raises:
+            UsageError: It does not start, or runs no tests.
+        """
+        result = await self._sandbox.run(self._line.request(self._line.task.files))
+        if result.exit_code in CANNOT_START:
+            await self._require_program()
+            self._line.refuse_start(result)
+        if self._is_unittest and any(said in result.stdout + result.stderr for said in NO_TESTS):
+            raise UsageError(
+                f"{self._line.shown!r} runs no tests", remedy="name a test module or folder in the command"
+            )
+        self._base = result
+
+    async def run(self, files: Mapping[str, bytes], *, is_base: bool) -> CommandRun:
+        """Run it on a project's files; on the task's own ones the first run answers.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        base = self._base
+        if is_base and base is not None:
+            result = base
+        else:
+            result = await self._sandbox.run(self._line.request(files))
+        idle = ""
+        language = self._line.task.language
+        if result.status == "ok" and base is not None and self._is_unittest:
+            idle = kept_from_running(result, base)
+        elif result.status == "ok" and base is not None and language != "python":
+            idle = fewer_ran(result, base, language)
+        return CommandRun(
+            outcomes=(self._outcome(result, idle),),
+            output=output_of(result),
+            notes=(f"{self._line.shown!r} is judged by its exit status alone",),
+        )
+
+    async def run_once(self, files: Mapping[str, bytes], wall_s: float | None = None) -> CheckOutcome:
+        """Run it to learn about it; no verdict is made of it.
+
+        Args:
+            files: A project.
+            wall_s: The most seconds; the settings' `test_wall_s` where it is left out.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        return self._outcome(await self._sandbox.run(self._line.request(files, wall_s=wall_s)))
+
+    def _outcome(self, result: RunResult, idle: str = "") -> CheckOutcome:
+        """The outcome of the command as a whole; `idle` says what kept its tests from running."""
+        status: CheckStatus = "passed" if result.status == "ok" and not idle else "failed"
+        if result.status == "timeout":
+            status = "timeout"
+        fact, shown = None, self._line.shown
+        if status != "passed":
+            why = idle or f"{ending_of(result)}: {last_words(result)}".rstrip(": ")
+            fact = Counterexample(check_id=shown, call=shown, exception=why)
+        return CheckOutcome(check_id=shown, status=status, evidence="exit_status", counterexample=fact)
+
+    @property
+    def _is_unittest(self) -> bool:
+        return "unittest" in self._line.task.test_command
+
+    async def _require_program(self) -> None:
+        request = self._line.request(self._line.task.files)
+        look = ("/bin/sh", "-c", 'command -v -- "$1"', "sh", request.argv[0])
+        result = await self._sandbox.run(replace(request, argv=look))
+        if result.status == "failed":
+            why = f"there is no program {request.argv[0]!r}"
+            raise UsageError(
+                f"the test command {self._line.shown!r} cannot start: {why}",
+                remedy="write it as you would run it in the project's folder",
+            )
