@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import StorageError
+from suture.store.plain_serializer import PlainSerializer
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
-    from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 LOCK_WAIT_S = 30
@@ -83,59 +83,3 @@ def _remedy(path: Path, fault: sqlite3.Error) -> str:
     if "not a database" in text or "malformed" in text:
         return f"move {str(path)!r} away; runs keep their ledgers without it"
     return "set SUTURE_HOME to a folder that you can write"
-
-
-class PlainSerializer:
-    """Refuses on the way in what would come back as something else.
-
-    LangGraph's own serializer writes any dataclass, and in strict mode reads it back as a bare dict.
-    """
-
-    def __init__(self, inner: SerializerProtocol) -> None:
-        self._inner = inner
-
-    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """As LangGraph's; raises `StorageError` on what is no plain JSON value."""
-        # An exception at the top is LangGraph's note of a failed node; it is kept as its repr.
-        if not isinstance(obj, BaseException):
-            _require_plain(obj, "state")
-        try:
-            return self._inner.dumps_typed(obj)
-        except (TypeError, ValueError) as fault:  # such as an int beyond 64 bits
-            raise StorageError(f"a state cannot be checkpointed: {fault}") from fault
-
-    def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """As LangGraph's."""
-        return self._inner.loads_typed(data)
-
-
-def _require_plain(value: Any, where: str) -> None:
-    kind = type(value)
-    if value is None or kind in (bool, int, float):
-        return
-    if kind is str:
-        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise StorageError(f"{where} holds half a surrogate pair, which would be stored as `?`")
-    elif kind is dict:
-        for key, item in value.items():
-            if type(key) is not str:
-                raise StorageError(f"{where} has a key {key!r} that is no text")
-            _require_plain(item, f"{where}[{key!r}]")
-    elif kind is list:
-        for index, item in enumerate(value):
-            _require_plain(item, f"{where}[{index}]")
-    elif kind is tuple and value and all(_of_the_graph(item) for item in value):
-        for item in value:  # LangGraph writes its interrupts as a tuple; any other would come back as a list
-            _require_plain(item, where)
-    elif _of_the_graph(value):
-        _require_plain(value.arg if kind.__name__ == "Send" else value.value, f"{where}.{kind.__name__}")
-    else:
-        raise StorageError(
-            f"{where} is a {kind.__module__}.{kind.__qualname__}, not a plain JSON value",
-            remedy="turn it into plain values with `to_plain`, or keep its hash",
-        )
-
-
-def _of_the_graph(value: Any) -> bool:
-    kind = type(value)
-    return kind.__module__ == "langgraph.types" and kind.__name__ in ("Send", "Interrupt", "Overwrite")

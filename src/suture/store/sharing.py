@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from suture.ledger import RunFolder
-from suture.settings import Settings
+if TYPE_CHECKING:
+    from suture.ledger import RunFolder
+    from suture.settings import Settings
 
 CHECKPOINTS = "checkpoints.db"
 
