@@ -83,8 +83,8 @@ def test_the_printed_diff_and_the_printed_undo_work(
     assert done.returncode == 0, done.stderr
     after = files_of(broken)
     assert {path for path in after if after[path] != before.get(path)} == {"cart.py"}
-    undo = next(line for line in done.stderr.splitlines() if line.startswith("Undo: "))
-    taken_back = suture(*undo.removeprefix("Undo: suture ").split())
+    undo = next(line for line in done.stderr.splitlines() if line.startswith("Undo it: "))
+    taken_back = suture(*undo.removeprefix("Undo it: suture ").split())
     assert taken_back.returncode == 0, taken_back.stderr
     assert "cart.py" in taken_back.stdout
     assert files_of(broken) == before

@@ -29,7 +29,15 @@ from suture.ledger.kinds import (
     TriageFinished,
     UserAnswered,
 )
-from suture.narrative.ending import change_size, doubt_line, is_heal, next_lines, still_failing, surplus_lines
+from suture.narrative.ending import (
+    change_size,
+    doubt_line,
+    is_heal,
+    next_lines,
+    still_failing,
+    surplus_lines,
+    unchecked_lines,
+)
 from suture.narrative.event_text import left_out_text, set_apart_text, tell, trials_text
 from suture.narrative.lines import counted, one_line
 from suture.narrative.proof_lines import certificate_sentences
@@ -150,6 +158,7 @@ def brief_ending(result: Result, folder: RunFolder) -> Iterator[str]:
     if (written := last_of(events, CertificateWritten)) is not None:
         yield from certificate_sentences(written, folder.id)
     yield from doubt_line(result, folder)
+    yield from unchecked_lines(result, folder)
     yield from surplus_lines(result, folder)
     yield from (f"Warning: {sign}" for sign in result.warnings)
     if result.degraded:

@@ -20,7 +20,8 @@ from suture.narrative.event_text import EVIDENCE_WORDS, NO_MODEL, describe_spend
 from suture.narrative.exit_codes import EXIT_CODES
 from suture.narrative.proof_lines import handover_lines, proof_lines
 from suture.narrative.waiting import waiting_lines
-from suture.records import Result, TaskKind, Verdict, to_plain
+from suture.pysource.module_paths import imported_paths, loaded_files
+from suture.records import Result, Task, TaskKind, Verdict, to_plain
 from suture.settings import BudgetSettings
 
 FACTS_SHOWN = 3
@@ -52,6 +53,28 @@ def surplus_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     yield f"Not taken from the model's reply, as not asked for or protected: {', '.join(surplus)}.{way}"
 
 
+def unchecked_files(result: Result, folder: RunFolder) -> tuple[str, ...]:
+    """The modules of new code that no check loads, so that nothing is known of them; sorted."""
+    started = first_of(read_ledger(folder.ledger_path).events, RunStarted)
+    if result.candidate is None or started is None or started.kind != "write":
+        return ()
+    written = {path: text for path, text in result.candidate.files.items() if path.endswith(".py")}
+    if len(written) < 2:
+        return ()
+    task = folder.get_record(Task, started.task)
+    given = {path: text.decode(errors="replace") for path, text in task.files.items() if path.endswith(".py")}
+    named = [name for check in task.checks for name in imported_paths(check.source, "check.py")]
+    first = (task.module.removesuffix(".py"), *named)
+    roots = (*given, *(f"{name}{end}" for name in first for end in (".py", "/__init__.py")))
+    return tuple(sorted(written.keys() - loaded_files({**given, **written}, roots)))
+
+
+def unchecked_lines(result: Result, folder: RunFolder) -> Iterator[str]:
+    """What of the result no check has tried."""
+    if result.ok and (unchecked := unchecked_files(result, folder)):
+        yield f"No check loads {', '.join(unchecked)}: whether that works is not known."
+
+
 def finished_result(folder: RunFolder) -> Result:
     """The result that a run wrote down before its hand-over failed."""
     events = read_ledger(folder.ledger_path).events
@@ -79,6 +102,7 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder) -> I
     yield from _changed(result)
     yield from _verified(result)
     yield from doubt_line(result, folder)
+    yield from unchecked_lines(result, folder)
     yield from surplus_lines(result, folder)
     yield from (f"Warning: {sign}" for sign in result.warnings)
     if result.degraded:
@@ -139,6 +163,7 @@ def result_as_json(result: Result, folder: RunFolder, applied: Sequence[str]) ->
         "folder": str(folder.path),
         "applied": list(applied),
         "surplus": list(surplus_of(result, folder)),
+        "unchecked": list(unchecked_files(result, folder)),
     }
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
 
 from suture.errors import MalformedReply
 from suture.pysource.inventory import covers, promised_names
-from suture.pysource.parsing import parsed
+from suture.pysource.module_paths import loaded_files
 from suture.pysource.python_code import parses
 from suture.roles.coding.coder import WriteBrief
 from suture.roles.coding.writing import CALLED_RIGHT, CALLED_WRONG, written_module
@@ -120,29 +118,5 @@ def _names_in(text: str) -> frozenset[str]:
 def _imported_by(text: str, blocks: Sequence[Block], brief: WriteBrief) -> dict[str, str]:
     """The other files of a reply that the module cannot be imported without."""
     others = {path: code for path, code in _named(blocks).items() if path != brief.module and parses(code)}
-    needed: dict[str, str] = {}
-    waiting = [(brief.module, text)]
-    while waiting:
-        path, code = waiting.pop()
-        for name in _imports_of(code, path):
-            for other in (f"{name}.py", f"{name}/__init__.py"):
-                if other in others and other not in needed:
-                    needed[other] = others[other]
-                    waiting.append((other, others[other]))
-    return needed
-
-
-def _imports_of(code: str, path: str) -> set[str]:
-    """The modules that a file imports, as paths without their ending."""
-    tree, found = parsed(code), set[str]()
-    folders = PurePosixPath(path).parents
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.Import):
-            found |= {alias.name.replace(".", "/") for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = "" if not node.level else folders[min(node.level, len(folders)) - 1].as_posix()
-            inside = "/".join(
-                part for part in ("" if base == "." else base, (node.module or "").replace(".", "/")) if part
-            )
-            found |= {inside, *("/".join(filter(None, (inside, alias.name))) for alias in node.names)}
-    return found
+    loaded = loaded_files({**others, brief.module: text}, [brief.module])
+    return {path: code for path, code in others.items() if path in loaded}
