@@ -37,8 +37,11 @@ def test_failures_are_looked_for_once_however_many_outcomes_there_are() -> None:
 def context_with(left_s: float | None, model: str, seconds: float | None) -> RunContext:
     budget = SimpleNamespace(remaining_s=lambda: left_s)
     settings = SimpleNamespace(repair=RepairSettings(seconds=seconds))
-    asked = SimpleNamespace(name=model)
-    return cast(RunContext, cast(Any, SimpleNamespace(budget=budget, settings=settings, model=asked)))
+    asked, nothing_recalled = SimpleNamespace(name=model), SimpleNamespace(events=())
+    return cast(
+        RunContext,
+        cast(Any, SimpleNamespace(budget=budget, settings=settings, model=asked, ledger=nothing_recalled)),
+    )
 
 
 def test_where_no_test_passed_more_is_kept() -> None:

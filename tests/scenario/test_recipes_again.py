@@ -84,7 +84,7 @@ async def test_a_run_with_helpers_replays_alike(tmp_path: Path) -> None:
     result = await solve(TASK, settings=settings, model=cast())
     assert result.outcome == "healed"
     story = run_as_text(find_run(tmp_path, "last"))
-    assert "adversarial tester: 3 tests" in story
+    assert "adversarial tester wrote 3 tests" in story
     assert "debugger on " in story
     assert "critic approves of " in story
     assert "lessons: Add, do not subtract." in story
