@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from suture.errors import UsageError
+from suture.memory.clues import meaning_of
 from suture.memory.embedding.hashed import HashedNgrams
 from suture.memory.exchange import exported_lines, import_lines
 from suture.memory.items import Item, item_as_plain, item_of_plain
@@ -66,8 +67,21 @@ def test_the_likest_memory_comes_first(store: Store) -> None:
     assert keep(store, [CART, ROUTE, DATES], HASHED)["failures"] == 3
     found = recall(store, "KeyError: <value> total price of a cart", HASHED)
     assert found[0].item.text == CART.text
-    assert found[0].likeness > found[1].likeness
+    assert found[0].score > found[1].score
     assert [one.item.text for one in recall(store, "shortest graph route", None)] == [ROUTE.text]
+
+
+def test_vectors_tell_apart_what_fails_otherwise_or_in_code_of_another_shape(store: Store) -> None:
+    loop, call = (
+        replace(CART, code_shape="For Subscript Name"),
+        replace(ROUTE, code_shape="Return Call Attribute"),
+    )
+    other = replace(DATES, error_signature="TypeError: <value> is no number", code_shape=call.code_shape)
+    keep(store, [loop, call, other], HASHED)
+    meaning = meaning_of(call.error_signature, call.code_shape, "")
+    found = recall(store, "words of nobody", HASHED, meaning=meaning)
+    assert [one.item.text for one in found] == [ROUTE.text, DATES.text, CART.text]
+    assert found[0].likeness > found[1].likeness > found[2].likeness
 
 
 def test_what_is_asked_for_is_filtered(store: Store) -> None:
