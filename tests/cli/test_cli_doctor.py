@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from suture.cli.commands.models import download_shown
+from suture.cli.commands.set_up.models import download_shown
 from suture.models.weights.catalogue import find_entry
 from suture.models.weights.stamps import write_stamp
 

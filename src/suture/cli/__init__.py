@@ -21,7 +21,7 @@ def main() -> None:
     try:
         # Imported here so that Ctrl-C, even this early, ends in one line and not in a traceback.
         from suture.cli.app import app
-        from suture.cli.commands.completion import COMPLETE_VARIABLE
+        from suture.cli.commands.set_up.completion import COMPLETE_VARIABLE
         from suture.cli.terminal.output import stray_text_is_harmless
 
         stray_text_is_harmless()

@@ -48,7 +48,9 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
 }
 """Each command with what it does in a line. `suture --help` loads none of them."""
 GROUPS = {"config", "db", "memory", "models", "recipes", "prompts", "bench"}
-OTHER_FILES = {"resume": "suture.cli.commands.replay", "bench": "suture.cli.bench"}
+FOLDERS = {"Work": "work", "Look back": "look_back", "Set up": "set_up"}
+"""Where the commands of a section lie below `suture.cli.commands`."""
+OTHER_FILES = {"resume": "suture.cli.commands.look_back.replay", "bench": "suture.cli.bench"}
 
 
 class CommandsByName(MutableMapping[str, "Command"]):
@@ -83,7 +85,8 @@ class CommandsByName(MutableMapping[str, "Command"]):
 
 def load_command(name: str) -> Command:
     """Import the file of a command and make the command."""
-    module: Any = import_module(OTHER_FILES.get(name, f"suture.cli.commands.{name}"))
+    section = next(title for title, commands in SECTIONS.items() if name in commands)
+    module: Any = import_module(OTHER_FILES.get(name) or f"suture.cli.commands.{FOLDERS[section]}.{name}")
     alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if name in GROUPS:
         alone.add_typer(getattr(module, f"{name}_app"))

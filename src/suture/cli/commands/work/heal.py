@@ -166,7 +166,7 @@ def heal(
 
     def start(progress: Progress) -> Coroutine[Any, Any, Result]:
         from suture.api import heal as heal_project
-        from suture.cli.commands.review import reviewer_at
+        from suture.cli.commands.work.review import reviewer_at
 
         return heal_project(
             Path(path),

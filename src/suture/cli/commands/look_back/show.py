@@ -39,7 +39,7 @@ def show(
     debug: Debug = False,
 ) -> None:
     """Tell a run step by step: moves, candidates, verdicts, spend."""
-    from suture.cli.commands.suspects import show_suspects
+    from suture.cli.commands.look_back.suspects import show_suspects
     from suture.ledger import find_run, list_runs
     from suture.narrative.step import step_as_json, step_as_text
     from suture.narrative.story import run_as_json, run_as_text, summary_row

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from suture.cli.commands.history import KindOf, ModelPart, Project, Since, since_s
+from suture.cli.commands.look_back.history import KindOf, ModelPart, Project, Since, since_s
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table

@@ -118,7 +118,7 @@ def resume(
 
     def start(progress: Progress) -> Coroutine[Any, Any, Result]:
         from suture.api import resume as resume_run
-        from suture.cli.commands.review import reviewer_at
+        from suture.cli.commands.work.review import reviewer_at
 
         return resume_run(
             run,

@@ -110,7 +110,7 @@ def run(
 
     def start(progress: Progress) -> Coroutine[Any, Any, Result]:
         from suture.api import solve
-        from suture.cli.commands.review import reviewer_at
+        from suture.cli.commands.work.review import reviewer_at
 
         return solve(
             wanted,

@@ -79,7 +79,7 @@ def fork(
 
     def start(progress: Progress) -> Coroutine[Any, Any, Result]:
         from suture.api import fork_from_iteration
-        from suture.cli.commands.review import reviewer_at
+        from suture.cli.commands.work.review import reviewer_at
 
         return fork_from_iteration(
             run,

@@ -1,0 +1,1 @@
+"""The commands that read what runs left behind."""

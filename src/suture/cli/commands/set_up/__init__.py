@@ -1,0 +1,1 @@
+"""The commands that say and change what Suture works with."""

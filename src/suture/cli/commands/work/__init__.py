@@ -1,0 +1,1 @@
+"""The commands that change code, or decide what may."""
