@@ -18,6 +18,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the program `suture` with the process's own arguments."""
     signal.signal(signal.SIGTERM, end_like_ctrl_c)
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would read every package's papers
     try:
         # Imported here so that Ctrl-C, even this early, ends in one line and not in a traceback.
         from suture.cli.app import app

@@ -20,6 +20,9 @@ class NamesAFile:
 
 
 class Group(BaseModel):
-    """What all groups share: immutable, unknown keys refused, documented by docstrings."""
+    """What all groups share: immutable, unknown keys refused, documented by docstrings under the fields.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    A validator is compiled when it is first used, which for most is never: `Settings` holds them all.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

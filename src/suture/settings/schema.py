@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
@@ -225,22 +225,27 @@ class ProjectSettings(Group):
     """The test command; where unset, the one that the project's files show."""
 
 
+EMPTY: Any = Field(default_factory=dict, validate_default=True)
+"""A group of which nothing is said. No instance of it: that would compile the group's own validator, which
+`Settings` holds already, at every start."""
+
+
 class Settings(Group):
     """All knobs of one run."""
 
-    model: ModelSettings = ModelSettings()
-    models: RoleSettings = RoleSettings()
-    keys: KeySettings = KeySettings()
-    sandbox: SandboxSettings = SandboxSettings()
-    budget: BudgetSettings = BudgetSettings()
-    loop: LoopSettings = LoopSettings()
-    repair: RepairSettings = RepairSettings()
-    proof: ProofSettings = ProofSettings()
-    project: ProjectSettings = ProjectSettings()
-    store: StoreSettings = StoreSettings()
-    log: LogSettings = LogSettings()
-    memory: MemorySettings = MemorySettings()
-    paths: PathSettings = Field(default_factory=PathSettings)  # not at import time: it reads HOME
+    model: ModelSettings = EMPTY
+    models: RoleSettings = EMPTY
+    keys: KeySettings = EMPTY
+    sandbox: SandboxSettings = EMPTY
+    budget: BudgetSettings = EMPTY
+    loop: LoopSettings = EMPTY
+    repair: RepairSettings = EMPTY
+    proof: ProofSettings = EMPTY
+    project: ProjectSettings = EMPTY
+    store: StoreSettings = EMPTY
+    log: LogSettings = EMPTY
+    memory: MemorySettings = EMPTY
+    paths: PathSettings = EMPTY
 
 
 THE_USERS_ALONE = (
@@ -267,8 +272,16 @@ THE_USERS_ALONE = (
 def setting_fields() -> dict[str, FieldInfo]:
     """Every setting as `group.field`, in the order of this file."""
     return {
-        f"{group}.{name}": field
-        for group, info in Settings.model_fields.items()
+        f"{name}.{field}": info
+        for name, group in groups_of_settings().items()
+        for field, info in group.model_fields.items()
+    }
+
+
+def groups_of_settings() -> dict[str, type[Group]]:
+    """The groups of `Settings` by their names."""
+    return {
+        name: info.annotation
+        for name, info in Settings.model_fields.items()
         if isinstance(info.annotation, type) and issubclass(info.annotation, Group)
-        for name, field in info.annotation.model_fields.items()
     }

@@ -29,7 +29,12 @@ def console(*, stderr: bool = False) -> Console:
 
 def note(text: str, *, style: str | None = None) -> None:
     """Say something beside the result, on stderr; line ends in it become visible, and a terminal folds it."""
-    say(console(stderr=True), one_line(printable(text)), style=style)
+    line = one_line(printable(text))
+    if sys.stderr.isatty():
+        say(console(stderr=True), line, style=style)
+    else:  # Rich would write the same, and takes a tenth of a command's start to load
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
 
 
 def say(screen: Console, line: str, *, style: str | None = None) -> None:

@@ -39,13 +39,12 @@ def show(
     debug: Debug = False,
 ) -> None:
     """Tell a run step by step: moves, candidates, verdicts, spend."""
-    from suture.cli.commands.look_back.suspects import show_suspects
     from suture.ledger import find_run, list_runs
-    from suture.narrative.step import step_as_json, step_as_text
-    from suture.narrative.story import run_as_json, run_as_text, summary_row
 
     home = load(Path(), assignments, looks=True).settings.paths.home.expanduser()
     if as_list:
+        from suture.narrative.story import summary_row
+
         rows = [summary_row(found) for found in list_runs(home)]
         if as_json:
             answer_json([dict(zip(("run", "state", "spent", "task"), row, strict=True)) for row in rows])
@@ -55,6 +54,10 @@ def show(
             note("no runs yet; start one with `suture run --example`")
         return
     found = find_run(home, run)
+    from suture.cli.commands.look_back.suspects import show_suspects
+    from suture.narrative.step import step_as_json, step_as_text
+    from suture.narrative.story import run_as_json, run_as_text
+
     if as_diff or as_full_diff:
         full = found.path / "full.diff"  # only where there is more of it than the result has
         diff = full if as_full_diff and full.is_file() else found.path / "result.diff"
