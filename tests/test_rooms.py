@@ -19,7 +19,7 @@ SOURCE = Path(suture.__file__).parent
 ORDERS = {
     "sandbox": (
         ("contract",),
-        ("mounts", "runs", "seccomp"),
+        ("mounts", "runs", "seccomp", "working_copy"),
         ("zygote",),
         ("bubblewrap", "container", "e2b", "unsafe"),
         ("conformance", "vetting"),
@@ -79,7 +79,7 @@ ORDERS = {
         ("context",),
         ("recalling",),
         ("calls", "evaluation", "prompting", "proposing"),
-        ("helpers", "interrupts", "open_run"),
+        ("agents", "helpers", "interrupts", "open_run"),
         ("nodes",),
         ("graph",),
         ("resuming",),

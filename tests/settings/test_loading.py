@@ -297,7 +297,14 @@ def test_settings_made_by_hand_have_real_paths() -> None:
 @pytest.mark.parametrize("file", ["suture.toml", ".env"])
 def test_a_project_has_no_say_in_how_it_is_walled_in(project: Path, home: Path, key: str, file: str) -> None:
     group, _, field = key.partition(".")
-    values = {"sandbox.minimum_level": "none", "project.untrusted": "ignore", "store.runs": "database"}
+    values = {
+        "sandbox.minimum_level": "none",
+        "project.untrusted": "ignore",
+        "store.runs": "database",
+        "proposer.outside": "true",
+        "proposer.seconds": "60",
+        "proposer.turns": "3",
+    }
     value = values.get(key, "container")
     line = f'[{group}]\n{field} = "{value}"' if file == "suture.toml" else f"SUTURE_{key.upper()}={value}"
     (project / file).write_text(line.replace(key.upper(), key.upper().replace(".", "_")))

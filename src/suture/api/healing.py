@@ -91,11 +91,13 @@ async def heal(
     task, snapshot = await apart(partial(making, secrets=sandboxed.secrets, python=sandboxed.python))
     require_possible(handover, snapshot.root)
     source = replies_from(replies, settings)
+    proposer = bool(settings.proposer.command)
+    model = NO_MODEL if proposer else model
     later = settings.repair.enabled and load_recipe(settings.loop, settings.model.temperature).mutate
     async with models_for(settings, model, live=source is None or or_live, later=later) as models:
-        if not later and models.for_role("coder").model.name == NO_MODEL:
+        if not proposer and not later and models.for_role("coder").model.name == NO_MODEL:
             refuse_without_model("only a model mends where the search is off")
-        if words.strip() and models.for_role("coder").model.name == NO_MODEL:
+        if not proposer and words.strip() and models.for_role("coder").model.name == NO_MODEL:
             refuse_without_model("what you say of the fault is for a model to read")
         spec = RunSpec(
             task=task,

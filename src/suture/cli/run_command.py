@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # slow to import: the first line is on the screen before
     from suture.ledger import RunFolder
     from suture.records import Result, TaskKind
     from suture.settings import Loaded, Settings
+    from suture.settings.schema import ProposerSettings
 
 
 def _chosen(settings: Settings) -> str:
@@ -36,10 +37,27 @@ def _with_way_on(fault: SutureError) -> SutureError:
     return fault
 
 
-def _first_lines(loaded: Loaded) -> Iterator[str]:
+def _of_proposer(proposer: ProposerSettings, seconds: float) -> Iterator[str]:
+    """Who is asked in a model's place, and where that program runs."""
+    where = "on this machine" if proposer.outside else "in the sandbox, without network"
+    turns = "1 turn" if proposer.turns == 1 else f"{proposer.turns} turns"
+    limits = f"at most {turns} of {proposer.seconds:g} s, {seconds:g} s in all"
+    yield f"Proposer {proposer.command!r}, {where}; {limits}."
+    if proposer.outside:
+        yield (
+            "Warning: the proposer runs as you, with your files, keys and network, on a project whose text "
+            "it may obey. What it changes is judged in the sandbox; what else it does, nothing holds back."
+        )
+
+
+def _first_lines(loaded: Loaded, kind: TaskKind) -> Iterator[str]:
     """What is to be known before a run: who is asked, and what it may use."""
     yield from (f"note: {remark}" for remark in loaded.notes)
     budget = loaded.settings.budget
+    proposer = loaded.settings.proposer
+    if kind == "heal" and proposer.command:
+        yield from _of_proposer(proposer, budget.seconds)
+        return
     if loaded.settings.model.name == "none":
         yield f"No model: small edits alone, for at most {budget.seconds:g} s."
         return
@@ -85,7 +103,7 @@ def carry_out(
     """
     settings = loaded.settings
     if detail != "quiet":
-        for line in _first_lines(loaded):
+        for line in _first_lines(loaded, kind):
             note(line)
     from suture.api import run_sync
     from suture.cli.terminal.progress import Progress

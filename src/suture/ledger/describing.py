@@ -12,7 +12,18 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from suture.ledger.payload import CATALOGUE, Payload, disk_name
 
-STAGES = ("runs", "rounds", "searching", "calls", "advice", "memory", "spending", "people", "proofs")
+STAGES = (
+    "runs",
+    "rounds",
+    "searching",
+    "calls",
+    "agents",
+    "advice",
+    "memory",
+    "spending",
+    "people",
+    "proofs",
+)
 """The parts of `ledger.kinds`, in the order of a run."""
 ATTRIBUTE = re.compile(r"    (\w+): (.*)")
 WORDS: Mapping[Any, str] = {str: "text", int: "whole number", float: "number", bool: "true or false"}

@@ -124,6 +124,11 @@ class RunContext:
         return self.models.for_role("coder").model
 
     @property
+    def has_proposer(self) -> bool:
+        """Whether a program of the user's stands in the model's place."""
+        return self.task.kind == "heal" and bool(self.settings.proposer.command)
+
+    @property
     def may_search(self) -> bool:
         """Whether there is code whose tests may be run many times over: by pytest, or as pytest would."""
         command = self.task.test_command
@@ -204,6 +209,10 @@ class RunContext:
             attempts_used=self.budget.spend().attempts,
             untrusted=bool(state["aids"].get("generated")),
             may_ask=self.model.name != NO_MODEL,
-            may_escalate=self.models.stronger is not None and not state.get("escalated"),
+            may_escalate=self.models.stronger is not None
+            and not self.has_proposer
+            and not state.get("escalated"),
             escalated=state.get("escalated", 0),
+            proposer=self.settings.proposer.turns if self.has_proposer else 0,
+            agents_asked=state.get("agents_asked", 0),
         )

@@ -24,9 +24,10 @@ class LoopState(TypedDict):
 
     `decisions` counts them: the state after step N is the one in which N have been carried out. `declined` is
     the last that a person rejected, or 0; `hints` is what they told the model. `aids` is `aids.Aids`.
-    `escalated` is the round in which a stronger model took over from the coder, or 0. `found` is the blob of
-    the search's repairs that wait to be judged, or empty. `written_test` is the `WrittenTest` that a person
-    is asked about (see `nodes.write_test`), and `test_tries` how many were asked for.
+    `escalated` is the round in which a stronger model took over from the coder, or 0; `agents_asked` counts
+    an agent's turns. `found` is the blob of the search's repairs that wait to be judged, or empty.
+    `written_test` is the `WrittenTest` that a person is asked about (see `nodes.write_test`), and
+    `test_tries` how many were asked for.
     """
 
     schema_version: int
@@ -49,6 +50,7 @@ class LoopState(TypedDict):
     aids: dict[str, Any]
     escalated: NotRequired[int]
     found: NotRequired[str]
+    agents_asked: NotRequired[int]
     written_test: NotRequired[dict[str, Any]]
     test_tries: NotRequired[int]
 

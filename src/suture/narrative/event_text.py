@@ -67,6 +67,7 @@ MOVES: dict[MoveKind, str] = {
     "mutate": "small edits without a model",
     "sample": "fresh code",
     "repair": "repair",
+    "agent": "an agent",
     "stop": "stop",
 }
 """What is tried next, in words."""

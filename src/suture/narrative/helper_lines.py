@@ -16,6 +16,7 @@ from suture.ledger.kinds import (
     Optimised,
     PartStepped,
     Planned,
+    ProposerRan,
     Reviewed,
     RoleDegraded,
     TestsAssessed,
@@ -63,6 +64,14 @@ def _looked(looked: DebuggerStepped) -> str:
 def _worked(worked: PartStepped) -> str:
     step = worked.did
     return f"part {worked.goal[:60]!r}: {step.tool or 'no action'} {step.input[:60]}".rstrip()
+
+
+def _proposed(ran: ProposerRan) -> str:
+    ended = {"exit": f"exit code {ran.code}", "timeout": "its time was up", "memory": "too much memory"}
+    what = f"changed {', '.join(ran.changed)}" if ran.changed else "changed nothing"
+    kept = f"; what it deleted stays: {', '.join(ran.deleted)}" if ran.deleted else ""
+    out = f"; no part of the change: {', '.join(ran.left_out)}" if ran.left_out else ""
+    return f"proposer: {ended.get(ran.ended, ran.ended)} after {ran.seconds:.1f} s, {what}{kept}{out}"
 
 
 def _lessons(drawn: LessonsDrawn) -> str:
@@ -117,6 +126,7 @@ HELPER_TELLERS: dict[type[Payload], Callable[[Any], str]] = {
     Optimised: _optimised,
     PartStepped: _worked,
     Planned: _planned,
+    ProposerRan: _proposed,
     Reviewed: _reviewed,
     RoleDegraded: _degraded,
     TestsAssessed: _assessed,

@@ -17,7 +17,7 @@ Origin = Literal["user", "mutation", "sample", "repair", "edit"]
 Evidence = Literal["split", "nonce", "exit_status"]
 """How a verdict was obtained, strongest first (see docs/verdicts.md)."""
 CheckStatus = Literal["passed", "failed", "error", "timeout", "missing", "skipped"]
-MoveKind = Literal["mutate", "sample", "repair", "stop"]
+MoveKind = Literal["mutate", "sample", "repair", "agent", "stop"]
 Strategy = Literal["minimal", "restructure", "guard"]
 Outcome = Literal[
     "healed",
@@ -216,8 +216,9 @@ class Move:
     """What decide asks for next.
 
     Attributes:
-        kind: `mutate` the code that is there, `sample` afresh, `repair` a candidate, or `stop`.
-        parent: For a repair, the hash of the candidate to mend.
+        kind: `mutate` the code that is there, `sample` afresh, `repair` a candidate, have an `agent` work on
+            it with tools, or `stop`.
+        parent: For a repair, and for an agent, the hash of the candidate to mend.
         strategy: For a repair, how to mend.
         temperature: Sampling temperature of the model.
         index: Distinguishes equal moves of one run, so that each gets a reply of its own.

@@ -139,6 +139,19 @@ class LoopSettings(Group):
     """When a person is asked: never, before repairs, or before each round and the end (docs/people.md)."""
 
 
+class ProposerSettings(Group):
+    """A program that `suture heal` asks in place of a model (docs/proposers.md)."""
+
+    command: str | None = None
+    """The line for `/bin/sh`; what it changes is a candidate like any other. A model is asked where unset."""
+    outside: bool = False
+    """Whether it runs on this machine, with your files and your network, in place of the sandbox."""
+    seconds: float = Field(default=600, gt=0)
+    """Wall-clock seconds of one turn; what is left of the run's is the limit too."""
+    turns: int = Field(default=2, ge=1)
+    """How often it may try, each time with what the tests said of its last change."""
+
+
 class ProofSettings(Group):
     """What is measured about a healed result before it is handed over."""
 
@@ -240,6 +253,7 @@ class Settings(Group):
     budget: BudgetSettings = EMPTY
     loop: LoopSettings = EMPTY
     repair: RepairSettings = EMPTY
+    proposer: ProposerSettings = EMPTY
     proof: ProofSettings = EMPTY
     project: ProjectSettings = EMPTY
     store: StoreSettings = EMPTY
@@ -257,6 +271,10 @@ THE_USERS_ALONE = (
     "sandbox.python",
     "sandbox.secrets",
     "model.prices",
+    "proposer.command",
+    "proposer.outside",
+    "proposer.seconds",
+    "proposer.turns",
     "project.untrusted",
     "store.url",
     "store.fallback_url",

@@ -21,6 +21,7 @@ from suture.ledger.kinds.advice import (
     TestsWritten,
     ToolStep,
 )
+from suture.ledger.kinds.agents import ProposerRan
 from suture.ledger.kinds.calls import (
     ModelCalled,
     ModelEscalated,
@@ -132,6 +133,7 @@ __all__ = [
     "PatchWritten",
     "Planned",
     "PromptShrunk",
+    "ProposerRan",
     "RecalledMemory",
     "RemovedTest",
     "ReplyCut",

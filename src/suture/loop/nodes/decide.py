@@ -45,6 +45,7 @@ async def decide_next(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
         "moves": [to_plain(move) for move in moves],
         "samples_asked": state["samples_asked"] + sum(move.kind == "sample" for move in moves),
         "repairs_asked": state["repairs_asked"] + sum(move.kind == "repair" for move in moves),
+        "agents_asked": state.get("agents_asked", 0) + sum(move.kind == "agent" for move in moves),
     }
 
 

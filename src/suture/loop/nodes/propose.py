@@ -19,6 +19,7 @@ from suture.errors import (
 )
 from suture.ledger import branch_of_round, first_of
 from suture.ledger.kinds import ModelCalled, MoveFailed
+from suture.loop.agents import work_of_agent
 from suture.loop.calls.fit_and_call import answered, coder_of
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
@@ -84,9 +85,9 @@ async def _proposal(move: Move, state: LoopState, context: RunContext) -> Attemp
     allowed = _allowed({**inherited, **written}, suite)
     candidate = Candidate(
         files=allowed,
-        origin="repair" if move.kind == "repair" else "sample",
+        origin="sample" if move.kind == "sample" or parent is None else "repair",
         parent=move.parent,
-        label=_label(move),
+        label=_label(move, context),
     )
     known = Proposed(
         call=made.call,
@@ -112,6 +113,9 @@ class _Made:
 async def _made(
     move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
 ) -> _Made:
+    if move.kind == "agent":
+        worked = await work_of_agent(move, parent, state, context, suite)
+        return _Made(files=worked.files, call=worked.call)
     aids, coder = aids_of(state), coder_of(state, context)
     plan = plan_of(aids, context)
     if plan is not None and move.kind == "sample":
@@ -163,7 +167,9 @@ def _nothing(state: LoopState, fault: ModelError | BudgetExceeded | Prerequisite
     )
 
 
-def _label(move: Move) -> str:
+def _label(move: Move, context: RunContext) -> str:
+    if move.kind == "agent":
+        return f"{'proposer' if context.has_proposer else 'agent'}, turn {move.index + 1}"
     how = "greedy" if move.temperature == 0 else f"T={move.temperature:g}"
     what = (
         f"repair {move.index + 1}, {move.strategy}" if move.kind == "repair" else f"sample {move.index + 1}"

@@ -74,7 +74,7 @@ def _stage(state: LoopState) -> ReviewStage | None:
     kinds = {move["kind"] for move in state["moves"]}
     if not kinds:
         return "hand_over" if state["outcome"] == "healed" else None
-    if "repair" in kinds:
+    if kinds & {"repair", "agent"}:
         return "repairs"
     return "search" if kinds == {"mutate"} else "samples"
 

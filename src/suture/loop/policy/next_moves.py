@@ -24,6 +24,8 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         return stop
     if progress.round == 0 and progress.may_search and recipe.mutate:
         return (Move(kind="mutate", reason="the cheapest repair first"),)
+    if progress.proposer or recipe.agent == "alone":
+        return _agents_turn(progress, recipe)
     if not progress.may_ask:
         return _given_up(progress, "not_healed", NOBODY_TO_ASK)
     stronger = escalation(progress, recipe)
@@ -223,6 +225,28 @@ def _ways(recipe: Recipe, parent: Attempt, *, skip: int) -> tuple[Way, ...]:
     ways = (*recipe.strategies[first:], *recipe.strategies[:first])
     advised = parent.advised
     return ways if advised is None or skip else (advised, *(way for way in ways if way != advised))
+
+
+def _agents_turn(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
+    """One more turn of an agent on the best that there is; the end where the last changed nothing."""
+    turns, who = (
+        (progress.proposer, "the proposer") if progress.proposer else (recipe.agent_turns, "the agent")
+    )
+    if not (progress.proposer or progress.may_ask):
+        return _given_up(progress, "not_healed", NOBODY_TO_ASK)
+    if progress.agents_asked and progress.faults:
+        return _given_up(progress, "not_healed", progress.last_fault)
+    if progress.agents_asked >= turns:
+        return _given_up(progress, "not_healed", f"{who} has had its {turns} turn(s)")
+    best = progress.best
+    move = Move(
+        kind="agent",
+        parent=best.candidate if best else None,
+        index=progress.agents_asked,
+        reason=f"turn {progress.agents_asked + 1} of {turns}"
+        + (f" ({best.failed} failing)" if best is not None else ""),
+    )
+    return _within_budget([move], progress, recipe)
 
 
 def _within_budget(moves: list[Move], progress: Progress, recipe: Recipe) -> tuple[Move, ...]:

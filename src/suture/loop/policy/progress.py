@@ -91,6 +91,8 @@ class Progress:
         may_ask: Whether there is a model to ask; without one a run has its search, and no more.
         may_escalate: Whether the user named a stronger model, and it has not taken over yet.
         escalated: The round in which it took over; 0 where it has not.
+        proposer: Turns that a program of the user's may have in place of a model; 0 where there is none.
+        agents_asked: Turns that an agent has had, that program or a model with tools.
     """
 
     kind: TaskKind
@@ -110,6 +112,8 @@ class Progress:
     may_ask: bool = True
     may_escalate: bool = False
     escalated: int = 0
+    proposer: int = 0
+    agents_asked: int = 0
 
     @property
     def best(self) -> Attempt | None:

@@ -113,6 +113,10 @@ class Recipe(_Table):
     """How often the adversarial tester is asked."""
     lean: bool = False
     """Whether the coder is asked for what is missing only: the body under a given signature, one function."""
+    agent: Literal["off", "alone"] = "off"
+    """Whether the model works on a copy of the project with tools, in place of samples and repairs."""
+    agent_turns: int = Field(default=2, ge=1)
+    """How often it may, each time with what the tests said of its last change."""
     mutate: bool = False
     """Whether code that fails is first searched for a repair without a model."""
     temperature: float = Field(default=0.8, ge=0)

@@ -107,6 +107,21 @@ def heal(
     no_model: Annotated[
         bool, typer.Option("--no-model", help="Ask no model: the search alone; the setting model.name=none.")
     ] = False,
+    proposer: Annotated[
+        str | None,
+        typer.Option(
+            "--proposer",
+            metavar="CMD",
+            help="A program to ask in place of a model; it changes a copy in the sandbox.",
+        ),
+    ] = None,
+    proposer_outside: Annotated[
+        bool,
+        typer.Option(
+            "--proposer-outside",
+            help="Run it on this machine instead, with your files, keys and network.",
+        ),
+    ] = False,
     model: Model = None,
     recipe: Recipe = None,
     autonomy: Autonomy = None,
@@ -136,7 +151,9 @@ def heal(
     if not os.path.lexists(path):
         raise UsageError(f"there is nothing at {path!r}", remedy="name a project's folder")
     project = Path(path) if Path(path).is_dir() else Path(path).parent
-    require_at_most_one({"--no-model": no_model, "--model": model})
+    require_at_most_one({"--no-model": no_model, "--model": model, "--proposer": proposer})
+    if proposer is not None and not proposer.strip():
+        raise UsageError("the proposer's command is empty", remedy="name a program, or leave --proposer out")
     require_at_most_one({"--apply": apply, "--commit": commit, "--branch": branch, "--patch": patch})
     require_file(python, "the Python", program=True)
     if patch is not None and os.path.lexists(patch):
@@ -149,6 +166,8 @@ def heal(
         model__name="none" if no_model else model,
         models__coder="none" if no_model else None,
         sandbox__python=str(python) if python else None,
+        proposer__command="" if model or no_model else proposer,
+        proposer__outside=proposer_outside or None,
         loop__recipe=recipe,
         loop__autonomy=autonomy,
         log__file=log_json,
@@ -157,7 +176,17 @@ def heal(
         budget__money=money,
         budget__seconds=seconds,
     )
-    if (hint or issue) and "none" in (loaded.settings.model.name, loaded.settings.models.coder):
+    asks_program = bool(loaded.settings.proposer.command)
+    if proposer_outside and not asks_program:
+        raise UsageError(
+            "--proposer-outside says where a proposer runs, and there is none",
+            remedy="name it: --proposer CMD",
+        )
+    if (
+        (hint or issue)
+        and not asks_program
+        and "none" in (loaded.settings.model.name, loaded.settings.models.coder)
+    ):
         said = " and ".join(flag for flag, given in (("--hint", hint), ("--issue", issue)) if given)
         remedy = "leave it out, or --no-model" if no_model else "name a model: --model PROVIDER:MODEL"
         raise UsageError(f"{said} is for a model to read, and none is to be asked", remedy=remedy)

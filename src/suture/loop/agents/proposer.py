@@ -1,0 +1,221 @@
+"""A program of the user's as the agent: it has a copy of the project, and its change becomes a candidate."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from suture.checks import Suite
+from suture.errors import MalformedReply, UsageError
+from suture.ledger import RunFolder, current_place, find_run, last_of, those_of
+from suture.ledger.kinds import ProposerRan
+from suture.loop.agents.briefing import Briefing
+from suture.loop.agents.project_copy import ProjectCopy, changed_texts
+from suture.loop.calls.budgeted_calls import Act, precedent_of, set_aside
+from suture.loop.context import RunContext
+from suture.plain_files import read_plain
+from suture.records import Move
+from suture.sandbox import LIBRARY
+from suture.sandbox.unsafe import UnsafeSubprocess
+from suture.sandbox.working_copy.running_in_copy import CopyRun
+
+SHARE = 0.8
+"""Of the time that is left, for the proposer: the rest is for the verdict and its proof."""
+MOST_PROGRAM_BYTES = 16 << 20
+KEPT_BYTES = 64 << 10
+MOST_TESTS_BYTES = 32 << 10
+MOST_TOLD = 100
+"""Paths that the ledger's event names."""
+
+
+async def proposed(
+    move: Move, files: Mapping[str, bytes], briefing: Briefing, suite: Suite, context: RunContext
+) -> dict[str, str]:
+    """Run the user's program once on a copy of the project, unless the record says what came of that.
+
+    Args:
+        move: The turn.
+        files: The copy: path -> content.
+        briefing: What it is told.
+        suite: What decides afterwards; its command's Python is the copy's too.
+        context: The run.
+
+    Returns:
+        What it changed: path -> text.
+
+    Raises:
+        BudgetExceeded: No attempt and no time is left.
+        MalformedReply: It changed nothing that a candidate may hold.
+        UsageError: The program cannot be read.
+        SandboxError: The wall failed.
+    """
+    command = context.settings.proposer.command or ""
+    act = Act(
+        name=f"proposer {move.index}",
+        what=f"proposer {move.index + 1}",
+        role="proposer",
+        move="agent",
+        attempt=True,
+    )
+    reservation = set_aside(act, context, precedent_of(act, context))
+    texts = _recorded(move, context)
+    if texts is None:
+        try:
+            async with context.budget.time_limit():
+                ran = await _run(command, files, briefing, suite, context)
+        except BaseException:
+            context.budget.write_off(reservation, attempts=0, model_calls=0)
+            raise
+        texts = _written_down(ran, move, command, files, context)
+    context.budget.settle(reservation)
+    if not texts:
+        raise MalformedReply(_why_nothing(context))
+    return texts
+
+
+async def _run(
+    command: str, files: Mapping[str, bytes], briefing: Briefing, suite: Suite, context: RunContext
+) -> CopyRun:
+    settings = context.settings.proposer
+    left_s = context.budget.remaining_s()
+    seconds = settings.seconds if left_s is None else min(settings.seconds, SHARE * left_s)
+    copy = ProjectCopy.of(suite)
+    beside = {"task.md": briefing.as_words().encode(), "facts.json": briefing.as_json().encode()}
+    env = {
+        "SUTURE_PROJECT": "{box}",
+        "SUTURE_TASK": f"{{box}}/{LIBRARY}/task.md",
+        "SUTURE_FACTS": f"{{box}}/{LIBRARY}/facts.json",
+        "SUTURE_FAILING": "\n".join(briefing.failing)
+        .encode("utf-8", "replace")[:MOST_TESTS_BYTES]
+        .decode("utf-8", "ignore"),
+        "SUTURE_TEST_COMMAND": briefing.command,
+    }
+    if not settings.outside:
+        line, own = _inside(command)
+        return await copy.run(line, files, seconds, env=env, beside={**beside, **own}, keep_bytes=KEPT_BYTES)
+    host = UnsafeSubprocess(notice=lambda: None)  # the user was warned when they asked for it
+    try:
+        return await copy.outside(host).run(
+            _with_own_path(command),
+            files,
+            seconds,
+            env={**os.environ, **env},
+            beside=beside,
+            keep_bytes=KEPT_BYTES,
+        )
+    finally:
+        await host.close()
+
+
+def _first_word(command: str) -> tuple[str, Path | None]:
+    """The first word of a line, and the file of the user's that it names by a path; `None` where it is none.
+
+    Raises:
+        UsageError: The line is no line of a shell, or is empty.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as fault:
+        raise UsageError(f"the proposer {command!r} cannot be read: {fault}") from fault
+    if not words:
+        raise UsageError("the proposer's command is empty", remedy="name a program, or leave it out")
+    path = Path(words[0]).expanduser() if "/" in words[0] else None
+    return words[0], path if path is not None and path.is_file() else None
+
+
+def _inside(command: str) -> tuple[str, dict[str, bytes]]:
+    """The line as it is said behind the wall, and the user's program, which is not there else."""
+    word, path = _first_word(command)
+    if path is None or path.is_relative_to("/usr") or not command.startswith(word):
+        return command, {}
+    try:
+        content = read_plain(path, MOST_PROGRAM_BYTES, follow=True)
+    except OSError as fault:
+        raise UsageError(f"the proposer {word!r} cannot be read: {os.strerror(fault.errno or 0)}") from fault
+    if content is None or len(content) > MOST_PROGRAM_BYTES:
+        raise UsageError(f"the proposer {word!r} is no file of at most {MOST_PROGRAM_BYTES >> 20} MiB")
+    name = f"proposer/{path.name}"
+    laid = f'"$SUTURE_PROJECT/{LIBRARY}/"{shlex.quote(name)}'
+    start = laid if content.startswith(b"#!") else f"chmod +x {laid} && {laid}"
+    return start + command[len(word) :], {name: content}
+
+
+def _with_own_path(command: str) -> str:
+    """The line with its program by its whole path: it runs in the copy's folder."""
+    word, path = _first_word(command)
+    whole = path is not None and command.startswith(word)
+    return shlex.quote(str(path.absolute())) + command[len(word) :] if whole and path is not None else command
+
+
+def _written_down(
+    ran: CopyRun, move: Move, command: str, files: Mapping[str, bytes], context: RunContext
+) -> dict[str, str]:
+    texts, left_out = changed_texts(ran.changes, files)
+    told = ProposerRan(
+        turn=move.index + 1,
+        command=command,
+        outside=context.settings.proposer.outside,
+        ended=ran.ended,
+        code=ran.code,
+        seconds=ran.seconds,
+        printed_bytes=ran.printed_bytes,
+        output=context.folder.put_json(ran.output),
+        changes=context.folder.put_json(texts),
+        changed=tuple(sorted(texts))[:MOST_TOLD],
+        deleted=ran.changes.deleted[:MOST_TOLD],
+        left_out=left_out[:MOST_TOLD],
+    )
+    context.ledger.append(told)
+    return texts
+
+
+def _recorded(move: Move, context: RunContext) -> dict[str, str] | None:
+    """What the turn changed in a process of this run that was killed, or in the run that is done again.
+
+    The program may have cost money, or asked others: a turn that is on record is not had again.
+    """
+    for folder, events in (
+        (context.folder, context.ledger.events),
+        (_replayed_folder(context), context.spec.follows),
+    ):
+        for event, ran in those_of(events, ProposerRan):
+            if (
+                folder is not None
+                and event.step == current_place().get("step")
+                and ran.turn == move.index + 1
+            ):
+                if folder is not context.folder:
+                    _copied(ran, folder, context)
+                return _as_texts(folder.get_json(ran.changes))
+    return None
+
+
+def _replayed_folder(context: RunContext) -> RunFolder | None:
+    return find_run(context.settings.paths.home, context.spec.replays) if context.spec.replays else None
+
+
+def _copied(ran: ProposerRan, folder: RunFolder, context: RunContext) -> None:
+    """Have the run that is done again tell the same, with the blobs that it speaks of."""
+    for blob in (ran.output, ran.changes):
+        context.folder.put_json(folder.get_json(blob))
+    context.ledger.append(ran)
+
+
+def _as_texts(value: object) -> dict[str, str]:
+    return {str(path): str(text) for path, text in value.items()} if isinstance(value, dict) else {}
+
+
+def _why_nothing(context: RunContext) -> str:
+    ran = last_of(context.ledger.events, ProposerRan)
+    assert ran is not None  # it has just been written down
+    how = {
+        "exit": f"it ended with exit code {ran.code}",
+        "timeout": f"its time was up after {ran.seconds:.0f} s",
+        "memory": "it held too much memory",
+    }.get(ran.ended, "it was ended")
+    said = str(context.folder.get_json(ran.output)).strip().splitlines()
+    last = f": {said[-1][:200]}" if said else ""
+    only = f", and changed only {', '.join(ran.left_out[:5])}" if ran.left_out else ""
+    return f"the proposer changed nothing{only}; {how}{last}"

@@ -1,0 +1,1 @@
+"""Commands that change a copy of a project behind a wall, and what they changed, brought back."""
