@@ -161,6 +161,28 @@ async def test_endless_loops_do_not_end_the_search(project: Path, sandbox: Bubbl
     assert any("1 becomes 2" in proposal.label for proposal in found.plausible)
 
 
+async def test_a_test_behind_an_endless_one_is_seen_as_it_is(
+    project: Path, sandbox: BubblewrapSandbox
+) -> None:
+    source = "def down(n):\n    while n > 0:\n        n = n\n    return n\n"
+    (project / "shop" / "cart.py").write_text(source)
+    names = ("on", "off", "over")
+    tests = "".join(
+        f"def test_{name}():\n    assert down({n}) == 0\n\n" for n, name in zip((1, 0, 2), names, strict=True)
+    )
+    (project / "tests" / "test_cart.py").write_text(f"from shop.cart import down\n\n{tests}")
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    baseline = {f"tests/test_cart.py::test_{name}": "timeout" for name in names}
+    baseline["tests/test_cart.py::test_off"] = "passed"
+    failing = [test for test, outcome in baseline.items() if outcome == "timeout"]
+    found = await search(
+        suite.command, editable_texts(suite), failing, SearchLimits(seconds=100), baseline=baseline
+    )
+    assert found.spectrum.disagreements == ()
+    assert "n = n - 1" in {mutated(source, p.edits).splitlines()[2].strip() for p in found.plausible}
+
+
 async def test_a_run_is_healed_without_any_model(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:

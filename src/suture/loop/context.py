@@ -20,9 +20,12 @@ from suture.records import Candidate, Task, Verdict, to_plain
 from suture.repair import Ready
 from suture.roles import PromptBook
 from suture.sandbox import Sandbox
-from suture.settings import Settings
+from suture.settings import SandboxSettings, Settings
 from suture.tasks.accepted_test import with_accepted_test
 from suture.workspace import text_of
+
+LONGEST_RUN = 0.6
+"""The part of the run's time that one run of the tests may take: a change of them has to be run again."""
 
 
 class _OwnSuite:
@@ -145,12 +148,21 @@ class RunContext:
         """
         task = self.task  # first: with a test that was accepted since, another suite is needed
         if self._own_suite.ready is None:
-            self._own_suite.ready = await self.prepare(task, run=run)
+            self._own_suite.ready = await prepare_suite(
+                task, self.sandbox, self._limits(), self.interpreter, run=run
+            )
         return self._own_suite.ready
 
     async def prepare(self, task: Task, *, run: bool = False) -> Suite:
         """The suite of a task like the run's, made ready anew."""
         return await prepare_suite(task, self.sandbox, self.settings.sandbox, self.interpreter, run=run)
+
+    def _limits(self) -> SandboxSettings:
+        """The limits of programs. No run of the tests may take the time that a repair of them needs."""
+        limits, left_s = self.settings.sandbox, self.budget.remaining_s()
+        if not left_s:
+            return limits
+        return limits.model_copy(update={"test_wall_s": min(limits.test_wall_s, LONGEST_RUN * left_s)})
 
     def test_sources(self) -> tuple[str, ...]:
         """Texts of the project's tests, as far as they are known: the suite says which files hold them."""

@@ -96,6 +96,7 @@ def outcome_of(test_id: str, phases: Iterable[Mapping[str, Any]]) -> CheckOutcom
     for phase in phases:
         if phase["outcome"] == "failed":
             status = "failed" if phase["when"] == "call" else "error"
+            status = "timeout" if "no_end_s" in (phase.get("fact") or {}) else status
             counterexample = _counterexample(test_id, phase)
             break
         finished = finished or phase["when"] == "teardown"
@@ -113,6 +114,9 @@ def _counterexample(test_id: str, phase: Mapping[str, Any]) -> Counterexample:
     text = str(fact.get("text", ""))
     file, line = str(fact.get("file", "")), fact.get("line")
     statement = " ".join(str(fact.get("statement", "")).split())
+    if "no_end_s" in fact:
+        why = f"no end within {fact['no_end_s']:.3g} s"
+        return Counterexample(check_id=test_id, call=statement, exception=why, file=file, line=line)
     if "example" in fact:
         return _example_failed(test_id, fact)
     if fact.get("type") == "AssertionError" and "assert " in text:

@@ -14,7 +14,10 @@ import hmac
 import json
 import linecache
 import os
+import signal
 import sys
+import time
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -24,6 +27,15 @@ LONGEST = 4000
 WRITTEN_S = 946684800
 """When each source says that it was written, so that code compiled in an earlier run is believed."""
 MOST_COMPILED, MOST_COMPILED_BYTES = 4000, 16 << 20
+FIRST_SHARE, LATER_SHARE = 6, 16
+"""A test may take this part of the time that is left: before and after one had to be stopped."""
+SLOWER = 5
+"""A test may always take this many times as long as the longest one that came to its end."""
+LEAST_S = 1.0
+
+
+class NoEnd(BaseException):
+    """A test is stopped, so that those behind it are run too."""
 
 
 class Reporter:
@@ -46,6 +58,10 @@ class Reporter:
         self._root = os.getcwd()
         self._deselected = []  # type: list[str]
         self._statements = Statements()
+        self._ends_s = time.monotonic() + given["wall_s"]
+        self._longest_s = 0.0
+        self._stopped = 0
+        self._limit_s = 0.0
         self._start(config)
 
     def _start(self, config: Any) -> None:
@@ -157,6 +173,33 @@ class Reporter:
         # What a child that died had written is not known, and so nothing after it is signed as it should be.
         self._lines = int(reported) if reported.isdigit() else -1
 
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
+        """Stop a test that takes most of the time there is, as a loop without an end would."""
+        started_s, stopped = time.monotonic(), self._stopped
+        self._limit_s = self._most_s(len(item.session.items), started_s)
+        is_ours = (
+            signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+        )  # or a test, or a plugin, has a use for it
+        if is_ours:
+            signal.signal(signal.SIGALRM, self._stop)
+            signal.setitimer(signal.ITIMER_REAL, self._limit_s, self._limit_s)
+        yield
+        if is_ours and signal.getsignal(signal.SIGALRM) == self._stop:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        if self._stopped == stopped:
+            self._longest_s = max(self._longest_s, time.monotonic() - started_s)
+
+    def _most_s(self, tests: int, now_s: float) -> float:
+        share = 1 if tests == 1 else LATER_SHARE if self._stopped else FIRST_SHARE
+        fair_s: float = (self._ends_s - now_s) / share
+        return max(fair_s, SLOWER * self._longest_s, LEAST_S)
+
+    def _stop(self, _signal: int, _frame: Any) -> None:
+        self._stopped += 1
+        raise NoEnd
+
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """Which test runs, in case that it never ends."""
         self._write(event="start", id=self._id(nodeid))
@@ -180,9 +223,12 @@ class Reporter:
         """Note where an exception came from, while its traceback is there."""
         # Runs before pytest's own makes the report, which copies the properties.
         item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != "suture"]
-        if call.excinfo is not None:
+        excinfo = call.excinfo
+        for kept in getattr(item, "_excinfo", None) or []:  # of a unittest, which pytest puts in place later
+            excinfo = kept if isinstance(kept.value, NoEnd) else excinfo
+        if excinfo is not None:
             try:
-                item.user_properties.append(("suture", self._fact(item, call.excinfo)))
+                item.user_properties.append(("suture", self._fact(item, excinfo)))
             except Exception as fault:
                 item.user_properties.append(("suture", {"exception": type(fault).__name__}))
 
@@ -198,6 +244,8 @@ class Reporter:
                 fact["statement"] = self._statements.at(test_file, entry.lineno + 1)[:LONGEST]
             elif self._is_projects(path):
                 fact["file"], fact["line"] = os.path.relpath(path, self._root), entry.lineno + 1
+        if isinstance(excinfo.value, NoEnd):
+            fact["no_end_s"] = self._limit_s
         if isinstance(excinfo.value, SyntaxError) and self._is_projects(str(excinfo.value.filename)):
             fact["file"] = os.path.relpath(str(excinfo.value.filename), self._root)
             fact["line"] = excinfo.value.lineno
@@ -224,7 +272,12 @@ class Reporter:
     def _is_projects(self, path: str) -> bool:
         inside = path.startswith(self._root + os.sep) and "site-packages" not in path
         name = os.path.basename(path)
-        return inside and not name.startswith(("test_", "conftest")) and not name.endswith("_test.py")
+        return (
+            inside
+            and path != __file__
+            and not name.startswith(("test_", "conftest"))
+            and not name.endswith("_test.py")
+        )
 
     def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
         """Pytest got to its end."""

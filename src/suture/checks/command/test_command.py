@@ -303,6 +303,7 @@ class TestCommand:
             **{"report": f"{BOX}/{REPORT}", "key": key.hex(), "only": sorted(only)},
             **{"apart": sorted(apart), "root": BOX, "compiled": f"{BOX}/{KEPT}" if compile_for_later else ""},
             "sources": sources_of(own) if compile_for_later else self._compiled.dated(own),
+            "wall_s": wall_s or self._line.settings.test_wall_s,
         }
         result = await self._sandbox.run(
             self._line.request(

@@ -96,29 +96,33 @@ class Collected:
         end_s = time.monotonic() + command["seconds"]
         named = command["tests"]
         waiting = self._items.in_order if named is None else self._items.named(named)
-        wanted = set(command["slow"])
         while waiting and time.monotonic() < end_s:
             seen = [0]
-            rest = [b""]
+            rest, last = [b""], [b""]
 
-            def heard(part: bytes, seen: list[int] = seen, rest: list[bytes] = rest) -> None:
+            def heard(
+                part: bytes, seen: list[int] = seen, rest: list[bytes] = rest, last: list[bytes] = last
+            ) -> None:
                 whole, newline, rest[0] = (rest[0] + part).rpartition(b"\n")
                 if newline:
                     seen[0] += whole.count(b"\n") + 1
+                    last[0] = whole.rpartition(b"\n")[2]
                     answers.write_raw(whole)
 
-            walk = partial(self._walk_on, waiting, wanted, command)
+            walk = partial(self._walk_on, waiting, command)
             _, ended = self._forks.run(walk, command["quiet_s"], end_s=end_s, heard=heard)
             if ended and seen[0] >= len(waiting):
                 break
-            if not ended and seen[0] < len(waiting) and time.monotonic() < end_s:
+            said_so = last[0] and json.loads(last[0])["outcome"] == "timeout"  # and ended itself for that
+            if not ended and not said_so and seen[0] < len(waiting) and time.monotonic() < end_s:
                 lost = {"test": waiting[seen[0]][0], "outcome": "timeout", "seconds": 0.0}
                 answers.write({**lost, "wall_s": 0.0, "frames": [], "lines": {}, "calls": []})
                 seen[0] += 1
             waiting = waiting[seen[0] :]
         answers.write({"done": True, "left": len(waiting) if time.monotonic() >= end_s else 0})
 
-    def _walk_on(self, waiting: list[Any], slow: set[str], command: dict[str, Any], write: Write) -> None:
+    def _walk_on(self, waiting: list[Any], command: dict[str, Any], write: Write) -> None:
+        slow = command["slow"]
         frames: list[tuple[str, int]] = []
         faults: list[dict[str, Any]] = []
         tracer, traced = self._tracer, command["trace"]
@@ -151,7 +155,7 @@ class Collected:
             following = waiting[number + 1][1] if number + 1 < len(waiting) else None
             del frames[:], faults[:]
             before_s, began_s = _cpu_s(), time.monotonic()
-            limit_cpu(command["hang_s"] if test in slow else command["limit_s"], late)
+            limit_cpu(slow.get(test, command["limit_s"]), late)
             if traced:
                 tracer.start(sparing=test not in slow)
             outcome = self._outcomes.run(item, following)

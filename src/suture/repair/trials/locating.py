@@ -134,8 +134,9 @@ def _is_call(call: tuple[object, ...]) -> bool:
 
 def _guiding(sight: Sights, failing: frozenset[str], away: Collection[str]) -> tuple[str, ...]:
     """Tests that fail in every trial, the quickest first; of those that never end, after all others."""
+    looked_at = sight.alone or {test: seen for test, seen in sight.ordered.items() if test in failing}
     failed = [
-        seen for test, seen in sight.alone.items() if FAILED[seen.outcome] == "failed" and test not in away
+        seen for test, seen in looked_at.items() if FAILED[seen.outcome] == "failed" and test not in away
     ]
     failed.sort(key=lambda seen: (seen.outcome == "timeout", seen.seconds))
     return tuple(seen.test for seen in failed[:MOST_GUIDING])

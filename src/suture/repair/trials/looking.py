@@ -26,6 +26,8 @@ LARGE = 5000
 """Tests from which on the collection itself is not traced."""
 HANG_SHARE, LEAST_HANG_S = 0.03, 1.0
 """Of the seconds, what a failing test may take before it counts as endless; and at least."""
+ENDLESS_S = 0.3
+"""The same of one that had no end in the user's run."""
 NEAR_SHARE, NEAR_S = 0.2, 1.5
 """Of the seconds for localisation, the most for the lines of passing tests; and at most."""
 TRACED_SLOWER = 20.0
@@ -125,8 +127,17 @@ class Looking:
         if not wanted:
             await self._in_order
             wanted = [test for test, own in seen.ordered.items() if FAILED[own.outcome] == "failed"]
-        await _near(self._near, seen, wanted, ids, self._hang_s, self._end_s)
+        await _near(self._near, seen, self._patience(wanted), ids, self._end_s)
         return self._spectrum()
+
+    def _patience(self, tests: Sequence[str]) -> dict[str, float]:
+        """What each of these tests may take, in CPU seconds: those that may come to an end stand first."""
+        known = self._baseline or {}
+        endless = {test for test in tests if known.get(test) == "timeout"}
+        return {
+            **{test: self._hang_s for test in tests if test not in endless},
+            **{test: ENDLESS_S for test in tests if test in endless},
+        }
 
     async def _collect_near(self) -> Collected | None:
         if self._collecting is None:
@@ -172,8 +183,8 @@ class Looking:
         seen.imported = {path: lines_of(packed) for path, packed in collection.lines.items()}
         seen.collection = seen.collection or collection
         ids = list(dict.fromkeys(collection.collected))
-        slow = _wanted(self._failing, ids) or ids
-        await _walk(self._far, seen.ordered, None, slow, self._hang_s, self._whole_left_s())
+        slow = self._patience(_wanted(self._failing, ids) or ids)
+        await _walk(self._far, seen.ordered, None, slow, self._whole_left_s())
 
     def _whole_left_s(self) -> float:
         return max(0.1, self._whole_end_s - time.monotonic())
@@ -197,22 +208,22 @@ def _wanted(failing: Collection[str], ids: Sequence[str]) -> list[str]:
 async def _near(
     worker: Worker,
     sight: Sights,
-    failing: Sequence[str],
+    failing: Mapping[str, float],
     ids: Sequence[str],
-    hang_s: float,
     end_s: float,
 ) -> None:
     """The failing tests without the others, then their lines, then those of the tests near them."""
     left_s = end_s - time.monotonic()
-    shown = failing[:MOST_TRACED_FAILING]
-    await _walk(worker, sight.alone, shown, shown, hang_s, left_s / 3)
+    shown = list(failing)[:MOST_TRACED_FAILING]
+    await _walk(worker, sight.alone, shown, failing, left_s / 3)
     traced = [test for test in shown if test in sight.alone] or shown
     took = [seen.seconds for seen in sight.alone.values() if seen.outcome != "timeout"]
-    trace_s = max(hang_s, min(TRACED_SLOWER * max(took, default=0.0), left_s / 4))
-    await _walk(worker, sight.traced, traced, traced, trace_s, left_s / 3, trace=True)
-    others = _by_nearness(failing, ids)
+    longest_s = min(TRACED_SLOWER * max(took, default=0.0), left_s / 4)
+    patience = {test: max(own, longest_s) if own > ENDLESS_S else own for test, own in failing.items()}
+    await _walk(worker, sight.traced, traced, patience, left_s / 3, trace=True)
+    others = _by_nearness(list(failing), ids)
     near_s = min(NEAR_SHARE * left_s, NEAR_S, end_s - time.monotonic())
-    await _walk(worker, sight.traced, others, failing, hang_s, near_s, trace=True)
+    await _walk(worker, sight.traced, others, failing, near_s, trace=True)
 
 
 def _by_nearness(failing: Sequence[str], ids: Sequence[str]) -> list[str]:
@@ -232,8 +243,7 @@ async def _walk(
     worker: Worker,
     into: dict[str, Seen],
     tests: Sequence[str] | None,
-    slow: Sequence[str],
-    hang_s: float,
+    slow: Mapping[str, float],
     seconds: float,
     *,
     trace: bool = False,
@@ -242,7 +252,7 @@ async def _walk(
     if seconds <= 0 or tests == []:
         return
     limit_s = max(seconds, 1.0)
-    entries = worker.walk(tests, trace=trace, slow=slow, hang_s=hang_s, limit_s=limit_s, seconds=seconds)
+    entries = worker.walk(tests, trace=trace, slow=slow, limit_s=limit_s, seconds=seconds)
     async for seen in entries:
         before = into.get(seen.test)
         if before is None or FAILED[before.outcome] != "failed":

@@ -122,8 +122,7 @@ class Worker:
         tests: Sequence[str] | None,
         *,
         trace: bool,
-        slow: Sequence[str],
-        hang_s: float,
+        slow: Mapping[str, float],
         limit_s: float,
         seconds: float,
     ) -> AsyncIterator[Seen]:
@@ -132,13 +131,12 @@ class Worker:
         Args:
             tests: Their ids; all in their order where it is `None`.
             trace: Whether their lines are noted.
-            slow: Those that fail, and may never end; they are traced line for line.
-            hang_s: CPU seconds for each of these.
+            slow: Those that fail, and may never end -> CPU seconds for each; they are traced line for line.
             limit_s: CPU seconds for each other test.
             seconds: Wall-clock seconds for all.
         """
-        quiet_s = max(8.0, 4 * hang_s, min(seconds, limit_s))
-        given = {"tests": tests, "trace": trace, "slow": list(slow), "hang_s": hang_s}
+        quiet_s = max(8.0, 4 * max(slow.values(), default=0.0), min(seconds, limit_s))
+        given = {"tests": tests, "trace": trace, "slow": dict(slow)}
         await self._send({**given, "op": "walk", "limit_s": limit_s, "seconds": seconds, "quiet_s": quiet_s})
         while (frame := await self._receive(seconds + START_S)) is not None:
             if frame.startswith((b'{"done"', LOST)):

@@ -1,0 +1,66 @@
+"""Tests that never end are stopped one by one, and those behind them are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Prepare = Callable[..., Any]
+
+LOOP = "def spin(n):\n    while n:\n        n = n\n    return n\n"
+
+
+async def run(prepare: Prepare, tests: str, wall_s: float = 18.0) -> dict[str, Any]:
+    suite = await prepare({"loop.py": LOOP, "tests/test_loop.py": tests})
+    ids = suite.command._collected.all_ids
+    outcomes = await suite.command.run_some(suite.task.files, ids, wall_s=wall_s)
+    return {outcome.check_id.partition("::")[2]: outcome for outcome in outcomes}
+
+
+async def test_those_behind_an_endless_test_are_run(prepare: Prepare) -> None:
+    tests = (
+        "import unittest\nimport pytest\nfrom loop import spin\n\n"
+        "@pytest.mark.parametrize('n', [1, 0, 2, 0.0])\ndef test_spin(n):\n    assert spin(n) == 0\n\n"
+        "class TestCase(unittest.TestCase):\n"
+        "    def test_own(self):\n        self.assertEqual(spin(3), 0)\n\n"
+        "    def test_rest(self):\n        self.assertEqual(spin(0), 0)\n"
+    )
+    found = await run(prepare, tests)
+    assert {name: outcome.status for name, outcome in found.items()} == {
+        "test_spin[1]": "timeout",
+        "test_spin[0]": "passed",
+        "test_spin[2]": "timeout",
+        "test_spin[0.0]": "passed",
+        "TestCase::test_own": "timeout",
+        "TestCase::test_rest": "passed",
+    }
+    for name in ("test_spin[1]", "test_spin[2]", "TestCase::test_own"):
+        fact = found[name].counterexample
+        assert fact.exception.startswith("no end within ")
+        assert (fact.file, fact.line in (2, 3)) == ("loop.py", True)
+
+
+async def test_code_that_catches_everything_is_stopped_with_the_run_at_last(prepare: Prepare) -> None:
+    stubborn = (
+        "def test_stubborn():\n    while True:\n        try:\n            while True:\n                pass\n"
+        "        except BaseException:\n            pass\n\n"
+    )
+    found = await run(prepare, stubborn + "def test_other():\n    pass\n", wall_s=6.0)
+    assert found["test_stubborn"].status == "timeout"
+    assert found["test_other"].status == "missing"
+
+
+async def test_a_test_with_an_alarm_of_its_own_keeps_it(prepare: Prepare) -> None:
+    tests = (
+        "import signal\nimport pytest\n\n"
+        "class Rung(Exception):\n    pass\n\n"
+        "def ring(number, frame):\n    raise Rung\n\n"
+        "def test_alarm():\n"
+        "    signal.signal(signal.SIGALRM, ring)\n"
+        "    signal.setitimer(signal.ITIMER_REAL, 0.1)\n"
+        "    with pytest.raises(Rung):\n        signal.pause()\n\n"
+        "def test_its_handler_is_still_there():\n"
+        "    assert signal.getsignal(signal.SIGALRM) is ring\n"
+    )
+    found = await run(prepare, tests)
+    assert {outcome.status for outcome in found.values()} == {"passed"}
