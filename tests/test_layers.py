@@ -23,10 +23,13 @@ LINES = (
     ("api",),
     ("narrative",),
     ("evals",),
+    ("jobs",),
     ("cli", "web", "mcp", "testing"),
 )
 RANK = {room: rank for rank, room in enumerate(room for line in LINES for room in line)}
 FRONT_DOORS = LINES[-1]
+STARTS = {"cli/commands/serving/serve.py": "web", "cli/commands/serving/mcp.py": "mcp"}
+"""The command that starts a front door -> that door, which nobody else of the command line may know."""
 ROOT = "__init__"
 """The package itself: it hands out the api's names, and its version to anyone."""
 ROOT_MAY_KNOW = ("api", "errors", "ledger", "records")
@@ -66,6 +69,8 @@ ONLY_IN = {
     ),
     "mlflow": ("evals/tracking/",),
     "opentelemetry": ("tracing/",),
+    **dict.fromkeys(("fastapi", "prometheus_client", "starlette", "uvicorn"), ("web/",)),
+    "mcp": ("mcp/",),
     **dict.fromkeys(("alembic", "pgvector", "psycopg"), ("store/",)),
     "sqlalchemy": ("store/", "memory/storing.py", "memory/vector_scan.py"),
     "huggingface_hub": ("models/", "memory/exchange.py", "evals/datasets/sources.py"),  # weights, data sets
@@ -75,6 +80,7 @@ ONLY_IN = {
             *("sandbox/", "models/weights/fetch.py"),
             *("models/embedded/server.py", "models/embedded/server_child.py"),
             "workspace/git.py",
+            "jobs/process.py",
             "cli/terminal/editor.py",  # the person's own, on their own terminal
         ),
     ),
@@ -160,6 +166,8 @@ def forbidden(file: str, name: str) -> str | None:
             ):
                 return f"only {', '.join(ONLY_IN[owned])} may use {owned}"
             return None
+    if file in STARTS and (name + ".").startswith(f"suture.{STARTS[file]}."):
+        return None
     return forbidden_room(room_of(file), name)
 
 
@@ -213,6 +221,11 @@ def test_the_house_keeps_its_own_rules() -> None:
         ("roles/x.py", "__import__('suture.loop')", "roles may not know loop"),
         ("roles/x.py", "import suture\nsuture.loop.run()", "roles may not know loop"),
         ("cli/x.py", "import suture.web", "the front door cli may not know the front door web"),
+        (
+            "cli/commands/serving/mcp.py",
+            "import suture.web",
+            "the front door cli may not know the front door web",
+        ),
         ("testing.py", "from suture.cli import main", "the front door testing may not know"),
         ("__init__.py", "from suture.cli import main", "the package itself may not know cli"),
         ("api.py", "from langgraph.graph import StateGraph", "only loop/ may use langgraph"),
@@ -263,6 +276,7 @@ def test_the_walker_sees_what_is_forbidden(tmp_path: Path, file: str, code: str,
         ("models/embedded/server.py", "import subprocess"),
         ("sandbox/x.py", "import asyncio\nasyncio.create_subprocess_exec('a')"),
         ("cli/x.py", "from suture import __version__\nimport suture.evals\nimport suture.api"),
+        ("cli/commands/serving/serve.py", "from suture.web.serving import serve"),
         ("api.py", "import os\nos.path.join('fork', 'system')\nfrom suture.loop import run"),
         ("__init__.py", "def __getattr__(name):\n    from suture import api"),
     ],

@@ -86,6 +86,13 @@ ORDERS = {
         ("run",),
         ("__init__",),
     ),
+    "jobs": (
+        ("job",),
+        ("journal",),
+        ("process", "work"),
+        ("child", "pool"),
+        ("__init__",),
+    ),
     "evals": (
         ("problem",),
         ("suites", "grading"),

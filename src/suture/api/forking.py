@@ -41,6 +41,7 @@ async def fork_from_iteration(
     sandbox: Sandbox | None = None,
     apply: bool = False,
     on_review: Reviewer | None = None,
+    run_id: str = "",
     on_event: Listener | None = None,
 ) -> Result:
     """Start a new run from a step of another one, with something changed; raises as `solve` does.
@@ -59,6 +60,7 @@ async def fork_from_iteration(
         sandbox: The wall; the settings' where not given.
         apply: As in `solve` and `heal`.
         on_review: As in `solve`.
+        run_id: What the new run is called, where that was said beforehand (`suture.ledger.new_run_id`).
         on_event: As in `solve`; it sees what was taken over too.
 
     Raises:
@@ -77,6 +79,7 @@ async def fork_from_iteration(
     async with models_for(chosen, model or named, live=True) as models:
         spec = replace(
             recorded.spec(models, sandbox),
+            run_id=run_id,
             settings=chosen,
             source=answered_calls(recorded.folder),
             or_live=True,

@@ -44,6 +44,7 @@ async def heal(
     or_live: bool = False,
     ask: Asker | bool | None = None,
     on_review: Reviewer | None = None,
+    run_id: str = "",
     on_event: Listener | None = None,
 ) -> Result:
     """Repair code that exists, until its test command passes.
@@ -74,6 +75,7 @@ async def heal(
             Nobody is asked where it is not given.
         on_review: Called where `loop.autonomy` wants a person asked, plain or async; gets the question and
             gives the answer, or `None`, which parks the run (outcome `waiting`) as without it.
+        run_id: What the new run is called, where that was said beforehand (`suture.ledger.new_run_id`).
         on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
             the run has ended.
 
@@ -105,6 +107,7 @@ async def heal(
             project=snapshot.root,
             models=models,
             sandbox=sandbox,
+            run_id=run_id,
             source=source,
             or_live=or_live,
             left_out=tuple(snapshot.secrets),

@@ -40,6 +40,7 @@ async def replay(
     settings: Settings | None = None,
     model: str | Model | BaseChatModel | None = None,
     sandbox: Sandbox | None = None,
+    run_id: str = "",
     on_event: Listener | None = None,
 ) -> Replay:
     """Do a recorded run again with the model's replies of then, and say whether it went the same way.
@@ -53,6 +54,7 @@ async def replay(
         settings: Whose keys and folders count; from environment and files where not given.
         model: Who is asked with `or_live`; the recorded one where not given.
         sandbox: The wall; the recorded settings' where not given.
+        run_id: What the new run is called, where that was said beforehand (`suture.ledger.new_run_id`).
         on_event: As in `solve`.
 
     Raises:
@@ -66,6 +68,7 @@ async def replay(
     async with models_for(recorded.settings, model or recorded.model, live=or_live) as models:
         spec = replace(
             recorded.spec(models, sandbox),
+            run_id=run_id,
             limits=Limits(**{**recorded.settings.budget.model_dump(), "seconds": None}),
             source=open_replies(folder.path, may_be_empty=True),
             or_live=or_live,

@@ -35,6 +35,7 @@ async def solve(
     replies: str | Path | None = None,
     or_live: bool = False,
     on_review: Reviewer | None = None,
+    run_id: str = "",
     on_event: Listener | None = None,
 ) -> Result:
     """Write code for a task.
@@ -54,6 +55,7 @@ async def solve(
         or_live: Ask the model for what `replies` does not hold, instead of ending with an error.
         on_review: Called where `loop.autonomy` wants a person asked, plain or async; gets the question and
             gives the answer, or `None`, which parks the run (outcome `waiting`) as without it.
+        run_id: What the new run is called, where that was said beforehand (`suture.ledger.new_run_id`).
         on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
             the run has ended.
 
@@ -84,6 +86,7 @@ async def solve(
             project=Path.cwd(),
             models=models,
             sandbox=sandbox,
+            run_id=run_id,
             source=source,
             or_live=or_live,
             on_review=on_review,

@@ -42,13 +42,16 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "prompts": "What the models are told: list, show, diff, check.",
         "completion": "Print a script that completes commands in your shell.",
     },
+    "Serve": {
+        "serve": "A service for other programs: REST and events.",
+    },
     "Measure": {
         "bench": "Measure recipes and models on problems with hidden tests.",
     },
 }
 """Each command with what it does in a line. `suture --help` loads none of them."""
-GROUPS = {"config", "db", "memory", "models", "recipes", "prompts", "bench"}
-FOLDERS = {"Work": "work", "Look back": "look_back", "Set up": "set_up"}
+GROUPS = {"config", "db", "memory", "models", "recipes", "prompts", "bench", "serve"}
+FOLDERS = {"Work": "work", "Look back": "look_back", "Set up": "set_up", "Serve": "serving"}
 """Where the commands of a section lie below `suture.cli.commands`."""
 OTHER_FILES = {"resume": "suture.cli.commands.look_back.replay", "bench": "suture.cli.bench"}
 

@@ -7,7 +7,7 @@ Each kind of event is a type of `ledger.kinds`; nobody else knows how it lies on
 from suture.ledger.budget import Budget, Limits
 from suture.ledger.clock import Clock, SystemClock
 from suture.ledger.comparing import Difference, compare_runs
-from suture.ledger.endings import last_end, stands, state_of, without_earlier_ends
+from suture.ledger.endings import is_being_written, last_end, stands, state_of, without_earlier_ends
 from suture.ledger.event import Event, event_as_json, event_in_short, first_of, last_of, those_of
 from suture.ledger.events import (
     Ledger,
@@ -19,7 +19,7 @@ from suture.ledger.follow import LAST_EVENTS, PARKED, follow_ledger
 from suture.ledger.payload import CATALOGUE, Payload, RawPayload
 from suture.ledger.reading import LedgerReading, read_ledger
 from suture.ledger.reservations import Reservation, open_reservations
-from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run
+from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run, new_run_id
 from suture.ledger.spent import SpendFold, spend_by, spend_of
 from suture.ledger.steady import steady_text
 from suture.ledger.steps import decision_after, events_until, last_step
@@ -52,11 +52,13 @@ __all__ = [
     "find_run",
     "first_of",
     "follow_ledger",
+    "is_being_written",
     "last_end",
     "last_of",
     "last_step",
     "list_runs",
     "new_run",
+    "new_run_id",
     "open_reservations",
     "part_of_branch",
     "read_ledger",

@@ -40,13 +40,19 @@ def state_of(run: RunFolder, reading: LedgerReading) -> str:
     """`ended`, `running`, `waiting` for a person, or `stopped` where its process went away before the end."""
     if last_end(reading.events) is not None:
         return "ended"
-    # The writing process holds the ledger's lock for as long as it lives.
+    if is_being_written(run):
+        return "running"
+    return "waiting" if reading.events and isinstance(reading.events[-1].payload, RunParked) else "stopped"
+
+
+def is_being_written(run: RunFolder) -> bool:
+    """Whether a process has the run's ledger open: it holds the lock for as long as it lives."""
     with run.ledger_path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
-            return "running"
-    return "waiting" if reading.events and isinstance(reading.events[-1].payload, RunParked) else "stopped"
+            return True
+    return False
 
 
 def stands(run: RunFolder, reading: LedgerReading) -> str:

@@ -142,15 +142,25 @@ class RunFolder:
         return self.path / name
 
 
-def new_run(home: Path, *, now_s: float | None = None) -> RunFolder:
-    """Make the folder of a new run under `home`; ids sort by time. What it makes only its owner can read.
+def new_run_id(now_s: float | None = None) -> str:
+    """An id that no other run has; ids sort by time."""
+    now_s = time.time() if now_s is None else now_s
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_s))
+    return f"{stamp}{int(now_s * 1000) % 1000:03d}-{secrets.token_hex(3)}"
+
+
+def new_run(home: Path, *, now_s: float | None = None, run_id: str = "") -> RunFolder:
+    """Make the folder of a new run under `home`. What it makes only its owner can read.
+
+    Args:
+        home: The folder of all runs' folder.
+        now_s: The time, in seconds since the epoch.
+        run_id: What the run is called, where that was said beforehand (`new_run_id`).
 
     Raises:
         StorageError: The folder cannot be made.
     """
-    now_s = time.time() if now_s is None else now_s
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_s))
-    folder = home / "runs" / f"{stamp}{int(now_s * 1000) % 1000:03d}-{secrets.token_hex(3)}"
+    folder = home / "runs" / (run_id or new_run_id(now_s))
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         home.mkdir(mode=PRIVATE, exist_ok=True)

@@ -44,7 +44,7 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
         spec.models.require_prices()
     wall = spec.sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
-        folder = spec.folder or new_run(settings.paths.home)
+        folder = spec.folder or new_run(settings.paths.home, run_id=spec.run_id)
         interpreter = spec.interpreter
         if interpreter is None and task.test_command:
             python = settings.sandbox.python

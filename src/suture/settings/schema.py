@@ -229,6 +229,37 @@ class LogSettings(Group):
     """How many older files are kept."""
 
 
+class ServeSettings(Group):
+    """The service of `suture serve` (docs/serve.md)."""
+
+    host: str = "127.0.0.1"
+    """The address it listens at; any but this machine's own takes a token (`suture serve token add`)."""
+    port: int = Field(default=8765, ge=0, le=65535)
+    """Its port; 0 takes a free one."""
+    hosts: Names = ()
+    """Names, besides `localhost`, under which callers may reach it."""
+    roots: Names = ()
+    """Folders in which callers may have projects healed; none but what they send where there are none."""
+    models: Names = ()
+    """Models that callers may choose besides the one set; `none` they always may."""
+    runs_at_once: int = Field(default=2, ge=1)
+    """The most runs that go on at once; the others wait in their order."""
+    queue: int = Field(default=32, ge=0)
+    """The most runs that wait; more are refused for now."""
+    body_kb: int = Field(default=1024, ge=1)
+    """The most of a request's body, in KiB, where it is no archive."""
+    archive_mb: int = Field(default=16, ge=1)
+    """The most of an archive of a project, in MiB, as it is sent."""
+    unpacked_mb: int = Field(default=64, ge=1)
+    """The most of what comes out of it, in MiB."""
+    archive_files: int = Field(default=5000, ge=1)
+    """The most files and folders in it."""
+    tokens_a_day: int | None = Field(default=None, ge=1)
+    """The most tokens of one caller's runs in 24 hours."""
+    seconds_a_day: float | None = Field(default=None, gt=0)
+    """The most wall-clock seconds of one caller's runs in 24 hours."""
+
+
 class ProjectSettings(Group):
     """What a project's own files may decide (docs/settings.md)."""
 
@@ -259,6 +290,7 @@ class Settings(Group):
     store: StoreSettings = EMPTY
     log: LogSettings = EMPTY
     memory: MemorySettings = EMPTY
+    serve: ServeSettings = EMPTY
     paths: PathSettings = EMPTY
 
 
@@ -281,6 +313,7 @@ THE_USERS_ALONE = (
     "store.runs",
     "store.namespace",
     "log.file",
+    *(f"serve.{name}" for name in ServeSettings.model_fields),
     "paths.home",
     "paths.cache",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,9 +13,6 @@ from suture.cli.terminal.options import Debug, Json, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table
 from suture.errors import UsageError
 from suture.narrative.lines import counted
-
-if TYPE_CHECKING:
-    from suture.settings import Settings
 
 COLUMNS = ("run", "kind", "outcome", "recipe", "model", "spent", "when")
 Since = Annotated[
@@ -49,7 +46,7 @@ def history(
     debug: Debug = False,
 ) -> None:
     """List the runs, newest first: kind, outcome, recipe, model, spend, when."""
-    asked = {
+    asked: dict[str, Any] = {
         "words": search,
         "outcome": outcome,
         "kind": kind,
@@ -60,12 +57,11 @@ def history(
         "error": error,
         "since_s": since_s(since),
     }
+    from suture.narrative.history import found_runs
+    from suture.store.looking_back import Question
+
     settings = load(Path(), assignments, looks=True).settings
-    if settings.store.url or any(asked.values()):
-        rows, total = _from_database(settings, asked, limit)
-    else:
-        rows, total = _from_ledgers(settings.paths.home, limit)
-    told = [_told(row) for row in rows]
+    told, total = found_runs(settings, Question(**asked), limit)
     if as_json:
         answer_json(told)
     elif told:
@@ -92,44 +88,6 @@ def since_s(day: str) -> float | None:
         return datetime.fromisoformat(day).timestamp()
     except (ValueError, OverflowError, OSError) as fault:
         raise UsageError(f"--since {day!r} is no day", remedy="such as 2026-11-01, or 7d") from fault
-
-
-def _from_database(settings: Settings, asked: dict[str, Any], limit: int) -> tuple[list[dict[str, Any]], int]:
-    from suture.store.database import store_of
-    from suture.store.looking_back import Question, runs_found
-    from suture.store.recording import catch_up
-
-    with store_of(settings) as store:
-        catch_up(store, settings.paths.home)
-        found: tuple[list[dict[str, Any]], int] = runs_found(store, Question(**asked), limit)
-    return found
-
-
-def _from_ledgers(home: Path, limit: int) -> tuple[list[dict[str, Any]], int]:
-    """The same rows without a database, as the last few runs are read in no time."""
-    from suture.ledger import list_runs
-    from suture.store.projecting import rows_of
-
-    runs = list_runs(home)
-    return [{**rows_of(run).task, "run_id": run.id} for run in reversed(runs[-limit:])], len(runs)
-
-
-def _told(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "run": row["run_id"],
-        "kind": row.get("kind", ""),
-        "outcome": row["outcome"],
-        "recipe": row.get("recipe", ""),
-        "model": row.get("model", ""),
-        "spend": {
-            name: row.get(name, 0) for name in ("attempts", "tokens", "model_calls", "money", "seconds")
-        },
-        "started_s": row.get("started_s"),
-        "fork_of": row.get("fork_of") or None,
-        "fork_at": row.get("fork_at"),
-        "replay_of": row.get("replay_of") or None,
-        "task": row.get("statement", ""),
-    }
 
 
 def _row(told: dict[str, Any]) -> tuple[str, ...]:

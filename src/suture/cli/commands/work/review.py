@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from suture.cli.terminal.disambiguation import ask_which_is_right
 from suture.cli.terminal.editor import edit_text
@@ -50,7 +50,9 @@ def review(
     if asked is None:
         raise UsageError(f"run {run!r} waits for no answer", remedy="see how it stands: suture history")
     if as_json:
-        answer_json(_as_plain(asked))
+        from suture.narrative.review_json import review_as_json
+
+        answer_json(review_as_json(asked))
         return
     answer(as_lines(_lines(asked)) + f"\n{asked.diff}")
     for line in waiting_lines(asked.run_id, asked.stage):
@@ -166,23 +168,6 @@ def _print_diff(diff: str) -> None:
     for line in printable(diff).splitlines():
         style = next((style for mark, style in DIFF_STYLES if line.startswith(mark)), None)
         screen.print(line, style=style)
-
-
-def _as_plain(asked: Review) -> dict[str, Any]:
-    from suture.records import to_plain
-
-    return {
-        "run": asked.run_id,
-        "stage": asked.stage,
-        "question": asked.asked,
-        "difference": to_plain(asked.difference) if asked.difference else None,
-        "moves": [to_plain(move) for move in asked.moves],
-        "candidate": to_plain(asked.candidate) if asked.candidate else None,
-        "diagnosis": to_plain(asked.diagnosis) if asked.diagnosis else None,
-        "facts": [to_plain(fact) for fact in asked.facts],
-        "diff": asked.diff,
-        "editable": sorted(asked.editable),
-    }
 
 
 class _LineReader:

@@ -1,0 +1,119 @@
+"""`suture serve`: the service, and the tokens of its callers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import Debug, Json, Model, Set, load, parse_assignments
+from suture.cli.terminal.output import answer, answer_json, note, table
+from suture.errors import PrerequisiteError
+
+if TYPE_CHECKING:
+    from suture.web.tokens import Tokens
+
+serve_app = typer.Typer(name="serve", help="A service for other programs: REST and server-sent events.")
+token_app = typer.Typer(name="token", help="Tokens of the service's callers.", no_args_is_help=True)
+serve_app.add_typer(token_app)
+
+EXTRA = 'pip install "suture[serve]"'
+
+
+@serve_app.callback(invoke_without_command=True)
+@reports_faults
+def serve(
+    context: typer.Context,
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="ADDRESS", help="Where it listens; serve.host.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", metavar="N", help="Its port, 0 for a free one; serve.port.")
+    ] = None,
+    root: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--root", metavar="FOLDER", help="Callers may have projects in it healed; may be repeated."
+        ),
+    ] = None,
+    model: Model = None,
+    assignments: Set = None,
+    debug: Debug = False,
+) -> None:
+    """Serve runs to other programs, until Ctrl-C or SIGTERM.
+
+    Prints the address. It listens to this machine alone, where no token is asked for as long as there is
+    none; any other address takes tokens. What runs when it is stopped, or killed, goes on at its next start.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    roots = ",".join(str(folder.absolute()) for folder in root or ())
+    loaded = load(
+        Path(), assignments, model__name=model, serve__host=host, serve__port=port, serve__roots=roots or None
+    )
+    for remark in loaded.notes:
+        note(f"note: {remark}")
+    try:
+        from suture.web.serving import serve as serve_until_stopped
+    except ModuleNotFoundError as fault:
+        raise PrerequisiteError(f"the service needs the package {fault.name!r}", remedy=EXTRA) from fault
+    # Those of the command line alone: each job reads the rest anew, for its own project.
+    flags: dict[str, object] = dict(parse_assignments(assignments or ()))
+    if model is not None:
+        flags["model.name"] = model
+    serve_until_stopped(loaded.settings, flags, answer)
+
+
+@token_app.command("add")
+@reports_faults
+def add_token(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is; their runs are told by it.")],
+    role: Annotated[
+        str,
+        typer.Option("--role", metavar="ROLE", help="viewer, runner, reviewer or admin: each may do more."),
+    ] = "runner",
+    assignments: Set = None,
+    debug: Debug = False,
+) -> None:
+    """Make a token and print it, this once: only its hash is kept.
+
+    A viewer looks; a runner also starts, forks, replays and verifies runs and stops their own; a reviewer
+    also answers what runs ask; an admin also stops anyone's.
+    """
+    tokens, home = _tokens(assignments)
+    answer(tokens.add(name, role))
+    note(f"kept as a hash in {home}; a server that runs asks for tokens from its next start on")
+
+
+@token_app.command("list")
+@reports_faults
+def list_tokens(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+    """List whose tokens there are, and their roles."""
+    callers = _tokens(assignments)[0].callers()
+    if as_json:
+        answer_json([{"name": caller.name, "role": caller.role} for caller in callers])
+    elif callers:
+        answer(table([(caller.name, caller.role) for caller in callers]))
+    else:
+        note("no tokens yet; make one: suture serve token add NAME")
+
+
+@token_app.command("remove")
+@reports_faults
+def remove_token(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is.")],
+    assignments: Set = None,
+    debug: Debug = False,
+) -> None:
+    """Take a token back; it is refused from now on."""
+    _tokens(assignments)[0].remove(name)
+    note(f"the token of {name} is refused from now on")
+
+
+def _tokens(assignments: list[str] | None) -> tuple[Tokens, Path]:
+    from suture.web.tokens import Tokens
+
+    home = load(Path(), assignments, looks=True).settings.paths.home
+    return Tokens(home), home

@@ -1,0 +1,13 @@
+"""Runs that somebody else asked for: each in a process of its own, some at once, the others in a queue.
+
+Front doors that serve many callers hand a `Job` to a `Pool`, or start a `JobProcess` themselves. What was
+asked is on disk before it is queued, so that a server which was killed knows what is left to do; what came of
+it is the run's ledger, as always. This room starts runs through the api alone and judges nothing.
+"""
+
+from suture.jobs.job import RUN_KINDS, Job, JobEnd, JobKind
+from suture.jobs.journal import Journal
+from suture.jobs.pool import Pool, QueueFull
+from suture.jobs.process import JobProcess
+
+__all__ = ["RUN_KINDS", "Job", "JobEnd", "JobKind", "JobProcess", "Journal", "Pool", "QueueFull"]

@@ -1,0 +1,79 @@
+"""The application: its routes, its guard, its problems, and how it starts and stops."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from suture.jobs import Journal
+from suture.web import looking_routes, probe_routes, run_routes
+from suture.web.guard import Guard
+from suture.web.metrics import Counted, Metrics
+from suture.web.problems import Problem, add_problems
+from suture.web.service import Service
+
+ABOUT = (
+    "Write or repair code in a sandbox until tests that can be trusted pass. Errors are RFC 9457 problems."
+)
+
+
+def make_app(service: Service, journal: Journal) -> FastAPI:
+    """The application of a server.
+
+    Args:
+        service: What it works with.
+        journal: Closed when it stops.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.pool.take_up()
+        app.state.ready, app.state.stopping = True, False
+        try:
+            yield
+        finally:
+            app.state.ready = False
+            await service.pool.close()
+            journal.close()
+
+    # No page of documentation: those of the library load scripts from elsewhere.
+    app = FastAPI(
+        title="Suture",
+        version=version("suture"),
+        description=ABOUT,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.service = service
+    app.state.metrics = Metrics(service.pool)
+    app.state.ready = app.state.stopping = False
+    add_problems(app)
+    for router in (run_routes.router, looking_routes.router, probe_routes.router):
+        app.include_router(router)
+
+    app.add_middleware(Counted, metrics=app.state.metrics)
+    serve = service.settings.serve
+    app.add_middleware(
+        Guard,
+        hosts=(*serve.hosts, serve.host),
+        body_bytes=serve.body_kb * 2**10,
+        archive_bytes=serve.archive_mb * 2**20,
+    )
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # the library's way to extend it
+    return app
+
+
+def _openapi(app: FastAPI) -> dict[str, object]:
+    if app.openapi_schema is None:
+        plain = get_openapi(title=app.title, version=app.version, description=ABOUT, routes=app.routes)
+        parts = plain.setdefault("components", {})
+        parts.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        plain["security"] = [{}, {"token": []}]
+        app.openapi_schema = plain
+    return app.openapi_schema
