@@ -206,8 +206,10 @@ class Pool:
             if self._closed or self._journal.asked_to_stop(job):
                 process.stop()  # it was told while it started
             end = await process.ended()
-            stopped = end.cancelled or (self._closed and end.fault == "ProcessDied")
-            if stopped and not self._journal.asked_to_stop(job):
+            wanted = self._journal.asked_to_stop(job)
+            if end.fault == "ProcessDied" and wanted:
+                end = CANCELLED  # it was told before it could hear, or did not obey and was killed
+            if not wanted and (end.cancelled or (self._closed and end.fault == "ProcessDied")):
                 return  # stopped with the server; a later one goes on with it
             tokens, seconds = spent_by(RunFolder(self._home / "runs" / job.run))
             end = self._journal.write_end(job, replace(end, tokens=tokens, seconds=seconds))

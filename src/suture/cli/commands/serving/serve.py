@@ -15,7 +15,7 @@ from suture.errors import PrerequisiteError
 if TYPE_CHECKING:
     from suture.web.tokens import Tokens
 
-serve_app = typer.Typer(name="serve", help="A service for other programs: REST and server-sent events.")
+serve_app = typer.Typer(name="serve")
 token_app = typer.Typer(name="token", help="Tokens of the service's callers.", no_args_is_help=True)
 serve_app.add_typer(token_app)
 
