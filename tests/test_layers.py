@@ -70,7 +70,7 @@ ONLY_IN = {
     "mlflow": ("evals/tracking/",),
     "opentelemetry": ("tracing/",),
     **dict.fromkeys(("fastapi", "prometheus_client", "starlette", "uvicorn"), ("web/",)),
-    "mcp": ("mcp/",),
+    **dict.fromkeys(("anyio", "mcp", "mcp_types"), ("mcp/",)),
     **dict.fromkeys(("alembic", "pgvector", "psycopg"), ("store/",)),
     "sqlalchemy": ("store/", "memory/storing.py", "memory/vector_scan.py"),
     "huggingface_hub": ("models/", "memory/exchange.py", "evals/datasets/sources.py"),  # weights, data sets

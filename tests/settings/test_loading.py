@@ -9,7 +9,7 @@ import pytest
 from suture.errors import UsageError
 from suture.settings import Loaded, Settings, describe_settings, render_settings
 from suture.settings.rendering import shown
-from suture.settings.schema import THE_USERS_ALONE
+from suture.settings.schema import THE_USERS_ALONE, setting_fields
 from trusting import load_trusted
 
 
@@ -305,7 +305,8 @@ def test_a_project_has_no_say_in_how_it_is_walled_in(project: Path, home: Path, 
         "proposer.seconds": "60",
         "proposer.turns": "3",
     }
-    value = values.get(key, "container")
+    is_number = any(kind in str(setting_fields()[key].annotation) for kind in ("int", "float"))
+    value = values.get(key, "7" if is_number else "container")
     line = f'[{group}]\n{field} = "{value}"' if file == "suture.toml" else f"SUTURE_{key.upper()}={value}"
     (project / file).write_text(line.replace(key.upper(), key.upper().replace(".", "_")))
     with pytest.raises(UsageError, match="no say in this"):

@@ -44,6 +44,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Serve": {
         "serve": "A service for other programs: REST and events.",
+        "mcp": "Tools for other agents, by the Model Context Protocol.",
     },
     "Measure": {
         "bench": "Measure recipes and models on problems with hidden tests.",

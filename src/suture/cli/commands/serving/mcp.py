@@ -1,0 +1,54 @@
+"""`suture mcp`: Suture as tools of other agents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suture.cli.terminal.faults import reports_faults
+from suture.cli.terminal.options import Debug, Model, Set, load, parse_assignments
+from suture.errors import PrerequisiteError
+
+EXTRA = 'pip install "suture[mcp]"'
+
+
+@reports_faults
+def mcp(
+    http: Annotated[
+        bool, typer.Option("--http", help="Listen at an address instead of stdin and stdout.")
+    ] = False,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="With --http: this machine's own.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=1, max=65535, help="With --http: its port.")
+    ] = 8766,
+    root: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--root",
+            metavar="FOLDER",
+            help="Projects in it may be healed, where the client names no folders; may be repeated.",
+        ),
+    ] = None,
+    model: Model = None,
+    assignments: Set = None,
+    debug: Debug = False,
+) -> None:
+    """Be a server of the Model Context Protocol, for other agents: tools heal, write, verify and show.
+
+    It talks on stdin and stdout, as agents start such servers, until they close them. A client's own roots
+    are the only folders in which it may have code healed; what is healed is a diff, and no file is changed.
+    """
+    loaded = load(Path(), assignments, model__name=model)
+    try:
+        from suture.mcp.server import serve
+    except ModuleNotFoundError as fault:
+        raise PrerequisiteError(f"this needs the package {fault.name!r}", remedy=EXTRA) from fault
+    flags: dict[str, object] = dict(parse_assignments(assignments or ()))
+    if model is not None:
+        flags["model.name"] = model
+    roots = tuple(folder.absolute() for folder in root or ())
+    serve(loaded.settings, flags, roots, http=(host, port) if http else None)

@@ -1,0 +1,232 @@
+"""`suture mcp` driven over stdio by the SDK's own client, in both versions of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.context import ClientRequestContext
+from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, ListRootsResult, Root, TextContent
+from pydantic import FileUrl
+
+from web.projects import BROKEN, HANGING, laid
+from web.server import PATIENCE_S, RIGHT, TASK, environ_of, ledger_of, scripted
+
+pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
+
+PYTEST = "python -m pytest -q"
+Mode = Literal["legacy", "auto"]
+
+
+@asynccontextmanager
+async def client_of(
+    folder: Path, *options: str, mode: Mode = "auto", roots: tuple[Path, ...] = (), answers: Any = None
+) -> AsyncIterator[Client]:
+    """A client of a server in a process of its own.
+
+    Args:
+        folder: Where the server works.
+        options: Of its command line.
+        mode: Which versions of the protocol the client speaks.
+        roots: What the client says are its own folders; it knows of no roots where there are none.
+        answers: Called with what its user is asked; it cannot ask where not given.
+    """
+
+    async def list_roots(context: ClientRequestContext) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=FileUrl(root.as_uri())) for root in roots])
+
+    async def elicit(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        result: ElicitResult = answers(params)
+        return result
+
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "suture.cli", "mcp", *options],
+        env=environ_of(folder),
+        cwd=folder,
+    )
+    async with Client(
+        server,
+        mode=mode,
+        read_timeout_seconds=PATIENCE_S,
+        list_roots_callback=list_roots if roots else None,
+        elicitation_callback=elicit if answers is not None else None,
+    ) as client:
+        yield client
+
+
+def said(result: CallToolResult) -> dict[str, Any]:
+    """What a tool answers."""
+    assert not result.is_error, words(result)
+    assert result.structured_content is not None
+    return dict(result.structured_content)
+
+
+def words(result: CallToolResult) -> str:
+    return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_project_is_healed_told_and_proved_again(tmp_path: Path, mode: Mode) -> None:
+    project = laid(tmp_path / "projects" / "cart", BROKEN)
+    told: list[str] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message or "")
+
+    async with client_of(tmp_path, "--model", "none", mode=mode, roots=(tmp_path / "projects",)) as client:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        assert names == {"heal", "write", "verify", "show"}
+        asked = {"path": str(project), "test": PYTEST}
+        healed = said(await client.call_tool("heal", asked, progress_callback=on_progress))
+        assert healed["outcome"] == "healed", healed
+        assert "-    return sum(prices) + 1" in healed["diff"]
+        assert healed["evidence"]
+        assert any("healed" in line for line in told), told
+        assert (project / "cart.py").read_text() == BROKEN["cart.py"]
+        if mode == "legacy":
+            return
+        run = healed["run"]
+        shown = said(await client.call_tool("show", {"run": run}))
+        assert len(shown["steps"]) >= 3
+        proof: Any = (await client.read_resource(healed["certificate"])).contents[0]
+        assert run in proof.text
+        listed: Any = (await client.read_resource("suture://runs")).contents[0]
+        assert [row["run"] for row in json.loads(listed.text)] == [run]
+        whole: Any = (await client.read_resource(f"suture://runs/{run}")).contents[0]
+        assert json.loads(whole.text)["outcome"] == "healed"
+        verified = said(await client.call_tool("verify", {"run": run}))
+        assert verified["ok"] is True
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_the_users_answers_decide_a_review(tmp_path: Path, mode: Mode) -> None:
+    questions: list[str] = []
+
+    def answers(params: ElicitRequestParams) -> ElicitResult:
+        questions.append(params.message)
+        return ElicitResult(action="accept", content={"choice": "approve"})
+
+    model = scripted(tmp_path, RIGHT)
+    async with client_of(tmp_path, "--model", model, mode=mode, answers=answers) as client:
+        asked = {"task": TASK, "autonomy": "review_all"}
+        written = said(await client.call_tool("write", asked))
+    assert written["outcome"] == "healed", written
+    assert written["files"] == {"solution.py": "def double(n):\n    return 2 * n\n"}
+    assert len(questions) >= 2
+    assert len(list((tmp_path / "home" / "runs").iterdir())) == 1
+
+
+async def test_a_user_who_declines_leaves_the_run_waiting(tmp_path: Path) -> None:
+    def answers(_: ElicitRequestParams) -> ElicitResult:
+        return ElicitResult(action="decline")
+
+    async with client_of(tmp_path, "--model", scripted(tmp_path, RIGHT), answers=answers) as client:
+        told = said(await client.call_tool("write", {"task": TASK, "autonomy": "review_all"}))
+    assert told["state"] == "waiting"
+    assert told["question"]
+
+
+async def test_bad_input_is_told_in_words_and_the_server_goes_on(tmp_path: Path) -> None:
+    outside = laid(tmp_path / "outside", BROKEN)
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "link").symlink_to(outside)
+    async with client_of(tmp_path, "--model", "none", roots=(tmp_path / "inside",)) as client:
+        for path in (
+            str(outside),
+            str(tmp_path / "inside" / "link"),
+            "relative",
+            "/",
+            f"{tmp_path}/inside/..",
+        ):
+            refused = await client.call_tool("heal", {"path": path})
+            assert refused.is_error
+            assert "no folder below an allowed root" in words(refused)
+        no_such = await client.call_tool("heal", {"path": str(tmp_path / "inside")})
+        assert "no Python code" in words(no_such)
+        for name, asked in (
+            ("heal", {}),
+            ("write", {"task": ""}),
+            ("write", {"task": TASK, "recipe": "mine.toml"}),
+            ("write", {"task": TASK, "autonomy": "never"}),
+            ("show", {"run": "../../etc"}),
+            ("show", {"run": "20260101-000000000-abcdef"}),
+            ("verify", {"run": "20260101-000000000-abcdef"}),
+        ):
+            assert (await client.call_tool(name, asked)).is_error, (name, asked)
+        written = await client.call_tool("write", {"task": TASK})
+        assert "code is written by a model" in words(written)
+        with pytest.raises(MCPError):
+            await client.read_resource("suture://runs/20260101-000000000-abcdef/certificate")
+        assert len((await client.list_tools()).tools) == 4
+
+
+async def test_without_roots_only_the_servers_own_count(tmp_path: Path) -> None:
+    project = laid(tmp_path / "own" / "cart", BROKEN)
+    async with client_of(tmp_path, "--model", "none") as client:
+        assert (await client.call_tool("heal", {"path": str(project), "test": PYTEST})).is_error
+
+
+async def test_a_call_that_is_taken_back_stops_its_run_and_one_that_crashes_says_so(tmp_path: Path) -> None:
+    project = laid(tmp_path / "hanging", HANGING)
+    asked = {"path": str(project), "test": PYTEST}
+    async with client_of(tmp_path, "--model", "none", "--root", str(tmp_path)) as client:
+        call = asyncio.create_task(client.call_tool("heal", asked))
+        run = await _begun(tmp_path, 1)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        while ledger_of(tmp_path / "home", run)[-1]["kind"] != "run.finished":
+            await asyncio.sleep(0.1)
+        assert ledger_of(tmp_path / "home", run)[-1]["data"]["outcome"] == "cancelled"
+
+        call = asyncio.create_task(client.call_tool("heal", asked))
+        await _begun(tmp_path, 2)
+        for pid in _workers():
+            os.kill(pid, signal.SIGKILL)
+        crashed = await call
+        assert crashed.is_error
+        assert "process died" in words(crashed)
+        assert len((await client.list_tools()).tools) == 4
+
+
+async def _begun(folder: Path, count: int) -> str:
+    """The newest of so many runs, once it has begun."""
+    while True:
+        runs = sorted((folder / "home" / "runs").glob("*/ledger.jsonl"))
+        if len(runs) == count and runs[-1].stat().st_size:
+            return runs[-1].parent.name
+        await asyncio.sleep(0.05)
+
+
+def _workers() -> list[int]:
+    """The processes that do the jobs of servers which this process has started."""
+    return [
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit()
+        and b"suture.jobs.child" in _read(entry / "cmdline")
+        and os.getpid() in (parent := _parent(entry), _parent(Path("/proc") / str(parent)))
+    ]
+
+
+def _parent(process: Path) -> int:
+    """The process that has started another one; 0 where that is gone."""
+    after = _read(process / "stat").rpartition(b")")[2].split()
+    return int(after[1]) if len(after) > 1 else 0
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
