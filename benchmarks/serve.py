@@ -1,0 +1,137 @@
+"""What the service costs: its start, a request, an event, and many listeners on one run.
+
+    python benchmarks/serve.py [--listeners 200] [--requests 300]
+
+It starts `suture serve` with a scripted model in a folder of its own, and prints one JSON document. A lag is
+the time from an event's own time in the ledger to its arrival at a listener, both on this machine's clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import httpx
+
+TASK = "Write a function double(n) that doubles a number. For example: double(4) == 8"
+REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
+STARTS = 5
+PATIENCE_S = 300.0
+
+
+def start(folder: Path) -> tuple[subprocess.Popen[str], str, float]:
+    """A server, its address, and the seconds until it took work."""
+    script = folder / "script.json"
+    script.write_text(json.dumps([REPLY]))
+    environ = {**os.environ, "SUTURE_HOME": str(folder / "home")}
+    begun_s = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "suture.cli", "serve", "--port", "0", "--model", f"scripted:{script}"],
+        env=environ,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    url = process.stdout.readline().strip()
+    while httpx.get(f"{url}/readyz").status_code != 200:
+        time.sleep(0.01)
+    return process, url, time.perf_counter() - begun_s
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    """End a server, and wait for that."""
+    process.terminate()
+    process.communicate(timeout=PATIENCE_S)
+
+
+def resident_mb(process: subprocess.Popen[str]) -> float:
+    """The memory that a process holds."""
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
+
+
+def timed_requests(url: str, path: str, count: int) -> dict[str, float]:
+    """Milliseconds of requests one after the other, over one connection."""
+    took = []
+    with httpx.Client(base_url=url) as client:
+        for _ in range(count):
+            begun_s = time.perf_counter()
+            assert client.get(path).status_code == 200
+            took.append((time.perf_counter() - begun_s) * 1000)
+    return {"median_ms": round(median(took), 2), "p95_ms": round(quantiles(took, n=20)[-1], 2)}
+
+
+async def listen(client: httpx.AsyncClient, run: str) -> tuple[list[int], list[float]]:
+    """The numbers of all events that a listener gets, and the lag of each in milliseconds."""
+    numbers, lags = [], []
+    async with client.stream("GET", f"/v1/runs/{run}/events") as stream:
+        async for line in stream.aiter_lines():
+            if line.startswith("data: ") and (data := json.loads(line[6:])):
+                numbers.append(data["seq"])
+                lags.append((time.time() - data["time_s"]) * 1000)
+    return numbers, lags
+
+
+async def many_listeners(url: str, count: int) -> dict[str, Any]:
+    """One run with so many listeners: what was lost, and how late each event came."""
+    limits = httpx.Limits(max_connections=None)
+    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, limits=limits) as client:
+        asked = await client.post("/v1/runs", json={"kind": "write", "task": TASK})
+        run = asked.json()["run"]
+        heard = await asyncio.gather(*(listen(client, run) for _ in range(count)))
+        whole = (await client.get(f"/v1/runs/{run}", params={"events": True})).json()
+    wanted = [event["seq"] for event in whole["events"]]
+    lags = [lag for _, each in heard for lag in each]
+    return {
+        "run": run,
+        "listeners": count,
+        "events": len(wanted),
+        "outcome": whole["outcome"],
+        "run_seconds": whole["spend"]["seconds"],
+        "listeners_that_lost_one": sum(numbers != wanted for numbers, _ in heard),
+        "lag_ms": {"median": round(median(lags), 1), "p95": round(quantiles(lags, n=20)[-1], 1)},
+    }
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--listeners", type=int, default=200)
+    parser.add_argument("--requests", type=int, default=300)
+    given = parser.parse_args()
+    started = []
+    for _ in range(STARTS):
+        with tempfile.TemporaryDirectory() as name:
+            process, _, seconds = start(Path(name))
+            started.append(seconds)
+            stop(process)
+    with tempfile.TemporaryDirectory() as name:
+        process, url, _ = start(Path(name))
+        one = asyncio.run(many_listeners(url, 1))
+        before_mb = resident_mb(process)
+        many = [asyncio.run(many_listeners(url, given.listeners)) for _ in range(2)]
+        told = {
+            "start_s": {"median": round(median(started), 2), "most": round(max(started), 2), "of": STARTS},
+            "requests": {
+                path: timed_requests(url, path.replace("RUN", one["run"]), given.requests)
+                for path in ("/healthz", "/v1/runs/RUN", "/v1/runs")
+            },
+            "one_listener": one,
+            "many_listeners": many,
+            "resident_mb": {"before": round(before_mb, 1), "after": round(resident_mb(process), 1)},
+        }
+        stop(process)
+    print(json.dumps(told, indent=1))
+
+
+if __name__ == "__main__":
+    main()
