@@ -8,7 +8,7 @@ Is the first one of the same pair recalled first, or among three? Then the searc
 bug are put in their order, with and without the prior of what was recalled: at which place stands the right
 one? Lines are equally suspicious there; no test is run.
 
-`speed` fills a database with made-up memories and measures recalls, the vector of the query not included.
+`speed` fills a database with made-up memories and measures recalls.
 """
 
 from __future__ import annotations
@@ -22,27 +22,31 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from memory_pairs import PAIRS, Side
-from sqlalchemy import insert
 
-from suture.memory.clues import Clue, clues_of_failure
+from suture.memory.clues import Clue, clues_of_failure, meaning_of
 from suture.memory.embedding.contract import Embedder
 from suture.memory.embedding.hashed import HashedNgrams
 from suture.memory.embedding.minilm import MiniLm, is_installed
 from suture.memory.items import Item
 from suture.memory.operator_prior import operator_factors
 from suture.memory.recall import Found, recall
+from suture.memory.remembering import told_of_failure
 from suture.memory.signature import kind_of
-from suture.memory.storing import keep, table_of
+from suture.memory.storing import keep
 from suture.records import CheckOutcome, Counterexample, Task, Verdict
 from suture.repair.editing.edits import mutated
 from suture.repair.ordering.orders import first_order
 from suture.store.database import Store, open_store
+from suture.store.nearest_vectors import nearest
+from suture.store.remembered import insert_missing, rows_after
 from suture.store.words import searched_words
+from suture.workspace import unified_diff
 
 PATH = "code.py"
 ASKED = 40
@@ -97,23 +101,34 @@ def order_of(side: Side, factors: Mapping[str, float]) -> tuple[int | None, int,
     return None, len(made), ()
 
 
-def fill(store: Store, embedder: Embedder | None) -> None:
-    """Keep the first bug of each pair as a mended failure."""
+def fill(store: Store, embedder: Embedder | None, *, turned: bool = False) -> None:
+    """Keep the first bug of each pair as a mended failure, as a run would have left it.
+
+    Args:
+        store: An empty database.
+        embedder: Makes the vectors.
+        turned: Whether each memory names the operators of another pair's: as many votes, which say nothing.
+    """
+    operators = {name: list(order_of(first, {})[2]) for name, (first, _) in PAIRS.items()}
+    if turned:
+        known = [name for name, found in operators.items() if found]
+        far = len(known) // 2
+        operators |= dict(zip(known, [operators[name] for name in (*known[far:], *known[:far])], strict=True))
     items = []
     for name, (first, _) in PAIRS.items():
         clue = clue_of(first)
-        operators = list(order_of(first, {})[2])
+        patch = unified_diff({PATH: first.wrong.encode()}, {PATH: first.right.encode()})
         items.append(
             Item(
                 table="failures",
                 run_id=name,
                 kind=kind_of(clue.signature),
-                text=f"mended: {first.new} becomes {first.old}",
+                text=told_of_failure(clue, patch),
                 error_signature=clue.signature,
-                patch=f"-{first.new}\n+{first.old}\n{name}",
+                patch=patch,
                 code_shape=clue.shape,
                 mended=True,
-                details={"operators": operators},
+                details={"operators": operators[name]},
                 searched=clue.searched,
             )
         )
@@ -182,78 +197,108 @@ def _order(votes: Mapping[str, Sequence[Found]]) -> dict[str, Any]:
     }
 
 
-class Drawn:
-    """Vectors by lot, as many numbers as the embedded model's; the same text has the same one."""
-
-    identity = "drawn:384"
-
-    def embed(self, texts: Sequence[str]) -> Any:
-        """See `Embedder.embed`."""
-        rows = [np.random.default_rng(abs(hash(text)) % 2**32).standard_normal(384) for text in texts]
-        made = np.array(rows, dtype=np.float32)
-        return made / np.linalg.norm(made, axis=1, keepdims=True)
-
-
 def measure_speed(url: str | None, count: int) -> dict[str, Any]:
-    """Seconds of filling, and milliseconds of the first recall of a process and of those after it."""
+    """Seconds of filling, milliseconds of a process's first recall and of those after it, and how well.
+
+    The last is held against a look at every memory: how many of the five best are among those recalled.
+    """
     with tempfile.TemporaryDirectory() as folder:
         with open_store(url or f"sqlite:///{folder}/suture.db", Path(folder), init=True) as store:
             began = time.perf_counter()
             _fill_with(store, count)
             filled_s = time.perf_counter() - began
             sides = [side for pair in PAIRS.values() for side in pair]
-            queries = [clue_of(sides[number % len(sides)]).searched for number in range(ASKED + 1)]
-            times = [_timed_ms(store, words) for words in queries]
-        ordered = sorted(times[1:])
+            asked = [clue_of(sides[number % len(sides)]) for number in range(ASKED + 1)]
+            times = [_timed_ms(store, clue) for clue in asked]
+            agreed = [_agreed(store, clue) for clue in asked[: len(sides)]]
+        ordered = sorted(wall for wall, _ in times[1:])
         return {
             "database": store.where.split(":")[0].strip("'") if url else "sqlite",
             "memories": count,
             "filled_s": round(filled_s, 1),
-            "first recall ms": round(times[0], 1),
+            "first recall ms": round(times[0][0], 1),
             "p50 ms": round(statistics.median(ordered), 1),
             "p95 ms": round(ordered[int(0.95 * len(ordered))], 1),
+            "p50 of this process's CPU ms": round(statistics.median(cpu for _, cpu in times[1:]), 1),
+            "five nearest vectors found": round(statistics.mean(agreed), 3),
         }
 
 
-def _timed_ms(store: Store, words: str) -> float:
-    began = time.perf_counter()
-    found = recall(store, words, Drawn(), tables=("failures",), language="python", limit=5)
+def _timed_ms(store: Store, clue: Clue) -> tuple[float, float]:
+    """Wall-clock and CPU milliseconds of a recall."""
+    began, cpu = time.perf_counter(), time.process_time()
+    found = recall(
+        store,
+        clue.searched,
+        HashedNgrams(),
+        tables=("failures",),
+        language="python",
+        limit=5,
+        meaning=clue.meaning,
+    )
     assert found
-    return 1000 * (time.perf_counter() - began)
+    return 1000 * (time.perf_counter() - began), 1000 * (time.process_time() - cpu)
+
+
+def _agreed(store: Store, clue: Clue) -> float:
+    """How many of the five likest vectors an index finds; those of equal likeness count alike."""
+    vector = HashedNgrams().embed([clue.meaning])[0]
+    found = nearest(store, "failures", vector, HashedNgrams.identity, limit=5)
+    last = sorted(_likeness_of_all(store) @ vector)[-5:]
+    return sum(bool(likeness >= last[0] - 1e-5) for _, likeness in found) / 5
+
+
+@cache
+def _likeness_of_all(store: Store) -> Any:
+    """Every vector, row by row."""
+    made: list[Any] = []
+    last = 0
+    while rows := rows_after(store, "failures", last, limit=5000):
+        last = rows[-1]["id"]
+        made += [np.frombuffer(row["vector"], dtype=np.float32) for row in rows]
+    return np.stack(made)
 
 
 def _fill_with(store: Store, count: int) -> None:
-    """Memories whose words are drawn from those of the pairs and from many rarer ones."""
+    """Memories made of what those of the pairs are made of, and of many rarer words.
+
+    Signatures and kinds of syntax are those of a pair with some left out and some of another's, so that their
+    vectors lie as unevenly as real ones.
+    """
     lot = random.Random(0)
+    clues = [clue_of(side) for pair in PAIRS.values() for side in pair]
     common = searched_words(*(side.wrong for pair in PAIRS.values() for side in pair)).split()
     rare = [f"name{number}" for number in range(20_000)]
-    table = table_of("failures")
     for start in range(0, count, 2000):
-        numbers = range(start, min(count, start + 2000))
-        vectors = Drawn().embed([f"{number}" for number in numbers])
-        rows = [
-            {
-                "namespace": store.namespace,
-                "run_id": str(number),
-                "event_seq": 0,
-                "key": f"{number:064x}",
-                "source": "run",
-                "state": "active",
-                "language": "python",
-                "text": f"memory {number}",
-                "patch": f"+{number}",
-                "error_signature": f"KeyError: {number}",
-                "mended": True,
-                "created_s": 0.0,
-                "embedder": Drawn.identity,
-                "vector": vector,
-                "details": {},
-                "searched": " ".join([*lot.choices(common, k=20), *lot.choices(rare, k=20)]),
-            }
-            for number, vector in zip(numbers, vectors, strict=True)
-        ]
-        with store.writing() as connection:
-            connection.execute(insert(table), rows)
+        rows = []
+        for number in range(start, min(count, start + 2000)):
+            sign = lot.choice(clues).signature + (f" {lot.choice(rare)}" if lot.random() < 0.5 else "")
+            kinds = [kind for kind in lot.choice(clues).shape.split() if lot.random() < 0.8]
+            shape = " ".join([*kinds, *lot.choice(clues).shape.split()[: lot.randrange(6)]])
+            words = " ".join([*lot.choices(common, k=20), *lot.choices(rare, k=20)])
+            rows.append(
+                {
+                    "run_id": str(number),
+                    "event_seq": 0,
+                    "key": f"{number:064x}",
+                    "source": "run",
+                    "state": "active",
+                    "language": "python",
+                    "text": f"memory {number}",
+                    "patch": f"+{number}",
+                    "error_signature": sign,
+                    "code_shape": shape,
+                    "mended": True,
+                    "created_s": 0.0,
+                    "embedder": HashedNgrams.identity,
+                    "details": {},
+                    "searched": words,
+                }
+            )
+        made = [meaning_of(str(row["error_signature"]), str(row["code_shape"]), "") for row in rows]
+        for row, vector in zip(rows, HashedNgrams().embed(made), strict=True):
+            row["vector"] = vector
+        insert_missing(store, [("failures", row) for row in rows])
 
 
 def main() -> None:

@@ -71,8 +71,7 @@ ONLY_IN = {
     "opentelemetry": ("tracing/",),
     **dict.fromkeys(("fastapi", "prometheus_client", "starlette", "uvicorn"), ("web/",)),
     **dict.fromkeys(("anyio", "mcp", "mcp_types"), ("mcp/",)),
-    **dict.fromkeys(("alembic", "pgvector", "psycopg"), ("store/",)),
-    "sqlalchemy": ("store/", "memory/storing.py", "memory/vector_scan.py"),
+    **dict.fromkeys(("alembic", "pgvector", "psycopg", "sqlalchemy"), ("store/",)),
     "huggingface_hub": ("models/", "memory/exchange.py", "evals/datasets/sources.py"),  # weights, data sets
     **dict.fromkeys(
         STARTS_PROCESSES,

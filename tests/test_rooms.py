@@ -40,7 +40,6 @@ ORDERS = {
         ("embedding", "items", "operator_prior", "signature"),
         ("clues", "rent"),
         ("remembering", "storing"),
-        ("vector_scan",),
         ("recall",),
         ("exchange", "of_runs"),
         ("__init__",),

@@ -115,4 +115,4 @@ def test_a_failure_mended_in_one_run_reaches_the_prompt_of_the_next(
 
 def embedders(store: Store) -> set[str]:
     """Who made the vectors that there are."""
-    return {made_by for _, _, made_by in rows_of(store, "failures", range(1, 10)).values()}
+    return {made_by for _, made_by in rows_of(store, "failures", range(1, 10)).values()}

@@ -112,7 +112,7 @@ def test_another_embedder_embeds_anew_and_never_mixes(store: Store) -> None:
     assert embed_anew(store, other) == 2
     assert embed_anew(store, other) == 0
     assert recall(store, "cart total of prices", other, by_words=False)[0].item.text == CART.text
-    made_by = {row[2] for row in rows_of(store, "failures", [1, 2]).values()}
+    made_by = {row[1] for row in rows_of(store, "failures", [1, 2]).values()}
     assert made_by == {other.identity}
     assert recall(store, "cart total", HASHED, by_words=False) == []
 

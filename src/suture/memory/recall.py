@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from suture.memory.items import TABLES, Item, TableName
-from suture.memory.storing import rows_of, table_of
-from suture.memory.vector_scan import nearest
-from suture.store.words import matching
+from suture.memory.storing import rows_of
+from suture.store.nearest_vectors import nearest
+from suture.store.words import likest
 
 if TYPE_CHECKING:
     from suture.memory.embedding.contract import Embedder
@@ -29,7 +29,7 @@ class Found:
     Attributes:
         item: The memory.
         score: Sum of reciprocal ranks; comparable within one recall only.
-        likeness: Dot product of the vectors, in [-1, 1]; 0 where there are none.
+        likeness: Dot product of the vectors, in [-1, 1]; 0 where its words alone were found.
     """
 
     item: Item
@@ -78,19 +78,11 @@ def recall(
             for rank, number in enumerate(near, 1):
                 ranked[number] = ranked.get(number, 0.0) + 1 / (FUSED_K + rank)
         if by_words:
-            with store.reading() as connection:
-                ids = matching(
-                    connection,
-                    table_of(name),
-                    telling_words(words),
-                    namespace=store.namespace,
-                    any_word=True,
-                    limit=DEPTH,
-                )
+            ids = likest(store, name, telling_words(words), limit=DEPTH)
             for rank, number in enumerate(ids, 1):
                 ranked[number] = ranked.get(number, 0.0) + 1 / (FUSED_K + rank)
         rows = rows_of(store, name, list(ranked))
-        for number, (item, other, _) in rows.items():
+        for number, (item, _) in sorted(rows.items()):
             fits = (
                 item.state == "active"
                 and item.source != "placebo"
@@ -99,9 +91,8 @@ def recall(
                 and (mended is None or item.mended == mended)
             )
             if fits:
-                likeness = near.get(number, _dot(vector, other, rows[number][2], embedder))
-                found.append(Found(item=item, score=ranked[number], likeness=likeness))
-    found.sort(key=lambda one: (-one.score, -one.likeness, one.item.key))
+                found.append(Found(item=item, score=ranked[number], likeness=near.get(number, 0.0)))
+    found.sort(key=lambda one: (-one.score, -one.likeness))  # equals stay in the order of their numbers
     return _merged(found)[:limit]
 
 
@@ -113,14 +104,6 @@ def telling_words(words: str) -> str:
 
 def _apart(words: str) -> list[str]:
     return "".join(letter if letter.isalnum() else " " for letter in words).split()
-
-
-def _dot(vector: Any, other: Any, made_by: str, embedder: Embedder | None) -> float:
-    if vector is None or other is None or embedder is None or made_by != embedder.identity:
-        return 0.0
-    import numpy as np
-
-    return float(np.dot(vector, np.asarray(other, dtype=np.float32)))
 
 
 def _merged(found: Sequence[Found]) -> list[Found]:

@@ -67,7 +67,7 @@ def _failures(folder: RunFolder, events: Sequence[Event], task: Task, result: Re
             event_seq=event.seq,
             language=task.language,
             kind=kind_of(clue.signature),
-            text=_told(clue, patch),
+            text=told_of_failure(clue, patch),
             error_signature=clue.signature,
             counterexample=clue.fact,
             diagnosis=said,
@@ -158,8 +158,13 @@ def _diagnosis(events: Sequence[Event]) -> str:
     return f"{said.diagnosis.category}: {said.diagnosis.root_cause}" if said else ""
 
 
-def _told(clue: Clue, patch: str) -> str:
-    """What a prompt says of a failure: short, and the change as lines that go and come."""
+def told_of_failure(clue: Clue, patch: str) -> str:
+    """What a prompt says of a failure: short, and the change as lines that go and come.
+
+    Args:
+        clue: The failure.
+        patch: The unified diff that mended it; empty where nothing did.
+    """
     what = f"{clue.signature} in {clue.function}" if clue.function else clue.signature
     if not patch:
         return f"A like failure was not mended before: {what}."

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
-
-from sqlalchemy import Connection, RowMapping, Table, and_, func, insert, or_, select, update
 
 from suture.errors import UsageError
 from suture.memory.clues import meaning_of
 from suture.memory.items import MOST_RUNS, TABLES, Item, TableName, bounded
 from suture.memory.rent import shows_no_benefit
-from suture.store.tables import METADATA
+from suture.store.nearest_vectors import index_vectors
+from suture.store.remembered import (
+    change_rows,
+    insert_missing,
+    known_keys,
+    rows_after,
+    rows_by_id,
+    rows_named,
+    rows_to_embed,
+    set_states,
+    set_vectors,
+)
 from suture.store.words import searched_words
 
 if TYPE_CHECKING:
@@ -22,11 +31,7 @@ if TYPE_CHECKING:
 BATCH = 256
 COLUMNS = tuple(one.name for one in fields(Item) if one.name != "table")
 COUNTERS = ("recalled", "withheld", "healed_recalled", "healed_withheld")
-
-
-def table_of(name: TableName) -> Table:
-    """The table of that name."""
-    return METADATA.tables[name]
+Row = Mapping[str, Any]
 
 
 def keep(store: Store, items: Sequence[Item], embedder: Embedder | None) -> dict[TableName, int]:
@@ -47,38 +52,30 @@ def keep(store: Store, items: Sequence[Item], embedder: Embedder | None) -> dict
     each: dict[str, Item] = {}
     for item in map(bounded, items):
         each.setdefault(item.key, item)
-    items = list(each.values())
-    counts: dict[TableName, int] = dict.fromkeys(TABLES, 0)
-    for item in items:
-        counts[item.table] += 1
-    with store.reading() as connection:
-        fresh = [item for item in items if not _is_there(connection, store, item)]
+    by_table = {name: [item for item in each.values() if item.table == name] for name in TABLES}
+    fresh: list[Item] = []
+    for name, of_table in by_table.items():
+        known = known_keys(store, name, [item.key for item in of_table]) if of_table else frozenset()
+        fresh += [item for item in of_table if item.key not in known]
     vectors = embedder.embed([_meaning(item) for item in fresh]) if embedder and fresh else None
-    with store.writing() as connection:
-        for number, item in enumerate(fresh):
-            if _is_there(connection, store, item):  # another process may have been faster
-                continue
-            row = {name: getattr(item, name) for name in COLUMNS}
-            row |= {"namespace": store.namespace, "key": item.key, "details": dict(item.details)}
-            row["searched"] = searched_words(item.searched)
-            row["details"]["found_by"] = item.searched  # to embed it anew
-            if vectors is not None and embedder is not None and vectors[number].any():
-                row |= {"embedder": embedder.identity, "vector": vectors[number]}
-            connection.execute(insert(table_of(item.table)).values(**row))
-    return counts
+    rows = []
+    for number, item in enumerate(fresh):
+        row = {name: getattr(item, name) for name in COLUMNS}
+        row |= {"key": item.key, "searched": searched_words(item.searched)}
+        row["details"] = {**item.details, "found_by": item.searched}  # to embed it anew
+        if vectors is not None and embedder is not None and vectors[number].any():
+            row |= {"embedder": embedder.identity, "vector": vectors[number]}
+        rows.append((item.table, row))
+    if rows:
+        insert_missing(store, rows)
+    return {name: len(of_table) for name, of_table in by_table.items()}
 
 
 def _meaning(item: Item) -> str:
     return meaning_of(item.error_signature, item.code_shape, item.searched)
 
 
-def _is_there(connection: Connection, store: Store, item: Item) -> bool:
-    table = table_of(item.table)
-    wanted = and_(table.c.namespace == store.namespace, table.c.key == item.key)
-    return connection.execute(select(table.c.id).where(wanted)).first() is not None
-
-
-def item_of_row(name: TableName, row: RowMapping) -> Item:
+def item_of_row(name: TableName, row: Row) -> Item:
     """The item that a row holds."""
     known = {column: row[column] for column in COLUMNS}
     details = dict(known["details"] or {})
@@ -86,12 +83,9 @@ def item_of_row(name: TableName, row: RowMapping) -> Item:
     return Item(table=name, **{**known, "details": details})
 
 
-def rows_of(store: Store, name: TableName, ids: Sequence[int]) -> dict[int, tuple[Item, Any, str]]:
-    """Id -> the item, its vector or `None`, and who made that."""
-    table = table_of(name)
-    with store.reading() as connection:
-        rows = connection.execute(select(table).where(table.c.id.in_(ids))).mappings().all()
-    return {row["id"]: (item_of_row(name, row), row["vector"], row["embedder"]) for row in rows}
+def rows_of(store: Store, name: TableName, ids: Sequence[int]) -> dict[int, tuple[Item, str]]:
+    """Id -> the item, and who made its vector."""
+    return {row["id"]: (item_of_row(name, row), row["embedder"]) for row in rows_by_id(store, name, ids)}
 
 
 def stored_items(
@@ -106,15 +100,9 @@ def stored_items(
         run: Only those that this run taught.
     """
     for name in tables:
-        table = table_of(name)
         last = 0
         while True:
-            wanted = [table.c.namespace == store.namespace, table.c.id > last]
-            wanted += [table.c.state == state] if state is not None else []
-            wanted += [table.c.run_id == run] if run else []
-            with store.reading() as connection:
-                query = select(table).where(*wanted).order_by(table.c.id).limit(BATCH)
-                rows = connection.execute(query).mappings().all()
+            rows = rows_after(store, name, last, state=state, run=run, limit=BATCH)
             if not rows:
                 break
             last = rows[-1]["id"]
@@ -129,11 +117,7 @@ def named(store: Store, start: str) -> Item:
     """
     found = []
     for name in TABLES:
-        table = table_of(name)
-        wanted = and_(table.c.namespace == store.namespace, table.c.key.startswith(start, autoescape=True))
-        with store.reading() as connection:
-            rows = connection.execute(select(table).where(wanted).limit(3)).mappings().all()
-        found += [item_of_row(name, row) for row in rows]
+        found += [item_of_row(name, row) for row in rows_named(store, name, start)]
     if len(found) != 1:
         what = "no memory" if not found else "more than one memory"
         raise UsageError(f"{what} has a key that begins with {start!r}", remedy="see `suture memory list`")
@@ -150,13 +134,7 @@ def set_state(store: Store, keys: Sequence[tuple[TableName, str]], state: str) -
     values: dict[str, Any] = {"state": state}
     if state == "forgotten":
         values |= {**emptied, "details": {}, "vector": None, "embedder": ""}
-    done = 0
-    with store.writing() as connection:
-        for name, key in keys:
-            table = table_of(name)
-            wanted = and_(table.c.namespace == store.namespace, table.c.key == key, table.c.state != state)
-            done += connection.execute(update(table).where(wanted).values(**values)).rowcount
-    return done
+    return set_states(store, keys, values)
 
 
 def count_use(store: Store, name: TableName, key: str, run: str, *, shown: bool, healed: bool) -> None:
@@ -170,21 +148,18 @@ def count_use(store: Store, name: TableName, key: str, run: str, *, shown: bool,
         shown: Whether it saw the item.
         healed: Whether it ended well.
     """
-    table = table_of(name)
-    wanted = and_(table.c.namespace == store.namespace, table.c.key == key)
-    with store.writing() as connection:
-        row = connection.execute(select(table).where(wanted).with_for_update()).mappings().first()
-        if row is None:
-            return
-        item = item_of_row(name, row)
-        if run in item.runs:
-            return
+
+    def counted(row: Row) -> Row | None:
+        runs = item_of_row(name, row).runs
+        if run in runs:
+            return None
         arm = "recalled" if shown else "withheld"
         counts = {arm: row[arm] + 1}
         if healed:
             counts[f"healed_{arm}"] = row[f"healed_{arm}"] + 1
-        details = {**dict(row["details"] or {}), "runs": [*item.runs, run][-MOST_RUNS:]}
-        connection.execute(update(table).where(wanted).values(**counts, details=details))
+        return {**counts, "details": {**dict(row["details"] or {}), "runs": [*runs, run][-MOST_RUNS:]}}
+
+    change_rows(store, [(name, key, counted)])
 
 
 def merge_counts(store: Store, items: Sequence[Item]) -> frozenset[str]:
@@ -192,39 +167,36 @@ def merge_counts(store: Store, items: Sequence[Item]) -> frozenset[str]:
 
     Uses in runs that both have counted are counted once: where only some are shared, the larger counts hold.
     """
-    known = set()
-    with store.writing() as connection:
-        for item in items:
-            table = table_of(item.table)
-            wanted = and_(table.c.namespace == store.namespace, table.c.key == item.key)
-            row = connection.execute(select(table).where(wanted).with_for_update()).mappings().first()
-            if row is None:
-                continue
-            known.add(item.key)
-            mine = item_of_row(item.table, row)
-            theirs = set(item.runs) - set(mine.runs)
-            if not theirs or mine.state == "forgotten":
-                continue
-            apart = theirs == set(item.runs)
-            values: dict[str, Any] = {
-                name: row[name] + getattr(item, name) if apart else max(row[name], getattr(item, name))
-                for name in COUNTERS
-            }
-            values["details"] = {**dict(row["details"]), "runs": [*mine.runs, *sorted(theirs)][-MOST_RUNS:]}
-            connection.execute(update(table).where(wanted).values(**values))
-    return frozenset(known)
+    return change_rows(store, [(item.table, item.key, _merging(item)) for item in items])
+
+
+def _merging(item: Item) -> Callable[[Row], Row | None]:
+    """What becomes of the row of an item that another database knows too."""
+
+    def merged(row: Row) -> Row | None:
+        mine = item_of_row(item.table, row)
+        theirs = set(item.runs) - set(mine.runs)
+        if not theirs or mine.state == "forgotten":
+            return None
+        apart = theirs == set(item.runs)
+        values: dict[str, Any] = {
+            name: row[name] + getattr(item, name) if apart else max(row[name], getattr(item, name))
+            for name in COUNTERS
+        }
+        details = {**dict(row["details"]), "runs": [*mine.runs, *sorted(theirs)][-MOST_RUNS:]}
+        return {**values, "details": details}
+
+    return merged
 
 
 def evict_useless(store: Store, keys: Iterable[tuple[TableName, str]]) -> int:
     """Evict those of some items that were used often and show no benefit; answers how many."""
     gone = []
     for name, key in keys:
-        table = table_of(name)
-        wanted = and_(table.c.namespace == store.namespace, table.c.key == key, table.c.state == "active")
-        with store.reading() as connection:
-            row = connection.execute(select(table).where(wanted)).mappings().first()
-        if row is not None and row["source"] != "placebo" and shows_no_benefit(item_of_row(name, row)):
-            gone.append((name, key))
+        for row in rows_named(store, name, key, limit=1):
+            judged = row["state"] == "active" and row["source"] != "placebo"
+            if judged and shows_no_benefit(item_of_row(name, row)):
+                gone.append((name, key))
     return set_state(store, gone, "evicted")
 
 
@@ -242,45 +214,25 @@ def embed_anew(store: Store, embedder: Embedder, *, most: int | None = None) -> 
     """
     done = 0
     for name in TABLES:
-        table = table_of(name)
         last = 0
         while most is None or done < most:
-            with store.reading() as connection:
-                query = (
-                    select(table)
-                    .where(
-                        table.c.namespace == store.namespace,
-                        table.c.state == "active",
-                        table.c.source != "placebo",
-                        table.c.id > last,
-                        or_(table.c.embedder != embedder.identity, table.c.vector.is_(None)),
-                    )
-                    .order_by(table.c.id)
-                    .limit(BATCH)
-                )
-                rows = connection.execute(query).mappings().all()
+            rows = rows_to_embed(store, name, last, embedder.identity, BATCH)
             if not rows:
                 break
             last = rows[-1]["id"]
             vectors = embedder.embed([_meaning(item_of_row(name, row)) for row in rows])
-            with store.writing() as connection:
-                for row, vector in zip(rows, vectors, strict=True):
-                    values = {"embedder": embedder.identity, "vector": vector if vector.any() else None}
-                    connection.execute(update(table).where(table.c.id == row["id"]).values(**values))
+            made = zip(rows, vectors, strict=True)
+            found = {row["id"]: vector if vector.any() else None for row, vector in made}
+            set_vectors(store, name, embedder.identity, found)
             done += len(rows)
     return done
 
 
-def counts_by_state(store: Store) -> dict[TableName, dict[str, int]]:
-    """Table -> state -> how many."""
-    found: dict[TableName, dict[str, int]] = {}
-    with store.reading() as connection:
-        for name in TABLES:
-            table = table_of(name)
-            query = (
-                select(table.c.state, func.count())
-                .where(table.c.namespace == store.namespace)
-                .group_by(table.c.state)
-            )
-            found[name] = {state: count for state, count in connection.execute(query)}
-    return found
+def index_embedder(store: Store, embedder: Embedder) -> bool:
+    """See that the vectors of an embedder are found by an index, where the database can have one.
+
+    Raises:
+        StorageError: The database failed, or does not let this user make an index.
+        ModelError: The embedder failed.
+    """
+    return index_vectors(store, TABLES, embedder.identity, len(embedder.embed(["length"])[0]))

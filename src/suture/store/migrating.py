@@ -12,7 +12,7 @@ from sqlalchemy import Connection, inspect, text
 
 from suture.errors import PrerequisiteError
 
-VERSIONS = ("0001", "0002")
+VERSIONS = ("0001", "0002", "0003")
 """Every version that was released, the oldest first; a test compares them with the scripts."""
 NEWEST = VERSIONS[-1]
 VERSION_TABLE = "suture_schema"
@@ -69,7 +69,7 @@ def upgrade(connection: Connection) -> None:
 
 
 def is_ours(_: Any, name: str | None, kind: str, reflected: bool, compare_to: Any) -> bool:
-    """Whether Alembic compares a thing with the tables: not the index of words, or others'."""
+    """Whether Alembic compares a thing with the tables: not indexes of words and vectors, or others'."""
     if kind == "table" and reflected and compare_to is None:
         return False
-    return not (reflected and (name or "").rpartition("_")[2] == "words")
+    return not (reflected and (name or "").rpartition("_")[2] in ("words", "vectors"))

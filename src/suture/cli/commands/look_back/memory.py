@@ -38,11 +38,13 @@ WIDTH = 70
 @reports_faults
 def stats(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
     """Say how many memories there are, and whether they help: shown, held back, placebo."""
+    from suture.memory.items import TABLES
     from suture.memory.rent import uplift
-    from suture.memory.storing import counts_by_state, stored_items
+    from suture.memory.storing import stored_items
+    from suture.store.remembered import counts_by_state
 
     with _opened(assignments) as (_, store):
-        counts = counts_by_state(store)
+        counts = counts_by_state(store, TABLES)
         arms = {"shown": [0, 0], "withheld": [0, 0], "placebo": [0, 0]}
         for item in stored_items(store, state=None):
             if item.source == "placebo":

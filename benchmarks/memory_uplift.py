@@ -1,0 +1,260 @@
+"""Do runs heal more with memory than without it, and than with a placebo of its length?
+
+    python benchmarks/memory_uplift.py search [--trials 6 --trials 20]
+    python benchmarks/memory_uplift.py prompts [--model local:qwen2.5-coder-0.5b] [--attempts 2]
+
+A database is filled with the first bug of each pair of `memory_pairs.py`, mended; the second one is then
+healed in a run of its own, whose tests are three lines. `search` gives the search without a model so many
+trials, with no memory, with memory, and with memories of which each names another one's operators. `prompts`
+asks a model, without the search: with no memory, with what is recalled, and with as many letters that say
+nothing. Nothing is withheld by chance. A row is kept as soon as it is known; a rerun goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from ending import exit_code_of
+from memory_pairs import PAIRS, Side
+from row_files import append_row, read_rows
+
+from memory import PATH, fill
+from suture.api import heal
+from suture.errors import PrerequisiteError, SandboxError
+from suture.evals.measures.statistics import bootstrap_difference
+from suture.ledger import last_of, list_runs, read_ledger
+from suture.ledger.kinds import MemoryRecalled, SearchFinished
+from suture.memory.embedding.hashed import HashedNgrams
+from suture.models import Model, open_model
+from suture.records import Result
+from suture.sandbox import Sandbox, open_sandbox
+from suture.settings import (
+    BudgetSettings,
+    ModelSettings,
+    PathSettings,
+    ProofSettings,
+    RepairSettings,
+    Settings,
+    StoreSettings,
+    load_settings,
+)
+from suture.settings.schema import MemorySettings
+from suture.store.database import open_store
+
+ARMS = ("no memory", "memory", "placebo")
+COMMAND = ("python", "-m", "pytest", "-q")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One pair's second bug under one arm.
+
+    Attributes:
+        what: `search` or `prompts`.
+        limit: Trials of the search, or attempts of the model.
+        model: Who was asked; empty where nobody was.
+        pair: Its name.
+        arm: One of `ARMS`.
+        healed: Whether the run ended so.
+        right: Whether the code is then that of the right side, but for its layout.
+        tried: Trials of the search.
+        tokens: Of the model.
+        seconds: Of the run.
+        told_chars: Letters that prompts told of earlier runs.
+        factors: Operators whose order memory changed.
+    """
+
+    what: str
+    limit: int
+    model: str
+    pair: str
+    arm: str
+    healed: bool
+    right: bool
+    tried: int
+    tokens: int
+    seconds: float
+    told_chars: int
+    factors: int
+
+
+def write_project(folder: Path, side: Side) -> None:
+    """The bug, and a test of it."""
+    name = side.call.partition("(")[0]
+    names: dict[str, Any] = {}
+    exec(compile(side.right, PATH, "exec"), names)  # functions of our own
+    wanted = eval(side.call, names)
+    test = f"from code_here import {name}\n\n\ndef test_it():\n    assert {side.call} == {wanted!r}\n"
+    (folder / "code_here.py").write_text(side.wrong, "utf-8")
+    (folder / "test_code.py").write_text(test, "utf-8")
+
+
+def settings_of(what: str, limit: int, model: ModelSettings, arm: str, home: Path, stores: Path) -> Settings:
+    """A run's, whose memory is a copy of its own."""
+    turned = what == "search" and arm == "placebo"
+    file = home / "memory.db"
+    file.write_bytes((stores / f"{'turned' if turned else 'right'}.db").read_bytes())
+    use: Any = "off" if arm == "no memory" else what
+    memory = MemorySettings(use=use, withheld=0, placebo=0)
+    if what == "prompts" and arm == "placebo":
+        memory = memory.model_copy(update={"placebo": 1.0})  # more than a person may set
+    asks = what == "prompts"
+    return Settings(
+        paths=PathSettings(home=home / "state", cache=home / "no-models"),
+        model=model,
+        store=StoreSettings(url=f"sqlite:///{file}"),
+        memory=memory,
+        budget=BudgetSettings(attempts=limit) if asks else BudgetSettings(),
+        repair=RepairSettings(enabled=False) if asks else RepairSettings(candidates=limit),
+        proof=ProofSettings(seconds=0, minimising_runs=0),
+    )
+
+
+async def measured(
+    what: str, limits: Sequence[int], name: str, pairs: Sequence[str], rows: Path, parallel: int
+) -> list[Row]:
+    """All rows, in the order of limits, pairs and arms."""
+    known = {_key(row): row for row in read_rows(rows, Row)}
+    rows.parent.mkdir(parents=True, exist_ok=True)
+    model, asked = None, ModelSettings(name="none")
+    sandbox = open_sandbox(Settings().sandbox)
+    with tempfile.TemporaryDirectory() as folder:
+        for file in ("right", "turned"):
+            with open_store(f"sqlite:///{folder}/{file}.db", Path(folder)) as store:
+                await asyncio.to_thread(fill, store, HashedNgrams(), turned=file == "turned")
+        try:
+            if what == "prompts":
+                loaded = load_settings(Path(), {"model.name": name}).settings
+                model, asked = open_model(loaded), loaded.model
+            turn = asyncio.Semaphore(parallel)
+
+            async def one(limit: int, pair: str, arm: str) -> Row:
+                key = (what, limit, name, pair, arm)
+                if key in known:
+                    return known[key]
+                async with turn:
+                    row = await _row(key, asked, model, sandbox, Path(folder))
+                append_row(rows, row)
+                print(f"{pair}, {arm}: {'healed' if row.healed else '-'}", file=sys.stderr, flush=True)
+                return row
+
+            wanted = [one(limit, pair, arm) for limit in limits for pair in pairs for arm in ARMS]
+            return list(await asyncio.gather(*wanted))
+        finally:
+            if model is not None:
+                await model.close()
+            await sandbox.close()
+
+
+def _key(row: Row) -> tuple[str, int, str, str, str]:
+    return row.what, row.limit, row.model, row.pair, row.arm
+
+
+async def _row(
+    key: tuple[str, int, str, str, str],
+    asked: ModelSettings,
+    model: Model | None,
+    sandbox: Sandbox,
+    stores: Path,
+) -> Row:
+    what, limit, name, pair, arm = key
+    side = PAIRS[pair][1]
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
+        write_project(Path(folder), side)
+        settings = settings_of(what, limit, asked, arm, Path(home), stores)
+        began = time.perf_counter()
+        result: Result | None = None
+        try:
+            result = await heal(folder, test=COMMAND, settings=settings, sandbox=sandbox, model=model)
+        except PrerequisiteError as fault:  # nothing was found, and there is no model to ask
+            if isinstance(fault, SandboxError) or model is not None:
+                raise
+        seconds = time.perf_counter() - began
+        runs = list_runs(settings.paths.home)
+        events = read_ledger(runs[-1].ledger_path).events if runs else ()
+    recalled, searched = last_of(events, MemoryRecalled), last_of(events, SearchFinished)
+    if recalled is not None and recalled.fault:
+        raise SystemExit(f"memory failed: {recalled.fault}")
+    healed = result is not None and result.outcome == "healed"
+    files = result.candidate.files if result is not None and healed and result.candidate else {}
+    return Row(
+        what=what,
+        limit=limit,
+        model=name,
+        pair=pair,
+        arm=arm,
+        healed=healed,
+        right=_same(files.get("code_here.py", ""), side.right),
+        tried=searched.tried if searched is not None else 0,
+        tokens=result.spend.tokens if result is not None else 0,
+        seconds=round(seconds, 1),
+        told_chars=sum(map(len, recalled.told)) if recalled is not None else 0,
+        factors=len(recalled.factors) if recalled is not None else 0,
+    )
+
+
+def _same(code: str, right: str) -> bool:
+    with suppress(SyntaxError):
+        return bool(code) and ast.dump(ast.parse(code)) == ast.dump(ast.parse(right))
+    return False
+
+
+def told(rows: Iterable[Row]) -> dict[str, Any]:
+    """Shares of each arm, and what memory adds to both others, with 95 % intervals over pairs."""
+    found: dict[str, Any] = {}
+    rows = list(rows)
+    for limit in dict.fromkeys(row.limit for row in rows):
+        arms = {arm: [row for row in rows if (row.limit, row.arm) == (limit, arm)] for arm in ARMS}
+        said: dict[str, Any] = {
+            arm: {
+                "healed": f"{sum(row.healed for row in of_arm)} of {len(of_arm)}",
+                "right": sum(row.right for row in of_arm),
+                "mean told chars": round(mean(row.told_chars for row in of_arm)),
+                "tokens": sum(row.tokens for row in of_arm),
+            }
+            for arm, of_arm in arms.items()
+        }
+        for what in ("healed", "right"):
+            scores = {arm: [[float(getattr(row, what))] for row in of_arm] for arm, of_arm in arms.items()}
+            for other in ("no memory", "placebo"):
+                gain = bootstrap_difference(scores[other], scores["memory"])
+                said[f"{what}, memory less {other}"] = [
+                    round(number, 3) for number in (gain.estimate, gain.low, gain.high)
+                ]
+        found[str(limit)] = said
+    return found
+
+
+def main() -> None:
+    """Measure, and print one JSON document."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=("search", "prompts"))
+    parser.add_argument("--trials", type=int, action="append", help="of the search; 6 and 20")
+    parser.add_argument("--attempts", type=int, default=2, help="of the model; 2")
+    parser.add_argument("--model", default="local:qwen2.5-coder-0.5b")
+    parser.add_argument("--first", type=int, help="only so many pairs")
+    parser.add_argument("--parallel", type=int, default=1, help="runs at once")
+    parser.add_argument("--rows", type=Path, metavar="FILE", help="rows as JSON lines")
+    given = parser.parse_args()
+    limits = (given.trials or [6, 20]) if given.what == "search" else [given.attempts]
+    rows = given.rows or load_settings(Path()).settings.paths.home / "benchmarks" / "memory_uplift.jsonl"
+    name = given.model if given.what == "prompts" else ""
+    pairs = list(PAIRS)[: given.first]
+    found = asyncio.run(measured(given.what, limits, name, pairs, rows, given.parallel))
+    print(json.dumps(told(found), indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code_of(main))
