@@ -298,7 +298,7 @@ def _fill_with(store: Store, count: int) -> None:
         made = [meaning_of(str(row["error_signature"]), str(row["code_shape"]), "") for row in rows]
         for row, vector in zip(rows, HashedNgrams().embed(made), strict=True):
             row["vector"] = vector
-        insert_missing(store, [("failures", row) for row in rows])
+        insert_missing(store, "failures", rows)
 
 
 def main() -> None:

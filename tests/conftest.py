@@ -112,7 +112,8 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
     url = str(request.getfixturevalue("postgres_with_tables"))
     with psycopg.connect(url) as connection:
-        connection.execute(f"TRUNCATE {', '.join(f'suture.{name}' for name in METADATA.tables)}".encode())
+        names = ", ".join(f"suture.{name}" for name in METADATA.tables)
+        connection.execute(f"TRUNCATE {names} RESTART IDENTITY".encode())
     return url
 
 

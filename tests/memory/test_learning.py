@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from requirements import Require, find_wall
-from suture.api import replay
-from suture.ledger import RunFolder, last_of, list_runs, read_ledger
+from requirements import Require
+from suture.api import fork_from_iteration, heal, replay
+from suture.cli.app import app
+from suture.ledger import RunFolder, find_run, last_of, list_runs, read_ledger
 from suture.ledger.kinds import MemoryKept, MemoryRecalled, ModelCalled
 from suture.memory.embedding.hashed import HashedNgrams
 from suture.memory.embedding.minilm import MiniLm, is_installed
-from suture.memory.storing import rows_of, stored_items
-from suture.settings import Settings
-from suture.settings.schema import PathSettings
+from suture.memory.storing import rows_of, set_state, stored_items
+from suture.sandbox import BubblewrapSandbox, Sandbox
+from suture.settings import load_settings
 from suture.store.database import Store, open_store
 
 TEST = (
@@ -45,9 +44,10 @@ def project(folder: Path, module: str, name: str) -> Path:
     return folder
 
 
-def heal(folder: Path, module: str, home: Path, url: str, **settings: str) -> RunFolder:
-    """Heal a project in a process of its own, without the search; answers its run."""
-    given = {
+def knobs(home: Path, url: str, **memory: str) -> dict[str, object]:
+    """Settings of a run without the search; the coder answers what a file says."""
+    return {
+        "paths.home": str(home),
         "store.url": url,
         "repair.enabled": "false",
         "proof.seconds": "0",
@@ -55,13 +55,25 @@ def heal(folder: Path, module: str, home: Path, url: str, **settings: str) -> Ru
         "memory.withheld": "0",
         "memory.placebo": "0",
         "memory.embedder": "hashed",
-        **settings,
+        **{f"memory.{name}": value for name, value in memory.items()},
     }
-    flags = [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
+
+
+async def heal_here(folder: Path, module: str, given: dict[str, object], sandbox: Sandbox) -> RunFolder:
+    """Heal a project in this process; answers its run."""
+    settings = load_settings(folder, given).settings
     model = f"scripted:{folder.parent / f'{module}.yaml'}"
-    command = [sys.executable, "-m", "suture.cli", "heal", str(folder), "--model", model, *flags]
-    environment: Mapping[str, str] = {**os.environ, "SUTURE_HOME": str(home)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=False)
+    done = await heal(folder, settings=settings, model=model, sandbox=sandbox)
+    assert done.outcome == "healed", done.reason
+    return find_run(settings.paths.home, done.run_id)
+
+
+def heal_elsewhere(folder: Path, module: str, given: dict[str, object]) -> RunFolder:
+    """The same by the command line, in a process of its own."""
+    home = Path(str(given["paths.home"]))
+    model = f"scripted:{folder.parent / f'{module}.yaml'}"
+    command = [sys.executable, "-m", "suture.cli", "heal", str(folder), "--model", model, *flags_of(given)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
     assert ended.returncode == 0, ended.stderr
     return list_runs(home)[-1]
 
@@ -73,17 +85,15 @@ def prompts_of(run: RunFolder) -> str:
     return "\n".join(message["content"] for one in stored for message in one["messages"])
 
 
-@pytest.mark.timeout(600)  # three processes, each with a wall of its own
-def test_a_failure_mended_in_one_run_reaches_the_prompt_of_the_next(
-    store_url: str, tmp_path: Path, require: Require
+@pytest.mark.timeout(400)  # three runs, one of them in a process with a wall of its own
+async def test_a_failure_mended_in_one_run_reaches_the_prompt_of_the_next(
+    store_url: str, tmp_path: Path, require: Require, sandbox: BubblewrapSandbox
 ) -> None:
-    wall = find_wall()
-    require("bubblewrap", wall.ok, wall.detail)
     require("minilm", is_installed(), "the embedder minilm is not installed")
     home = tmp_path / "home"
     first = project(tmp_path / "first", "cart", "cart_total")
     second = project(tmp_path / "second", "bill", "bill_sum")
-    taught = heal(first, "cart", home, store_url, **{"memory.use": "on"})
+    taught = await heal_here(first, "cart", knobs(home, store_url, use="on"), sandbox)
     events = read_ledger(taught.ledger_path).events
     recalled, kept = last_of(events, MemoryRecalled), last_of(events, MemoryKept)
     assert recalled is not None
@@ -93,11 +103,11 @@ def test_a_failure_mended_in_one_run_reaches_the_prompt_of_the_next(
         assert [item.mended for item in stored_items(store)] == [True]
         assert embedders(store) == {HashedNgrams.identity}
 
-    without = heal(second, "bill", home, store_url, **{"memory.use": "off"})
+    without = await heal_here(second, "bill", knobs(home, store_url, use="off"), sandbox)
     assert last_of(read_ledger(without.ledger_path).events, MemoryRecalled) is None
     assert MENDED not in prompts_of(without)
 
-    again = heal(second, "bill", home, store_url, **{"memory.use": "on", "memory.embedder": "minilm"})
+    again = heal_elsewhere(second, "bill", knobs(home, store_url, use="on", embedder="minilm"))
     recalled = last_of(read_ledger(again.ledger_path).events, MemoryRecalled)
     assert recalled is not None
     assert recalled.embedder == MiniLm.identity
@@ -106,11 +116,31 @@ def test_a_failure_mended_in_one_run_reaches_the_prompt_of_the_next(
     with open_store(store_url, home) as store:
         assert embedders(store) == {MiniLm.identity}
         mended = next(item for item in stored_items(store) if item.run_id == taught.id)
+        set_state(store, [("failures", mended.key)], "forgotten")
     assert (mended.recalled, mended.healed_recalled) == (1, 1)
 
-    settings = Settings(paths=PathSettings(home=home))
-    replayed = asyncio.run(replay(again.path, settings=settings))
+    # What is forgotten by now reaches the prompts of a run that does the old one again, and only of that.
+    settings = load_settings(second, knobs(home, store_url, use="on")).settings
+    replayed = await replay(again.path, settings=settings, sandbox=sandbox)
     assert replayed.same, replayed.difference
+    forked = await fork_from_iteration(
+        again.path, 1, settings=settings, model=f"scripted:{tmp_path / 'bill.yaml'}", sandbox=sandbox
+    )
+    its_own = read_ledger(find_run(home, forked.run_id).ledger_path).events
+    assert last_of(its_own, MemoryRecalled) == recalled
+
+    with open_store(store_url, home) as store:
+        with store.writing() as connection:
+            connection.exec_driver_sql("DELETE FROM failures")
+        rebuilt = CliRunner().invoke(app, ["db", "rebuild", *flags_of(knobs(home, store_url))])
+        assert rebuilt.exit_code == 0, rebuilt.output
+        found = next(item for item in stored_items(store) if item.key == mended.key)
+    assert (found.recalled, found.healed_recalled) == (2, 2)  # the run and its fork; a replay is no use of it
+
+
+def flags_of(given: dict[str, object]) -> list[str]:
+    """Settings as the command line takes them."""
+    return [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
 
 
 def embedders(store: Store) -> set[str]:

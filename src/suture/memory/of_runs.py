@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from suture.errors import SutureError
-from suture.ledger import Event, RunFolder, last_of
+from suture.errors import StorageError, SutureError
+from suture.ledger import Event, RunFolder, last_of, read_ledger
 from suture.ledger.kinds import MemoryKept, MemoryRecalled, RecalledMemory, RunFinished
 from suture.memory.clues import Clue, clue_of_task, clues_of_failure
 from suture.memory.embedding.choosing import open_embedder
-from suture.memory.items import Item, TableName
+from suture.memory.items import TABLES, Item, TableName
 from suture.memory.operator_prior import operator_factors
 from suture.memory.remembering import items_of
 from suture.memory.rent import PLACEBOS, arm_of, placebo_for
@@ -82,9 +82,19 @@ def learn(store: Store, embedder: Embedder | None, folder: RunFolder, events: Se
         StorageError: The database, or the run's folder, failed.
         ModelError: The embedder failed.
     """
+    return _learned(store, embedder, folder, events, items_of(folder, events))
+
+
+def _learned(
+    store: Store,
+    embedder: Embedder | None,
+    folder: RunFolder,
+    events: Sequence[Event],
+    items: Sequence[Item],
+) -> MemoryKept:
     from suture.memory.storing import count_use, evict_useless, keep
 
-    counts = keep(store, items_of(folder, events), embedder)
+    counts = keep(store, items, embedder)
     recalled, ended = last_of(events, MemoryRecalled), last_of(events, RunFinished)
     if recalled is not None and ended is not None:
         healed = ended.outcome == "healed"
@@ -95,6 +105,47 @@ def learn(store: Store, embedder: Embedder | None, folder: RunFolder, events: Se
                 count_use(store, "lessons", _placebo(one.placebo).key, folder.id, shown=True, healed=healed)
         evict_useless(store, [(one.table, one.key) for one in recalled.found])
     return MemoryKept(failures=counts["failures"], patterns=counts["patterns"], lessons=counts["lessons"])
+
+
+def learn_again(
+    store: Store,
+    embedder: Embedder | None,
+    runs: Iterable[RunFolder],
+    *,
+    kept_alone: bool,
+    on_fault: Callable[[str], None],
+) -> dict[str, int]:
+    """Make memories of runs that have ended; what is known already stays as it is.
+
+    Args:
+        store: The database.
+        embedder: Makes vectors; without one memories are found by their words.
+        runs: Their folders.
+        kept_alone: Whether only runs count that left memories when they ended.
+        on_fault: Is told of a run that cannot be read.
+
+    Returns:
+        How many `runs` were read, and how many `failures`, `patterns` and `lessons` they taught.
+
+    Raises:
+        StorageError: The database failed.
+        ModelError: The embedder failed.
+    """
+    counts = dict.fromkeys(("runs", *TABLES), 0)
+    for folder in runs:
+        try:
+            events = read_ledger(folder.ledger_path).events
+            items = items_of(folder, events)
+        except StorageError as fault:
+            on_fault(f"run {folder.id} is passed over: {fault}")
+            continue
+        if kept_alone and last_of(events, MemoryKept) is None:
+            continue
+        kept = _learned(store, embedder, folder, events, items)
+        counts["runs"] += 1
+        for name in TABLES:
+            counts[name] += getattr(kept, name)
+    return counts
 
 
 def _opened(settings: Settings) -> Store:

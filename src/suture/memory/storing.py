@@ -53,22 +53,28 @@ def keep(store: Store, items: Sequence[Item], embedder: Embedder | None) -> dict
     for item in map(bounded, items):
         each.setdefault(item.key, item)
     by_table = {name: [item for item in each.values() if item.table == name] for name in TABLES}
-    fresh: list[Item] = []
     for name, of_table in by_table.items():
         known = known_keys(store, name, [item.key for item in of_table]) if of_table else frozenset()
-        fresh += [item for item in of_table if item.key not in known]
-    vectors = embedder.embed([_meaning(item) for item in fresh]) if embedder and fresh else None
-    rows = []
-    for number, item in enumerate(fresh):
-        row = {name: getattr(item, name) for name in COLUMNS}
-        row |= {"key": item.key, "searched": searched_words(item.searched)}
-        row["details"] = {**item.details, "found_by": item.searched}  # to embed it anew
-        if vectors is not None and embedder is not None and vectors[number].any():
-            row |= {"embedder": embedder.identity, "vector": vectors[number]}
-        rows.append((item.table, row))
-    if rows:
-        insert_missing(store, rows)
+        fresh = [item for item in of_table if item.key not in known]
+        if fresh:
+            vectors = embedder.embed([_meaning(item) for item in fresh]) if embedder else [None] * len(fresh)
+            made_by = embedder.identity if embedder else ""
+            rows = [_row_of(item, vector, made_by) for item, vector in zip(fresh, vectors, strict=True)]
+            insert_missing(store, name, rows)
     return {name: len(of_table) for name, of_table in by_table.items()}
+
+
+def _row_of(item: Item, vector: Any, made_by: str) -> Row:
+    """The columns of an item; a text without words has no vector."""
+    is_empty = vector is None or not vector.any()
+    return {
+        **{name: getattr(item, name) for name in COLUMNS},
+        "key": item.key,
+        "searched": searched_words(item.searched),
+        "details": {**item.details, "found_by": item.searched},  # to embed it anew
+        "embedder": "" if is_empty else made_by,
+        "vector": None if is_empty else vector,
+    }
 
 
 def _meaning(item: Item) -> str:

@@ -44,9 +44,9 @@ def nearest(
     Raises:
         StorageError: The database failed.
     """
-    if store.is_postgresql:
-        return _by_pgvector(store, name, vector, embedder, language, limit)
-    return _by_scan(store, name, vector, embedder, language, limit)
+    search = _by_pgvector if store.is_postgresql else _by_scan
+    found = search(store, name, vector, embedder, language, limit)
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))  # equals in the order of their numbers
 
 
 def index_vectors(store: Store, names: Iterable[str], embedder: str, size: int) -> bool:
@@ -138,7 +138,6 @@ def _by_scan(
         likeness = np.where(kept.languages == language, likeness, np.float32(LEAST_LIKENESS))
     most = min(limit, len(likeness))
     best = np.argpartition(-likeness, most - 1)[:most]
-    best = best[np.argsort(-likeness[best], kind="stable")]
     return [(int(kept.ids[one]), float(likeness[one])) for one in best if likeness[one] > LEAST_LIKENESS]
 
 

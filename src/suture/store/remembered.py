@@ -32,26 +32,21 @@ def known_keys(store: Store, name: str, keys: Iterable[str]) -> frozenset[str]:
         return frozenset(connection.execute(select(table.c.key).where(*wanted)).scalars())
 
 
-def insert_missing(store: Store, rows: Iterable[tuple[str, Row]]) -> int:
+def insert_missing(store: Store, name: str, rows: Sequence[Row]) -> None:
     """Insert rows whose keys are not there yet, all or none.
 
     Args:
         store: The database.
-        rows: Table's name and columns, without the namespace.
-
-    Returns:
-        How many were inserted.
+        name: The table.
+        rows: Their columns without the namespace, each with the same ones.
 
     Raises:
         StorageError: The database failed.
     """
     insert = postgresql.insert if store.is_postgresql else sqlite.insert
-    done = 0
+    made = insert(table_of(name)).on_conflict_do_nothing()  # another process may be faster
     with store.writing() as connection:
-        for name, row in rows:
-            made = insert(table_of(name)).values(**row, namespace=store.namespace)
-            done += connection.execute(made.on_conflict_do_nothing()).rowcount  # another may be faster
-    return done
+        connection.execute(made, [{**row, "namespace": store.namespace} for row in rows])
 
 
 def rows_by_id(store: Store, name: str, ids: Sequence[int]) -> list[Row]:

@@ -13,6 +13,7 @@ from suture.cli.terminal.output import answer, answer_json, note, table
 
 if TYPE_CHECKING:
     from suture.settings import Settings
+    from suture.store.database import Store
 
 db_app = typer.Typer(
     name="db",
@@ -38,7 +39,7 @@ def upgrade(assignments: Set = None, as_json: Json = False, debug: Debug = False
 @db_app.command()
 @reports_faults
 def rebuild(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
-    """Make the rows of all runs anew from their ledgers; what was remembered keeps its counts."""
+    """Make the rows of all runs anew from their ledgers, and the memories that they left if some are gone."""
     _bring_in(_settings(assignments), anew=True, as_json=as_json)
 
 
@@ -91,8 +92,22 @@ def _bring_in(settings: Settings, *, anew: bool, as_json: bool) -> None:
 
     with store_of(settings, init=not anew) as store:
         done = (make_anew if anew else catch_up)(store, settings.paths.home)
+        memories = _remembered_again(settings, store) if anew else {}
     if as_json:
-        answer_json({"database": store.where.strip("'"), "read": done.runs, "up_to_date": done.up_to_date})
+        read = {"database": store.where.strip("'"), "read": done.runs, "up_to_date": done.up_to_date}
+        answer_json({**read, "memories": memories} if anew else read)
     else:
         rest = f"; {done.up_to_date} were up to date" if done.up_to_date else ""
+        rest += "".join(f"; {count:,} {name}" for name, count in memories.items() if count)
         answer(f"{store.where}: {done.runs} runs read{rest}")
+
+
+def _remembered_again(settings: Settings, store: Store) -> dict[str, int]:
+    """Memories that runs left: how many there are of each table."""
+    from suture.ledger import list_runs
+    from suture.memory.embedding.choosing import open_embedder
+    from suture.memory.of_runs import learn_again
+
+    runs, embedder = list_runs(settings.paths.home), open_embedder(settings)
+    counts = learn_again(store, embedder, runs, kept_alone=True, on_fault=note)
+    return {name: counts[name] for name in counts if name != "runs"}

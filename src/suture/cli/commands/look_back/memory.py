@@ -160,22 +160,12 @@ def forget(
 @reports_faults
 def learn(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
     """Make memories of all runs of this machine; what is known already stays as it is."""
-    from suture.errors import StorageError
-    from suture.ledger import list_runs, read_ledger
-    from suture.memory.of_runs import learn as learn_run
+    from suture.ledger import list_runs
+    from suture.memory.of_runs import learn_again
 
-    counts = {"runs": 0, "failures": 0, "patterns": 0, "lessons": 0}
     with _opened(assignments) as (settings, store):
-        embedder = _embedder(settings)
-        for folder in list_runs(settings.paths.home):
-            try:
-                kept = learn_run(store, embedder, folder, read_ledger(folder.ledger_path).events)
-            except StorageError as fault:
-                note(f"run {folder.id} is passed over: {fault}")
-                continue
-            counts["runs"] += 1
-            for name in ("failures", "patterns", "lessons"):
-                counts[name] += getattr(kept, name)
+        runs = list_runs(settings.paths.home)
+        counts = learn_again(store, _embedder(settings), runs, kept_alone=False, on_fault=note)
     text = f"{counts['runs']:,} runs read: " + ", ".join(f"{counts[n]:,} {n}" for n in list(counts)[1:])
     _said(counts, text, as_json=as_json)
 
@@ -184,11 +174,13 @@ def learn(assignments: Set = None, as_json: Json = False, debug: Debug = False) 
 @reports_faults
 def embed(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
     """Give every memory a vector of the embedder of now, where it has another's."""
-    from suture.memory.storing import embed_anew
+    from suture.memory.storing import embed_anew, index_embedder
 
     with _opened(assignments) as (settings, store):
         embedder = _embedder(settings)
         done = embed_anew(store, embedder) if embedder is not None else 0
+        if embedder is not None:
+            index_embedder(store, embedder)
     name = embedder.identity if embedder is not None else "none"
     _said({"embedder": name, "embedded": done}, f"{done:,} embedded anew by {name}", as_json=as_json)
 
