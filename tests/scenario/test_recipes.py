@@ -41,7 +41,22 @@ def diagnosis(confidence: float = 0.9) -> str:
 GOOD_TESTS = "```python\nassert add(2, 3) == 5\nassert add(0, 0) == 0\nassert add(10, -4) == 6\n```"
 WRONG_TESTS = "```python\nassert add(2, 3) == 6\nassert add(0, 0) == 1\nassert add(10, -4) == 7\n```"
 WRONG_ONCE = [wrong(1), *[RIGHT] * 8]
+RUNS_TESTS = "TOOL: run_tests"
+
+
+def edited(number: int | None) -> str:
+    """An agent's step that writes the file: right, or wrong in one way of many."""
+    code = (
+        "def add(a, b):\n    return a + b"
+        if number is None
+        else f"def add(a, b):\n    return a - b - {number}"
+    )
+    return f"TOOL: edit\nsolution.py\n<<<<<<< SEARCH\n=======\n{code}\n>>>>>>> REPLACE"
+
+
+MENDED = "TOOL: shell\n```sh\nsed -i 's/a - b - 1/a + b/' solution.py\n```"
 HELPFUL = {
+    "agent": [edited(None), RUNS_TESTS],
     "coder": [RIGHT],
     "spec_tester": [GOOD_TESTS],
     "adversarial_tester": [GOOD_TESTS],
@@ -53,11 +68,19 @@ HELPFUL = {
     "debugger": ["TOOL: trace_call\nINPUT: add(1, 2)", "TOOL: done", diagnosis()],
     "summariser": [as_json(lessons=["Add, do not subtract."])],
 }
-ALWAYS_WRONG = {"coder": [*map(wrong, range(1, 20))], "subtask_coder": [wrong(99)]}
+ALWAYS_WRONG = {
+    "agent": [edited(1), "TOOL: submit"],
+    "coder": [*map(wrong, range(1, 20))],
+    "subtask_coder": [wrong(99)],
+}
 HATES = {"critic": [as_json(issues=["It is ugly."], score=0.0, approved=False)]}
 SCENARIOS = {
     "right first time": {},
-    "wrong then right": {"coder": WRONG_ONCE, "subtask_coder": [wrong(0)]},
+    "wrong then right": {
+        "coder": WRONG_ONCE,
+        "subtask_coder": [wrong(0)],
+        "agent": [edited(1), RUNS_TESTS, MENDED, RUNS_TESTS],
+    },
     "always wrong": ALWAYS_WRONG,
     "malformed for ever": {name: [SORRY] for name in HELPFUL},
     "helpers malformed": {name: [SORRY] for name in HELPFUL} | {"coder": WRONG_ONCE},

@@ -7,6 +7,7 @@ from typing import Any
 
 from suture.ledger import Payload
 from suture.ledger.kinds import (
+    AgentStepped,
     AttemptsNearLimit,
     CandidatesCompared,
     Criticised,
@@ -66,6 +67,12 @@ def _worked(worked: PartStepped) -> str:
     return f"part {worked.goal[:60]!r}: {step.tool or 'no action'} {step.input[:60]}".rstrip()
 
 
+def _stepped(step: AgentStepped) -> str:
+    ended = f", {step.ended}" if step.ended else ""
+    given = " ".join(step.input.split())[:80] if step.tool not in ("submit", "run_tests") else ""
+    return f"agent step {step.number}: {step.tool or 'no tool'} {given}".rstrip() + ended
+
+
 def _proposed(ran: ProposerRan) -> str:
     ended = {"exit": f"exit code {ran.code}", "timeout": "its time was up", "memory": "too much memory"}
     what = f"changed {', '.join(ran.changed)}" if ran.changed else "changed nothing"
@@ -117,6 +124,7 @@ def _name(role: str) -> str:
 
 
 HELPER_TELLERS: dict[type[Payload], Callable[[Any], str]] = {
+    AgentStepped: _stepped,
     AttemptsNearLimit: _near_limit,
     CandidatesCompared: _compared,
     Criticised: _criticised,

@@ -21,7 +21,7 @@ from suture.ledger.kinds.advice import (
     TestsWritten,
     ToolStep,
 )
-from suture.ledger.kinds.agents import ProposerRan
+from suture.ledger.kinds.agents import AgentStepped, ProposerRan
 from suture.ledger.kinds.calls import (
     ModelCalled,
     ModelEscalated,
@@ -92,6 +92,7 @@ from suture.ledger.kinds.spending import (
 
 __all__ = [
     "Advised",
+    "AgentStepped",
     "ApplyStarted",
     "AssessedTest",
     "AttemptsNearLimit",

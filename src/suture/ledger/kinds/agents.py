@@ -35,3 +35,28 @@ class ProposerRan(Payload, kind="proposer.ran"):
     changed: tuple[str, ...]
     deleted: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+
+
+class AgentStepped(Payload, kind="agent.stepped"):
+    """A model that works with tools took one step.
+
+    Attributes:
+        turn: The turn, from 1.
+        number: Of the step in it, from 1.
+        tool: What it used; empty where its reply named no tool.
+        input: What it gave, cut where it is long.
+        observation: Blob of what it was told.
+        changes: Blob of all that it has changed up to now, path -> text.
+        seconds: Wall-clock seconds of the tool.
+        ended: Why it was the last step: `submitted`, all tests `passed`, `malformed`, `repeated`; empty
+            where the turn goes on, or ended because no step was left.
+    """
+
+    turn: int
+    number: int
+    tool: str
+    input: str
+    observation: str
+    changes: str
+    seconds: float
+    ended: str = ""

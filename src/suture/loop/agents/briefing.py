@@ -29,6 +29,7 @@ class Briefing:
         facts: One for each failure that says something.
         output: What the test command printed.
         hints: What a person has said since.
+        as_a_whole: Whether the command is judged by its exit status, so that only its output tells more.
     """
 
     task: Task
@@ -36,6 +37,7 @@ class Briefing:
     facts: tuple[Counterexample, ...]
     output: str = ""
     hints: Sequence[str] = ()
+    as_a_whole: bool = False
 
     @property
     def command(self) -> str:
@@ -58,7 +60,7 @@ class Briefing:
         if self.facts:
             cards = [describe_fact(fact) for fact in self.facts[:MOST_FACTS]]
             parts.append(f"What they saw:\n\n{_listed(cards)}")
-        elif self.output.strip():
+        if self.output.strip() and (self.as_a_whole or not self.facts):
             parts.append(f"What the command printed:\n\n```\n{self.output.strip()[-LONGEST_OUTPUT:]}\n```")
         parts += [hint.strip() for hint in self.hints]
         parts.append(
@@ -107,6 +109,7 @@ def briefing_of(verdict: Verdict | None, hints: Sequence[str], context: RunConte
         facts=deciding_facts(verdict, threshold),
         output=verdict.output,
         hints=hints,
+        as_a_whole=verdict.evidence == "exit_status",
     )
 
 

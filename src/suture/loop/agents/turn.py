@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from suture.checks import Suite
 from suture.loop.agents.briefing import briefing_on
 from suture.loop.agents.proposer import proposed
+from suture.loop.agents.tools import AgentTools
+from suture.loop.agents.work import work
+from suture.loop.calls.fit_and_call import coder_of
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt
 from suture.loop.state import LoopState
@@ -43,4 +46,8 @@ async def work_of_agent(
     written = context.candidate(parent.blob).files if parent else {}
     files = overlay(context.task.files, written)
     briefing = briefing_on(parent, state["hints"], context)
-    return Worked(files=await proposed(move, files, briefing, suite, context))
+    if context.has_proposer:
+        return Worked(files=await proposed(move, files, briefing, suite, context))
+    tools = AgentTools(files=files, parent=written, suite=suite, context=context)
+    done = await work(move, tools, briefing, coder_of(state, context), context)
+    return Worked(files=done.changed, call=done.call)

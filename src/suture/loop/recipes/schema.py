@@ -117,6 +117,8 @@ class Recipe(_Table):
     """Whether the model works on a copy of the project with tools, in place of samples and repairs."""
     agent_turns: int = Field(default=2, ge=1)
     """How often it may, each time with what the tests said of its last change."""
+    agent_steps: int = Field(default=30, ge=1, le=500)
+    """Replies of the model in one such turn, each with one tool."""
     mutate: bool = False
     """Whether code that fails is first searched for a repair without a model."""
     temperature: float = Field(default=0.8, ge=0)

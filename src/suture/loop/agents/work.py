@@ -1,0 +1,196 @@
+"""The agent's loop: a model uses one tool after the other on a copy of the project, until it is done.
+
+Every step is in the ledger before the next begins, with what the model was told and all that is changed; a
+step on record is not had again, by whoever goes on with a run or does it again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from suture.errors import BudgetExceeded, ContextTooLong, MalformedReply, ModelAuthError, ModelError
+from suture.ledger import RunFolder, current_place, find_run, those_of
+from suture.ledger.kinds import AgentStepped
+from suture.loop.agents.briefing import Briefing
+from suture.loop.agents.commands import TOOLS, Command, read_command
+from suture.loop.agents.history import HISTORY_TOKENS, Step, conversation
+from suture.loop.agents.tools import AgentTools, Done
+from suture.loop.calls.fit_and_call import SQUEEZES, room_tokens
+from suture.loop.calls.model_call import Question, ask
+from suture.loop.context import RunContext
+from suture.models import Message, Reply, Role, Sampling
+from suture.records import Move
+
+MOST_REFUSED = 3
+"""Replies in a row that name no tool, before the model is taken to know none."""
+MOST_REPEATED = 3
+"""Times in a row that the same command may come."""
+MOST_FILES = 150
+"""Paths that the prompt lists."""
+LONGEST_INPUT = 300
+"""Of a command, in the ledger."""
+LONGEST_REPLY = 12_000
+"""Characters of a reply that the history keeps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What a turn brought: all that is changed, path -> text, and the last call's hash."""
+
+    changed: dict[str, str]
+    call: str
+
+
+async def work(move: Move, tools: AgentTools, briefing: Briefing, coder: Role, context: RunContext) -> Work:
+    """Let the model work until it submits, the tests pass, or its steps or the budget are used up.
+
+    Args:
+        move: The turn.
+        tools: What it may do, and the copy that it works on.
+        briefing: What it is told first.
+        coder: Whose model it is.
+        context: The run.
+
+    Raises:
+        BudgetExceeded: There was no budget for the first call.
+        MalformedReply: It changed nothing.
+        ModelError: The model failed, and nothing was changed before.
+        SandboxError: The wall failed.
+    """
+    opening = _opening(tools.files, briefing, context)
+    changed: Mapping[str, str] = {}
+    steps: list[Step] = []
+    commands: list[Command | None] = []
+    call, ended = "", ""
+    while not ended and len(steps) < context.recipe.agent_steps:
+        try:
+            reply = await _asked(move, opening, steps, coder, context)
+        except ModelAuthError:
+            raise
+        except (BudgetExceeded, ModelError):
+            if not changed:
+                raise
+            break  # what is changed may do
+        call = reply.call_hash
+        command, done, ended = await _step(reply, move, steps, commands, changed, tools, context)
+        changed = done.changed
+        commands.append(command)
+        steps.append(Step(reply=reply.text[:LONGEST_REPLY], told=done.told))
+    if not changed:
+        raise MalformedReply(
+            f"the agent changed nothing in {len(steps)} step(s)" + (f": {ended}" if ended else "")
+        )
+    return Work(changed=dict(changed), call=call)
+
+
+async def _step(
+    reply: Reply,
+    move: Move,
+    steps: list[Step],
+    commands: list[Command | None],
+    changed: Mapping[str, str],
+    tools: AgentTools,
+    context: RunContext,
+) -> tuple[Command | None, Done, str]:
+    """Carry out what a reply wants, or take it from the record; and why it was the last, if it was."""
+    command, fault = _meant(reply.text)
+    ended = _ended_by(command, commands)
+    number = len(steps) + 1
+    kept = _recorded(move, number, context)
+    if kept is not None:
+        return command, kept[0], kept[1]
+    began = time.monotonic()
+    done = Done(told=fault or "Submitted.", changed=changed)
+    if command is not None and not ended:
+        done = await tools.use(command, changed)
+        ended = "passed" if done.passed else ""
+    stepped = AgentStepped(
+        turn=move.index + 1,
+        number=number,
+        tool=command.tool if command else "",
+        input=(command.given if command else reply.text)[:LONGEST_INPUT],
+        observation=context.folder.put_json(done.told),
+        changes=context.folder.put_json(dict(done.changed)),
+        seconds=round(time.monotonic() - began, 3),
+        ended=ended,
+    )
+    context.ledger.append(stepped)
+    return command, done, ended
+
+
+def _meant(text: str) -> tuple[Command | None, str]:
+    try:
+        return read_command(text), ""
+    except MalformedReply as fault:
+        return None, f"ToolError: {fault.message}"
+
+
+def _ended_by(command: Command | None, before: list[Command | None]) -> str:
+    if command is None:
+        return "malformed" if before[1 - MOST_REFUSED :] == [None] * (MOST_REFUSED - 1) else ""
+    if command.tool == "submit":
+        return "submitted"
+    return "repeated" if before[1 - MOST_REPEATED :] == [command] * (MOST_REPEATED - 1) else ""
+
+
+async def _asked(
+    move: Move, opening: tuple[Message, ...], steps: list[Step], coder: Role, context: RunContext
+) -> Reply:
+    """The next reply; only the first of a turn is an attempt. One more try where the prompt was too long."""
+    seat = context.models.for_role(coder)
+    room = room_tokens(seat, context.settings.model.context_tokens) or HISTORY_TOKENS
+    index = move.index * context.recipe.agent_steps + len(steps)
+    sampling = Sampling(temperature=move.temperature, max_tokens=seat.max_tokens, index=index)
+    prompt = context.prompts.load("agent").hash
+    question = Question(
+        role=coder, messages=(), prompt=prompt, sampling=sampling, move="agent", again=bool(steps)
+    )
+    for squeeze in range(SQUEEZES + 1):
+        messages = conversation(opening, steps, room, squeeze=squeeze)
+        try:
+            return await ask(replace(question, messages=messages), context)
+        except ContextTooLong:
+            if squeeze == SQUEEZES:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _opening(files: Mapping[str, bytes], briefing: Briefing, context: RunContext) -> tuple[Message, ...]:
+    prompt = context.prompts.load("agent")
+    names = sorted(files)
+    more = f"\n... and {len(names) - MOST_FILES} more" if len(names) > MOST_FILES else ""
+    begin = prompt.render(
+        "begin",
+        task=briefing.as_words(),
+        files="\n".join(names[:MOST_FILES]) + more,
+        tools="\n".join(f"- {name}: {what}" for name, what in TOOLS.items()),
+        steps=str(context.recipe.agent_steps),
+    )
+    return (Message(role="system", content=prompt.render("system")), Message(role="user", content=begin))
+
+
+def _recorded(move: Move, number: int, context: RunContext) -> tuple[Done, str] | None:
+    """A step as this run's record has it, or that of the run that is done again; `None` where none has it."""
+    here, place = context.folder, current_place()
+    for folder, events in ((here, context.ledger.events), (_replayed(context), context.spec.follows)):
+        for event, step in those_of(events, AgentStepped):
+            same = (step.turn, step.number) == (move.index + 1, number)
+            if (
+                folder is None
+                or not same
+                or (event.step, event.branch) != (place.get("step"), place.get("branch"))
+            ):
+                continue
+            told, changed = folder.get_json(step.observation), folder.get_json(step.changes)
+            if folder is not here:
+                here.put_json(told)
+                here.put_json(changed)
+                context.ledger.append(step)
+            return Done(told=str(told), changed={str(k): str(v) for k, v in changed.items()}), step.ended
+    return None
+
+
+def _replayed(context: RunContext) -> RunFolder | None:
+    return find_run(context.settings.paths.home, context.spec.replays) if context.spec.replays else None

@@ -1,0 +1,222 @@
+"""A model with tools on a bug that spans three files: scripted replies, the real graph, sandbox and store."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from suture.api import heal, replay, resume
+from suture.ledger import Event, RunFolder, find_run, read_ledger
+from suture.ledger.kinds import AgentStepped, ModelCalled
+from suture.records import Result
+from suture.settings import BudgetSettings, LoopSettings, ProofSettings, SandboxSettings, Settings
+from suture.testing import ScriptedModel
+
+FILES = {
+    "shop/__init__.py": "",
+    "shop/prices.py": "def gross(net, rate):\n    return net * rate\n",
+    "shop/basket.py": """from shop.prices import gross
+
+
+def total(items, rate):
+    return sum(gross(item, rate) for item in items[1:])
+""",
+    "shop/receipt.py": """from shop.basket import total
+
+
+def line(items, rate):
+    return "total " + total(items, rate)
+""",
+    "tests/__init__.py": "",
+    "tests/test_receipt.py": """import unittest
+
+from shop.receipt import line
+
+
+class ReceiptTest(unittest.TestCase):
+    def test_line(self):
+        self.assertEqual(line([100, 200], 0.5), "total 450.00")
+""",
+}
+
+
+def edit(path: str, old: str, new: str) -> str:
+    return f"TOOL: edit\n{path}\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE"
+
+
+def shell(line: str) -> str:
+    return f"TOOL: shell\n```sh\n{line}\n```"
+
+
+LOOKS = ["I look around.\n\nTOOL: search\nINPUT: total(", "TOOL: read\nINPUT: shop/receipt.py:1-5"]
+MENDS = [
+    edit("shop/prices.py", "    return net * rate", "    return net * (1 + rate)"),
+    edit("shop/basket.py", "items[1:]", "items"),
+    edit(
+        "shop/basket.py",
+        "    return sum(gross(item, rate) for item in items[1:])",
+        "    return sum(gross(item, rate) for item in items)",
+    ),
+    shell('sed -i \'s/"total " + total(items, rate)/f"total {total(items, rate):.2f}"/\' shop/receipt.py'),
+    "TOOL: run_tests",
+]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+async def healed_by(
+    replies: list[str],
+    project: Path,
+    settings: Settings,
+    *,
+    steps: int = 30,
+    turns: int = 1,
+    test: str = "python -m unittest",
+) -> tuple[Result, RunFolder, ScriptedModel]:
+    recipe = project.parent / "own.toml"
+    recipe.write_text(f'agent = "alone"\nagent_steps = {steps}\nagent_turns = {turns}\n')
+    chosen = settings.model_copy(
+        update={
+            "loop": LoopSettings(recipe=str(recipe)),
+            "proof": ProofSettings(seconds=0, mutants=0),
+            "sandbox": SandboxSettings(test_wall_s=5),
+            "budget": BudgetSettings(attempts=4, seconds=200, tokens=2_000_000),
+        }
+    )
+    model = ScriptedModel(replies)
+    result = await heal(project, test=test, settings=chosen, model=model)
+    return result, find_run(settings.paths.home, result.run_id), model
+
+
+def steps_of(folder: RunFolder) -> list[tuple[AgentStepped, str]]:
+    events: tuple[Event, ...] = read_ledger(folder.ledger_path).events
+    stepped = [event.payload for event in events if isinstance(event.payload, AgentStepped)]
+    return [(step, str(folder.get_json(step.observation))) for step in stepped]
+
+
+async def test_a_bug_in_three_files_is_mended_step_by_step(project: Path, settings: Settings) -> None:
+    result, folder, model = await healed_by([*LOOKS, *MENDS], project, settings)
+    assert result.outcome == "healed", result.reason
+    assert set(result.candidate.files if result.candidate else ()) == {
+        "shop/prices.py",
+        "shop/basket.py",
+        "shop/receipt.py",
+    }
+    told = dict(enumerate((said for _, said in steps_of(folder)), 1))
+    assert "shop/basket.py:4: def total(items, rate):" in told[1]
+    assert 'return "total " + total(items, rate)' in told[2]
+    assert told[3] == "Changed shop/prices.py."
+    assert told[4].startswith("EditError: edit block 1 (shop/basket.py)")
+    assert told[6].startswith("(exit code 0)")
+    assert told[7] == "Every test passes."
+    assert steps_of(folder)[-1][0].ended == "passed"
+    assert result.spend.attempts == 1
+    assert result.spend.model_calls == 7
+    assert (folder.path / "certificate.json").is_file()
+    assert "test_line" in model.calls[0].messages[1].content
+    again = await replay(result.run_id, settings=settings)
+    assert again.same, again.difference
+
+
+async def test_what_it_must_not_do_comes_to_nothing_and_is_told(project: Path, settings: Settings) -> None:
+    replies = [
+        "TOOL: browse\nINPUT: the web",
+        "I would like to think.",
+        shell("python3 -c 'import socket; socket.create_connection((\"1.1.1.1\", 53), 3)'"),
+        shell("yes | head -c 50000000; echo the end"),
+        shell("setsid sleep 1000 & while :; do sleep 1; done"),
+        shell("sed -i 's/450.00/0/' tests/test_receipt.py; rm shop/prices.py; echo x > conftest.py"),
+        edit("tests/test_receipt.py", "import unittest", "import nothing"),
+        edit("sitecustomize.py", "", "import os"),
+        "TOOL: read\nINPUT: ../../etc/passwd",
+        "TOOL: run_tests",
+        shell("echo 'def line(' > shop/receipt.py"),
+        "TOOL: submit",
+    ]
+    result, folder, _ = await healed_by(replies, project, settings)
+    assert result.outcome == "not_healed"
+    assert result.diff == ""
+    told = [said for _, said in steps_of(folder)]
+    assert (
+        told[0] == "ToolError: there is no tool 'browse', only shell, read, edit, search, run_tests, submit"
+    )
+    assert told[1].startswith("ToolError: your reply names no tool")
+    assert "Network is unreachable" in told[2]
+    assert len(told[3]) < 7000
+    assert told[3].endswith("the end")
+    assert told[4].startswith("(its time was up after 5 s)")
+    assert "put back, for no candidate may change it: conftest.py, tests/test_receipt.py" in told[5]
+    assert "put back, for nothing can be deleted: shop/prices.py" in told[5]
+    assert told[6].startswith("EditError:")
+    assert "EditError: no candidate may write sitecustomize.py" in told[7]
+    assert told[8].startswith("ReadError: there is no file '../../etc/passwd'")
+    assert told[9].startswith("0 of 1 tests pass.")
+    here = {path.relative_to(project).as_posix(): path for path in project.rglob("*") if path.is_file()}
+    assert {name: path.read_text() for name, path in here.items()} == FILES
+
+
+@pytest.mark.parametrize(
+    ("replies", "ended"),
+    [
+        ([f"TOOL: search\nINPUT: word{n}" for n in range(4)], "changed nothing in 4 step(s)"),
+        (["TOOL: run_tests"] * 3, "changed nothing in 3 step(s): repeated"),
+        (["Sorry."] * 3, "changed nothing in 3 step(s): malformed"),
+    ],
+)
+async def test_a_model_that_never_stops_is_stopped(
+    replies: list[str], ended: str, project: Path, settings: Settings
+) -> None:
+    result, _, model = await healed_by(replies, project, settings, steps=4)
+    assert result.outcome == "not_healed"
+    assert ended in result.reason
+    assert len(model.calls) == len(replies)
+
+
+async def test_a_second_turn_begins_with_what_the_first_one_reached(
+    project: Path, settings: Settings
+) -> None:
+    tests = project / "tests" / "test_prices.py"
+    tests.write_text(
+        "from shop.prices import gross\n\n\ndef test_gross():\n    assert gross(100, 0.5) == 150\n"
+    )
+    replies = [MENDS[0], "TOOL: submit", MENDS[2], MENDS[3], "TOOL: run_tests"]
+    result, _, model = await healed_by(replies, project, settings, turns=2, test="python -m pytest -q")
+    assert "test_prices" in model.calls[0].messages[1].content
+    assert "test_prices" not in model.calls[2].messages[1].content.partition("## Files")[0]
+    assert result.outcome == "healed", result.reason
+    assert result.spend.attempts == 2
+
+
+async def test_killed_after_any_step_it_goes_on_and_pays_for_no_reply_twice(
+    project: Path, settings: Settings, tmp_path: Path
+) -> None:
+    """What a kill leaves is what is on disk: the record up to there, and the replies that had come."""
+    result, folder, model = await healed_by([*LOOKS, *MENDS], project, settings)
+    lines = folder.ledger_path.read_text().splitlines(keepends=True)
+    events = read_ledger(folder.ledger_path).events
+    kept = tmp_path / "kept"
+    shutil.copytree(settings.paths.home, kept)
+    points = [n for n, event in enumerate(events) if isinstance(event.payload, AgentStepped | ModelCalled)]
+    for at in points[1::5]:
+        shutil.rmtree(settings.paths.home)
+        shutil.copytree(kept, settings.paths.home)
+        folder.ledger_path.write_text("".join(lines[: at + 1]))
+        for place in settings.paths.home.glob("*checkpoint*"):
+            place.unlink()
+        asked = [event.payload.call for event in events[: at + 1] if isinstance(event.payload, ModelCalled)]
+        for reply in folder.replies_path.glob("*.json"):
+            if reply.stem not in asked:
+                reply.unlink()
+        left = ScriptedModel([*LOOKS, *MENDS][len(asked) :])
+        again = await resume(result.run_id, settings=settings, model=left)
+        assert (again.outcome, again.diff) == ("healed", result.diff), again.reason
+        assert len(left.calls) == len(model.calls) - len(asked)
