@@ -14,6 +14,7 @@ from suture.settings.model_schema import RoleSettings
 
 OWN_SETTINGS = {
     "coder": "coder",
+    "agent": "coder",
     "planner": "planner",
     "subtask_coder": "coder",
     "reproducer": "coder",
@@ -44,7 +45,7 @@ WANTED_BY: dict[str, Helpers] = {
 
 def test_every_prompt_is_of_somebody_with_a_seat() -> None:
     assert set(packaged_names()) == set(OWN_SETTINGS)
-    assert {"coder": "coder", **SEATS} == OWN_SETTINGS
+    assert {"coder": "coder", "agent": "coder", **SEATS} == OWN_SETTINGS
 
 
 @pytest.mark.parametrize("role", get_args(Role))
