@@ -29,6 +29,12 @@ COLUMNS = (60, 100)
 ROWS = 400
 PYTEST = "python -m pytest -q"
 NO_MODEL = ("--no-model", "--set", "repair.enabled=true", "--set", "repair.seconds=240")
+NO_HURRY = {
+    "SUTURE_PROOF_SECONDS": "240",
+    "SUTURE_SANDBOX_CHECK_WALL_S": "120",
+    "SUTURE_SANDBOX_TEST_WALL_S": "240",
+}
+"""Limits that no machine reaches, however busy: what a screen says must not hang on seconds."""
 TASK = "Write a function double(n) that doubles a number. For example: double(4) == 8"
 RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
 WRONG = "```python\ndef double(n):\n    return n + 2\n```"
@@ -92,7 +98,13 @@ def play(scene: Scene, columns: int, environ: dict[str, str]) -> str:
         )
         (folder / "right.json").write_text(json.dumps([RIGHT]))
         (folder / "wrong.json").write_text(json.dumps([WRONG] * 12))
-        own = {**environ, "HOME": name, "SUTURE_HOME": f"{name}/home", "SUTURE_PATHS_CACHE": f"{name}/cache"}
+        own = {
+            **environ,
+            **NO_HURRY,
+            "HOME": name,
+            "SUTURE_HOME": f"{name}/home",
+            "SUTURE_PATHS_CACHE": f"{name}/cache",
+        }
         screens = []
         for arguments, typed in scene.steps:
             terminal = Terminal(list(arguments), own, folder, columns=columns, patience_s=280)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from cli.conftest import Cli
 from models.openai_stub import Answer, OpenAIStub
+from suture.cli.bench.progress import DOINGS, Bar
+from suture.cli.bench.run import told_how_to_go_on
+from suture.errors import ModelError, SutureError, UsageError
+from suture.evals.running.bench_folder import BenchFolder
+from suture.evals.running.benchmark import Advance
+from suture.evals.running.plans import Plan
 
 
 def test_no_set_is_a_usage_error(cli: Cli) -> None:
@@ -72,3 +79,33 @@ def test_an_address_that_may_be_anybodys_is_refused(cli: Cli) -> None:
     asked, output = requests_at(cli, "openai:stub", "anthropic:stub")
     assert asked == 0
     assert "whose address it is cannot be told" in output
+
+
+@pytest.mark.parametrize(
+    ("stopped", "begun", "told"),
+    [
+        (KeyboardInterrupt(), True, "what is done stays; go on: suture bench run 'my set' --resume"),
+        (ModelError("gone"), True, "go on: suture bench run 'my set' --resume"),
+        (KeyboardInterrupt(), False, ""),
+        (UsageError("of another regime"), True, ""),
+    ],
+)
+def test_what_stops_a_benchmark_names_the_way_on(
+    stopped: BaseException, begun: bool, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["suture", "bench", "run", "my set"])
+    folder = BenchFolder(tmp_path / "mine")
+    if begun:
+        folder.path.mkdir()
+        folder.write_plan(Plan(ids={"suture": ("a",)}, arms=("greedy",), models=("m",), caps=(9,)))
+    with pytest.raises(SutureError) as said, told_how_to_go_on(folder):
+        raise stopped
+    assert told in said.value.remedy
+    assert bool(told) == bool(said.value.remedy)
+
+
+def test_progress_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    with Bar() as bar:
+        for doing in DOINGS:
+            bar(Advance(doing=doing, done=1, total=2))
+    assert capsys.readouterr().err.splitlines() == [f"{text}: 1 of 2" for text in DOINGS.values()]

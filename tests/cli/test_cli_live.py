@@ -49,7 +49,7 @@ def drawn(view: LiveView, width: int, height: int = 24) -> list[str]:
 def test_it_shows_phase_scores_spend_and_lessons() -> None:
     text = "\n".join(drawn(told(), 100))
     assert "checking · round 2" in text
-    assert "1/3  aaaaaaaa  sample 1, greedy" in text
+    assert "1/3  aaaaaaaa  try 1" in text
     assert "3/3  bbbbbbbb  sample\\x1b[2J 2 (best)" in text
     assert "0 of 12 attempts, 0 of 60,000 tokens" in text
     assert "lesson: an empty list is a case too" in text
@@ -106,4 +106,4 @@ def test_without_a_terminal_there_are_only_lines(
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stderr
     assert "round 1" not in done.stderr
-    assert "sample 1, greedy, " in done.stderr
+    assert "try 1, " in done.stderr

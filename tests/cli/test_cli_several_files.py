@@ -48,9 +48,11 @@ def test_all_files_go_into_the_folder_and_come_back_out(
     assert told["same"], told
     undone = suture("undo", cwd=tmp_path / "out")
     assert undone.returncode == 0, undone.stderr
-    assert not files_of(tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []  # the folder itself stays, as somebody stands in it
     assert suture("apply", "last", "--into", "again").returncode == 0
     assert files_of(tmp_path / "again").keys() == {"shop/cart.py", "shop/cli.py"}
+    assert suture("undo", "last").returncode == 0
+    assert not (tmp_path / "again").exists()
 
 
 def test_a_file_that_is_there_stays_and_nothing_is_written_beside_it(
@@ -68,7 +70,7 @@ def test_a_file_that_is_there_stays_and_nothing_is_written_beside_it(
     there.mkdir()
     (there / "cli.py").write_text("mine too\n")
     early = suture("run", TASK, "--into", "out", "--model", model)
-    assert (early.returncode, "sample 1" in early.stderr) == (2, False)  # before anything was spent
+    assert (early.returncode, "try 1" in early.stderr) == (2, False)  # before anything was spent
     assert suture("run", TASK, "--into", "out/extra.py", "--model", model).returncode == 2
     assert suture("run", TASK, "--into", "out", "--apply", "--model", model).returncode == 2
 

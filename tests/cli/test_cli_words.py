@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from suture.narrative.lines import plain_label
+
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
 
@@ -51,3 +53,18 @@ def test_a_report_that_is_not_there_is_an_error(suture: Suture, broken: Path) ->
     done = suture("heal", str(broken), "--issue", "nowhere.txt")
     assert done.returncode == 2
     assert "the issue 'nowhere.txt' cannot be read" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("label", "plain"),
+    [
+        ("sample 1, greedy", "try 1"),
+        ("sample 2, T=0.8", "try 2, varied"),
+        ("repair 1, minimal, greedy", "repair 1, the smallest change"),
+        ("repair 2, restructure, T=0.8", "repair 2, another structure, varied"),
+        ("line 4: greedy becomes minimal", "line 4: greedy becomes minimal"),
+        ("", ""),
+    ],
+)
+def test_a_label_is_told_in_a_readers_words(label: str, plain: str) -> None:
+    assert plain_label(label) == plain

@@ -62,6 +62,7 @@ async def test_a_benchmark_from_end_to_end(tmp_path: Path, ids: Ids) -> None:
     calls = calls_in(log)
     assert len(calls) == len(set(calls))
     assert (seen[-1].done, seen[-1].total) == (12, 12)
+    assert [(s.done, s.total) for s in seen if s.doing == "controls"] == [(done, 8) for done in range(9)]
     assert json.loads((folder.path / "controls.json").read_text())["tried"][0] == ["mbpp", ids["mbpp"][0]]
 
 

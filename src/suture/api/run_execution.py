@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,8 +16,9 @@ from suture.api.stopping import run_until_stopped
 from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
 from suture.ledger import find_run
 from suture.ledger.event_log import EventLog
-from suture.ledger.follow import Listener, listening
+from suture.ledger.follow import Heard, Listener, listening
 from suture.loop import RunContext, RunSpec, fork_task, load_recipe, open_run, resume_task, run_task
+from suture.loop.review.reviewing import Review, ReviewAnswer, Reviewer
 from suture.memory import kept_of
 from suture.models import Model, Models, ReplySource, open_models, open_replies
 from suture.models.choosing.providers import open_named, open_or_defer
@@ -45,11 +48,16 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
 
 async def carry_out(spec: RunSpec, handover: Handover = KEPT, *, on_event: Listener | None) -> Result:
     """Do one run, prove what it healed, and hand that over as the user asked."""
+    heard = Heard(on_event) if on_event is not None else None
+    if heard is not None and spec.on_review is not None:
+        spec = replace(spec, on_review=_asks_when_heard(spec.on_review, heard))
     async with _opened(spec) as (context, checkpointer), _logged(context):
         go = _how(spec)
+        if heard is not None:
+            heard.written = lambda: context.ledger.events
         async with (
             _traced(context),
-            listening(context.ledger.path, on_event, seen=len(context.ledger.events)),
+            listening(context.ledger.path, heard, seen=len(context.ledger.events)),
         ):
             result = await go(context, checkpointer)
             await _remembered(context)
@@ -60,6 +68,17 @@ async def carry_out(spec: RunSpec, handover: Handover = KEPT, *, on_event: Liste
         except HANDOVER_FAULTS as fault:
             raise _kept(fault, result, context) from fault
     return result
+
+
+def _asks_when_heard(ask: Reviewer, heard: Heard) -> Reviewer:
+    """Ask a person once they have been told all that led to the question."""
+
+    async def asked(review: Review) -> ReviewAnswer | None:
+        await heard.all_so_far()
+        said = ask(review)
+        return await said if inspect.isawaitable(said) else said
+
+    return asked
 
 
 @contextlib.asynccontextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -61,6 +61,44 @@ def _whole_lines(path: Path) -> Iterator[bytes | None]:
                 yield None
     except OSError as fault:
         raise StorageError(f"the ledger {str(path)!r} cannot be read: {fault.strerror}") from fault
+
+
+class Heard:
+    """How far a listener has come.
+
+    A listener reads the ledger in a task of its own, so that it never slows a run. Where a person is to be
+    asked, what has happened until then has to be said first: `all_so_far` waits for that.
+
+    Args:
+        listener: What hears each event.
+    """
+
+    def __init__(self, listener: Listener) -> None:
+        self.written: Callable[[], Sequence[Event]] = tuple
+        """What the ledger holds now; whoever opens it says so."""
+        self._listener = listener
+        self._seq = -1
+        self._failed = False
+        self._more = asyncio.Event()
+
+    def __call__(self, event: Event) -> None:
+        """Pass an event on."""
+        try:
+            self._listener(event)
+        except BaseException:
+            self._failed = True  # it hears no more; what it raised is raised when the run has ended
+            raise
+        else:
+            self._seq = event.seq
+        finally:
+            self._more.set()
+
+    async def all_so_far(self) -> None:
+        """Wait until every event that is written by now has been heard, or until nothing more will be."""
+        last = max((event.seq for event in self.written()), default=-1)
+        while self._seq < last and not self._failed:
+            self._more.clear()
+            await self._more.wait()
 
 
 @asynccontextmanager

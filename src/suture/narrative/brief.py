@@ -39,7 +39,7 @@ from suture.narrative.ending import (
     unchecked_lines,
 )
 from suture.narrative.event_text import left_out_text, set_apart_text, tell, trials_text
-from suture.narrative.lines import counted, one_line
+from suture.narrative.lines import counted, one_line, plain_label
 from suture.narrative.proof_lines import certificate_sentences
 from suture.records import Outcome, Result, Spend
 
@@ -137,10 +137,11 @@ class BriefTeller:
         written = self._written.get(checked.candidate, "")
         if checked.label.startswith("mutation") and not checked.failed:
             return  # the search has said so
+        name = f"{plain_label(checked.label)}{written}"
         yield (
-            f"{checked.label}{written}: {checked.passed} of {total} {what} pass"
+            f"{name}: {checked.passed} of {total} {what} pass"
             if total
-            else f"{checked.label}{written}: nothing to check it against"
+            else f"{name}: nothing to check it against"
         )
 
 

@@ -38,7 +38,7 @@ from suture.ledger.kinds import (
     UserAnswered,
 )
 from suture.narrative.helper_lines import HELPER_TELLERS
-from suture.narrative.lines import counted, one_line
+from suture.narrative.lines import counted, one_line, plain_label
 from suture.narrative.memory_lines import MEMORY_TELLERS
 from suture.narrative.proof_lines import PROOF_TELLERS
 from suture.records import Counterexample, Evidence, MoveKind, Spend
@@ -226,7 +226,12 @@ def _decided(decided: Decided) -> str:
     if first.kind == "stop":
         return f"end: {first.reason}"
     times = f" ({count} times)" if count > 1 else ""
-    return f"next: {MOVES[first.kind]}{times}, {first.reason}"
+    return f"next: {next_move(first.kind, times, first.reason)}"
+
+
+def next_move(kind: MoveKind, how: str, reason: str) -> str:
+    """What is tried next, and why; that a first reply is the likeliest one needs no reason."""
+    return f"{MOVES[kind]}{how}" + (f", {reason}" if reason != "greedy first" else "")
 
 
 def _called(called: ModelCalled) -> str:
@@ -262,13 +267,12 @@ def _failed_move(failed: MoveFailed) -> str:
 
 def _proposed(proposed: CandidateProposed) -> str:
     surplus = f"; not taken from the reply: {', '.join(proposed.surplus)}" if proposed.surplus else ""
-    return (
-        f"candidate {proposed.candidate[:8]}: {proposed.label}, writes {', '.join(proposed.files)}{surplus}"
-    )
+    label = plain_label(proposed.label)
+    return f"candidate {proposed.candidate[:8]}: {label}, writes {', '.join(proposed.files)}{surplus}"
 
 
 def _checked(checked: CandidateChecked) -> str:
-    total, name = checked.passed + checked.failed, f"{checked.candidate[:8]} ({checked.label})"
+    total, name = checked.passed + checked.failed, f"{checked.candidate[:8]} ({plain_label(checked.label)})"
     if not total:
         return f"not checked {name}: there is nothing to check it against"
     return f"checked {name}: {checked.passed} of {total} pass"

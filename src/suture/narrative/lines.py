@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+_PLAIN = {
+    "greedy": "",  # what a model thinks likeliest is what a reader expects of it
+    "minimal": "the smallest change",
+    "restructure": "another structure",
+    "guard": "guards added",
+}
+"""Words of a candidate's label that are the field's, and what a reader is told in their place."""
 
 
 def printable(text: str) -> str:
@@ -34,3 +43,14 @@ def as_lines(lines: Iterable[str]) -> str:
 def counted(count: int, noun: str) -> str:
     """A number and what it counts, such as `1 test` and `1,200 tests`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def plain_label(label: str) -> str:
+    """A candidate's label in a reader's words: `sample 2, T=0.8` is `try 2, varied`.
+
+    What a search or a person made has a label that is plain already.
+    """
+    if not re.match(r"(sample|repair) \d", label):
+        return label
+    words = [_PLAIN.get(word, re.sub(r"T=[\d.]+", "varied", word)) for word in label.split(", ")]
+    return ", ".join(filter(None, words)).replace("sample", "try", 1)

@@ -52,10 +52,9 @@ def _worth(written: CertificateWritten, *, whole: bool) -> str:
     drawn = written.mutants if written.drawn is None else written.drawn
     caught = f"catch {written.killed} of {drawn} deliberate mistakes" if drawn else ""
     if written.coverage_unmeasured:
-        why = f" ({written.coverage_unmeasured})" if whole else ""
-        said = f"Your checks {caught} in it; coverage was not measured{why}"
-        if not drawn:
-            said = f"Coverage was not measured{why}"
+        said = f"Coverage was not measured: {written.coverage_unmeasured}"
+        if drawn:
+            said = f"Your checks {caught} in it. {said}"
     else:
         every = written.covered == written.statements
         lines = "every changed line" if every else f"{written.covered} of {written.statements} changed lines"

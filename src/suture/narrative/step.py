@@ -19,7 +19,7 @@ from suture.ledger import (
 )
 from suture.ledger.kinds import CandidateChecked, CandidateProposed, Decided
 from suture.narrative.event_text import describe_spend, fact_lines, tell
-from suture.narrative.lines import as_lines
+from suture.narrative.lines import as_lines, plain_label
 from suture.records import Candidate, Verdict
 
 
@@ -63,7 +63,7 @@ def _lines(run: RunFolder, step: int) -> Iterator[str]:
     else:
         total = len(verdict.passed) + len(verdict.failed) if verdict else 0
         passed = f"{len(verdict.passed)} of {total} checks pass" if verdict and total else "not checked"
-        yield f"best: candidate {best[:8]} ({_label(events, best)}): {passed}"
+        yield f"best: candidate {best[:8]} ({plain_label(_label(events, best))}): {passed}"
         for path, text in sorted(_files(run, events, best)):
             yield f"  {path}:"
             yield from (f"    {line}" for line in text.splitlines())

@@ -90,6 +90,7 @@ def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
     start_s = reading.events[0].time_s if reading.events else 0.0
     base = _base_files(run, reading)
     told: set[str] = set()
+    remarks: set[str] = set()
     for event in reading.events:
         line = tell(event)
         if line is None:
@@ -100,7 +101,7 @@ def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
         if proposed in told:
             yield "         the same code as before"
             continue
-        yield from (f"         {detail}" for detail in _details(run, event, base))
+        yield from (f"         {detail}" for detail in _details(run, event, base, remarks))
         if proposed:
             told.add(proposed)
     yield ""
@@ -134,14 +135,14 @@ def _offset(seconds: float) -> str:
     return time.strftime("%M:%S", time.gmtime(seconds)) if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 
-def _details(run: RunFolder, event: Event, base: Mapping[str, bytes]) -> list[str]:
-    """What stands under an event's line: the code of a candidate, the facts of a verdict."""
+def _details(run: RunFolder, event: Event, base: Mapping[str, bytes], remarks: set[str]) -> list[str]:
+    """What stands under an event's line: a candidate's code, or a verdict's facts, each remark once a run."""
     try:
         match event.payload:
             case CandidateProposed(blob=blob):
                 return list(_code(run.get_record(Candidate, blob), base))
             case CandidateChecked(verdict=blob):
-                return list(_facts(run.get_record(Verdict, blob)))
+                return list(_facts(run.get_record(Verdict, blob), remarks))
     except (StorageError, ValueError, KeyError, TypeError) as fault:
         return [f"(not readable: {fault})"]
     return []
@@ -162,7 +163,7 @@ def _code(candidate: Candidate, base: Mapping[str, bytes]) -> Iterator[str]:
             yield from (f"  {line}" for line in text.splitlines())
 
 
-def _facts(verdict: Verdict) -> Iterator[str]:
+def _facts(verdict: Verdict, remarks: set[str]) -> Iterator[str]:
     facts = verdict.counterexamples
     for fact in facts[:FACTS_SHOWN]:
         yield from fact_lines(fact)
@@ -170,7 +171,8 @@ def _facts(verdict: Verdict) -> Iterator[str]:
         yield f"and {len(facts) - FACTS_SHOWN} more"
     if verdict.failed and not facts:
         yield from (f"| {line}" for line in verdict.output.strip().splitlines()[-15:])
-    yield from (f"note: {remark}" for remark in verdict.notes)
+    yield from (f"note: {remark}" for remark in verdict.notes if remark not in remarks)
+    remarks.update(verdict.notes)
     if verdict.all_passed:
         yield f"checked by {EVIDENCE_WORDS[verdict.evidence]}"
 

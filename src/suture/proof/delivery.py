@@ -29,6 +29,7 @@ from suture.workspace import (
     apply_changes,
     land_branch,
     land_on_head,
+    missing_folders,
     open_repository,
     overlay,
     plan_commit,
@@ -217,7 +218,10 @@ def _apply(before: Mapping[str, bytes], after: Mapping[str, bytes], root: Path, 
     """Write the change; how to take it back is on disk before the first file changes."""
     undo = run.folder.write_text("undo.diff", unified_diff(after, before))
     paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-    started = ApplyStarted(root=str(root), files=tuple(paths), undo=str(undo))
+    folders = missing_folders(root, (path for path in paths if path in after))
+    started = ApplyStarted(
+        root=str(root), files=tuple(paths), undo=str(undo), folders=tuple(map(str, folders))
+    )
     run.ledger.append(started)
     try:
         apply_changes(root, before, after)

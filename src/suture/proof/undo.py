@@ -19,7 +19,14 @@ from suture.ledger.kinds import (
 )
 from suture.records import Result, Task
 from suture.tasks.accepted_test import accepted_files
-from suture.workspace import apply_changes, land_on_head, open_repository, overlay, plan_commit
+from suture.workspace import (
+    apply_changes,
+    land_on_head,
+    open_repository,
+    overlay,
+    plan_commit,
+    remove_empty_folders,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,12 +171,14 @@ def _take_back(run: RunFolder, applied: ApplyStarted | TreeApplied, commit: Comm
             remedy=f"take it back by hand: patch -p1 < {applied.undo}",
         ) from fault
     if plan is None or commit is None:
+        remove_empty_folders(root, applied.folders)
         return Undone(root=str(root), files=paths)
     try:
         reverted = land_on_head(plan, f"Revert a heal\n\nThis reverts commit {commit.commit}.\n")
     except SutureError:
         apply_changes(root, before, now)
         raise
+    remove_empty_folders(root, applied.folders)
     return Undone(root=str(root), files=paths, commit=reverted)
 
 

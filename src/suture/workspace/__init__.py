@@ -4,7 +4,7 @@ Nothing here writes to the user's tree but `apply_changes`, nothing but a landed
 repository, and nothing here runs the user's code.
 """
 
-from suture.workspace.applying import Applied, apply_changes
+from suture.workspace.applying import Applied, apply_changes, missing_folders, remove_empty_folders
 from suture.workspace.commits import CommitPlan, land_branch, land_on_head, plan_commit
 from suture.workspace.diffs import unified_diff
 from suture.workspace.history import earlier_versions
@@ -30,9 +30,11 @@ __all__ = [
     "is_test_file",
     "land_branch",
     "land_on_head",
+    "missing_folders",
     "open_repository",
     "overlay",
     "plan_commit",
+    "remove_empty_folders",
     "take_snapshot",
     "text_of",
     "unified_diff",

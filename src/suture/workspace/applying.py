@@ -6,7 +6,7 @@ import contextlib
 import os
 import secrets
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -89,6 +89,32 @@ def _require_as_seen(root: Path, path: str, seen: bytes | None) -> None:
             f"{path!r} was changed since the run started; nothing was written",
             remedy="run again, or apply the saved diff by hand",
         )
+
+
+def missing_folders(root: Path, paths: Iterable[str]) -> tuple[Path, ...]:
+    """The folders that have to be made to write these files, the outermost first.
+
+    Args:
+        root: The project's folder, which may itself be missing.
+        paths: Files, relative to it.
+    """
+    wanted = {parent for path in paths for parent in (root / path).parents}
+    return tuple(sorted(folder for folder in wanted if not os.path.lexists(folder)))
+
+
+def remove_empty_folders(root: Path, folders: Sequence[str]) -> None:
+    """Remove folders that were made for a change, where nothing else lies in them now.
+
+    Args:
+        root: The project's folder; what lies neither in it nor around it is left alone, and so is the
+            folder that the process stands in.
+        folders: The outermost first.
+    """
+    for folder in map(Path, reversed(folders)):
+        ours = folder.is_relative_to(root) or root.is_relative_to(folder)
+        if ours and not Path.cwd().is_relative_to(folder):
+            with contextlib.suppress(OSError):  # not empty, or gone
+                folder.rmdir()
 
 
 @dataclass(kw_only=True)

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
 EVERY_S = 20.0
 """Between plain lines."""
+LONG_S = 90.0
+"""From here on minutes are told."""
+DOINGS = {
+    "references": "trying the sets' own solutions",
+    "controls": "trying the grading, with solvers that are always right and always wrong",
+    "tasks": "measuring",
+    "grading": "grading anew",
+}
+"""What goes on, in words."""
 
 
 class Bar:
@@ -53,14 +62,14 @@ class Bar:
             self._told_s = 0.0
             if self._console.is_terminal:
                 self._bar.remove_task(self._line)
-                self._line = self._bar.add_task(advance.doing, total=advance.total)
+                self._line = self._bar.add_task(DOINGS[advance.doing], total=advance.total)
         if advance.row is not None and advance.row.fault:
             self._console.print(f"{_name(advance.row)}: no number: {advance.row.fault}")
         if self._console.is_terminal:
             self._bar.update(self._line, completed=advance.done, total=advance.total)
         elif time.monotonic() - self._told_s >= EVERY_S or advance.done == advance.total:
             self._told_s = time.monotonic()
-            note(f"{advance.doing}: {advance.done} of {advance.total}{self._left(advance)}")
+            note(f"{DOINGS[advance.doing]}: {advance.done} of {advance.total}{self._left(advance)}")
 
     def _left(self, advance: Advance) -> str:
         began_s, before = self._first
@@ -68,7 +77,9 @@ class Bar:
         if done < 1 or advance.done == advance.total:
             return ""
         left_s = (time.monotonic() - began_s) / done * (advance.total - advance.done)
-        return f", about {left_s / 60:.0f} min left" if left_s > 90 else f", about {left_s:.0f} s left"
+        if left_s < 1:
+            return ""
+        return f", about {left_s / 60:.0f} min left" if left_s > LONG_S else f", about {left_s:.0f} s left"
 
 
 def _name(row: Row) -> str:

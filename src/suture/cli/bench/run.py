@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +15,10 @@ from suture.cli.bench.options import Parallel, Recordings, Replayed
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
 from suture.cli.terminal.output import note
-from suture.errors import UsageError
+from suture.errors import Cancelled, SutureError, UsageError
+
+if TYPE_CHECKING:
+    from suture.evals.running.bench_folder import BenchFolder
 
 Many = list[str] | None
 
@@ -104,7 +111,7 @@ def run_command(
     plan = plan_of(folder, wanted, settings, resume=resume)
     if not replayed:
         settings = settings_for(plan.models, assignments, settings)
-    with Bar() as bar:
+    with told_how_to_go_on(folder), Bar() as bar:
         run_sync(
             run_benchmark(
                 plan,
@@ -121,6 +128,20 @@ def run_command(
     tell_rows(folder.rows(), as_json=as_json)
     note(f"in {folder.path}")
     require_a_number(folder.rows())
+
+
+@contextlib.contextmanager
+def told_how_to_go_on(folder: BenchFolder) -> Iterator[None]:
+    """Whatever stops a benchmark that was begun names the command that goes on with it."""
+    try:
+        yield
+    except (KeyboardInterrupt, SutureError) as stopped:
+        fault = stopped if isinstance(stopped, SutureError) else Cancelled("cancelled")
+        if folder.exists and not isinstance(fault, UsageError):
+            words = [*sys.argv[1:], *(() if "--resume" in sys.argv else ("--resume",))]
+            go_on = f"what is done stays; go on: suture {shlex.join(words)}"
+            fault.remedy = "; ".join(filter(None, (fault.remedy, go_on)))
+        raise fault from fault.__cause__
 
 
 def lines_of(path: Path) -> list[str]:

@@ -26,7 +26,7 @@ from suture.ledger.kinds import (
     TriageFinished,
 )
 from suture.narrative.event_text import describe_spend
-from suture.narrative.lines import printable
+from suture.narrative.lines import plain_label, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -89,7 +89,7 @@ class LiveView:
                     self._phase = "proving the result" if decided.moves[0].outcome == "healed" else "ending"
             case CandidateChecked() as checked:
                 self._candidates.pop(checked.candidate, None)
-                counts = (checked.label, checked.passed, checked.passed + checked.failed)
+                counts = (plain_label(checked.label), checked.passed, checked.passed + checked.failed)
                 self._candidates[checked.candidate] = counts
             case LessonsDrawn(lessons=lessons):
                 self._lessons = lessons

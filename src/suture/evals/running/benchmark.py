@@ -104,8 +104,14 @@ class _Session:
         tried = self.folder.controls()
         new = [p for p in problems if p.dataset not in {dataset for dataset, _ in tried}]
         if new:
-            self.on_progress(Advance(doing="controls", done=0, total=1))
-            tried += await require_controls(new, references, self.settings, self.sandbox, self.judge)
+            tried += await require_controls(
+                new,
+                references,
+                self.settings,
+                self.sandbox,
+                self.judge,
+                lambda done, total: self.on_progress(Advance(doing="controls", done=done, total=total)),
+            )
             self.folder.write_controls(tried)
 
 

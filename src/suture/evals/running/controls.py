@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from suture.errors import PrerequisiteError
 from suture.evals.grading.hidden import Grade
@@ -29,6 +29,7 @@ async def require_controls(
     settings: Settings,
     sandbox: Sandbox,
     judge: Sandbox,
+    on_tried: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[tuple[str, str]]:
     """Try both on some tasks of each set, by the very path that every arm goes.
 
@@ -39,6 +40,7 @@ async def require_controls(
         settings: All settings.
         sandbox: The wall for the runs.
         judge: The wall for the hidden checks.
+        on_tried: Told how many of how many trials are over: at the start, and after each.
 
     Returns:
         Set and id of the tasks on which they were tried.
@@ -52,11 +54,14 @@ async def require_controls(
         for name in dict.fromkeys(problem.dataset for problem in problems)
         for problem in sample_of(_fit(name, problems, references))
     ]
-    for problem in tried:
+    on_tried(0, 2 * len(tried))
+    for number, problem in enumerate(tried):
         reference = references[problem.content_hash]
-        for name, files, wanted in (
-            ("right", problem.solution, True),
-            ("wrong", {MODULE: _wrong_code(problem)}, False),
+        for over, (name, files, wanted) in enumerate(
+            (
+                ("right", problem.solution, True),
+                ("wrong", {MODULE: _wrong_code(problem)}, False),
+            )
         ):
             job = Job(
                 problem=problem,
@@ -75,6 +80,7 @@ async def require_controls(
                     f"{f': {row.fault}' if row.fault else ''}",
                     remedy="nothing can be measured here; --validate-reference may show why",
                 )
+            on_tried(2 * number + over + 1, 2 * len(tried))
     return [(problem.dataset, problem.id) for problem in tried]
 
 

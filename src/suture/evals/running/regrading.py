@@ -62,8 +62,14 @@ async def regrade(
                 references = await grade_references(
                     tasks, judge, settings, parallel=parallel, on_progress=on_progress
                 )
-                on_progress(Advance(doing="controls", done=0, total=1))
-                controls = await require_controls(tasks, references, settings, sandbox, judge)
+                controls = await require_controls(
+                    tasks,
+                    references,
+                    settings,
+                    sandbox,
+                    judge,
+                    lambda done, total: on_progress(Advance(doing="controls", done=done, total=total)),
+                )
 
             async def again(judge: Sandbox, row: Row) -> Row:
                 problem = problems[row.dataset, row.problem]

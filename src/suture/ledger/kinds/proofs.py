@@ -53,6 +53,7 @@ class _Change(Payload):
     root: str
     files: tuple[str, ...]
     undo: str
+    folders: tuple[str, ...] = if_absent(())
 
 
 class ApplyStarted(_Change, kind="apply.started"):
@@ -62,6 +63,7 @@ class ApplyStarted(_Change, kind="apply.started"):
         root: The project's folder.
         files: Files that change.
         undo: A patch file that takes it back.
+        folders: Folders that are made for it, the outermost first.
     """
 
 
@@ -72,6 +74,7 @@ class TreeApplied(_Change, kind="tree.applied"):
         root: The project's folder.
         files: Files that changed.
         undo: A patch file that takes it back.
+        folders: Folders that were made for it, the outermost first.
     """
 
 

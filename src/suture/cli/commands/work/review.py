@@ -23,7 +23,7 @@ from suture.cli.terminal.output import (
     stdin_is_terminal,
 )
 from suture.errors import UsageError
-from suture.narrative.lines import as_lines, printable
+from suture.narrative.lines import as_lines, plain_label, printable
 from suture.narrative.waiting import waiting_lines
 
 if TYPE_CHECKING:
@@ -137,10 +137,10 @@ def _lines(asked: Review) -> Iterator[str]:
 
 def _about(asked: Review) -> Iterator[str]:
     """What there is to know for an answer."""
-    from suture.narrative.event_text import MOVES, fact_lines
+    from suture.narrative.event_text import fact_lines, next_move
 
     for move in asked.moves:
-        yield f"next: {MOVES[move.kind]}{_how(move.strategy, move.kind)}, {move.reason}"
+        yield f"next: {next_move(move.kind, _how(move.strategy, move.kind), move.reason)}"
     if asked.diagnosis:
         said = asked.diagnosis
         yield f"diagnosis: {said.category}, confidence {said.confidence:.2f}: {said.root_cause}"
@@ -152,7 +152,7 @@ def _about(asked: Review) -> Iterator[str]:
     passed = (
         f"{len(verdict.passed)} of {total} checks pass" if verdict and total else "nothing to check it by"
     )
-    yield f"candidate {asked.candidate.hash[:8]} ({asked.candidate.label}): {passed}"
+    yield f"candidate {asked.candidate.hash[:8]} ({plain_label(asked.candidate.label)}): {passed}"
     for fact in asked.facts[:FACTS_SHOWN]:
         yield from (f"  {line}" for line in fact_lines(fact))
     if verdict and verdict.failed and not asked.facts:
