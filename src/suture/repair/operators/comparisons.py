@@ -19,6 +19,9 @@ LIKELY = {
     **{"==": ("!=", "is", ">=", "<=", "in"), "!=": ("==", "is not", ">", "<", "not in")},
     **{"is": ("==", "is not"), "is not": ("!=", "is"), "in": ("not in", "=="), "not in": ("in", "!=")},
 }
+BY_AN_EQUALS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+BOUNDARY = 2.0
+"""How much likelier than others it is that only a `=` was forgotten, or is one too many: people slip so."""
 TESTED = (ast.If, ast.While, ast.IfExp, ast.Assert)
 VALUED = (ast.Assign, ast.AnnAssign, ast.Return, ast.keyword)
 MOST_ATOMS = 24
@@ -37,10 +40,12 @@ def _comparison(node: ast.AST, view: View) -> Iterator[Change]:
         for other in dict.fromkeys((*LIKELY[sign], *SIGNS.values())):
             if other != sign:
                 weight = 1.0 if other in LIKELY[sign][:2] else 0.6 if other in LIKELY[sign] else 0.45
+                then = usual_comparison(before, other, right)
+                weight *= BOUNDARY if then and other == BY_AN_EQUALS.get(sign) else 1.0
                 yield Change(
                     edits=(Edit(start=start, end=end, text=other),),
                     note=f"{sign} becomes {other} in {view.text(node)}",
-                    weight=weight * likelier(usual, usual_comparison(before, other, right)),
+                    weight=weight * likelier(usual, then),
                 )
 
 
