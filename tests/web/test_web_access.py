@@ -144,6 +144,7 @@ HOSTS = (
     "[::1",
     "0x7f000001",
     "2130706433",
+    "0.0.0.0",
     "",
 )
 
@@ -232,3 +233,4 @@ def test_no_token_and_no_key_is_told_anywhere(server: Server, tokens: dict[str, 
     secrets = [KEY, *tokens.values()]
     assert not [secret for secret in secrets for text in told if secret in text]
     assert (server.home / "serve-tokens.json").stat().st_mode & 0o777 == 0o600
+    assert (server.home / "jobs").stat().st_mode & 0o777 == 0o700

@@ -36,7 +36,9 @@ class Journal:
         self.here = self.folder / "here"
         """An empty folder, in which work starts that is about no project."""
         try:
-            self.here.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            home.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            self.folder.mkdir(mode=PRIVATE, exist_ok=True)
+            self.here.mkdir(mode=PRIVATE, exist_ok=True)
             self._lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         except OSError as fault:
             raise StorageError(

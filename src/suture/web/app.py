@@ -21,6 +21,10 @@ ABOUT = (
 )
 
 
+ANY_ADDRESS = ("0.0.0.0", "::")
+"""Nobody is called so; but a browser takes them for this machine."""
+
+
 def make_app(service: Service, journal: Journal) -> FastAPI:
     """The application of a server.
 
@@ -60,7 +64,7 @@ def make_app(service: Service, journal: Journal) -> FastAPI:
     serve = service.settings.serve
     app.add_middleware(
         Guard,
-        hosts=(*serve.hosts, serve.host),
+        hosts=serve.hosts if serve.host in ANY_ADDRESS else (*serve.hosts, serve.host),
         body_bytes=serve.body_kb * 2**10,
         archive_bytes=serve.archive_mb * 2**20,
     )
