@@ -6,12 +6,15 @@ import asyncio
 import json
 import os
 import signal
+import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+import httpx
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.context import ClientRequestContext
@@ -230,3 +233,32 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
+
+
+async def test_the_same_over_http(tmp_path: Path) -> None:
+    port = _free_port()
+    command = [sys.executable, "-m", "suture.cli", "mcp", "--http", "--port", str(port), "--model"]
+    server = subprocess.Popen([*command, scripted(tmp_path, RIGHT)], cwd=tmp_path, env=environ_of(tmp_path))
+    try:
+        while not _listens(port):
+            assert server.poll() is None
+            await asyncio.sleep(0.1)
+        async with Client(f"http://127.0.0.1:{port}/mcp", read_timeout_seconds=PATIENCE_S) as client:
+            written = said(await client.call_tool("write", {"task": TASK}))
+            assert written["outcome"] == "healed", written
+            assert (await client.call_tool("heal", {"path": str(tmp_path)})).is_error
+        rebound = httpx.post(f"http://127.0.0.1:{port}/mcp", json={}, headers={"Host": "evil.example"})
+        assert rebound.status_code in (403, 421)
+    finally:
+        server.terminate()
+        server.wait(PATIENCE_S)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as trying:
+        return trying.connect_ex(("127.0.0.1", port)) == 0
