@@ -131,6 +131,12 @@ def test_a_project_is_unpacked_as_it_was(tmp_path: Path, pack: Callable[..., byt
     assert (folder / "cart.py").read_text() == BROKEN["cart.py"]
 
 
+def test_a_tar_of_the_folder_itself_is_a_project(tmp_path: Path) -> None:
+    folders = [(entry(name, tarfile.DIRTYPE), b"") for name in (".", "./", "./sub")]
+    unpack(tar_of(*folders, (entry("./sub/a.py"), b"x")), tmp_path, LIMITS)
+    assert (tmp_path / "sub" / "a.py").read_text() == "x"
+
+
 def test_whoever_may_run_a_file_may_still(tmp_path: Path) -> None:
     info = entry("run.sh")
     info.mode = 0o4755

@@ -128,6 +128,8 @@ def unpack(content: bytes, target: Path, limits: Limits) -> None:
         for number, entry in enumerate(_entries(content, limits), 1):
             if number > limits.files:
                 raise ArchiveRefused(f"the archive holds more than {limits.files:,} files and folders")
+            if entry.is_folder and entry.path.rstrip("/") == ".":
+                continue  # the project itself, as `tar c .` has it
             parts = _parts(entry.path)
             folded = "/".join(parts).casefold()
             if not entry.is_folder and folded in seen:
@@ -181,7 +183,7 @@ def _parts(name: str) -> tuple[str, ...]:
             f"the archive holds the path {name!r:.200}", remedy="send paths below the project"
         )
     if ".git" in (part.casefold() for part in parts):
-        raise ArchiveRefused(f"the archive holds {name!r:.200}", remedy="leave .git out")
+        raise ArchiveRefused(f"the archive holds {name!r:.200}", remedy="leave .git out: git archive HEAD")
     return tuple(parts)
 
 
