@@ -93,7 +93,7 @@ ORDERS = {
         ("__init__",),
     ),
     "evals": (
-        ("problem",),
+        ("problem", "swe"),
         ("suites", "grading"),
         ("datasets", "rows"),
         ("leaks", "measures", "replies"),

@@ -10,6 +10,7 @@ import pytest
 from suture.api import heal, replay, resume
 from suture.ledger import Event, RunFolder, find_run, read_ledger
 from suture.ledger.kinds import AgentStepped, ModelCalled
+from suture.loop.agents.commands import Command, read_command, up_to_its_end
 from suture.records import Result
 from suture.settings import BudgetSettings, LoopSettings, ProofSettings, SandboxSettings, Settings
 from suture.testing import ScriptedModel
@@ -220,3 +221,12 @@ async def test_killed_after_any_step_it_goes_on_and_pays_for_no_reply_twice(
         again = await resume(result.run_id, settings=settings, model=left)
         assert (again.outcome, again.diff) == ("healed", result.diff), again.reason
         assert len(left.calls) == len(model.calls) - len(asked)
+
+
+def test_of_a_reply_that_goes_on_with_made_up_results_the_first_command_counts() -> None:
+    reply = (
+        "I look.\nTOOL: read\nINPUT: a.py\n\nTOOL: edit\na.py\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE"
+    )
+    assert read_command(reply) == Command(tool="read", given="a.py")
+    assert up_to_its_end(reply) == "I look.\nTOOL: read\nINPUT: a.py"
+    assert read_command("```bash\nls -a\n```") == Command(tool="shell", given="ls -a")

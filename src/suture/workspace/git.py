@@ -23,7 +23,16 @@ from suture.errors import PrerequisiteError, StorageError
 
 PLUMBING = frozenset(
     (
-        *("cat-file", "check-ref-format", "commit-tree", "config", "hash-object", "ls-files", "ls-tree"),
+        *(
+            "apply",
+            "cat-file",
+            "check-ref-format",
+            "commit-tree",
+            "config",
+            "hash-object",
+            "ls-files",
+            "ls-tree",
+        ),
         *(
             "merge-base",
             "merge-file",

@@ -42,7 +42,7 @@ def read_command(text: str) -> Command:
     Raises:
         MalformedReply: It names no tool, or one that there is not, or is too long.
     """
-    lines = text.split("\n")
+    lines = up_to_its_end(text).split("\n")
     at = next((number for number, line in enumerate(lines) if NAMED.match(line)), None)
     edits = any(HEAD.match(line.rstrip("\r")) for line in lines)
     named = NAMED.match(lines[at]) if at is not None else None
@@ -61,6 +61,13 @@ def read_command(text: str) -> Command:
     if tool == "edit":
         return Command(tool=tool, given="\n".join(lines[(at or 0) + 1 :]))
     return _bounded(tool, _input(lines[(at or 0) + 1 :]) or (named[2] or ""))
+
+
+def up_to_its_end(text: str) -> str:
+    """A reply up to the end of its first command: small models go on with results that they make up."""
+    lines = text.split("\n")
+    named = [number for number, line in enumerate(lines) if NAMED.match(line)]
+    return "\n".join(lines[: named[1]]).rstrip() if len(named) > 1 else text
 
 
 def _bounded(tool: str, given: str) -> Command:

@@ -14,7 +14,7 @@ from suture.errors import BudgetExceeded, ContextTooLong, MalformedReply, ModelA
 from suture.ledger import RunFolder, current_place, find_run, those_of
 from suture.ledger.kinds import AgentStepped
 from suture.loop.agents.briefing import Briefing
-from suture.loop.agents.commands import TOOLS, Command, read_command
+from suture.loop.agents.commands import TOOLS, Command, read_command, up_to_its_end
 from suture.loop.agents.history import HISTORY_TOKENS, Step, conversation
 from suture.loop.agents.tools import AgentTools, Done
 from suture.loop.calls.fit_and_call import SQUEEZES, room_tokens
@@ -77,7 +77,7 @@ async def work(move: Move, tools: AgentTools, briefing: Briefing, coder: Role, c
         command, done, ended = await _step(reply, move, steps, commands, changed, tools, context)
         changed = done.changed
         commands.append(command)
-        steps.append(Step(reply=reply.text[:LONGEST_REPLY], told=done.told))
+        steps.append(Step(reply=up_to_its_end(reply.text)[:LONGEST_REPLY], told=done.told))
     if not changed:
         raise MalformedReply(
             f"the agent changed nothing in {len(steps)} step(s)" + (f": {ended}" if ended else "")

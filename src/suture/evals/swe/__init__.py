@@ -1,0 +1,19 @@
+"""Tasks in the form of SWE-bench: a repository at a commit, an issue, and hidden tests for a patch.
+
+Records and repositories are local; nothing is fetched. A patch is graded outside of the run that made it.
+"""
+
+from suture.evals.swe.grading import Resolved, grade_patch
+from suture.evals.swe.records import SweTask, prediction, read_predictions, read_tasks
+from suture.evals.swe.trees import files_at, patched
+
+__all__ = [
+    "Resolved",
+    "SweTask",
+    "files_at",
+    "grade_patch",
+    "patched",
+    "prediction",
+    "read_predictions",
+    "read_tasks",
+]
