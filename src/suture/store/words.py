@@ -155,7 +155,7 @@ def _likest_postgresql(
     statement = text(
         f"SELECT id FROM (SELECT id, words, wanted FROM {name}, to_tsquery('simple', :wanted) AS wanted "
         "WHERE words @@ wanted AND namespace = :namespace LIMIT :ranked) AS found "
-        "ORDER BY ts_rank_cd(words, wanted) DESC, id DESC LIMIT :limit"
+        "ORDER BY ts_rank(words, wanted) DESC, id DESC LIMIT :limit"
     )
     wanted = " | ".join(f"'{word}'" for word in words)
     given = {"wanted": wanted, "namespace": namespace, "ranked": MOST_RANKED, "limit": limit}
