@@ -17,7 +17,7 @@ import httpx
 
 TASK = "Write a function double(n) that doubles a number. For example: double(4) == 8"
 RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
-PATIENCE_S = 100.0
+PATIENCE_S = 250.0
 
 
 def environ_of(folder: Path) -> dict[str, str]:
@@ -27,6 +27,7 @@ def environ_of(folder: Path) -> dict[str, str]:
         "PATH": os.environ["PATH"],
         "SUTURE_HOME": str(folder / "home"),
         "SUTURE_PATHS_CACHE": str(folder / "cache"),
+        "SUTURE_PROOF_SECONDS": "0",  # what a proof is worth is measured elsewhere
     }
 
 
