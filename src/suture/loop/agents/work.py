@@ -26,7 +26,7 @@ from suture.records import Move
 MOST_REFUSED = 3
 """Replies in a row that name no tool, before the model is taken to know none."""
 MOST_REPEATED = 3
-"""Times in a row that the same command may come."""
+"""Times that the same command may come while nothing is changed."""
 MOST_FILES = 150
 """Paths that the prompt lists."""
 LONGEST_INPUT = 300
@@ -75,8 +75,8 @@ async def work(move: Move, tools: AgentTools, briefing: Briefing, coder: Role, c
             break  # what is changed may do
         call = reply.call_hash
         command, done, ended = await _step(reply, move, steps, commands, changed, tools, context)
+        commands = [] if done.changed != changed else [*commands, command]
         changed = done.changed
-        commands.append(command)
         steps.append(Step(reply=up_to_its_end(reply.text)[:LONGEST_REPLY], told=done.told))
     if not changed:
         raise MalformedReply(
@@ -132,7 +132,7 @@ def _ended_by(command: Command | None, before: list[Command | None]) -> str:
         return "malformed" if before[1 - MOST_REFUSED :] == [None] * (MOST_REFUSED - 1) else ""
     if command.tool == "submit":
         return "submitted"
-    return "repeated" if before[1 - MOST_REPEATED :] == [command] * (MOST_REPEATED - 1) else ""
+    return "repeated" if before.count(command) >= MOST_REPEATED - 1 else ""
 
 
 async def _asked(

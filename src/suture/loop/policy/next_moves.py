@@ -235,7 +235,7 @@ def _agents_turn(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     if not (progress.proposer or progress.may_ask):
         return _given_up(progress, "not_healed", NOBODY_TO_ASK)
     if progress.agents_asked and progress.faults:
-        return _given_up(progress, "not_healed", progress.last_fault)
+        return _given_up(progress, "not_healed", progress.last_fault.strip("'\""))
     if progress.agents_asked >= turns:
         return _given_up(progress, "not_healed", f"{who} has had its {turns} turn(s)")
     best = progress.best
