@@ -203,6 +203,8 @@ def _outcome(result: Result, *, heals: bool) -> str:
         what = ("test" if heals else "check") + ("s" if count != 1 else "")
         done = "Healed" if heals else "Done"
         return f"{done}: all {count} {what} pass." if count != 1 else f"{done}: the one {what} passes."
+    if result.outcome == "not_healed" and not heals:  # nothing was ill
+        word = "Not done" if verdict is not None and verdict.outcomes else "Not verified"
     return f"{word}: {result.reason}"
 
 

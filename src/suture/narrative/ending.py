@@ -123,9 +123,12 @@ def next_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     yield from handed_over
     if result.ok and result.diff and not handed_over and is_heal(folder):
         yield f"Apply it: suture apply {folder.id}"
-    if result.candidate and len(result.candidate.files) > 1 and not handed_over and not is_heal(folder):
+    new = result.candidate.files if result.candidate and not handed_over and not is_heal(folder) else {}
+    if result.ok and len(new) == 1:
+        yield f"Save it as {next(iter(new))}: suture apply {folder.id}"
+    if len(new) > 1:
         yield (
-            f"Write all {len(result.candidate.files)} files: suture apply {folder.id} --into FOLDER"
+            f"Write all {len(new)} files: suture apply {folder.id} --into FOLDER"
             if result.ok
             else f"All files, not verified, as a diff for git apply: {folder.path / 'result.diff'}"
         )
