@@ -55,7 +55,7 @@ def test_code_that_nothing_can_verify_is_no_success(suture: Suture, script: Scri
     done = suture("run", "Write a function double(n).", "--model", script(RIGHT))
     assert done.returncode == 1
     assert "def double" in done.stdout
-    assert "Not healed: " in done.stderr
+    assert "Not verified: " in done.stderr
     assert "nothing to check it against" in done.stderr
     assert "with --test." in done.stderr
 

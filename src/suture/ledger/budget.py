@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -87,6 +86,8 @@ class Budget:
         """
         self.require_time()
         try:
+            import asyncio  # not at the top: who only reads a ledger starts sooner without it
+
             async with asyncio.timeout(self.remaining_s()) as scope:
                 yield
         except TimeoutError:

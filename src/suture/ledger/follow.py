@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -34,6 +33,8 @@ async def follow_ledger(path: Path, *, every_s: float = 0.05, seen: int = 0) -> 
     Raises:
         StorageError: The file cannot be read, or a line is not as Suture writes them.
     """
+    import asyncio  # not at the top, here and below: who only reads a ledger starts sooner without it
+
     for line in _whole_lines(path):
         if line is None:
             await asyncio.sleep(every_s)
@@ -74,6 +75,8 @@ class Heard:
     """
 
     def __init__(self, listener: Listener) -> None:
+        import asyncio
+
         self.written: Callable[[], Sequence[Event]] = tuple
         """What the ledger holds now; whoever opens it says so."""
         self._listener = listener
@@ -113,6 +116,7 @@ async def listening(path: Path, listener: Listener | None, *, seen: int = 0) -> 
     if listener is None:
         yield
         return
+    import asyncio
 
     async def listen(on_event: Listener) -> None:
         async for event in follow_ledger(path, seen=seen):

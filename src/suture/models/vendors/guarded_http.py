@@ -13,7 +13,6 @@ import zlib
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
 from functools import partial
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 from suture.models.vendors.answer_shapes import QUOTED_CHARS, Protocol, WireFault, checked
@@ -66,6 +65,8 @@ def guard(protocol: Protocol) -> dict[str, Any]:
     Args:
         protocol: What the answers must look like.
     """
+    from http.cookiejar import CookieJar, DefaultCookiePolicy  # slow to load, and nobody is asked yet
+
     return {
         # A redirected POST is a second paid call, and it carries prompt, code and key to where nobody sent
         # them.
