@@ -13,7 +13,15 @@ from cli.terminals import Terminal
 
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 MOST_LINES = 8
-SEARCH = ("--no-model", "--set", "repair.seconds=60", "--set", "repair.enabled=true")
+SEARCH = (
+    "--no-model",
+    "--set",
+    "repair.seconds=60",
+    "--set",
+    "repair.enabled=true",
+    "--set",
+    "repair.seconds=240",
+)
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
