@@ -13,7 +13,7 @@ from cli.terminals import Terminal
 
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 MOST_LINES = 8
-SEARCH = (
+SEARCH = ("--no-model", "--set", "repair.seconds=240", "--set", "repair.enabled=true")
     "--no-model",
     "--set",
     "repair.seconds=60",
