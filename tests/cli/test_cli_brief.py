@@ -14,14 +14,6 @@ from cli.terminals import Terminal
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 MOST_LINES = 8
 SEARCH = ("--no-model", "--set", "repair.seconds=240", "--set", "repair.enabled=true")
-    "--no-model",
-    "--set",
-    "repair.seconds=60",
-    "--set",
-    "repair.enabled=true",
-    "--set",
-    "repair.seconds=240",
-)
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
