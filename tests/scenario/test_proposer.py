@@ -157,7 +157,8 @@ async def test_outside_it_has_the_users_environment_and_no_wall(
 ) -> None:
     monkeypatch.setenv("MY_AGENTS_KEY", "k-17")
     seen = tmp_path / "seen"
-    script = f'echo "$MY_AGENTS_KEY $SUTURE_PROJECT" > {seen}; (sleep 1000; touch {seen}) &\n{MENDS}'
+    says = f'echo "$MY_AGENTS_KEY $SUTURE_PROJECT" > {seen}'
+    script = f"{says}; (sleep 1000; touch {seen}) &\npwd > a.txt; pwd > .a\n{MENDS}"
     result, events = await healed_by(script, project, settings, outside=True)
     assert result.outcome == "healed", result.reason
     key, _, folder = seen.read_text().strip().partition(" ")

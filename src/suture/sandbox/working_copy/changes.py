@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,22 +38,20 @@ def read_changes(account: bytes) -> Changes:
     Args:
         account: As `inside_copy.changes` writes it, or anything at all.
     """
-    line, found, rest = account.partition(b"\n")
     try:
-        head: Any = json.loads(line) if found else {}
-        sizes = [(str(path), int(size)) for path, size in head["changed"]]
-        gone = [str(path) for path in head["deleted"]]
-        left_out = [str(path) for path in head["left_out"]]
+        told: Any = json.loads(account)
+        listed = [(str(path), str(content)) for path, content in told["changed"][:MOST_FILES]]
+        gone = [str(path) for path in told["deleted"]]
+        left_out = [str(path) for path in told["left_out"]]
+        contents = {path: base64.b64decode(content, validate=True) for path, content in listed}
     except (ValueError, TypeError, KeyError, RecursionError):
         return Changes()
     changed: dict[str, bytes] = {}
-    at = 0
-    for path, size in sizes[:MOST_FILES]:
-        if not 0 <= size <= FILE_BYTES or at + size > min(len(rest), MOST_BYTES):
-            break
-        content, at = rest[at : at + size], at + size
-        if is_speakable(path):
+    room = MOST_BYTES
+    for path, content in contents.items():
+        if is_speakable(path) and len(content) <= min(FILE_BYTES, room):
             changed[path] = content
+            room -= len(content)
         else:
             left_out.append(path)
     shown = tuple(ascii(path)[1:-1] for path in left_out[:MOST_FILES] if len(path) <= LONGEST_PATH)

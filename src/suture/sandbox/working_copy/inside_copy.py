@@ -7,6 +7,7 @@ what it says is believed unread: the command runs as the same user (see `changes
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -137,18 +138,20 @@ def content_of(path: str) -> bytes:
 
 
 def changes(before: dict[str, bytes], after: dict[str, bytes], order: dict[str, Any]) -> bytes:
-    """Files that are new or differ: a line of JSON with their paths and sizes, then their contents."""
-    sizes: list[list[Any]] = []
-    contents, left_out, room = [], [], order["most_bytes"]
+    """Files that are new or differ, as JSON: path and content, in base64.
+
+    Where there is no wall, whatever names the copy's folder is renamed on its way out: sizes would not hold.
+    """
+    changed: list[list[str]] = []
+    left_out, room = [], order["most_bytes"]
     for path in sorted(path for path, digest in after.items() if before.get(path) != digest):
         content = content_of(path)
-        if len(content) > min(order["file_bytes"], room) or len(sizes) >= order["most_files"]:
+        if len(content) > min(order["file_bytes"], room) or len(changed) >= order["most_files"]:
             left_out.append(path)
             continue
         room -= len(content)
-        sizes.append([path, len(content)])
-        contents.append(content)
+        changed.append([path, base64.b64encode(content).decode("ascii")])
     gone = sorted(path for path in before if path not in after)
     most = order["most_files"]
-    head = {"changed": sizes, "deleted": gone[:most], "left_out": left_out[:most]}
-    return b"".join((json.dumps(head).encode("ascii"), b"\n", *contents))
+    told = {"changed": changed, "deleted": gone[:most], "left_out": left_out[:most]}
+    return json.dumps(told).encode("ascii")
