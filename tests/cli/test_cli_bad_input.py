@@ -79,6 +79,7 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     (f"heal untested {TEST} --python nowhere", 2, "the Python 'nowhere' does not exist"),
     (f"heal untested {TEST} --python empty", 2, "is a folder"),
     (f"heal untested {TEST} --python latin.py", 2, "cannot be run"),
+    ('heal untested --proposer ""', 2, "the proposer's command is empty"),
     ("heal untested --issue nowhere", 2, "no such file"),
     ("heal untested --issue empty", 2, "regular file"),
     (f"heal untested {TEST} --patch latin.py", 2, "exists already"),
