@@ -31,12 +31,12 @@ def test_a_model_that_is_not_here_is_missing_and_how_to_get_it_is_said(cli: Cli)
 def test_without_a_name_it_shows_what_was_looked_for_and_that_a_key_chooses_nobody(cli: Cli) -> None:
     nobody = {"OLLAMA_BASE_URL": "http://127.0.0.1:9", "OPENAI_API_KEY": "k"}
     found = rows(cli("doctor", "--json", env=nobody))
-    assert "embedded model" in str(found["auto 1"]["detail"])
-    assert "ollama" in str(found["auto 2"]["detail"])
+    assert "embedded model" in str(found["model, choice 1"]["detail"])
+    assert "ollama" in str(found["model, choice 2"]["detail"])
     assert "openai; used only when named" in str(found["keys"]["detail"])
     assert "local:qwen2.5-coder-1.5b" in str(found["model"]["detail"])
     named = rows(cli("doctor", "--json", "--model", "scripted:example", env=nobody))
-    assert "auto 1" not in named
+    assert "model, choice 1" not in named
     assert "scripted:example (as set)" in str(named["model"]["detail"])
 
 

@@ -88,7 +88,7 @@ def _looked_for(settings: Settings) -> Iterator[Row]:
     """What `auto` looks for, in its order, and the providers that are used only when they are named."""
     for number, seen in enumerate(detect_models(settings), 1):
         found = f"{seen.model}, " if seen.model else ""
-        yield Row(name=f"auto {number}", ok=True, detail=f"{seen.what}: {found}{seen.detail}")
+        yield Row(name=f"model, choice {number}", ok=True, detail=f"{seen.what}: {found}{seen.detail}")
     keyed = [name for name in PROVIDERS if getattr(settings.keys, name, None) is not None]
     if keyed:
         names = ", ".join(keyed)

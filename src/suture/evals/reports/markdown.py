@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from suture.evals.reports.budgets import budgets_of
 from suture.evals.reports.summary import Report, Section, circumstances_in_words
 from suture.evals.reports.tables import Table, budget_tables, tables_of
 
-SPECIAL = "\\`*_{}[]<>#|"
+SPECIAL = re.compile(r"[\\`*{}\[\]<>#|]|(?<![^\W_])_|_(?![^\W_])")
+"""What may act as markup; a `_` between two letters does not."""
 
 
 def report_markdown(report: Report) -> str:
@@ -57,5 +59,4 @@ def _line(cells: tuple[str, ...]) -> str:
 
 def _escaped(text: str) -> str:
     """Names come from rows, so nothing in them may act as markup."""
-    one_line = " ".join(text.split())
-    return "".join(f"\\{character}" if character in SPECIAL else character for character in one_line)
+    return SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))

@@ -109,7 +109,9 @@ def _version_finding(path: str, version: tuple[int, ...], answer: str) -> Findin
         return Finding(name="bwrap", ok=False, detail=detail, remedy=INSTALL, needed=False)
     remarks = []
     if version < SOUND:
-        remarks.append("before 0.12 it follows planted links (CVE-2026-87766); our walls give it none")
+        remarks.append(
+            "before 0.12 it follows planted links (CVE-2026-87766), which nobody can plant in a run"
+        )
     if os.stat(path).st_mode & stat.S_ISUID:  # noqa: PTH116 - a path as bubblewrap is named by
         remarks.append("setuid root: one without that bit will do")
     return Finding(name="bwrap", ok=True, detail="; ".join([f"{path} is {number}", *remarks]), needed=False)

@@ -45,4 +45,4 @@ def doctor(model: Model = None, assignments: Set = None, as_json: Json = False, 
 def _state(row: Row) -> str:
     if row.ok:
         return "ok"
-    return "MISSING" if row.needed else "absent"
+    return "MISSING" if row.needed else "off"
