@@ -8,6 +8,7 @@ from typing import Any
 from suture.ledger import RunFolder, first_of, last_of, read_ledger, those_of
 from suture.ledger.kinds import (
     CandidateProposed,
+    ProposerRan,
     ReviewAsked,
     RunFinished,
     RunStarted,
@@ -18,6 +19,7 @@ from suture.ledger.kinds import (
 )
 from suture.narrative.event_text import EVIDENCE_WORDS, NO_MODEL, describe_spend, fact_lines
 from suture.narrative.exit_codes import EXIT_CODES
+from suture.narrative.lines import counted
 from suture.narrative.proof_lines import handover_lines, proof_lines
 from suture.narrative.waiting import waiting_lines
 from suture.pysource.module_paths import imported_paths, loaded_files
@@ -135,6 +137,9 @@ def next_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     if result.outcome == "waiting":
         asked = last_of(events, ReviewAsked)
         yield from waiting_lines(folder.id, asked.stage if asked else "hand_over")
+    if result.outcome == "not_healed" and (ran := last_of(events, ProposerRan)) is not None:
+        yield f"Your program ran {counted(ran.turn, 'time')}: suture show {folder.id} has what it printed."
+        return
     started = last_of(events, RunStarted)
     yield from _way_on_lines(
         result, folder.id, asked_nobody=started is not None and started.model == NO_MODEL

@@ -8,6 +8,7 @@ from typing import Any
 
 from suture.ledger import Payload
 from suture.ledger.kinds import MemoryKept, MemoryRecalled
+from suture.narrative.lines import counted
 
 MOST_FACTORS = 5
 
@@ -31,8 +32,9 @@ def _recalled(recalled: MemoryRecalled) -> str:
 def _kept(kept: MemoryKept) -> str:
     if kept.fault:
         return f"memory could not keep what this run taught: {kept.fault}"
-    counts = f"{kept.failures} failures, {kept.patterns} patterns and {kept.lessons} lessons"
-    return f"memory keeps {counts} of this run"
+    counts = (counted(kept.failures, "failure"), counted(kept.patterns, "pattern"))
+    rest = counted(kept.lessons, "lesson")
+    return f"memory keeps {', '.join(counts)} and {rest} of this run"
 
 
 MEMORY_TELLERS: dict[type[Payload], Callable[[Any], str]] = {MemoryKept: _kept, MemoryRecalled: _recalled}
