@@ -56,9 +56,9 @@ def keep(folder: Path, file: str, *records: Any) -> None:
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path))
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     if importlib.util.find_spec("huggingface_hub"):  # it reads the variable once, for all tests to come
         monkeypatch.setattr(importlib.import_module("huggingface_hub.constants"), "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     return tmp_path

@@ -17,6 +17,8 @@ from suture.mcp.door import Door
 from suture.narrative.event_text import tell
 
 LOOK_EVERY_S = 0.1
+LAST_WORDS_S = 5.0
+"""How long a run's last steps may take to be told, once it has ended."""
 MOST_CHARS = 300
 """Of a line of progress."""
 
@@ -50,8 +52,11 @@ async def done(
     process, place = await job_alone(job, door.flags)
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_tell_progress, context, folder, seen)
+            progress = _Progress(context, folder, seen)
+            tasks.start_soon(progress.tell)
             end = await process.ended()
+            with anyio.move_on_after(LAST_WORDS_S):
+                await progress.all_told()
             tasks.cancel_scope.cancel()
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):  # the run is written down before the call is given up
@@ -65,11 +70,25 @@ async def done(
     return folder, end
 
 
-async def _tell_progress(context: Context[Any, Any], folder: RunFolder, seen: int) -> None:
+class _Progress:
     """Each step of a run as a line of progress; who listens to none is told none."""
-    while not folder.ledger_path.is_file():  # noqa: ASYNC110  # another process makes it
-        await anyio.sleep(LOOK_EVERY_S)
-    async for event in follow_ledger(folder.ledger_path, every_s=LOOK_EVERY_S, seen=seen):
-        line = tell(event) if event.seq >= seen else None
-        if line is not None:
-            await context.report_progress(event.seq + 1, None, line[:MOST_CHARS])
+
+    def __init__(self, context: Context[Any, Any], folder: RunFolder, seen: int) -> None:
+        self._context, self._ledger, self._seen = context, folder.ledger_path, seen
+        self._told = seen
+
+    async def tell(self) -> None:
+        """Tell every step from now on, until the run ends."""
+        while not self._ledger.is_file():  # noqa: ASYNC110  # another process makes it
+            await anyio.sleep(LOOK_EVERY_S)
+        async for event in follow_ledger(self._ledger, every_s=LOOK_EVERY_S, seen=self._seen):
+            line = tell(event) if event.seq >= self._seen else None
+            if line is not None:
+                await self._context.report_progress(event.seq + 1, None, line[:MOST_CHARS])
+            self._told = max(self._told, event.seq + 1)
+
+    async def all_told(self) -> None:
+        """Wait until every step that is written by now has been told."""
+        steps = len(read_ledger(self._ledger).events) if self._ledger.is_file() else 0
+        while self._told < steps:  # noqa: ASYNC110  # the steps are told by another task
+            await anyio.sleep(LOOK_EVERY_S)
