@@ -43,9 +43,9 @@ from suture.records import CheckOutcome, Counterexample, Task, Verdict
 from suture.repair.editing.edits import mutated
 from suture.repair.ordering.orders import first_order
 from suture.store.database import Store, open_store
-from suture.store.nearest_vectors import nearest
 from suture.store.remembered import insert_missing, rows_after
-from suture.store.words import searched_words
+from suture.store.searching.nearest_vectors import nearest
+from suture.store.searching.words import searched_words
 from suture.workspace import unified_diff
 
 PATH = "code.py"

@@ -19,8 +19,8 @@ import suture.store
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.store.database import DATABASE_FILE, Store, open_store
 from suture.store.migrating import NEWEST, VERSION_TABLE, VERSIONS, is_ours
+from suture.store.searching.words import likest, matching, searched_words
 from suture.store.tables import METADATA, SEARCHED, failures, tasks
-from suture.store.words import likest, matching, searched_words
 
 ODD = "zero \x00, half a pair \ud800, é"
 

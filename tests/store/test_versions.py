@@ -18,10 +18,10 @@ from suture.memory.storing import named
 from suture.store.checking import findings
 from suture.store.database import DATABASE_FILE, Store, open_store
 from suture.store.migrating import NEWEST, version_of
-from suture.store.nearest_vectors import index_vectors, nearest
 from suture.store.remembered import insert_missing
+from suture.store.searching.nearest_vectors import index_vectors, nearest
+from suture.store.searching.words import likest, telling
 from suture.store.tables import tasks
-from suture.store.words import likest, telling
 
 FIRST = Path(__file__).with_name("first_version.db.gz")
 """Made by the migration 0001, with a task and a failure."""

@@ -25,10 +25,10 @@ from suture.ledger.kinds import ReviewAsked, RunFinished, RunRefused, RunResumed
 from suture.loop.context import RunContext
 from suture.loop.evaluation.proving import Proven
 from suture.loop.graph import Compiled, build_graph
-from suture.loop.interrupts import answer_to
 from suture.loop.nodes.finish import prove_best, write_result
 from suture.loop.policy.progress import best_of
 from suture.loop.resuming.forking import begin, enter, never_begun, recorded_start, rewind
+from suture.loop.resuming.interrupts import answer_to
 from suture.loop.resuming.recorded import started_with
 from suture.loop.resuming.recover_partial import with_judged_candidates
 from suture.loop.review.reviewing import review_of

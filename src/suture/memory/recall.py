@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from suture.memory.items import TABLES, Item, TableName
 from suture.memory.storing import rows_of
-from suture.store.nearest_vectors import nearest
-from suture.store.words import likest
+from suture.store.searching.nearest_vectors import nearest
+from suture.store.searching.words import likest
 
 if TYPE_CHECKING:
     from suture.memory.embedding.contract import Embedder

@@ -10,7 +10,6 @@ from suture.errors import UsageError
 from suture.memory.clues import meaning_of
 from suture.memory.items import MOST_RUNS, TABLES, Item, TableName, bounded
 from suture.memory.rent import shows_no_benefit
-from suture.store.nearest_vectors import index_vectors
 from suture.store.remembered import (
     change_rows,
     insert_missing,
@@ -22,7 +21,8 @@ from suture.store.remembered import (
     set_states,
     set_vectors,
 )
-from suture.store.words import searched_words
+from suture.store.searching.nearest_vectors import index_vectors
+from suture.store.searching.words import searched_words
 
 if TYPE_CHECKING:
     from suture.memory.embedding.contract import Embedder

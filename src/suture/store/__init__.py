@@ -5,7 +5,7 @@ room knows no state, no node and no run that goes on. Nothing heavy is imported 
 opened by `suture.store.database`, which needs SQLAlchemy.
 """
 
-from suture.store.checkpoints import open_checkpointer
+from suture.store.checkpoints.opening import open_checkpointer
 from suture.store.sharing import checkpoint_place, fetched, sharing
 
 __all__ = ["checkpoint_place", "fetched", "open_checkpointer", "sharing"]

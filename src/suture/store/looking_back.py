@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from suture.store.database import Store
+from suture.store.searching.words import matching
 from suture.store.tables import REMEMBERED, iterations, metrics, tasks
-from suture.store.words import matching
 
 MOST_FOUND = 10_000
 Row = dict[str, Any]

@@ -1,8 +1,8 @@
 """The tables: projections of the runs' ledgers, and what is remembered across runs.
 
 Every row belongs to a namespace (a team's or a project's). Times are seconds since the epoch, as in ledgers.
-A column `searched` holds what full-text search looks at, see `suture.store.words`. What is changed here needs
-a migration (`suture.store.migrations`); a test compares both.
+A column `searched` holds what full-text search looks at, see `suture.store.searching.words`.
+What is changed here needs a migration (`suture.store.migrations`); a test compares both.
 """
 
 from __future__ import annotations

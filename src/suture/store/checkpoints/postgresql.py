@@ -12,9 +12,9 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from psycopg.rows import dict_row
 
 from suture.errors import StorageError
+from suture.store.checkpoints.plain_serializer import PlainSerializer
 from suture.store.database import CONNECT_WAIT_S, database_url, shown_url
 from suture.store.migrating import MIGRATION_LOCK, SCHEMA
-from suture.store.plain_serializer import PlainSerializer
 
 
 @asynccontextmanager

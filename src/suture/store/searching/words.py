@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Table, select, text
 
 from suture.store.database import Store
 from suture.store.remembered import table_of
-from suture.store.searched_words import MOST_WORDS, searched_words, words_of
+from suture.store.searching.searched_words import MOST_WORDS, searched_words, words_of
 
 __all__ = ["likest", "matching", "searched_words"]
 

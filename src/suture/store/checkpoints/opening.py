@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import StorageError
-from suture.store.plain_serializer import PlainSerializer
+from suture.store.checkpoints.plain_serializer import PlainSerializer
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -35,7 +35,7 @@ async def open_checkpointer(place: Path | str) -> AsyncIterator[BaseCheckpointSa
             when that happens while the database is in use.
     """
     if isinstance(place, str):
-        from suture.store.checkpoints_postgresql import open_on_postgresql
+        from suture.store.checkpoints.postgresql import open_on_postgresql
 
         async with open_on_postgresql(place) as shared:
             yield shared
@@ -50,7 +50,7 @@ async def _on_sqlite(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
     import aiosqlite
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-    from suture.store.checkpoint_reading import WaryCheckpointer
+    from suture.store.checkpoints.reading import WaryCheckpointer
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

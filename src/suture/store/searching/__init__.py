@@ -1,0 +1,1 @@
+"""Finding rows: by words, and by the nearest vectors."""
