@@ -8,17 +8,19 @@ from suture.languages.detecting import DetectedCommand, detect_command, scripts_
 from suture.languages.interpreter import Interpreter
 from suture.languages.known import (
     LANGUAGES,
-    LanguageFacts,
     is_source,
     language_of_command,
     languages_of_files,
+    runner_of,
 )
+from suture.languages.language import LanguageFacts
 from suture.languages.python import (
     is_pytest_command,
     program_environment,
     pytest_equivalent,
     resolve_command,
 )
+from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 from suture.languages.toolchain import Toolchain
 
 __all__ = [
@@ -26,6 +28,10 @@ __all__ = [
     "DetectedCommand",
     "Interpreter",
     "LanguageFacts",
+    "Report",
+    "ReportedTest",
+    "Runner",
+    "RunnerOutput",
     "Toolchain",
     "detect_command",
     "is_pytest_command",
@@ -35,5 +41,6 @@ __all__ = [
     "program_environment",
     "pytest_equivalent",
     "resolve_command",
+    "runner_of",
     "scripts_run_by",
 ]

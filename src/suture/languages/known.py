@@ -4,49 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from suture.languages.detecting import scripts_run_by
+from suture.languages.golang import GO
+from suture.languages.javascript import JAVASCRIPT, TYPESCRIPT
+from suture.languages.language import LanguageFacts
+from suture.languages.python import PYTHON_FACTS
+from suture.languages.reports import Runner
 from suture.records import Language
 
-
-@dataclass(frozen=True, kw_only=True)
-class LanguageFacts:
-    """What is to know of a language.
-
-    Attributes:
-        label: Its name, for people and models.
-        fence: What stands behind the opening fence of a block of its code.
-        endings: Of its source files.
-        program: What must be installed for its tests.
-        commands: Programs that run its tests.
-    """
-
-    label: str
-    fence: str
-    endings: tuple[str, ...]
-    program: str
-    commands: re.Pattern[str]
-
-
 LANGUAGES: Mapping[Language, LanguageFacts] = {
-    "python": LanguageFacts(
-        label="Python",
-        fence="python",
-        endings=(".py",),
-        program="python",
-        commands=re.compile(r"python(3(\.\d+)?)?|pytest|py\.test|tox|nox|unittest"),
-    ),
-    "javascript": LanguageFacts(
-        label="JavaScript",
-        fence="javascript",
-        endings=(".js", ".cjs", ".mjs", ".jsx"),
-        program="node",
-        commands=re.compile(r"node|npm|npx|yarn|pnpm|jest|mocha|vitest|ava|tap"),
-    ),
-    "go": LanguageFacts(
-        label="Go", fence="go", endings=(".go",), program="go", commands=re.compile(r"go|gotestsum")
-    ),
+    "python": PYTHON_FACTS,
+    "javascript": JAVASCRIPT,
+    "typescript": TYPESCRIPT,
+    "go": GO,
 }
 
 
@@ -61,15 +33,32 @@ def languages_of_files(paths: Iterable[str]) -> tuple[Language, ...]:
     return tuple(language for language in LANGUAGES if any(is_source(name, language) for name in names))
 
 
-def language_of_command(argv: Sequence[str]) -> Language | None:
+def language_of_command(argv: Sequence[str], paths: Iterable[str] = ()) -> Language | None:
     """The language whose test program a command starts; `None` where its words do not tell.
 
     Args:
         argv: The command; a word may itself be a line for a shell.
+        paths: The project's files. Of languages with the same programs, the one that they are written in.
     """
+    names = tuple(paths)
     for word in (part for text in argv for part in re.split(r"[\s;&|()<>'\"]+", text)):
         name = PurePosixPath(word).name
-        for language, facts in LANGUAGES.items():
-            if facts.commands.fullmatch(name):
-                return language
+        of_word = [language for language, facts in LANGUAGES.items() if facts.commands.fullmatch(name)]
+        if of_word:
+            return max(of_word, key=lambda one: sum(is_source(path, one) for path in names))
+    return None
+
+
+def runner_of(argv: Sequence[str], files: Mapping[str, bytes], language: Language) -> Runner | None:
+    """The test runner that a command starts, where its report tells of each test.
+
+    Args:
+        argv: The command, or a package manager's, whose script then tells.
+        files: The project's files.
+        language: What the command tests.
+    """
+    lines = [script for script in scripts_run_by(argv, files) if script] or [" ".join(argv)]
+    for runner in LANGUAGES[language].runners:
+        if any(runner.starts(line) for line in lines):
+            return runner
     return None

@@ -7,11 +7,22 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from suture.languages.interpreter import Interpreter
+from suture.languages.language import LanguageFacts
 
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
 PYTEST = ("pytest", "py.test")
 OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+PYTHON_FACTS = LanguageFacts(
+    label="Python",
+    fence="python",
+    endings=(".py",),
+    program="python",
+    commands=re.compile(r"python(3(\.\d+)?)?|pytest|py\.test|tox|nox|unittest"),
+    line_comment="#",
+    formatter=("ruff", "format", "-"),
+    linter=("ruff", "check"),
+)
 
 
 def is_pytest_command(argv: Sequence[str]) -> bool:

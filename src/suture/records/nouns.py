@@ -31,8 +31,8 @@ Outcome = Literal[
     "cancelled",
 ]
 
-Language = Literal["python", "javascript", "go"]
-"""What code is written in. All but Python is judged by exit status, and mended by a model alone."""
+Language = Literal["python", "javascript", "typescript", "go"]
+"""What code is written in; `suture.languages` says what is known of each."""
 
 FaultCause = Literal["suspect_test", "environment", "flaky", "order_dependent"]
 """Why a failing test is no fault of the code (see docs/triage.md)."""

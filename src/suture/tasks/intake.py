@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from suture.errors import UsageError
@@ -46,7 +47,7 @@ def chosen_command(
             f"{str(snapshot.root)!r} holds no {labels[0]} code to heal, nor {' or '.join(labels[1:])}",
             remedy="name a folder with source files",
         )
-    chosen = _given(command, free, only) if command else _detected(snapshot, protected, python)
+    chosen = _given(command, free, only) if command else _detected(snapshot, free, protected, python)
     facts = LANGUAGES[chosen.language]
     if not any(is_source(name, chosen.language) for name in free):
         raise UsageError(
@@ -57,7 +58,7 @@ def chosen_command(
 
 
 def _given(command: tuple[str, ...], free: Sequence[str], only: Sequence[str]) -> DetectedCommand:
-    language = language_of_command(command)
+    language = language_of_command(command, free)
     if language is None:
         # Such as `make test`. Python first: of it, more than the exit status can be learnt.
         there = languages_of_files(name for name in free if not only or is_protected(name, only))
@@ -71,7 +72,9 @@ def _given(command: tuple[str, ...], free: Sequence[str], only: Sequence[str]) -
     return DetectedCommand(command=command, language=language, why="")
 
 
-def _detected(snapshot: Snapshot, protected: Sequence[str], named: Path | None) -> DetectedCommand:
+def _detected(
+    snapshot: Snapshot, free: Sequence[str], protected: Sequence[str], named: Path | None
+) -> DetectedCommand:
     python = [name for name in snapshot.files if is_source(name, "python")]
     tests = [name for name in python if is_protected(name, protected)]
     found = detect_command(snapshot.files, tests, lambda: _has_pytest(snapshot.root, named))
@@ -79,7 +82,7 @@ def _detected(snapshot: Snapshot, protected: Sequence[str], named: Path | None) 
         raise UsageError(
             f"{str(snapshot.root)!r} holds no tests", remedy='say how to test it: --test "COMMAND"'
         )
-    return found
+    return replace(found, language=language_of_command(found.command, free) or found.language)
 
 
 def _has_pytest(project: Path, named: Path | None) -> bool:

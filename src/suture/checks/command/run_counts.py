@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
+from suture.languages import LANGUAGES
 from suture.records import Language
 from suture.sandbox import RunResult
 
@@ -13,15 +13,6 @@ NO_TESTS = (b"Ran 0 tests", b"NO TESTS RAN")
 UNLOADABLE = b"_FailedTest"
 RAN_RE = re.compile(rb"^Ran (\d+) tests? in ", re.MULTILINE)
 SKIPPED_RE = re.compile(rb"^(?:OK|FAILED) \(.*?skipped=(\d+)", re.MULTILINE)
-TOTALS: Mapping[Language, re.Pattern[bytes]] = {
-    # node:test, jest and vitest, mocha: each package of a workspace prints its own.
-    "javascript": re.compile(
-        rb"^(?:#|\xe2\x84\xb9) tests (\d+)|^\s*Tests:?\s.*?(\d+) total|^\s+Tests\s.*\((\d+)\)"
-        rb"|^\s+(\d+) (?:passing|failing)",
-        re.MULTILINE,
-    ),
-    "go": re.compile(rb"^=== RUN ", re.MULTILINE),
-}
 
 
 def kept_from_running(result: RunResult, base: RunResult) -> str:
@@ -47,7 +38,7 @@ def fewer_ran(result: RunResult, base: RunResult, language: Language) -> str:
 
 def _total(output: bytes, language: Language) -> int:
     """How many ran; 0 where the output does not tell."""
-    found = TOTALS[language].finditer(output)
-    if language == "go":
-        return sum(1 for _ in found)
-    return sum(int(next(group for group in match.groups() if group)) for match in found)
+    total = 0
+    for match in LANGUAGES[language].ran.finditer(output):
+        total += int(next(group for group in match.groups() if group)) if match.groups() else 1
+    return total

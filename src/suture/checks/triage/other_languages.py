@@ -8,17 +8,10 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from suture.checks.triage.surroundings import missing_file
+from suture.languages import LANGUAGES
 from suture.records import Language
 from suture.workspace import text_of
 
-ERRORS: Mapping[Language, re.Pattern[str]] = {
-    "javascript": re.compile(
-        r"^\W*(?:Uncaught )?[A-Z]?\w*(?:Error|Exception)(?: \[\w+\])?:|Cannot find (?:module|package) '"
-        r"|\bERR_ASSERTION\b"
-    ),
-    "go": re.compile(r"^\s*[\w./-]+\.go:\d+|^panic: |no required module provides|missing go\.sum entry"),
-}
-"""Lines that tell of an error: each must be one of the surroundings, or the code is at fault too."""
 NODE_PACKAGE = re.compile(r"Cannot find (?:module|package) '(?P<name>[^']+)'")
 GO_PACKAGE = re.compile(
     r"(?:no required module provides package|cannot find module providing package|missing go\.sum entry for"
@@ -31,13 +24,14 @@ NETWORK = re.compile(
 
 
 def printed_errors(output: str, language: Language) -> list[str]:
-    """The lines of a test command's output that tell of an error.
+    """The lines of a test command's output that tell of an error: each must be one of the surroundings.
 
     Args:
         output: What the test command printed.
         language: What the project is written in; not Python.
     """
-    return [line.strip() for line in output.splitlines() if ERRORS[language].search(line)]
+    error = LANGUAGES[language].error_line
+    return [line.strip() for line in output.splitlines() if error.search(line)]
 
 
 def fault_in_line(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:

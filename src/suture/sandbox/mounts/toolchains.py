@@ -20,19 +20,6 @@ from suture.sandbox.mounts.places import in_system, require_plain
 PACKAGES = "/node_modules"
 """Behind the wall: node looks for packages in every folder above a file, up to the root."""
 MODULES = "/go-modules"
-VARIABLES: Mapping[Language, Mapping[str, str]] = {
-    # CI: test runners that would wait for changes of files run once and end.
-    "javascript": {"CI": "true", "NO_UPDATE_NOTIFIER": "1", "npm_config_update_notifier": "false"},
-    "go": {
-        "GOCACHE": "/tmp/go-build",
-        "GOPATH": "/tmp/go",
-        "GOPROXY": "off",
-        "GOTOOLCHAIN": "local",
-        "GOTELEMETRY": "off",
-        # Each compiler has threads of its own, and their number is limited. -v tells which tests ran.
-        "GOFLAGS": "-p=4 -v",
-    },
-}
 
 
 def discover_programs(
@@ -77,8 +64,8 @@ def discover_toolchain(
             remedy=f"install it, or give a test command of another language: {facts.program} is not fetched",
         )
     shown = {} if in_system(str(found.resolve())) else _installation(found, language)
-    variables = dict(VARIABLES[language])
-    if language == "javascript":
+    variables = dict(facts.variables)
+    if facts.packages:
         shown |= project_packages(root)
     elif (modules := _module_cache(root, environ)) is not None:
         shown[str(modules)] = MODULES
@@ -103,7 +90,7 @@ def _on_path(program: str, root: Path | None, environ: Mapping[str, str]) -> Pat
 def _installation(found: Path, language: Language) -> dict[str, str]:
     """What to show of programs outside the system's folders; never a whole prefix, which can be a home."""
     prefix = found.resolve().parent.parent
-    marks = {"go": ("bin", "pkg", "src"), "javascript": ("bin", "lib/node_modules")}[language]
+    marks = LANGUAGES[language].installation
     if not all((prefix / mark).is_dir() for mark in marks):
         raise PrerequisiteError(
             f"{str(found)!r} is no plain installation: {' and '.join(marks)} are not beside it",

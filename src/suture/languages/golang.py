@@ -1,0 +1,144 @@
+"""Go: `go test`, which reports on each test as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from suture.languages.language import LanguageFacts
+from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
+
+PLACE = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")
+FRAME = re.compile(r"^\s+(/\S+\.go):(\d+)")
+MODULE = re.compile(rb"^module\s+\"?([^\s\"]+)", re.MULTILINE)
+FAULT = re.compile(r"^(?:\s*)((?:panic|fatal error): .*?)(?: \[recovered\])?$")
+
+
+def read_stream(output: RunnerOutput) -> Report:
+    """The stream of `go test -json`, and what the compiler says beside it."""
+    printed: list[str] = []
+    said: dict[tuple[str, str], list[str]] = {}
+    ended: dict[tuple[str, str], str] = {}
+    for line in output.stdout.decode("utf-8", "replace").splitlines():
+        event = _event(line)
+        if event is None:
+            printed.append(f"{line}\n")
+            continue
+        key = str(event.get("Package", "")), str(event.get("Test", ""))
+        if event.get("Action") in ("pass", "fail", "skip"):
+            ended[key] = str(event["Action"])
+        elif event.get("Action") == "run":
+            ended.setdefault(key, "fail")  # what never ends did not pass
+        elif event.get("Action") == "output":
+            printed.append(str(event.get("Output", "")))
+            said.setdefault(key, []).append(str(event.get("Output", "")).rstrip("\n"))
+    tests = [_test(key, status, said, output) for key, status in ended.items() if key[1]]
+    with_tests = {package for package, test in ended if test}
+    failing = {package for (package, test), status in ended.items() if test and status == "fail"}
+    for (package, test), status in ended.items():
+        if not test and status == "fail" and package not in failing:
+            lines = [*said.get((package, ""), []), *_complaints(package, output, "".join(printed))]
+            tests.append(_failed(_folder(package, output), package, lines, output))
+    packages = {package for package, _ in ended}
+    return Report(
+        tests=tuple(tests),
+        printed="".join(printed).encode(),
+        ended=bool(packages) and all((package, "") in ended for package in with_tests),
+    )
+
+
+def _event(line: str) -> Mapping[str, Any] | None:
+    if not line.startswith("{"):
+        return None
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and "Action" in event else None
+
+
+def _test(
+    key: tuple[str, str], status: str, said: Mapping[tuple[str, str], list[str]], output: RunnerOutput
+) -> ReportedTest:
+    name = f"{_folder(key[0], output)}::{key[1]}"
+    if status != "fail":
+        return ReportedTest(id=name, status="passed" if status == "pass" else "skipped")
+    return _failed(name, key[0], said.get(key, []), output)
+
+
+def _failed(name: str, package: str, lines: list[str], output: RunnerOutput) -> ReportedTest:
+    fault = next((match[1] for line in lines if (match := FAULT.match(line))), "")
+    frames = [(m[1].removeprefix(f"{output.root}/"), int(m[2])) for line in lines if (m := FRAME.match(line))]
+    own = [place for place in frames if place[0] in output.files]
+    if fault:
+        file, at = own[0] if own else ("", None)
+        return ReportedTest(id=name, status="failed", message=fault, file=file, line=at)
+    folder = _folder(package, output)
+    for number, line in enumerate(lines):
+        if match := PLACE.match(line):
+            path = match[1].removeprefix("./")
+            near = path if path in output.files else f"{folder}/{path}".removeprefix("./")
+            more = [
+                text.strip() for text in lines[number + 1 :] if not text.strip().startswith(("---", "==="))
+            ]
+            words = " ".join((match[3], *more)).strip()[:500]
+            return ReportedTest(id=name, status="failed", message=words, file=near, line=int(match[2]))
+    left = [text.strip() for text in lines if text.strip() and not text.strip().startswith(("===", "---"))]
+    return ReportedTest(id=name, status="failed", message=" ".join(left)[:500])
+
+
+def _complaints(package: str, output: RunnerOutput, printed: str) -> list[str]:
+    """What the compiler says of one package: below a line that names it."""
+    found: list[str] = []
+    about = False
+    for line in (output.stderr.decode("utf-8", "replace") + printed).splitlines():
+        if line.startswith("# "):
+            about = line[2:].split(" ")[0] == package
+        elif about and PLACE.match(line):
+            found.append(line)
+    return found
+
+
+def _folder(package: str, output: RunnerOutput) -> str:
+    """A package's folder in the project, where `go.mod` tells; `.` is the root."""
+    match = MODULE.search(output.files.get("go.mod", b""))
+    module = match[1].decode() if match else ""
+    if module and (package == module or package.startswith(f"{module}/")):
+        return package[len(module) + 1 :] or "."
+    return package
+
+
+GO = LanguageFacts(
+    label="Go",
+    fence="go",
+    endings=(".go",),
+    program="go",
+    commands=re.compile(r"go|gotestsum"),
+    runners=(
+        Runner(
+            name="go test",
+            command=re.compile(r"(?:^|[\s/])go\s+test(?:\s|$)"),
+            read=read_stream,
+            environment=lambda folder: {"GOFLAGS": "-p=4 -v -json"},
+            between=re.compile(r"\s-c(?:\s|$)"),
+        ),
+    ),
+    line_comment="//",
+    block_comment=("/*", "*/"),
+    formatter=("gofmt",),
+    linter=("go", "vet"),
+    installation=("bin", "pkg", "src"),
+    variables={
+        "GOCACHE": "/tmp/go-build",
+        "GOPATH": "/tmp/go",
+        "GOPROXY": "off",
+        "GOTOOLCHAIN": "local",
+        "GOTELEMETRY": "off",
+        # Each compiler has threads of its own, and their number is limited. -v tells which tests ran.
+        "GOFLAGS": "-p=4 -v",
+    },
+    error_line=re.compile(r"^\s*[\w./-]+\.go:\d+|^panic: |no required module provides|missing go\.sum entry"),
+    ran=re.compile(rb"^=== RUN ", re.MULTILINE),
+)

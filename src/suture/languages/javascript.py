@@ -1,0 +1,134 @@
+"""JavaScript and TypeScript: node's own test runner, Jest and Vitest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from suture.languages.language import LanguageFacts
+from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
+
+COMMANDS = re.compile(r"node|npm|npx|yarn|pnpm|jest|mocha|vitest|ava|tap|tsx|ts-node")
+VARIABLES = {
+    # CI: test runners that would wait for changes of files run once and end.
+    "CI": "true",
+    "NO_UPDATE_NOTIFIER": "1",
+    "npm_config_update_notifier": "false",
+}
+ERROR_LINE = re.compile(
+    r"^\W*(?:Uncaught )?[A-Z]?\w*(?:Error|Exception)(?: \[\w+\])?:|Cannot find (?:module|package) '"
+    r"|\bERR_ASSERTION\b"
+)
+RAN = re.compile(  # node:test, Jest and Vitest, Mocha: each package of a workspace prints its own
+    rb"^(?:#|\xe2\x84\xb9) tests (\d+)|^\s*Tests:?\s.*?(\d+) total|^\s+Tests\s.*\((\d+)\)"
+    rb"|^\s+(\d+) (?:passing|failing)",
+    re.MULTILINE,
+)
+PLACE = re.compile(r"(?:file://)?(/[^\s():]+):(\d+)(?::\d+)?")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def read_events(output: RunnerOutput) -> Report:
+    """The report that one of our reporters wrote."""
+    tests: dict[str, ReportedTest] = {}
+    for event in output.events:
+        if event.get("event") != "test":
+            continue
+        test = _test(event, output)
+        number, name = 1, test.id
+        while name in tests:  # tests of one name in one file
+            number += 1
+            name = f"{test.id} #{number}"
+        tests[name] = ReportedTest(**{**vars(test), "id": name})
+    return Report(
+        tests=tuple(tests.values()), ended=any(event.get("event") == "end" for event in output.events)
+    )
+
+
+def _test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:
+    inside = f"{output.root}/"
+    file = str(event["file"]).removeprefix("file://").removeprefix(inside)
+    names = [COLOUR.sub("", str(name)) for name in event["names"]]
+    test = f"{file}::{' > '.join(names)}" if names else file
+    if event["status"] != "failed":
+        return ReportedTest(id=test, status=event["status"])
+    message = COLOUR.sub("", str(event.get("message") or ""))
+    stack = COLOUR.sub("", str(event.get("stack") or ""))
+    places = [(path.removeprefix(inside), int(line)) for path, line in PLACE.findall(stack)]
+    place = next((place for place in places if place[0] in output.files), (file, event.get("line")))
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return ReportedTest(
+        id=test,
+        status="failed",
+        message=" ".join(lines)[:500],
+        expected=str(event.get("expected") or ""),
+        got=str(event.get("got") or ""),
+        file=place[0],
+        line=place[1],
+    )
+
+
+def _by_options(folder: str) -> dict[str, str]:
+    reporters = ("--test-reporter=spec", f"--test-reporter=file://{folder}/node_test.mjs")
+    return {"NODE_OPTIONS": " ".join(f"{one} --test-reporter-destination=stdout" for one in reporters)}
+
+
+def _jest(folder: str) -> tuple[str, ...]:
+    return ("--reporters=default", f"--reporters={folder}/jest.cjs")
+
+
+def _vitest(folder: str) -> tuple[str, ...]:
+    return ("--reporter=default", f"--reporter={folder}/vitest.mjs")
+
+
+RUNNERS = (
+    Runner(
+        name="Jest",
+        command=re.compile(r"(?:^|[\s/])jest(?:\.js)?(?:\s|$)"),
+        read=read_events,
+        reporters=("jest.cjs", "signing.cjs"),
+        arguments=_jest,
+    ),
+    Runner(
+        name="Vitest",
+        command=re.compile(r"(?:^|[\s/])vitest(?:\.mjs)?(?:\s|$)"),
+        read=read_events,
+        reporters=("vitest.mjs", "signing.cjs"),
+        arguments=_vitest,
+    ),
+    Runner(
+        name="node:test",
+        command=re.compile(r"(?:^|[\s/])(?:node|tsx)\s"),
+        read=read_events,
+        reporters=("node_test.mjs", "signing.cjs"),
+        environment=_by_options,
+    ),
+)
+COMMON: dict[str, Any] = {
+    "program": "node",
+    "commands": COMMANDS,
+    "runners": RUNNERS,
+    "line_comment": "//",
+    "block_comment": ("/*", "*/"),
+    "linter": ("eslint",),
+    "installation": ("bin", "lib/node_modules"),
+    "packages": "node_modules",
+    "variables": VARIABLES,
+    "error_line": ERROR_LINE,
+    "ran": RAN,
+}
+JAVASCRIPT = LanguageFacts(
+    label="JavaScript",
+    fence="javascript",
+    endings=(".js", ".cjs", ".mjs", ".jsx"),
+    formatter=("prettier", "--parser", "babel"),
+    **COMMON,
+)
+TYPESCRIPT = LanguageFacts(
+    label="TypeScript",
+    fence="typescript",
+    endings=(".ts", ".cts", ".mts", ".tsx"),
+    formatter=("prettier", "--parser", "typescript"),
+    **COMMON,
+)

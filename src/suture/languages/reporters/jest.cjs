@@ -1,0 +1,32 @@
+// What Jest reports, once all files are through.
+"use strict";
+const signing = require("./signing.cjs");
+
+module.exports = class {
+  onRunComplete(_, results) {
+    for (const { testFilePath: file, testExecError: fault, failureMessage, testResults } of results.testResults) {
+      if (fault || (failureMessage && testResults.length === 0)) {
+        const text = fault?.message ?? failureMessage;
+        const stack = `${fault?.stack ?? ""}\n${failureMessage ?? ""}`;
+        signing.write({ event: "test", file, names: [], status: "failed", message: text, stack });
+      }
+      for (const test of testResults) {
+        const status = { passed: "passed", failed: "failed" }[test.status] ?? "skipped";
+        const stack = test.failureMessages.join("\n");
+        const matched = test.failureDetails?.[0]?.matcherResult;
+        signing.write({
+          event: "test",
+          file,
+          names: [...test.ancestorTitles, test.title],
+          status,
+          message: stack.split(/\n\s+at /)[0],
+          stack,
+          expected: signing.shown(matched?.expected),
+          got: signing.shown(matched?.actual),
+          line: test.location?.line,
+        });
+      }
+    }
+    signing.write({ event: "end" });
+  }
+};

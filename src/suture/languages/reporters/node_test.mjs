@@ -1,0 +1,29 @@
+// What node's own test runner reports.
+import signing from "./signing.cjs";
+
+export default async function* report(source) {
+  const names = [];
+  for await (const { type, data } of source) {
+    if (type === "test:start") names.splice(data.nesting, Infinity, data.name);
+    if (type !== "test:pass" && type !== "test:fail") continue;
+    names.splice(data.nesting, Infinity, data.name);
+    const error = data.details?.error;
+    const cause = error?.cause instanceof Error ? error.cause : error;
+    const file = data.file ?? process.argv[1] ?? "";
+    const whole = data.nesting === 0 && (data.name === file || file.endsWith(`/${data.name}`));
+    const asserted = cause?.code === "ERR_ASSERTION" && cause.operator !== undefined;
+    const skipped = data.skip !== undefined || data.todo !== undefined;
+    signing.write({
+      event: "test",
+      file,
+      names: whole ? [] : [...names],
+      status: skipped ? "skipped" : type === "test:pass" ? "passed" : "failed",
+      message: cause ? `${cause.name ?? "Error"}: ${cause.message ?? cause}` : "",
+      stack: cause?.stack,
+      expected: asserted ? signing.shown(cause.expected) : "",
+      got: asserted ? signing.shown(cause.actual) : "",
+      line: data.line,
+    });
+  }
+  signing.write({ event: "end" });
+}

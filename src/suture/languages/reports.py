@@ -1,0 +1,102 @@
+"""What a test runner says of each test, whatever language it runs; and how it is asked for that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportedTest:
+    """One test, as its runner reports it.
+
+    Attributes:
+        id: `FILE::NAME > INNER NAME` in JavaScript, `PACKAGE::NAME/INNER` in Go; of a file or a package that
+            could not be loaded only what stands before the `::`.
+        status: How it ended.
+        message: What was wrong; empty where it did not fail.
+        expected: What the test wanted, where the runner tells.
+        got: What came instead, where the runner tells.
+        file: Where it went wrong, relative to the project; empty where that is not told.
+        line: The line in that file, counted from 1.
+    """
+
+    id: str
+    status: Literal["passed", "failed", "skipped"]
+    message: str = ""
+    expected: str = ""
+    got: str = ""
+    file: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunnerOutput:
+    """What one run left behind.
+
+    Attributes:
+        stdout: What it printed.
+        stderr: What it complained of.
+        events: What our reporter wrote, with the signatures checked; empty where the runner has none.
+        files: The project, path -> content.
+        root: The project's folder where it ran.
+    """
+
+    stdout: bytes
+    stderr: bytes
+    events: Sequence[Mapping[str, Any]]
+    files: Mapping[str, bytes]
+    root: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """One run's tests.
+
+    Attributes:
+        tests: In the order of the report, groups of tests among them.
+        printed: What the run printed, for people, where stdout holds something else.
+        ended: Whether the runner got to its end.
+    """
+
+    tests: tuple[ReportedTest, ...] = ()
+    printed: bytes | None = None
+    ended: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runner:
+    """A program that runs tests and can report on each.
+
+    Attributes:
+        name: For people.
+        command: Where this is found, a line for a shell starts it.
+        read: Its report.
+        reporters: Files of `suture.languages.reporters` that lie beside the project in a run; they write
+            signed lines, and find the key on stdin.
+        environment: The variables that ask for the report, by the folder of these files.
+        arguments: The words that ask for it, by the same folder; the runner must be the line's last command.
+        between: What `environment` and `arguments` cannot undo: options of the user's own that choose
+            another report. Such a command is judged by its exit status.
+    """
+
+    name: str
+    command: re.Pattern[str]
+    read: Callable[[RunnerOutput], Report]
+    reporters: tuple[str, ...] = ()
+    environment: Callable[[str], Mapping[str, str]] = lambda folder: {}
+    arguments: Callable[[str], tuple[str, ...]] = lambda folder: ()
+    between: re.Pattern[str] = re.compile(r"--(?:test-)?reporter")
+
+    @property
+    def signed(self) -> bool:
+        """Whether its report is signed with the run's secret."""
+        return bool(self.reporters)
+
+    def starts(self, line: str) -> bool:
+        """Whether a line for a shell starts this runner so that it can be asked for a report."""
+        last = re.split(r"&&|\|\||[;|&\n]", line)[-1]
+        asked = last if self.arguments("") else line
+        return bool(self.command.search(asked)) and not self.between.search(asked)
