@@ -14,7 +14,6 @@ TESTS = Path(__file__).parent
 SCRIPT = TESTS.parent / ".ci" / "run"
 NOT_IN_CI = {
     "crun": "it refuses machines that have both versions of control groups, as many build machines do",
-    "huggingface": "PyTorch is too large",
 }
 """Word -> why CI may do without."""
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 import warnings
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from requirements import Require
 from suture.errors import ContextTooLong, ModelTimeout, PrerequisiteError
-from suture.models import Message, Model, Sampling, count_upper_bound, open_model
+from suture.models import Message, Model, Sampling, count_upper_bound, heard_by, open_model
 from suture.settings.model_schema import ModelSettings
 from suture.settings.schema import Settings
 
@@ -123,13 +126,59 @@ async def test_it_ends_when_its_time_is_up(tiny_model: Path) -> None:
         await opened(tiny_model, timeout_s=0.001).complete(PROMPT, Sampling(max_tokens=180, temperature=0))
 
 
+async def test_words_are_heard_while_they_come(tiny_model: Path) -> None:
+    told: list[str | None] = []
+    with heard_by(lambda number, text: told.append(text)):
+        reply = await opened(tiny_model).complete(PROMPT, Sampling(max_tokens=12))
+    assert len(told) == reply.completion_tokens + 1
+    assert told[-2:] == [reply.text, None]
+
+
+async def test_it_stops_before_a_text_and_draws_no_more(tiny_model: Path) -> None:
+    model = opened(tiny_model)
+    whole = await model.complete(PROMPT, Sampling(max_tokens=24))
+    # One letter that was written well before the end: bytes of broken characters are no stop.
+    middle = next(letter for letter in whole.text[4:] if letter.isascii())
+    told: list[str | None] = []
+    with heard_by(lambda number, text: told.append(text)):
+        cut = await model.complete(PROMPT, Sampling(max_tokens=24, stop=("never written", middle)))
+    assert cut.text == whole.text[: whole.text.index(middle)]
+    assert cut.finish == "stop"
+    assert cut.completion_tokens < whole.completion_tokens
+    assert not any(middle in text for text in told if text is not None)
+
+
+async def test_it_goes_on_from_a_beginning(tiny_model: Path) -> None:
+    model = opened(tiny_model)
+    whole = await model.complete(PROMPT, Sampling(max_tokens=24))
+    # The random model's bytes may be halves of a letter, which cannot be said again; a plain one can.
+    begun = (*PROMPT, Message(role="assistant", content="    return a"))
+    reply = await model.complete(begun, Sampling(max_tokens=4))
+    assert reply.prompt_tokens == whole.prompt_tokens + len("    return a")
+    assert "return a" not in reply.text
+
+
+@pytest.mark.parametrize("missing", ["bitsandbytes", "accelerate"])
+def test_four_bits_without_what_they_need_name_it(
+    missing: str, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("bitsandbytes", "accelerate"):
+        # `None` makes Python find no such package; a module makes it one that is there.
+        there = ModuleType(package)
+        there.__spec__ = ModuleSpec(package, None)
+        monkeypatch.setitem(sys.modules, package, None if package == missing else there)
+    with pytest.raises(PrerequisiteError, match=f"needs the package '{missing}'") as refused:
+        opened(tiny_model, quantization="4bit")
+    assert "model.quantization" in refused.value.remedy
+
+
 async def test_a_model_that_is_not_there_names_the_remedy(tmp_path: Path, tiny_model: Path) -> None:
     with pytest.raises(PrerequisiteError, match="check the name"):
         await opened(tmp_path / "nothing").complete(PROMPT, Sampling(max_tokens=4))
 
 
-def test_without_its_packages_it_says_what_to_install() -> None:
-    if importlib.util.find_spec("transformers") is not None:
-        pytest.skip("transformers is installed")
-    with pytest.raises(PrerequisiteError, match=r"suture\[huggingface\]"):
+def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)  # Python finds no such package
+    with pytest.raises(PrerequisiteError, match="needs the package 'transformers'") as refused:
         opened(Path("any"))
+    assert "suture[huggingface]" in refused.value.remedy

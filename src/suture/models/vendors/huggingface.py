@@ -7,17 +7,25 @@ import importlib
 import importlib.util
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from suture.errors import ContextTooLong, ModelError, ModelTimeout, PrerequisiteError
+from suture.models.hearing import current_hearer, one_reply
 from suture.models.seam import Message, Reply, Sampling
 from suture.settings.schema import Settings
 
 TORCH_REMEDY = "install the torch that fits your machine (docs/models.md)"
+PACKAGES = (("transformers", 'pip install "suture[huggingface]"'), ("torch", TORCH_REMEDY))
+FOUR_BIT_PACKAGES = tuple(
+    (name, "pip install bitsandbytes accelerate, or set model.quantization = none")
+    for name in ("bitsandbytes", "accelerate")
+)
+"""What quantization needs besides; Transformers would name only the first that it misses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +45,7 @@ class TransformersModel:
         settings: Seed, time-out, quantization and the hub's token.
 
     Raises:
-        PrerequisiteError: `transformers` or `torch` is missing, or a folder here has the name.
+        PrerequisiteError: A package that it needs is missing, or a folder here has the name.
     """
 
     def __init__(self, model: str, settings: Settings) -> None:
@@ -47,10 +55,8 @@ class TransformersModel:
         self._knobs = settings.model
         token = settings.keys.huggingface
         self._token = token.get_secret_value() if token is not None else None
-        for package, remedy in (
-            ("transformers", 'pip install "suture[huggingface]"'),
-            ("torch", TORCH_REMEDY),
-        ):
+        needed = (*PACKAGES, *FOUR_BIT_PACKAGES) if self._knobs.quantization == "4bit" else PACKAGES
+        for package, remedy in needed:
             if importlib.util.find_spec(package) is None:
                 raise PrerequisiteError(f"{self.name!r} needs the package {package!r}", remedy=remedy)
 
@@ -84,17 +90,20 @@ class TransformersModel:
         with loaded.busy:
             torch.manual_seed(self._knobs.seed + sampling.index)
             start_s = time.perf_counter()
+            hearer = current_hearer()
             try:
-                written = self._generate(loaded, prompt, sampling, called_off)
+                with one_reply(hearer) if hearer is not None else nullcontext() as tell:
+                    written = self._generate(loaded, prompt, sampling, called_off, tell)
             except (RuntimeError, ValueError, IndexError) as fault:  # torch's, out of memory included
                 raise ModelError(f"{self.name!r} failed: {fault}") from fault
             seconds = time.perf_counter() - start_s
         tokens = written[0, prompt_tokens:]
-        ended = bool(len(tokens)) and int(tokens[-1]) in _ends(loaded)
+        text, stopped = _before(_text(loaded, tokens), sampling.stop)
+        ended = stopped or (bool(len(tokens)) and int(tokens[-1]) in _ends(loaded))
         if not ended and len(tokens) < sampling.max_tokens and seconds >= self._knobs.timeout_s:
             raise ModelTimeout(f"{self.name!r} did not answer in time", remedy="raise model.timeout_s")
         return Reply(
-            text=loaded.tokenizer.decode(tokens, skip_special_tokens=True),
+            text=text,
             finish="stop" if ended else "length" if len(tokens) >= sampling.max_tokens else "other",
             prompt_tokens=prompt_tokens,
             completion_tokens=len(tokens),
@@ -102,13 +111,27 @@ class TransformersModel:
             model=self.name,
         )
 
-    def _generate(self, loaded: Loaded, prompt: Any, sampling: Sampling, called_off: threading.Event) -> Any:
+    def _generate(
+        self,
+        loaded: Loaded,
+        prompt: Any,
+        sampling: Sampling,
+        called_off: threading.Event,
+        tell: Callable[[str], None] | None,
+    ) -> Any:
+        """Tokens of prompt and reply (1 x n); `tell` hears the reply's text at each token."""
         transformers = importlib.import_module("transformers")
         torch = importlib.import_module("torch")
         until_s = time.perf_counter() + self._knobs.timeout_s
+        prompt_tokens = int(prompt["input_ids"].shape[1])
 
         def is_over(input_ids: Any, scores: Any, **rest: Any) -> Any:
             over = called_off.is_set() or time.perf_counter() >= until_s
+            if tell is not None or sampling.stop:
+                text, stopped = _before(_text(loaded, input_ids[0, prompt_tokens:]), sampling.stop)
+                over = over or stopped
+                if tell is not None:
+                    tell(text)
             return torch.full((input_ids.shape[0],), over, device=input_ids.device)
 
         drawn: dict[str, Any] = {"do_sample": False}
@@ -176,11 +199,28 @@ def _encode(tokenizer: Any, messages: tuple[Message, ...]) -> Any:
     """The prompt in the model's own chat form; a base model without one gets the plain texts."""
     if tokenizer.chat_template:
         turns = [{"role": message.role, "content": message.content} for message in messages]
+        begun = messages[-1].role == "assistant"
         return tokenizer.apply_chat_template(
-            turns, add_generation_prompt=True, return_tensors="pt", return_dict=True
+            turns,
+            add_generation_prompt=not begun,
+            continue_final_message=begun,
+            return_tensors="pt",
+            return_dict=True,
         )
-    text = "\n\n".join(message.content for message in messages) + "\n"
+    text = "\n\n".join(message.content for message in messages)
+    text += "" if messages[-1].role == "assistant" else "\n"
     return tokenizer(text, return_tensors="pt", return_token_type_ids=False)
+
+
+def _text(loaded: Loaded, tokens: Any) -> str:
+    written: str = loaded.tokenizer.decode(tokens, skip_special_tokens=True)
+    return written
+
+
+def _before(text: str, stops: Sequence[str]) -> tuple[str, bool]:
+    """The text before the first of the stops, and whether there is one."""
+    found = [text.index(stop) for stop in stops if stop in text]
+    return (text[: min(found)], True) if found else (text, False)
 
 
 def _ends(loaded: Loaded) -> set[int]:
