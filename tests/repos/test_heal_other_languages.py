@@ -15,6 +15,7 @@ from suture.settings import BudgetSettings, PathSettings, Settings
 from suture.testing import ScriptedModel
 
 FENCES = {"node": "javascript", "go": "go"}
+EVIDENCE = {"node": "nonce", "go": "report"}
 COMMANDS = {"node": ["npm", "test"], "go": ["go", "test", "./..."]}
 
 
@@ -35,7 +36,7 @@ async def test_wrong_first_and_right_second_heals(
     model = ScriptedModel([replies[0], *[replies[1]] * 3])
     settings = settings_in(tmp_path)
     result = await heal(project, settings=settings, model=model, sandbox=sandbox, apply=True)
-    assert (result.outcome, result.evidence) == ("healed", "exit_status"), result.reason
+    assert (result.outcome, result.evidence) == ("healed", EVIDENCE[foreign["needs"]]), result.reason
     assert (project / path).read_text() == mended
     assert result.spend.attempts >= 2
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events

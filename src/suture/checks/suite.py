@@ -21,7 +21,7 @@ from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
 
-EVIDENCE: tuple[Evidence, ...] = ("split", "nonce", "exit_status")
+EVIDENCE: tuple[Evidence, ...] = ("split", "nonce", "report", "exit_status")
 LONGEST_OUTPUT = 8000
 OF_PYTEST = frozenset(
     (

@@ -8,6 +8,7 @@ from suture.languages.detecting import DetectedCommand, detect_command, scripts_
 from suture.languages.interpreter import Interpreter
 from suture.languages.known import (
     LANGUAGES,
+    argv_for_report,
     is_source,
     language_of_command,
     languages_of_files,
@@ -33,6 +34,7 @@ __all__ = [
     "Runner",
     "RunnerOutput",
     "Toolchain",
+    "argv_for_report",
     "detect_command",
     "is_pytest_command",
     "is_source",

@@ -70,7 +70,7 @@ def _test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:
 
 
 def _by_options(folder: str) -> dict[str, str]:
-    reporters = ("--test-reporter=spec", f"--test-reporter=file://{folder}/node_test.mjs")
+    reporters = ("--test-reporter=spec", f"--test-reporter=file://{folder}/node_runner.mjs")
     return {"NODE_OPTIONS": " ".join(f"{one} --test-reporter-destination=stdout" for one in reporters)}
 
 
@@ -101,7 +101,7 @@ RUNNERS = (
         name="node:test",
         command=re.compile(r"(?:^|[\s/])(?:node|tsx)\s"),
         read=read_events,
-        reporters=("node_test.mjs", "signing.cjs"),
+        reporters=("node_runner.mjs", "signing.cjs"),
         environment=_by_options,
     ),
 )

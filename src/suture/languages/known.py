@@ -14,6 +14,8 @@ from suture.languages.python import PYTHON_FACTS
 from suture.languages.reports import Runner
 from suture.records import Language
 
+PASSING_ON = ("npm", "pnpm")
+"""Package managers that hand words on to a script only behind `--`."""
 LANGUAGES: Mapping[Language, LanguageFacts] = {
     "python": PYTHON_FACTS,
     "javascript": JAVASCRIPT,
@@ -62,3 +64,14 @@ def runner_of(argv: Sequence[str], files: Mapping[str, bytes], language: Languag
         if any(runner.starts(line) for line in lines):
             return runner
     return None
+
+
+def argv_for_report(argv: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:
+    """A command with the words that ask its runner for a report.
+
+    Args:
+        argv: The command.
+        words: As `Runner.arguments` answers them. A package manager's script gets them behind `--`.
+    """
+    passes_on = PurePosixPath(argv[0]).name in PASSING_ON and "--" not in argv
+    return (*argv, *(("--",) if words and passes_on else ()), *words)

@@ -48,7 +48,8 @@ NO_MODEL = "none"
 
 EVIDENCE_WORDS: dict[Evidence, str] = {
     "split": "a judge that never loads the code under test",
-    "nonce": "pytest, its report signed with a secret of this run",
+    "nonce": "the test runner's report, signed with a secret of this run",
+    "report": "the test runner's report and exit status, so code that prints the like passes too",
     "exit_status": "the exit status alone, so code that ends the command with 0 passes too",
 }
 """What each kind of evidence is worth, in words (see docs/verdicts.md)."""

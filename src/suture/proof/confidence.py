@@ -28,7 +28,7 @@ WEIGHTS: dict[Provenance, float] = {
     "oracle": 0.0,
 }
 """What one passing check counts, by who wrote it; a hidden check counts nothing, for it has no place here."""
-LEAST_DOUBT: dict[Evidence, float] = {"split": 0.02, "nonce": 0.05, "exit_status": 0.25}
+LEAST_DOUBT: dict[Evidence, float] = {"split": 0.02, "nonce": 0.05, "report": 0.15, "exit_status": 0.25}
 """What each kind of evidence cannot rule out, however many checks pass (see docs/verdicts.md)."""
 WARNED = 1.5
 """How much more doubt there is about a change that may game the tests."""

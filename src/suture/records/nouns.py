@@ -14,7 +14,7 @@ TaskKind = Literal["write", "heal"]
 Provenance = Literal["user", "visible", "spec", "adversarial", "property", "oracle"]
 Origin = Literal["user", "mutation", "sample", "repair", "edit"]
 """How a candidate came to be; `user` is the code as it was, `edit` what a person made of a candidate."""
-Evidence = Literal["split", "nonce", "exit_status"]
+Evidence = Literal["split", "nonce", "report", "exit_status"]
 """How a verdict was obtained, strongest first (see docs/verdicts.md)."""
 CheckStatus = Literal["passed", "failed", "error", "timeout", "missing", "skipped"]
 MoveKind = Literal["mutate", "sample", "repair", "agent", "stop"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from suture.checks.command.command_line import CommandLine, CommandRun
@@ -73,17 +73,20 @@ class PlainCommand:
             notes=(f"{self._line.shown!r} is judged by its exit status alone",),
         )
 
-    async def run_once(self, files: Mapping[str, bytes], wall_s: float | None = None) -> CheckOutcome:
+    async def run_some(
+        self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
+    ) -> tuple[CheckOutcome, ...]:
         """Run it to learn about it; no verdict is made of it.
 
         Args:
             files: A project.
+            tests: Ids, of which it knows none: it runs whole.
             wall_s: The most seconds; the settings' `test_wall_s` where it is left out.
 
         Raises:
             SandboxError: The wall failed.
         """
-        return self._outcome(await self._sandbox.run(self._line.request(files, wall_s=wall_s)))
+        return (self._outcome(await self._sandbox.run(self._line.request(files, wall_s=wall_s))),)
 
     def _outcome(self, result: RunResult, idle: str = "") -> CheckOutcome:
         """The outcome of the command as a whole; `idle` says what kept its tests from running."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import hashlib
-import hmac
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from suture.checks.command.signed_lines import verified_events
 from suture.pysource.parsing import PARSE_FAULTS
 from suture.records import CheckOutcome, CheckStatus, Counterexample
 
@@ -55,12 +53,8 @@ class PytestReport:
 def read_report(content: bytes, key: bytes) -> PytestReport:
     """Read a report up to the first line that does not verify."""
     report = PytestReport()
-    for number, line in enumerate(content.split(b"\n")):
-        signature, _, signed = line.partition(b" ")
-        expected = hmac.new(key, signed, hashlib.sha256).hexdigest().encode()
-        if not hmac.compare_digest(signature, expected) or not signed.startswith(b"%d " % number):
-            break
-        _take(report, json.loads(signed.partition(b" ")[2]))
+    for event in verified_events(content, key):
+        _take(report, event)
     return report
 
 

@@ -1,4 +1,4 @@
-"""The user's test command: pytest with a signed report, anything else by its exit status."""
+"""The user's test command: pytest with a signed report, others by their runner's report or exit status."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from suture.checks.command.endings import ending_of, output_of
 from suture.checks.command.plain_command import PlainCommand
 from suture.checks.command.pytest_report import PytestReport, read_report
 from suture.checks.command.reported import outcomes_of
+from suture.checks.command.runner_command import RunnerCommand
 from suture.checks.command.skips import rule_on_examples, rule_on_skip
 from suture.checks.command.unsteady_names import lost_and_new, names_in_place, under_names, unsteady_functions
 from suture.checks.programs import PRIVATE, without_private
@@ -67,7 +68,7 @@ class TestCommand:
         self._line = CommandLine(task=task, settings=settings, interpreter=interpreter)
         self.interpreter = interpreter
         self.is_pytest = is_pytest_command(task.test_command)
-        self._plain = PlainCommand(self._line, sandbox)
+        self._plain: PlainCommand | RunnerCommand = PlainCommand(self._line, sandbox)
         self._collected = Collected()
         self._compiled = Compiled()
         self._first: tuple[RunResult, PytestReport] | None = None
@@ -96,7 +97,7 @@ class TestCommand:
             UsageError: The command cannot start, or there are no tests.
         """
         if not self.is_pytest:
-            await self._plain.try_out()
+            await self._collect_plain()
             return
         result, report = await self._pytest(
             self._task.files, options="" if run else "--collect-only", compile_for_later=True
@@ -116,6 +117,16 @@ class TestCommand:
             raise UsageError(
                 f"{self._line.shown!r} collects no tests", remedy="name a test file or folder in the command"
             )
+
+    async def _collect_plain(self) -> None:
+        reported = await RunnerCommand.tried_out(self._line, self._sandbox)
+        if reported is not None:
+            self._plain = reported
+            self._collected = Collected(files=reported.test_files)
+            return
+        plain = PlainCommand(self._line, self._sandbox)
+        await plain.try_out()
+        self._plain = plain
 
     async def run(self, files: Mapping[str, bytes]) -> CommandRun:
         """Run the command on a project's files; whatever they do to it is a verdict on them.
@@ -173,7 +184,7 @@ class TestCommand:
             SandboxError: The wall failed.
         """
         if not self.is_pytest:
-            return (await self._plain.run_once(files, wall_s),)
+            return await self._plain.run_some(files, tests, wall_s)
         result, report = await self._pytest(files, only=tests, wall_s=wall_s)
         return self._some(report, result, tests)
 

@@ -144,7 +144,8 @@ def _from_surroundings(
     files, left_out = suite.task.files, suite.task.left_out
     raised = [outcome.counterexample.exception] if outcome.counterexample else []
     if suite.task.language != "python":
-        lines = printed_errors(base.output, suite.task.language)
+        said = base.output if outcome.evidence == "exit_status" else "\n".join(raised)
+        lines = printed_errors(said, suite.task.language)
         return _environment(outcome, [fault_in_line(line, files) for line in lines])
     if outcome.evidence == "exit_status":  # the command as a whole: every error that it printed must be one
         raised = [line.strip() for line in base.output.splitlines() if _is_error(line)]

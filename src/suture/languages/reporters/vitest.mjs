@@ -13,6 +13,7 @@ function visit(task, file, names) {
 function write(task, file, names) {
   const state = task.result?.state;
   const error = task.result?.errors?.[0];
+  const asserted = error?.name === "AssertionError" && error.actual !== undefined;
   signing.write({
     event: "test",
     file,
@@ -20,8 +21,8 @@ function write(task, file, names) {
     status: state === "pass" ? "passed" : state === "fail" || state === "run" ? "failed" : "skipped",
     message: error ? `${error.name ?? "Error"}: ${error.message}` : "",
     stack: error?.stack ?? error?.stackStr,
-    expected: error?.expected === undefined ? "" : String(error.expected),
-    got: error?.actual === undefined ? "" : String(error.actual),
+    expected: asserted ? String(error.expected) : "",
+    got: asserted ? String(error.actual) : "",
     line: task.location?.line,
   });
 }

@@ -3,14 +3,18 @@ import signing from "./signing.cjs";
 
 export default async function* report(source) {
   const names = [];
+  const complaints = new Map();
   for await (const { type, data } of source) {
     if (type === "test:start") names.splice(data.nesting, Infinity, data.name);
+    if (type === "test:stderr") complaints.set(data.file, (complaints.get(data.file) ?? "") + data.message);
     if (type !== "test:pass" && type !== "test:fail") continue;
     names.splice(data.nesting, Infinity, data.name);
     const error = data.details?.error;
     const cause = error?.cause instanceof Error ? error.cause : error;
     const file = data.file ?? process.argv[1] ?? "";
     const whole = data.nesting === 0 && (data.name === file || file.endsWith(`/${data.name}`));
+    const complaint = whole ? complaints.get(data.file) : undefined;
+    const fault = complaint?.split("\n").find((line) => /^\w*Error\b.*:/.test(line));
     const asserted = cause?.code === "ERR_ASSERTION" && cause.operator !== undefined;
     const skipped = data.skip !== undefined || data.todo !== undefined;
     signing.write({
@@ -18,8 +22,8 @@ export default async function* report(source) {
       file,
       names: whole ? [] : [...names],
       status: skipped ? "skipped" : type === "test:pass" ? "passed" : "failed",
-      message: cause ? `${cause.name ?? "Error"}: ${cause.message ?? cause}` : "",
-      stack: cause?.stack,
+      message: whole ? fault : cause ? `${cause.name ?? "Error"}: ${cause.message ?? cause}` : "",
+      stack: complaint ?? cause?.stack,
       expected: asserted ? signing.shown(cause.expected) : "",
       got: asserted ? signing.shown(cause.actual) : "",
       line: data.line,

@@ -1,0 +1,198 @@
+"""A test command whose runner reports on each test, in another language than Python."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from importlib import resources
+
+from suture.checks.command.command_line import CommandLine, CommandRun
+from suture.checks.command.endings import ending_of, last_words, output_of
+from suture.checks.command.signed_lines import verified_events
+from suture.checks.programs import PRIVATE, without_private
+from suture.languages import LANGUAGES, Report, ReportedTest, Runner, RunnerOutput, argv_for_report, runner_of
+from suture.records import CheckOutcome, CheckStatus, Counterexample, Evidence
+from suture.sandbox import BOX, RunResult, Sandbox
+
+REPORT = f"{PRIVATE}/report"
+REPORTERS = "suture.languages.reporters"
+SIGNED = "{}'s report is signed, but tests and code share a process: forging it is not ruled out"
+UNSIGNED = "{}'s report has no signature: code that prints the like and exits with 0 is not ruled out"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportedRun:
+    """One run: how it ended, and what its runner reported."""
+
+    result: RunResult
+    report: Report
+
+
+class RunnerCommand:
+    """A command whose runner reports on each test.
+
+    Args:
+        line: The command.
+        sandbox: The wall.
+        runner: What it starts.
+        base: Its run on the task's own files, where that is known.
+    """
+
+    def __init__(
+        self, line: CommandLine, sandbox: Sandbox, runner: Runner, base: ReportedRun | None = None
+    ) -> None:
+        self._line = line
+        self._sandbox = sandbox
+        self._runner = runner
+        self._base = base
+
+    @classmethod
+    async def tried_out(cls, line: CommandLine, sandbox: Sandbox) -> RunnerCommand | None:
+        """The command, once it ran on the task's own files; `None` where nothing reports on its tests.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        runner = runner_of(line.task.test_command, line.task.files, line.task.language)
+        if runner is None:
+            return None
+        command = cls(line, sandbox, runner)
+        base = await command._run(line.task.files)
+        return cls(line, sandbox, runner, base) if base.report.tests else None
+
+    @property
+    def test_files(self) -> tuple[str, ...]:
+        """The project's files that hold the tests, as far as the report tells."""
+        tests = self._base.report.tests if self._base else ()
+        owners = {test.id.partition("::")[0] for test in tests}
+        return tuple(sorted(owners & self._line.task.files.keys()))
+
+    def within(self, line: CommandLine) -> RunnerCommand:
+        """The same with other limits; how it ended on the task's own files stays known."""
+        return RunnerCommand(line, self._sandbox, self._runner, self._base)
+
+    async def run(self, files: Mapping[str, bytes], *, is_base: bool) -> CommandRun:
+        """Run it on a project's files; on the task's own ones the first run answers.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        ran = self._base if is_base and self._base is not None else await self._run(files)
+        note = (SIGNED if self._runner.signed else UNSIGNED).format(self._runner.name)
+        return CommandRun(
+            outcomes=self._outcomes(ran),
+            output=output_of(ran.result),
+            notes=(note,),
+            wall_s=ran.result.wall_s,
+        )
+
+    async def run_some(
+        self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
+    ) -> tuple[CheckOutcome, ...]:
+        """Run it to learn about some of its tests; no verdict is made of it.
+
+        Args:
+            files: A project.
+            tests: Their ids; all of them where there are none. The command runs whole.
+            wall_s: The most seconds; the settings' `test_wall_s` where it is left out.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        outcomes = self._outcomes(await self._run(files, wall_s))
+        return tuple(outcome for outcome in outcomes if not tests or outcome.check_id in tests)
+
+    async def _run(self, files: Mapping[str, bytes], wall_s: float | None = None) -> ReportedRun:
+        key, folder, runner = secrets.token_bytes(32), f"{BOX}/{PRIVATE}", self._runner
+        own = without_private(files)
+        reporters = resources.files(REPORTERS)
+        sent = {f"{PRIVATE}/{name}": reporters.joinpath(name).read_bytes() for name in runner.reporters}
+        given = {"report": f"{BOX}/{REPORT}", "key": key.hex()} if runner.signed else None
+        request = self._line.request(
+            {**own, **sent},
+            {**self._line.environment(), **runner.environment(folder)},
+            stdin=json.dumps(given).encode("ascii") if given else b"",
+            wall_s=wall_s,
+            collect=(REPORT,) if runner.signed else (),
+        )
+        argv = argv_for_report(request.argv, runner.arguments(folder))
+        result = await self._sandbox.run(replace(request, argv=argv))
+        events = tuple(verified_events(result.files.get(REPORT, b""), key))
+        output = RunnerOutput(stdout=result.stdout, stderr=result.stderr, events=events, files=own, root=BOX)
+        report = runner.read(output)
+        if report.printed is not None:
+            result = replace(result, stdout=report.printed)
+        return ReportedRun(result=result, report=report)
+
+    def _outcomes(self, ran: ReportedRun) -> tuple[CheckOutcome, ...]:
+        """One outcome for each test, for each that should have run, and for an ending that does not fit."""
+        tests = {test.id: test for test in ran.report.tests}
+        skipped_before = {test.id for test in self._expected() if test.status == "skipped"}
+        outcomes = [self._outcome(test, ran, skipped_before) for test in _leaves(tests)]
+        files = {name.partition("::")[0] for name in tests if "::" in name}
+        for test in self._expected():
+            if test.id not in tests and not ("::" not in test.id and test.id in files):
+                outcomes.append(self._missing(test.id, ran, with_fact=all(o.passed for o in outcomes)))
+        if ran.result.status == "ok" and ran.report.ended:
+            return tuple(outcomes)
+        if all(outcome.status in ("passed", "skipped") for outcome in outcomes):
+            why = f"{ending_of(ran.result)} though no test failed"
+            outcomes.append(self._failed(self._line.shown, why, "error"))
+        return tuple(outcomes)
+
+    def _expected(self) -> tuple[ReportedTest, ...]:
+        return tuple(_leaves({test.id: test for test in self._base.report.tests})) if self._base else ()
+
+    def _outcome(self, test: ReportedTest, ran: ReportedRun, skipped_before: Collection[str]) -> CheckOutcome:
+        ran_before = {one.id for one in self._expected()} - {*skipped_before}
+        if test.status == "skipped" and test.id in ran_before:
+            return self._failed(test.id, "skipped by the code under test", "failed")
+        if test.status != "failed":
+            return CheckOutcome(check_id=test.id, status=test.status, evidence=self._evidence)
+        said = LANGUAGES[self._line.task.language].error_line
+        printed = next((line for line in output_of(ran.result).splitlines() if said.search(line)), "")
+        fact = Counterexample(
+            check_id=test.id,
+            expected=test.expected,
+            got=test.got,
+            exception="" if test.got else test.message or printed.strip() or last_words(ran.result),
+            file=test.file,
+            line=test.line,
+        )
+        return CheckOutcome(check_id=test.id, status="failed", evidence=self._evidence, counterexample=fact)
+
+    def _missing(self, test: str, ran: ReportedRun, *, with_fact: bool) -> CheckOutcome:
+        if ran.result.status == "timeout":
+            return self._failed(test, f"no end within {ran.result.wall_s:.3g} s", "timeout")
+        why = f"{self._runner.name} never reported it ({ending_of(ran.result)})"
+        outcome = self._failed(test, why, "missing")
+        return outcome if with_fact else replace(outcome, counterexample=None)
+
+    def _failed(self, test: str, why: str, status: CheckStatus) -> CheckOutcome:
+        fact = Counterexample(check_id=test, call="", exception=why)
+        return CheckOutcome(check_id=test, status=status, evidence=self._evidence, counterexample=fact)
+
+    @property
+    def _evidence(self) -> Evidence:
+        return "nonce" if self._runner.signed else "report"
+
+
+def _leaves(tests: Mapping[str, ReportedTest]) -> list[ReportedTest]:
+    """The tests without the groups that only sum them up; a group that fails by itself is one."""
+    groups: dict[str, list[ReportedTest]] = {}
+    for name, test in tests.items():
+        file, _, inner = name.partition("::")
+        for mark in (" > ", "/"):
+            parts = inner.split(mark)
+            for depth in range(1, len(parts)):
+                group = f"{file}::{mark.join(parts[:depth])}"
+                if group in tests:
+                    groups.setdefault(group, []).append(test)
+    return [
+        test
+        for name, test in tests.items()
+        if name not in groups
+        or (test.status == "failed" and all(inner.status != "failed" for inner in groups[name]))
+    ]
