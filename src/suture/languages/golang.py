@@ -13,6 +13,7 @@ from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 PLACE = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")
 FRAME = re.compile(r"^\s+(/\S+\.go):(\d+)")
 MODULE = re.compile(rb"^module\s+\"?([^\s\"]+)", re.MULTILINE)
+UNBUILT = re.compile(r"^FAIL\t(\S+) \[(?:build|setup) failed\]$")
 FAULT = re.compile(r"^(?:\s*)((?:panic|fatal error): .*?)(?: \[recovered\])?$")
 
 
@@ -25,6 +26,8 @@ def read_stream(output: RunnerOutput) -> Report:
         event = _event(line)
         if event is None:
             printed.append(f"{line}\n")
+            if match := UNBUILT.match(line):
+                ended[match[1], ""] = "fail"
             continue
         key = str(event.get("Package", "")), str(event.get("Test", ""))
         if event.get("Action") in ("pass", "fail", "skip"):
@@ -90,15 +93,15 @@ def _failed(name: str, package: str, lines: list[str], output: RunnerOutput) -> 
 
 
 def _complaints(package: str, output: RunnerOutput, printed: str) -> list[str]:
-    """What the compiler says of one package: below a line that names it."""
-    found: list[str] = []
+    """What the compiler says of one package, below a line that names it; else of those that it needs."""
+    found: dict[bool, list[str]] = {True: [], False: []}
     about = False
     for line in (output.stderr.decode("utf-8", "replace") + printed).splitlines():
         if line.startswith("# "):
             about = line[2:].split(" ")[0] == package
-        elif about and PLACE.match(line):
-            found.append(line)
-    return found
+        elif PLACE.match(line):
+            found[about].append(line)
+    return found[True] or found[False]
 
 
 def _folder(package: str, output: RunnerOutput) -> str:

@@ -1,0 +1,137 @@
+"""Code in JavaScript and Go that wants to pass without being right, before reports on each test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+
+import pytest
+
+from requirements import Require
+from suture.checks import Suite, check_candidate, prepare_suite
+from suture.languages import LANGUAGES
+from suture.records import Candidate, Language, Task, Verdict
+from suture.sandbox import Sandbox, discover_programs
+from suture.settings import SandboxSettings
+
+pytestmark = pytest.mark.timeout(240)
+COMMANDS = {"javascript": ("npm", "test"), "go": ("go", "test", "./...")}
+WRONG_JS = "exports.add = (a, b) => a - b;\n"
+JS = {
+    "package.json": '{"scripts": {"test": "node --test"}}',
+    "sum.js": WRONG_JS,
+    "test/sum.test.js": (
+        "const test = require('node:test'), assert = require('node:assert');\n"
+        "const { add } = require('../sum');\n"
+        "test('adds', () => assert.strictEqual(add(1, 2), 3));\n"
+        "test('zero', () => assert.strictEqual(add(0, 0), 0));\n"
+    ),
+}
+GO_HEAD = "package sum\n\n"
+GO_WRONG = "func Add(a, b int) int { return a - b }\n"
+GO = {
+    "go.mod": "module example.org/sum\n\ngo 1.19\n",
+    "sum.go": GO_HEAD + GO_WRONG,
+    "sum_test.go": (
+        'package sum\n\nimport "testing"\n\n'
+        "func TestAdd(t *testing.T) {\n\tif got := Add(1, 2); got != 3 {\n"
+        '\t\tt.Errorf("got %d, want 3", got)\n\t}\n}\n\n'
+        "func TestZero(t *testing.T) {\n\tif Add(0, 0) != 0 {\n\t\tt.Fail()\n\t}\n}\n"
+    ),
+}
+NO_PASS_JS = {
+    "ends while loading": {"sum.js": "process.exit(0);\n"},
+    "ends when called": {"sum.js": "exports.add = () => process.exit(0);\n"},
+    "ends by a signal": {"sum.js": "exports.add = () => process.kill(process.pid, 'SIGKILL');\n"},
+    "prints the report": {
+        "sum.js": "console.log('# tests 2\\n# pass 2\\n# fail 0\\nok 1 - adds\\nok 2 - zero'); "
+        "process.exit(0);\n"
+    },
+    "overwrites the report": {
+        "sum.js": "require('fs').writeFileSync('/box/_suture/report', 'x 0 {\"event\":\"end\"}\\n');"
+        "process.exit(0);\n"
+    },
+    "asks stdin for the key": {
+        "sum.js": "const given = require('fs').readFileSync('/proc/self/fd/0', 'utf8'); "
+        "exports.add = (a, b) => JSON.parse(given).key && 3;\n"
+    },
+    "writes another reporter": {
+        "sum.js": "require('fs').writeFileSync('/box/_suture/node_runner.mjs', ''); process.exit(0);\n"
+    },
+    "plants a configuration": {"package.json": '{"scripts": {"test": "true"}}', "sum.js": WRONG_JS},
+    "plants another test": {"test/sum.test.js": "", "sum.js": WRONG_JS},
+    "skips": {"sum.js": "require('node:test').test = () => {}; exports.add = (a, b) => a - b;\n"},
+}
+LIMITS_JS = {
+    "patches the assert": {
+        "sum.js": "require('node:assert').strictEqual = () => {}; exports.add = (a, b) => a - b;\n"
+    },
+}
+NO_PASS_GO = {
+    "ends while loading": {
+        "sum.go": GO_HEAD + 'import "os"\n\nfunc init() { os.Exit(0) }\n\n' + GO_WRONG,
+    },
+    "ends when called": {
+        "sum.go": GO_HEAD + 'import "syscall"\n\nfunc Add(a, b int) int { syscall.Exit(0); return 3 }\n',
+    },
+    "plants a module": {"go.mod": "module example.org/other\n", "sum.go": GO_HEAD + GO_WRONG},
+    "does not compile": {"sum.go": GO_HEAD + "func Add(a, b int) int { return }\n"},
+}
+LIMITS_GO = {
+    "prints the report": {
+        "sum.go": GO_HEAD
+        + 'import (\n\t"fmt"\n\t"syscall"\n)\n\nfunc init() {\n'
+        + '\tfmt.Print("=== RUN   TestAdd\\n--- PASS: TestAdd (0.00s)\\n'
+        + '=== RUN   TestZero\\n--- PASS: TestZero (0.00s)\\nPASS\\n")\n\tsyscall.Exit(0)\n}\n\n'
+        + GO_WRONG,
+    },
+}
+"""What passes: it is in docs/verdicts.md; change both together."""
+
+
+async def suite_of(language: Language, project: Mapping[str, str], sandbox: Sandbox) -> Suite:
+    files = {path: text.encode() for path, text in project.items()}
+    command = COMMANDS[language]
+    task = Task(statement="", kind="heal", files=files, test_command=command, language=language)
+    programs = discover_programs(None, {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}, language)
+    return await prepare_suite(task, sandbox, SandboxSettings(test_wall_s=120), programs)
+
+
+async def verdict_on(files: Mapping[str, str], suite: Suite) -> Verdict:
+    return await check_candidate(Candidate(files=dict(files), origin="sample"), suite)
+
+
+def need(language: Language, require: Require) -> None:
+    program = LANGUAGES[language].program
+    require(program, shutil.which(program) is not None, "it is not on PATH")
+
+
+@pytest.mark.parametrize(
+    ("language", "project", "attacks", "limits"),
+    [("javascript", JS, NO_PASS_JS, LIMITS_JS), ("go", GO, NO_PASS_GO, LIMITS_GO)],
+    ids=["javascript", "go"],
+)
+async def test_only_what_is_written_down_passes(
+    language: Language,
+    project: Mapping[str, str],
+    attacks: Mapping[str, Mapping[str, str]],
+    limits: Mapping[str, Mapping[str, str]],
+    sandbox: Sandbox,
+    require: Require,
+) -> None:
+    need(language, require)
+    suite = await suite_of(language, project, sandbox)
+    verdicts = {name: await verdict_on(files, suite) for name, files in {**attacks, **limits}.items()}
+    assert {name for name, verdict in verdicts.items() if verdict.all_passed} == set(limits)
+
+
+async def test_each_test_is_reported_with_its_place(sandbox: Sandbox, require: Require) -> None:
+    need("javascript", require)
+    suite = await suite_of("javascript", JS, sandbox)
+    right = await verdict_on({"sum.js": WRONG_JS.replace("-", "+")}, suite)
+    assert right.passed == {"test/sum.test.js::adds", "test/sum.test.js::zero"}
+    assert right.evidence == "nonce"
+    (fact,) = (await verdict_on({}, suite)).counterexamples
+    assert (fact.expected, fact.got, fact.file, fact.line) == ("3", "-1", "test/sum.test.js", 3)

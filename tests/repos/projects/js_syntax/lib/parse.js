@@ -1,0 +1,3 @@
+'use strict';
+
+exports.pairsOf = (text) => text.split(';').map((part) => part.split('=');
