@@ -1,10 +1,11 @@
-"""The generated pages: `docs/cli.md` from `--help`, `docs/settings.md` and `docs/events.md` from docstrings.
+"""The generated pages: `docs/cli.md` from `--help`; settings, events and `.env.example` from docstrings.
 
 `python -m suture.cli.reference` writes them; a test compares them with what stands in `docs/`.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -217,6 +218,39 @@ def _type(described: TypeDescription, title: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def environment_example() -> str:
+    """`.env.example`: every variable with its default, none of them set."""
+    from suture.settings import describe_settings
+    from suture.settings.aliases import VARIABLES
+
+    lines = [
+        "# Every variable of Suture, made by `python -m suture.cli.reference`; docs/settings.md says more.",
+        "# Copy what you need to .env and take its # away. `compose.yaml` reads the first ones itself;",
+        "# there keys belong in secrets/suture.toml (docs/deploy.md).",
+        "",
+        "# SUTURE_MODEL=none",
+        "# PORT=8765",
+        "# PROJECTS=./examples",
+        "# PROC_MASK=systempaths=unconfined",
+        "# OLLAMA_TAG=latest",
+    ]
+    group = ""
+    for setting in describe_settings():
+        if setting.key.partition(".")[0] != group:
+            group = setting.key.partition(".")[0]
+            lines.append(f"\n# {group}")
+        lines += textwrap.wrap(
+            " ".join(setting.text.split()), 110, initial_indent="#   ", subsequent_indent="#   "
+        )
+        default = "" if setting.default in ("unset", "none") else setting.default
+        lines.append(f"# {setting.variable}={default}")
+    lines.append("\n# Variables of older programs")
+    for alias in VARIABLES:
+        lines.append(f"#   {alias.setting or 'no setting'}: {alias.says}")
+        lines.append(f"# {alias.name}=")
+    return "\n".join(lines) + "\n"
+
+
 PAGES = {"cli.md": cli_page, "events.md": events_page, "settings.md": settings_page}
 
 
@@ -224,6 +258,7 @@ def write_pages(docs: Path) -> None:
     """Write the generated pages into a folder."""
     for name, make in PAGES.items():
         (docs / name).write_text(make(), "utf-8")
+    (docs.parent / ".env.example").write_text(environment_example(), "utf-8")
 
 
 if __name__ == "__main__":
