@@ -39,6 +39,7 @@ HEAVY = frozenset(
         "torch",
         "transformers",
         "uvicorn",
+        "watchfiles",
         "xllamacpp",
     }
 )

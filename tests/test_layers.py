@@ -24,11 +24,15 @@ LINES = (
     ("narrative",),
     ("evals",),
     ("jobs",),
-    ("cli", "web", "mcp", "testing"),
+    ("cli", "web", "mcp", "watch", "testing"),
 )
 RANK = {room: rank for rank, room in enumerate(room for line in LINES for room in line)}
 FRONT_DOORS = LINES[-1]
-STARTS = {"cli/commands/serving/serve.py": "web", "cli/commands/serving/mcp.py": "mcp"}
+STARTS = {
+    "cli/commands/serving/serve.py": "web",
+    "cli/commands/serving/mcp.py": "mcp",
+    "cli/commands/work/watch.py": "watch",
+}
 """The command that starts a front door -> that door, which nobody else of the command line may know."""
 ROOT = "__init__"
 """The package itself: it hands out the api's names, and its version to anyone."""
@@ -71,6 +75,7 @@ ONLY_IN = {
     "opentelemetry": ("tracing/",),
     **dict.fromkeys(("fastapi", "prometheus_client", "starlette", "uvicorn"), ("web/",)),
     **dict.fromkeys(("anyio", "mcp", "mcp_types"), ("mcp/",)),
+    "watchfiles": ("watch/",),
     **dict.fromkeys(("alembic", "pgvector", "psycopg", "sqlalchemy"), ("store/",)),
     "huggingface_hub": ("models/", "memory/exchange.py", "evals/datasets/sources.py"),  # weights, data sets
     **dict.fromkeys(

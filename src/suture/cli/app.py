@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Work": {
         "heal": "Repair a project until its tests pass; print the diff.",
+        "watch": "Heal a project again with each change of its files.",
         "run": "Write new code until its checks pass; print the code.",
         "apply": "Write a healed run's change into your files.",
         "undo": "Take back what was applied or committed.",
