@@ -93,7 +93,7 @@ ONLY_IN = {
         "sandbox/",
         "repair/inside/",
         "checks/split/judge_program.py",
-        "checks/command/report_plugin.py",
+        "checks/command/report_plugin/",
     ),
 }
 LOOP_METHODS = ("subprocess_exec", "subprocess_shell")

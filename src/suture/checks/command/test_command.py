@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from dataclasses import replace
+from functools import cache
 from importlib import resources
 
 from suture.checks.command.collecting import Collected, collected_from
@@ -305,7 +306,6 @@ class TestCommand:
         wall_s: float | None = None,
     ) -> tuple[RunResult, PytestReport]:
         key = secrets.token_bytes(32)
-        plugin = resources.files("suture.checks.command").joinpath("report_plugin.py").read_bytes()
         environment = self._line.environment()
         paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
         added = f"-p {PLUGIN} -p no:cacheprovider {self._unwanted()} {options}"
@@ -318,7 +318,7 @@ class TestCommand:
         }
         result = await self._sandbox.run(
             self._line.request(
-                {**own, **self._compiled.beside(own), f"{PRIVATE}/{PLUGIN}.py": plugin},
+                {**own, **self._compiled.beside(own), **_plugin()},
                 {
                     **environment,
                     "PYTHONPATH": ":".join(path for path in paths if path),
@@ -337,3 +337,11 @@ class TestCommand:
     def _unwanted(self) -> str:
         """A plugin in Suture's own environment that costs seconds, and that no project asked for."""
         return "-p no:langsmith_plugin" if self.interpreter.prefix == sys.prefix else ""
+
+
+@cache
+def _plugin() -> dict[str, bytes]:
+    """The package of the reporting plugin, where it is looked for behind the wall."""
+    folder = resources.files("suture.checks.command").joinpath("report_plugin")
+    files = [file for file in folder.iterdir() if file.name.endswith(".py")]
+    return {f"{PRIVATE}/{PLUGIN}/{file.name}": file.read_bytes() for file in files}

@@ -8,34 +8,18 @@ this process's memory for the key could still forge a report, and verdicts made 
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import hmac
 import json
-import linecache
 import os
-import signal
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
-LONGEST = 4000
-WRITTEN_S = 946684800
-"""When each source says that it was written, so that code compiled in an earlier run is believed."""
-MOST_COMPILED, MOST_COMPILED_BYTES = 4000, 16 << 20
-FIRST_SHARE, LATER_SHARE = 6, 16
-"""A test may take this part of the time that is left: before and after one had to be stopped."""
-SLOWER = 5
-"""A test may always take this many times as long as the longest one that came to its end."""
-LEAST_S = 1.0
-
-
-class NoEnd(BaseException):
-    """A test is stopped, so that those behind it are run too."""
+from .facts import LONGEST, Facts, file_of, is_doctest
+from .kept import date, keep_compiled
+from .time_limits import NoEnd, TimeLimits
 
 
 class Reporter:
@@ -57,11 +41,9 @@ class Reporter:
         self._lines = 0
         self._root = os.getcwd()
         self._deselected = []  # type: list[str]
-        self._statements = Statements()
-        self._ends_s = time.monotonic() + given["wall_s"]
-        self._longest_s = 0.0
-        self._stopped = 0
-        self._limit_s = 0.0
+        limits = TimeLimits(given["wall_s"])
+        config.pluginmanager.register(limits, "suture-time-limits")
+        self._facts = Facts(self._root, limits)
         self._start(config)
 
     def _start(self, config: Any) -> None:
@@ -110,15 +92,13 @@ class Reporter:
     def pytest_collection_finish(self, session: Any) -> None:
         """Which tests there are."""
         if self._compiled:
-            _keep_compiled(self._sources, self._compiled)
+            keep_compiled(self._sources, self._compiled)
         examples = {}
         for item in session.items:
             doctest = getattr(item, "dtest", None)
             if doctest is not None:
                 examples[self._id(item.nodeid)] = [[e.source, e.want] for e in doctest.examples]
-        files = {
-            os.path.relpath(_file_of(item), self._root) for item in session.items if not _is_doctest(item)
-        }
+        files = {os.path.relpath(file_of(item), self._root) for item in session.items if not is_doctest(item)}
         self._write(
             event="items",
             ids=[self._id(item.nodeid) for item in session.items],
@@ -173,33 +153,6 @@ class Reporter:
         # What a child that died had written is not known, and so nothing after it is signed as it should be.
         self._lines = int(reported) if reported.isdigit() else -1
 
-    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
-        """Stop a test that takes most of the time there is, as a loop without an end would."""
-        started_s, stopped = time.monotonic(), self._stopped
-        self._limit_s = self._most_s(len(item.session.items), started_s)
-        is_ours = (
-            signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
-        )  # or a test, or a plugin, has a use for it
-        if is_ours:
-            signal.signal(signal.SIGALRM, self._stop)
-            signal.setitimer(signal.ITIMER_REAL, self._limit_s, self._limit_s)
-        yield
-        if is_ours and signal.getsignal(signal.SIGALRM) == self._stop:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        if self._stopped == stopped:
-            self._longest_s = max(self._longest_s, time.monotonic() - started_s)
-
-    def _most_s(self, tests: int, now_s: float) -> float:
-        share = 1 if tests == 1 else LATER_SHARE if self._stopped else FIRST_SHARE
-        fair_s: float = (self._ends_s - now_s) / share
-        return max(fair_s, SLOWER * self._longest_s, LEAST_S)
-
-    def _stop(self, _signal: int, _frame: Any) -> None:
-        self._stopped += 1
-        raise NoEnd
-
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """Which test runs, in case that it never ends."""
         self._write(event="start", id=self._id(nodeid))
@@ -228,98 +181,13 @@ class Reporter:
             excinfo = kept if isinstance(kept.value, NoEnd) else excinfo
         if excinfo is not None:
             try:
-                item.user_properties.append(("suture", self._fact(item, excinfo)))
+                item.user_properties.append(("suture", self._facts.of(item, excinfo)))
             except Exception as fault:
                 item.user_properties.append(("suture", {"exception": type(fault).__name__}))
-
-    def _fact(self, item: Any, excinfo: Any) -> dict[str, Any]:
-        test_file = _file_of(item)
-        text = str(excinfo.value)[:LONGEST]
-        fact = {"type": excinfo.type.__name__, "text": text, "file": "", "line": None}
-        if _is_doctest(item):
-            fact.update(self._example(excinfo.value))
-        for entry in excinfo.traceback:
-            path = str(entry.path)
-            if path == test_file:
-                fact["statement"] = self._statements.at(test_file, entry.lineno + 1)[:LONGEST]
-            elif self._is_projects(path):
-                fact["file"], fact["line"] = os.path.relpath(path, self._root), entry.lineno + 1
-        if isinstance(excinfo.value, NoEnd):
-            fact["no_end_s"] = self._limit_s
-        if isinstance(excinfo.value, SyntaxError) and self._is_projects(str(excinfo.value.filename)):
-            fact["file"] = os.path.relpath(str(excinfo.value.filename), self._root)
-            fact["line"] = excinfo.value.lineno
-        return fact
-
-    def _example(self, fault: Any) -> dict[str, Any]:
-        """The example of a docstring that failed: what it runs, what it wants, what came."""
-        wrong = (getattr(fault, "failures", None) or [fault])[0]
-        if not hasattr(wrong, "example"):
-            return {}
-        reported: dict[str, Any] = {
-            "example": [wrong.example.source, wrong.example.want, str(getattr(wrong, "got", ""))[:LONGEST]]
-        }
-        if hasattr(wrong, "exc_info"):
-            kind, value, trace = wrong.exc_info
-            reported.update(type=kind.__name__, text=str(value)[:LONGEST])
-            while trace is not None:
-                path = trace.tb_frame.f_code.co_filename
-                if self._is_projects(path):
-                    reported.update(file=os.path.relpath(path, self._root), line=trace.tb_lineno)
-                trace = trace.tb_next
-        return reported
-
-    def _is_projects(self, path: str) -> bool:
-        inside = path.startswith(self._root + os.sep) and "site-packages" not in path
-        name = os.path.basename(path)
-        return (
-            inside
-            and path != __file__
-            and not name.startswith(("test_", "conftest"))
-            and not name.endswith("_test.py")
-        )
 
     def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
         """Pytest got to its end."""
         self._write(event="end", exit=int(exitstatus))
-
-
-class Statements:
-    """The statements of files; each file is parsed once."""
-
-    def __init__(self) -> None:
-        self._spans = {}  # type: dict[str, list[tuple[int, int]]]
-
-    def at(self, path: str, line: int) -> str:
-        """The statement that holds a line; of one with a body, its head."""
-        if path not in self._spans:
-            self._spans[path] = _spans_of("".join(linecache.getlines(path)))
-        around = [span for span in self._spans[path] if span[0] <= line <= span[1]]
-        first, last = max(around, default=(line, line))
-        return "".join(linecache.getlines(path)[first - 1 : last])
-
-
-def _spans_of(source: str) -> list[tuple[int, int]]:
-    """First and last line of each statement; of one with a body, of its head."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return []
-    spans = []
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.stmt, ast.ExceptHandler)):
-            body = getattr(node, "body", None)
-            last = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
-            spans.append((node.lineno, last))
-    return spans
-
-
-def _file_of(item: Any) -> str:
-    return str(getattr(item, "path", None) or item.fspath)
-
-
-def _is_doctest(item: Any) -> bool:
-    return hasattr(item, "dtest")
 
 
 def _given() -> list[dict[str, Any]]:
@@ -339,36 +207,6 @@ def _given() -> list[dict[str, Any]]:
     return [given] if isinstance(given, dict) and "key" in given else []
 
 
-def _date(sources: list[str]) -> None:
-    """Give each source the same age in every run: Python believes compiled code by that, and by the size."""
-    for path in sources:
-        with suppress(OSError):
-            os.utime(path, (WRITTEN_S, WRITTEN_S))
-
-
-def _keep_compiled(sources: list[str], place: str) -> None:
-    """What Python and pytest compiled of some sources, as one file: a line of JSON, then their contents."""
-    sys.dont_write_bytecode = True
-    tag = "." + str(sys.implementation.cache_tag)
-    names = {}  # type: dict[str, list[str]]
-    index, contents, size = [], [], 0
-    for path in sources:
-        folder, name = os.path.split(path)
-        cache = os.path.join(folder, "__pycache__")
-        if cache not in names:
-            names[cache] = os.listdir(cache) if os.path.isdir(cache) else []
-        for own in names[cache]:
-            if own.startswith(name[: -len(".py")] + tag) and own.endswith(".pyc"):
-                with open(os.path.join(cache, own), "rb") as file:
-                    contents.append(file.read(MOST_COMPILED_BYTES))
-                index.append([path, own, len(contents[-1])])
-                size += len(contents[-1])
-        if size > MOST_COMPILED_BYTES or len(index) > MOST_COMPILED:
-            return
-    with open(place, "wb") as file:
-        file.write(json.dumps(index).encode("ascii") + b"\n" + b"".join(contents))
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: Any) -> None:
     """Start reporting, where a key was given: before a conftest.py can fail to load."""
@@ -380,7 +218,7 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
 GIVEN = _given()
 for _one in GIVEN:
     if _one["root"] == os.getcwd():  # the places of sources stand in compiled code
-        _date(_one["sources"])
+        date(_one["sources"])
         sys.dont_write_bytecode = not _one["compiled"]
     else:
         _one["compiled"] = ""

@@ -1,0 +1,63 @@
+"""A test without an end is stopped, so that those behind it are run too."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+FIRST_SHARE, LATER_SHARE = 2, 16
+"""A test may take this part of the time that is left: before and after one had to be stopped.
+
+A slow test must not be taken for one without an end, so the first may take half. Suites with one endless
+test often have more, and then a sixteenth leaves time for those behind them.
+"""
+SLOWER = 5
+"""A test may always take this many times as long as the longest one that came to its end."""
+LEAST_S = 1.0
+
+
+class NoEnd(BaseException):
+    """Raised inside a test that is stopped."""
+
+
+class TimeLimits:
+    """A plugin that stops a test which takes most of the time there is, as a loop without an end would.
+
+    Attributes:
+        limit_s: Seconds that the test which runs, or ran last, may take.
+    """
+
+    def __init__(self, wall_s: float) -> None:
+        self.limit_s = 0.0
+        self._ends_s = time.monotonic() + wall_s
+        self._longest_s = 0.0
+        self._stopped = 0
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
+        """Set an alarm around a test, unless somebody else uses the alarm."""
+        started_s, stopped = time.monotonic(), self._stopped
+        self.limit_s = self._most_s(len(item.session.items), started_s)
+        is_ours = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+        if is_ours:
+            signal.signal(signal.SIGALRM, self._stop)
+            signal.setitimer(signal.ITIMER_REAL, self.limit_s, self.limit_s)
+        yield
+        if is_ours and signal.getsignal(signal.SIGALRM) == self._stop:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        if self._stopped == stopped:
+            self._longest_s = max(self._longest_s, time.monotonic() - started_s)
+
+    def _most_s(self, tests: int, now_s: float) -> float:
+        share = 1 if tests == 1 else LATER_SHARE if self._stopped else FIRST_SHARE
+        fair_s: float = (self._ends_s - now_s) / share
+        return max(fair_s, SLOWER * self._longest_s, LEAST_S)
+
+    def _stop(self, _signal: int, _frame: Any) -> None:
+        self._stopped += 1
+        raise NoEnd
