@@ -37,6 +37,7 @@ from suture.models import (
     Role,
     RoleModel,
     Sampling,
+    Tool,
 )
 from suture.models.choosing.prices import Price, Prices
 from suture.records import Task
@@ -323,6 +324,17 @@ async def test_a_model_that_refuses_a_beginning_is_asked_without(run: Setting) -
     assert [call.messages[-1].role for call in model.calls] == ["assistant", "user"]
     spent = context.budget.spend()
     assert (spent.model_calls, spent.attempts) == (1, 1)
+
+
+async def test_a_model_that_calls_tools_is_told_of_them_and_one_that_refuses_is_not(run: Setting) -> None:
+    tools = (Tool(name="look", description="looks", inputs={}),)
+    model = ScriptedModel([ANSWER, RequestRefused("no tools here"), ANSWER], name="openai:a")
+    context = run.context(model)
+    await ask(replace(question(), tools=tools), context)
+    other = (*PROMPT, Message(role="user", content="go on"))
+    reply = await ask(replace(question(), messages=other, tools=tools), context)
+    assert (reply.text, reply.begun) == ("yes", "")
+    assert [call.sampling.tools for call in model.calls] == [tools, tools, ()]
 
 
 async def test_a_refusal_of_the_plain_question_is_one(run: Setting) -> None:

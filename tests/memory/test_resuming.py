@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from scenario.test_kill import APPROVED, TASK, DeadlyLedger, Paid, settings_at
+from scenario.deadly_ledger import DeadlyLedger
+from scenario.test_kill import APPROVED, TASK, Paid, settings_at
 from suture.api import resume, solve
 from suture.ledger import find_run, read_ledger, those_of
 from suture.ledger.kinds import MemoryRecalled

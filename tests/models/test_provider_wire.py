@@ -23,7 +23,7 @@ from suture.errors import (
     ReplyLost,
     RequestRefused,
 )
-from suture.models import Message, Model, Reply, Sampling, may_begin, open_model
+from suture.models import Message, Model, Reply, Sampling, Tool, may_begin, may_call_tools, open_model
 from suture.settings.model_schema import ModelSettings
 from suture.settings.schema import KeySettings, Settings
 
@@ -123,6 +123,37 @@ async def test_a_reply_cut_by_the_token_limit_keeps_its_text(wire: WireFormat, s
     stub.answer(wire.answer("def f(", cut_short=True))
     reply = await ask(wire, stub)
     assert (reply.text, reply.finish) == ("def f(", "length")
+
+
+async def test_a_model_is_told_of_tools_and_its_call_is_read_as_text(
+    wire: WireFormat, stub: OpenAIStub
+) -> None:
+    stub.answer(Answer(body=wire.tool_call))
+    look = Tool(name="look", description="looks around", inputs={"at": "where"})
+    reply = await ask(wire, stub, Sampling(tools=(look,)))
+    assert reply.text == "TOOL: look\nINPUT: {}"
+    (sent,) = stub.requests
+    (told,) = sent["tools"]
+    told = told.get("function", told)
+    assert (told["name"], told["description"]) == ("look", "looks around")
+    assert (told.get("parameters") or told["input_schema"])["required"] == ["at"]
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "calls"),
+    [
+        ("anthropic:claude-opus-5", None, True),
+        ("openai:gpt-5", None, True),
+        ("openai:anything", "http://127.0.0.1:8000/v1", False),
+        ("qwen:qwen-max", None, True),
+        ("local:qwen2.5-coder-1.5b", None, False),
+        ("ollama:llama3", None, False),
+        ("scripted:x", None, False),
+    ],
+)
+def test_who_calls_tools_is_known_from_the_name(name: str, address: str | None, calls: bool) -> None:
+    assert may_call_tools(name, Settings(model=ModelSettings(base_url=address))) is calls
+    assert may_call_tools(name, Settings(model=ModelSettings(tools=not calls))) is not calls
 
 
 async def test_a_tool_call_is_its_arguments_and_never_prose(wire: WireFormat, stub: OpenAIStub) -> None:

@@ -223,10 +223,17 @@ async def test_killed_after_any_step_it_goes_on_and_pays_for_no_reply_twice(
         assert len(left.calls) == len(model.calls) - len(asked)
 
 
-def test_of_a_reply_that_goes_on_with_made_up_results_the_first_command_counts() -> None:
+def test_the_first_command_of_a_reply_counts_written_out_or_called() -> None:
     reply = (
         "I look.\nTOOL: read\nINPUT: a.py\n\nTOOL: edit\na.py\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE"
     )
     assert read_command(reply) == Command(tool="read", given="a.py")
     assert up_to_its_end(reply) == "I look.\nTOOL: read\nINPUT: a.py"
     assert read_command("```bash\nls -a\n```") == Command(tool="shell", given="ls -a")
+    called = '{"path": "a.py", "search": "x = 1\\n", "replace": "x = 2"}'
+    assert read_command(f"TOOL: edit\nINPUT: {called}") == Command(
+        tool="edit", given="a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE"
+    )
+    called = '{"command": "ls\\npwd"}'
+    assert read_command(f"TOOL: shell\nINPUT: {called}") == Command(tool="shell", given="ls\npwd")
+    assert read_command("TOOL: run_tests\nINPUT: {}") == Command(tool="run_tests")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from scenario.deadly_ledger import WITH_HELPERS, DeadlyLedger
 from suture.api import ReviewAnswer, fork_from_iteration, resume, solve
-from suture.ledger import Event, Ledger, Payload, find_run, read_ledger
+from suture.ledger import find_run, read_ledger
 from suture.models import Message, Reply, Sampling
 from suture.settings import BudgetSettings, LoopSettings, PathSettings, RepairSettings, Settings
 
@@ -45,26 +45,6 @@ class Paid:
         pass
 
 
-class DeadlyLedger:
-    """Kills its process right after an event is on disk."""
-
-    def __init__(self, kind: str, count: int) -> None:
-        self._kind, self._left = kind, count
-        self._write = Ledger.append_all
-
-    def arm(self) -> None:
-        deadly = self
-
-        def append_all(ledger: Ledger, payloads: Sequence[Payload]) -> tuple[Event, ...]:
-            written = deadly._write(ledger, payloads)
-            deadly._left -= sum(event.kind == deadly._kind for event in written)
-            if deadly._left <= 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return written
-
-        setattr(Ledger, "append_all", append_all)  # noqa: B010  # a plain assignment to a method is refused
-
-
 def settings_at(home: Path) -> Settings:
     return Settings(
         paths=PathSettings(home=home),
@@ -87,7 +67,10 @@ def victim(home: str, kind: str, count: str, run: str) -> None:
 def kill_after(home: Path, kind: str, count: int, run: str = "") -> list[str]:
     """Run the victim until it is killed; answers what its ledger held then, by kind."""
     process = subprocess.run(
-        [sys.executable, __file__, str(home), kind, str(count), run], cwd=home.parent, timeout=100
+        [sys.executable, __file__, str(home), kind, str(count), run],
+        cwd=home.parent,
+        env=WITH_HELPERS,
+        timeout=100,
     )
     assert process.returncode == -signal.SIGKILL
     kinds = [event.kind for event in read_ledger(find_run(home, "last").ledger_path).events]

@@ -12,7 +12,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from scenario.test_kill import APPROVED, TASK, DeadlyLedger, Paid, settings_at
+from scenario.deadly_ledger import DeadlyLedger
+from scenario.test_kill import APPROVED, TASK, Paid, settings_at
 from suture.api import fork_from_iteration, resume, solve
 from suture.errors import StorageError, UsageError
 from suture.ledger import find_run, read_ledger

@@ -15,7 +15,7 @@ from suture.loop.recipes.plugins import Extensions
 from suture.loop.recipes.schema import Recipe
 from suture.loop.run_spec import RunSpec
 from suture.loop.state import LoopState, proposals_in, tried_in
-from suture.models import NO_MODEL, Model, Models
+from suture.models import NO_MODEL, Model, Models, Role, may_call_tools
 from suture.records import Candidate, Task, Verdict, to_plain
 from suture.repair import Ready
 from suture.roles import PromptBook
@@ -202,6 +202,13 @@ class RunContext:
         first = next(iter(tried_in(state)), None)
         return self.verdict(first.verdict) if first and first.origin == "user" else None
 
+    def coder(self, state: LoopState) -> Role:
+        """Who writes the code now: the coder, or from a hard case on the stronger model.
+
+        A fork of an escalated run may have no stronger model any more.
+        """
+        return "escalate" if state.get("escalated") and self.models.stronger else "coder"
+
     def progress(self, state: LoopState) -> Progress:
         """What the policy sees."""
         last = [p for p in proposals_in(state) if p.round == state["round"] - 1]
@@ -227,4 +234,5 @@ class RunContext:
             escalated=state.get("escalated", 0),
             proposer=self.settings.proposer.turns if self.has_proposer else 0,
             agents_asked=state.get("agents_asked", 0),
+            may_work=may_call_tools(self.models.for_role(self.coder(state)).model.name, self.settings),
         )

@@ -5,7 +5,7 @@ scripted model, and the store that holds every reply before it is used. It must 
 are imported only when a model of theirs is used.
 """
 
-from suture.models.choosing.capabilities import may_begin
+from suture.models.choosing.capabilities import may_begin, may_call_tools
 from suture.models.choosing.detection import choose_model, detect_models
 from suture.models.choosing.no_model import NO_MODEL, refuse_without_model
 from suture.models.choosing.per_role import Models, Role, RoleModel, open_model, open_models
@@ -17,7 +17,7 @@ from suture.models.recording.call_hash import call_hash
 from suture.models.recording.replies import RecordedModel
 from suture.models.recording.source import AbsentModel, ReplyMissing, ReplySource, open_replies
 from suture.models.scripted import ScriptedModel, ScriptRanDry
-from suture.models.seam import Finish, Message, Model, Reply, Sampling
+from suture.models.seam import Finish, Message, Model, Reply, Sampling, Tool
 from suture.models.tokens import count_tokens, count_upper_bound
 from suture.models.weights.cache import CachedModel, list_models, model_path, remove_model
 from suture.models.weights.pull import pull_model
@@ -42,6 +42,7 @@ __all__ = [
     "Sampling",
     "ScriptRanDry",
     "ScriptedModel",
+    "Tool",
     "call_hash",
     "choose_model",
     "count_tokens",
@@ -51,6 +52,7 @@ __all__ = [
     "list_calibrations",
     "list_models",
     "may_begin",
+    "may_call_tools",
     "model_path",
     "notice_of",
     "open_model",

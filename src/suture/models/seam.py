@@ -18,6 +18,21 @@ class Message:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tool:
+    """What a model may call in place of writing a command out.
+
+    Attributes:
+        name: A word.
+        description: What it does.
+        inputs: Name of each input, a text -> what it is.
+    """
+
+    name: str
+    description: str
+    inputs: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sampling:
     """How to draw a reply.
 
@@ -30,6 +45,8 @@ class Sampling:
             can constrain its output it does, and elsewhere nothing happens. So whoever asks validates, as
             `structured.ask` does.
         stop: Texts before which the reply ends; for models that go on from a beginning (`may_begin`).
+        tools: What a model may call, where it calls tools (`may_call_tools`). Its first call becomes the end
+            of the reply's text: a line `TOOL: name`, and one `INPUT:` with the inputs as JSON.
     """
 
     temperature: float = 0.0
@@ -38,6 +55,7 @@ class Sampling:
     logprobs: bool = False
     schema: Mapping[str, Any] | None = None
     stop: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

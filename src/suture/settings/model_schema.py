@@ -57,6 +57,8 @@ class ModelSettings(Group):
     A reply that is only the rest of a function has 512 at first."""
     prefill: bool | None = None
     """Whether a reply may begin with what is known of the code; where unset, models known to take it."""
+    tools: bool | None = None
+    """Whether the model calls tools, and may work as an agent in `adaptive`; where unset, hosted ones do."""
     timeout_s: float = Field(default=600, gt=0)
     """The most seconds of one call, retries included."""
     retries: int = Field(default=2, ge=0)

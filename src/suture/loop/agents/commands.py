@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from suture.errors import MalformedReply
+from suture.models import Tool
 from suture.roles.replies.actions import GIVEN, NAMED, NEXT
 from suture.roles.replies.edit_blocks import HEAD
 from suture.roles.replies.fenced import fenced_blocks
 
-TOOLS = {
-    "shell": "runs a command in the project's folder; shows its exit code and what it prints",
-    "read": "shows a file, or some of its lines: `INPUT: path` or `INPUT: path:10-40`",
-    "edit": "changes files by search/replace blocks",
-    "search": "shows the lines of all files that hold a text: `INPUT: some text`",
-    "run_tests": "runs the tests that decide, on your changes; shows what fails",
-    "submit": "hands your changes in as they are",
-}
-"""Name -> what it does, for the prompt."""
+TOOLS = (
+    Tool(
+        name="shell",
+        description="runs a command in the project's folder; shows its exit code and what it prints",
+        inputs={"command": "for sh; may have several lines"},
+    ),
+    Tool(
+        name="read",
+        description="shows a file, or some of its lines: `INPUT: path` or `INPUT: path:10-40`",
+        inputs={"path": "of the file, with `:10-40` behind it for some of its lines"},
+    ),
+    Tool(
+        name="edit",
+        description="changes files by search/replace blocks",
+        inputs={
+            "path": "of the file",
+            "search": "whole lines as they are in the file, once in it; empty for a new file",
+            "replace": "the lines that take their place",
+        },
+    ),
+    Tool(
+        name="search",
+        description="shows the lines of all files that hold a text: `INPUT: some text`",
+        inputs={"text": "what to look for, as it is"},
+    ),
+    Tool(
+        name="run_tests",
+        description="runs the tests that decide, on your changes; shows what fails",
+        inputs={},
+    ),
+    Tool(name="submit", description="hands your changes in as they are", inputs={}),
+)
+NAMES = tuple(tool.name for tool in TOOLS)
 SHELLS = ("sh", "bash", "shell", "console", "zsh")
 LONGEST_COMMAND = 8000
 
@@ -53,11 +79,14 @@ def read_command(text: str) -> Command:
             (b for b in fenced_blocks(text) if b.info.split()[:1] and b.info.split()[0] in SHELLS), None
         )
         if block is None:
-            raise MalformedReply(f"your reply names no tool: write `TOOL:` and one of {', '.join(TOOLS)}")
+            raise MalformedReply(f"your reply names no tool: write `TOOL:` and one of {', '.join(NAMES)}")
         return _bounded("shell", block.code)
     tool = named[1].lower()
-    if tool not in TOOLS:
-        raise MalformedReply(f"there is no tool {named[1][:40]!r}, only {', '.join(TOOLS)}")
+    if tool not in NAMES:
+        raise MalformedReply(f"there is no tool {named[1][:40]!r}, only {', '.join(NAMES)}")
+    called = _called(lines[(at or 0) + 1 :])
+    if called is not None:
+        return _bounded(tool, called)
     if tool == "edit":
         return Command(tool=tool, given="\n".join(lines[(at or 0) + 1 :]))
     return _bounded(tool, _input(lines[(at or 0) + 1 :]) or (named[2] or ""))
@@ -75,6 +104,23 @@ def _bounded(tool: str, given: str) -> Command:
     if len(given) > LONGEST_COMMAND:
         raise MalformedReply(f"the input has {len(given)} characters, and may have {LONGEST_COMMAND}")
     return Command(tool=tool, given=given)
+
+
+def _called(below: list[str]) -> str | None:
+    """The inputs of a call, which come as JSON, as a reply writes them out; `None` where there is none."""
+    found = next((match for line in below if (match := GIVEN.match(line))), None)
+    try:
+        given = json.loads(found[1]) if found else None
+    except ValueError:
+        return None
+    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+        return None
+    if {"path", "search", "replace"} <= set(given):
+        path, search, replace = (given[name].strip("\n") for name in ("path", "search", "replace"))
+        return "\n".join(
+            part for part in (path, "<<<<<<< SEARCH", search, "=======", replace, ">>>>>>> REPLACE") if part
+        )
+    return "\n".join(given.values())
 
 
 def _input(below: list[str]) -> str:

@@ -9,7 +9,6 @@ from suture.loop.agents.briefing import briefing_on
 from suture.loop.agents.proposer import proposed
 from suture.loop.agents.tools import AgentTools
 from suture.loop.agents.work import work
-from suture.loop.calls.fit_and_call import coder_of
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt
 from suture.loop.state import LoopState
@@ -49,5 +48,5 @@ async def work_of_agent(
     if context.has_proposer:
         return Worked(files=await proposed(move, files, briefing, suite, context))
     tools = AgentTools(files=files, parent=written, suite=suite, context=context)
-    done = await work(move, tools, briefing, coder_of(state, context), context)
+    done = await work(move, tools, briefing, context.coder(state), context)
     return Worked(files=done.changed, call=done.call)

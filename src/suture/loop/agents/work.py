@@ -145,7 +145,13 @@ async def _asked(
     sampling = Sampling(temperature=move.temperature, max_tokens=seat.max_tokens, index=index)
     prompt = context.prompts.load("agent").hash
     question = Question(
-        role=coder, messages=(), prompt=prompt, sampling=sampling, move="agent", again=bool(steps)
+        role=coder,
+        messages=(),
+        prompt=prompt,
+        sampling=sampling,
+        move="agent",
+        again=bool(steps),
+        tools=TOOLS,
     )
     for squeeze in range(SQUEEZES + 1):
         messages = conversation(opening, steps, room, squeeze=squeeze)
@@ -165,7 +171,7 @@ def _opening(files: Mapping[str, bytes], briefing: Briefing, context: RunContext
         "begin",
         task=briefing.as_words(),
         files="\n".join(names[:MOST_FILES]) + more,
-        tools="\n".join(f"- {name}: {what}" for name, what in TOOLS.items()),
+        tools="\n".join(f"- {tool.name}: {tool.description}" for tool in TOOLS),
         steps=str(context.recipe.agent_steps),
     )
     return (Message(role="system", content=prompt.render("system")), Message(role="user", content=begin))

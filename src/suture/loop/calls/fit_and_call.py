@@ -10,7 +10,6 @@ from suture.ledger import those_of
 from suture.ledger.kinds import ModelCalled, PromptShrunk, ReplyCut
 from suture.loop.calls.model_call import Question, affordable_reply, ask
 from suture.loop.context import RunContext
-from suture.loop.state import LoopState
 from suture.models import (
     Message,
     Reply,
@@ -38,14 +37,6 @@ ROOMIER = 2
 """How much longer than the setting a reply may be that is drawn again because it was cut."""
 WORTH_IT = 1.5
 """With less room than so many times what the cut reply had, drawing it again would hardly bring the rest."""
-
-
-def coder_of(state: LoopState, context: RunContext) -> Role:
-    """Who writes the code now: the coder, or from a hard case on the stronger model.
-
-    A fork of an escalated run may have no stronger model any more.
-    """
-    return "escalate" if state.get("escalated") and context.models.stronger else "coder"
 
 
 async def answered(brief: Brief, move: Move, coder: Role, context: RunContext) -> tuple[Brief, Reply]:

@@ -19,7 +19,18 @@ from suture.ledger import Reservation
 from suture.ledger.kinds import ModelCalled, ModelSteppedDown
 from suture.loop.calls.budgeted_calls import Act, Precedent, precedent_of, refuse, set_aside
 from suture.loop.context import RunContext
-from suture.models import Message, Model, Price, Reply, Role, Sampling, count_upper_bound, may_begin
+from suture.models import (
+    Message,
+    Model,
+    Price,
+    Reply,
+    Role,
+    Sampling,
+    Tool,
+    count_upper_bound,
+    may_begin,
+    may_call_tools,
+)
 from suture.models.recording.call_hash import call_hash
 from suture.roles.prompting.fitting import Beginning
 
@@ -47,6 +58,7 @@ class Question:
         move: The kind of move that it belongs to; empty where it brings no candidate, and so is no attempt.
         helper: Who asks, where that is not the role itself, such as the spec tester with the tester's model.
         beginning: Of the reply, for models that go on from one.
+        tools: What it may call, for models that call tools; the prompt says it for all others.
     """
 
     role: Role
@@ -57,6 +69,7 @@ class Question:
     helper: str = ""
     again: bool = False
     beginning: Beginning | None = None
+    tools: tuple[Tool, ...] = ()
 
     @property
     def asker(self) -> str:
@@ -92,15 +105,15 @@ async def ask(question: Question, context: RunContext) -> Reply:
 
 
 async def _ask_begun(question: Question, model: Model, context: RunContext) -> Reply:
-    """Ask one model, with its reply begun where it goes on from there; without, where it refuses that."""
-    begun = _as_put(question, model, context)
+    """Ask one model in its own way: with a beginning, or with tools. Without, where it refuses that."""
+    put = _as_put(question, model, context)
     try:
-        reply = await _ask(begun, model, context)
+        reply = await _ask(put, model, context)
     except RequestRefused:
-        if begun is question:
+        if put is question:
             raise
         return await _ask(question, model, context)
-    text = begun.messages[-1].content if begun is not question else ""
+    text = put.messages[-1].content if len(put.messages) > len(question.messages) else ""
     return replace(reply, text=text + reply.text, begun=text)
 
 
@@ -147,7 +160,9 @@ async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
 
 
 def _as_put(question: Question, model: Model, context: RunContext) -> Question:
-    """The question as this model is asked it: its reply is begun where it goes on from there."""
+    """The question as this model is asked it: told of tools where it calls them, begun where it goes on."""
+    if question.tools and may_call_tools(model.name, context.settings):
+        return replace(question, sampling=replace(question.sampling, tools=question.tools), tools=())
     beginning = question.beginning
     if beginning is None or not may_begin(model.name, context.settings):
         return question

@@ -20,7 +20,7 @@ from suture.errors import (
 from suture.ledger import branch_of_round, first_of
 from suture.ledger.kinds import ModelCalled, MoveFailed
 from suture.loop.agents import work_of_agent
-from suture.loop.calls.fit_and_call import answered, coder_of
+from suture.loop.calls.fit_and_call import answered
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.helper_state import aids_of
@@ -66,7 +66,7 @@ async def _carried_out(branch: Branch, context: RunContext) -> Attempt:
         context.ledger.append(MoveFailed(kind=type(fault).__name__, message=str(fault)))
         return _nothing(branch["state"], fault)
     except PrerequisiteError as fault:
-        if isinstance(fault, SandboxError) or coder_of(branch["state"], context) == "coder":
+        if isinstance(fault, SandboxError) or context.coder(branch["state"]) == "coder":
             raise  # for the user to set right; but what came before an escalation is not thrown away
         context.ledger.append(MoveFailed(kind=type(fault).__name__, message=str(fault)))
         return _nothing(branch["state"], fault)
@@ -116,7 +116,7 @@ async def _made(
     if move.kind == "agent":
         worked = await work_of_agent(move, parent, state, context, suite)
         return _Made(files=worked.files, call=worked.call)
-    aids, coder = aids_of(state), coder_of(state, context)
+    aids, coder = aids_of(state), context.coder(state)
     plan = plan_of(aids, context)
     if plan is not None and move.kind == "sample":
         return _Made(files=await planned_files(plan, aids, move, context, suite, coder))

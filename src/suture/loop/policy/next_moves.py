@@ -24,7 +24,7 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         return stop
     if progress.round == 0 and progress.may_search and recipe.mutate:
         return (Move(kind="mutate", reason="the cheapest repair first"),)
-    if progress.proposer or recipe.agent == "alone":
+    if progress.proposer or recipe.agent == "alone" or _agent_is_next(progress, recipe):
         return _agents_turn(progress, recipe)
     if not progress.may_ask:
         return _given_up(progress, "not_healed", NOBODY_TO_ASK)
@@ -58,10 +58,25 @@ def escalation(progress: Progress, recipe: Recipe) -> str:
         return ""
     if stuck := _stuck(progress, recipe):
         return stuck
+    return "the repairs of a lineage did not suffice" if _is_used_up(progress, recipe) else ""
+
+
+def _is_used_up(progress: Progress, recipe: Recipe) -> bool:
+    """Whether a lineage has had its repairs, and the next would be a fresh start."""
     repaired = max((t.depth for t in progress.tried), default=0) >= recipe.repair_rounds > 0
     starts_afresh = recipe.fresh and not _is_nudged(progress)
-    used_up = repaired and starts_afresh and _parent(progress, recipe) is None
-    return "the repairs of a lineage did not suffice" if used_up else ""
+    return repaired and starts_afresh and _parent(progress, recipe) is None
+
+
+def _agent_is_next(progress: Progress, recipe: Recipe) -> bool:
+    """Whether a model that works with tools does so now: it sees more than a repair, and costs far more."""
+    if recipe.agent != "last" or not (progress.may_work and progress.may_ask) or progress.kind != "heal":
+        return False
+    if progress.may_escalate or progress.agents_asked >= recipe.agent_turns or progress.round == 0:
+        return False
+    if progress.agents_asked:
+        return not progress.faults
+    return bool(_stuck(progress, recipe)) or _is_used_up(progress, recipe)
 
 
 def _end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
@@ -98,6 +113,7 @@ def _no_further(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
         )
     stuck = _stuck(progress, recipe)
     goes_on = progress.may_escalate and not (best is not None and best.solved)
+    goes_on = goes_on or _agent_is_next(progress, recipe)
     return _given_up(progress, "stuck", stuck) if stuck and not goes_on else None
 
 

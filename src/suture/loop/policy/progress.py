@@ -93,6 +93,7 @@ class Progress:
         escalated: The round in which it took over; 0 where it has not.
         proposer: Turns that a program of the user's may have in place of a model; 0 where there is none.
         agents_asked: Turns that an agent has had, that program or a model with tools.
+        may_work: Whether the coder's model is known to work with tools.
     """
 
     kind: TaskKind
@@ -114,6 +115,7 @@ class Progress:
     escalated: int = 0
     proposer: int = 0
     agents_asked: int = 0
+    may_work: bool = False
 
     @property
     def best(self) -> Attempt | None:

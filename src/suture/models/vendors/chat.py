@@ -14,6 +14,7 @@ from suture.errors import ModelRateLimited, ModelUnreachable, ReplyLost
 from suture.models.hearing import Hearer, current_hearer, one_reply
 from suture.models.seam import Finish, Message, Reply, Sampling
 from suture.models.structured.schemas import constrained, text_of
+from suture.models.structured.tool_calls import text_with_call, with_tools
 from suture.models.tokens import text_upper_bound
 from suture.models.vendors.answer_shapes import WireFault
 from suture.models.vendors.connections import Connection
@@ -105,7 +106,8 @@ class LangChainModel:
             )
         if len(samplings) > 1:  # the usage is told of the first reply alone, so tokens are told one by one
             drawn = drawn.model_copy(update={"n": len(samplings), "logprobs": True, "top_logprobs": 1})
-        chat = constrained(drawn, sampling.schema)
+        told = sampling.tools
+        chat = with_tools(drawn, told) if told else constrained(drawn, sampling.schema)
         tries = 0
         async with self._endpoint.slot():
             start_s = time.perf_counter()
@@ -210,7 +212,8 @@ def with_sampling(chat: BaseChatModel, sampling: Sampling, *, seed: int) -> Base
 
 def _is_plain(samplings: Sequence[Sampling]) -> bool:
     """Whether one text is asked for and nothing else, so that it may come word by word."""
-    return len(samplings) == 1 and samplings[0].schema is None and not samplings[0].logprobs
+    one = samplings[0]
+    return len(samplings) == 1 and one.schema is None and not one.tools and not one.logprobs
 
 
 async def _heard(
@@ -284,7 +287,7 @@ def _as_reply(
     Raises:
         WireFault: It is longer than was asked for, whichever way its bytes came.
     """
-    text = text_of(answer)
+    text = text_with_call(answer) if sampling.tools else text_of(answer)
     if messages[-1].role == "assistant":  # some servers repeat it
         text = text.removeprefix(messages[-1].content)
     most_bytes = TEXT_BYTES_PER_TOKEN * sampling.max_tokens + SPARE_TEXT_BYTES

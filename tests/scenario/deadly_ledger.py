@@ -1,0 +1,33 @@
+"""A process that dies right after it has written something down."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from suture.ledger import Event, Ledger, Payload
+
+WITH_HELPERS = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+"""The environment of a process that imports this module."""
+
+
+class DeadlyLedger:
+    """Kills its process right after an event is on disk."""
+
+    def __init__(self, kind: str, count: int) -> None:
+        self._kind, self._left = kind, count
+        self._write = Ledger.append_all
+
+    def arm(self) -> None:
+        deadly = self
+
+        def append_all(ledger: Ledger, payloads: Sequence[Payload]) -> tuple[Event, ...]:
+            written = deadly._write(ledger, payloads)
+            deadly._left -= sum(event.kind == deadly._kind for event in written)
+            if deadly._left <= 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return written
+
+        setattr(Ledger, "append_all", append_all)  # noqa: B010  # a plain assignment to a method is refused

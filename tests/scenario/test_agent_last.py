@@ -1,0 +1,182 @@
+"""A bug that no repair of the files shown can mend, and an agent that looks around once these have failed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from scenario.deadly_ledger import WITH_HELPERS, DeadlyLedger
+from suture.api import heal, resume
+from suture.ledger import find_run, read_ledger, those_of
+from suture.ledger.kinds import AgentStepped, CandidateProposed
+from suture.models import Message, Reply, Sampling
+from suture.records import Result
+from suture.settings import (
+    BudgetSettings,
+    LoopSettings,
+    PathSettings,
+    ProofSettings,
+    RepairSettings,
+    SandboxSettings,
+    Settings,
+)
+from suture.settings.model_schema import ModelSettings
+
+FILES = {
+    "shop/__init__.py": "",
+    "shop/rates.json": '{"food": 0.7}\n',
+    "shop/prices.py": """import json
+from pathlib import Path
+
+RATES = json.loads((Path(__file__).parent / "rates.json").read_text())
+
+
+def gross(net, kind):
+    return net * RATES[kind]
+""",
+    "shop/receipt.py": """from shop.prices import gross
+
+
+def line(items, kind):
+    return "total " + sum(gross(item, kind) for item in items)
+""",
+    "tests/__init__.py": "",
+    "tests/test_receipt.py": """import unittest
+
+from shop.receipt import line
+
+
+class ReceiptTest(unittest.TestCase):
+    def test_line(self):
+        self.assertEqual(line([100, 200], "food"), "total 321.00")
+""",
+}
+MENDED = {
+    "shop/prices.py": ("return net * RATES[kind]", "return net * (1 + RATES[kind])"),
+    "shop/receipt.py": (
+        'return "total " + sum(gross(item, kind) for item in items)',
+        'return f"total {sum(gross(item, kind) for item in items):.2f}"',
+    ),
+    "shop/rates.json": ("0.7", "0.07"),
+}
+
+
+class Reader:
+    """Mends every wrong line that it is shown, and nothing else; with tools it reads file after file."""
+
+    name = "scripted:reader"
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        with self._log.open("a") as log:
+            log.write(
+                json.dumps([[m.content for m in messages], sampling.temperature, sampling.index]) + "\n"
+            )
+        told = "\n".join(message.content for message in messages if message.role == "user")
+        is_agent = "TOOL: submit" in messages[1].content
+        text = self._step(told, len(messages) // 2) if is_agent else self._repair(told)
+        return Reply(text=text, prompt_tokens=50, completion_tokens=20, model=self.name)
+
+    async def close(self) -> None:
+        pass
+
+    def _repair(self, told: str) -> str:
+        shown = [path for path, (wrong, _) in MENDED.items() if wrong in told]
+        return "\n".join(
+            f"### {path}\n```python\n{FILES[path].replace(*MENDED[path])}```\n" for path in shown
+        )
+
+    def _step(self, told: str, number: int) -> str:
+        paths = list(MENDED)
+        at, looks = divmod(number - 1, 2)
+        if at >= len(paths):
+            return call("run_tests")
+        if not looks:
+            return call("read", path=paths[at])
+        wrong, right = MENDED[paths[at]]
+        assert wrong in told
+        whole = next(line for line in FILES[paths[at]].splitlines() if wrong in line)
+        return call("edit", path=paths[at], search=whole, replace=whole.replace(wrong, right))
+
+
+def call(tool: str, **given: str) -> str:
+    """What the seam makes of a tool call."""
+    return f"TOOL: {tool}\nINPUT: {json.dumps(given)}"
+
+
+def settings_at(home: Path, *, tools: bool) -> Settings:
+    return Settings(
+        paths=PathSettings(home=home),
+        repair=RepairSettings(enabled=False),
+        proof=ProofSettings(seconds=0, mutants=0),
+        sandbox=SandboxSettings(test_wall_s=5),
+        model=ModelSettings(tools=tools),
+        budget=BudgetSettings(attempts=12, seconds=200, tokens=2_000_000),
+        loop=LoopSettings(recipe="adaptive"),
+    )
+
+
+def project_in(folder: Path) -> Path:
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+async def healed(folder: Path, *, tools: bool) -> Result:
+    settings = settings_at(folder / "home", tools=tools)
+    return await heal(
+        project_in(folder / "project"),
+        test="python -m unittest",
+        settings=settings,
+        model=Reader(folder / "calls.jsonl"),
+    )
+
+
+async def test_what_repairs_cannot_mend_an_agent_does_after_them(tmp_path: Path) -> None:
+    result = await healed(tmp_path, tools=True)
+    assert result.outcome == "healed", result.reason
+    assert result.candidate is not None
+    assert set(result.candidate.files) == set(MENDED)
+    events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
+    origins = [proposed.origin for _, proposed in those_of(events, CandidateProposed)]
+    assert set(origins[:-1]) == {"repair"}, origins
+    assert [step.tool for _, step in those_of(events, AgentStepped)] == ["read", "edit"] * 3 + ["run_tests"]
+
+
+async def test_a_model_that_works_with_no_tools_is_never_made_an_agent(tmp_path: Path) -> None:
+    result = await healed(tmp_path, tools=False)
+    assert result.outcome == "stuck", result.reason
+    events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
+    assert not list(those_of(events, AgentStepped))
+
+
+@pytest.mark.parametrize(("kind", "count"), [("agent.stepped", 1), ("model.called", 6), ("agent.stepped", 5)])
+async def test_killed_in_a_turn_it_goes_on_and_pays_nothing_twice(
+    tmp_path: Path, kind: str, count: int
+) -> None:
+    process = subprocess.run(
+        [sys.executable, __file__, str(tmp_path), kind, str(count)], env=WITH_HELPERS, timeout=100
+    )
+    assert process.returncode == -signal.SIGKILL
+    log = tmp_path / "calls.jsonl"
+    before = len(log.read_text().splitlines())
+    done = await resume("last", settings=settings_at(tmp_path / "home", tools=True), model=Reader(log))
+    assert done.outcome == "healed", done.reason
+    paid = log.read_text().splitlines()
+    assert len(set(paid)) == len(paid) > before
+    assert done.spend.attempts == 10  # a turn is one
+
+
+if __name__ == "__main__":
+    DeadlyLedger(sys.argv[2], int(sys.argv[3])).arm()
+    asyncio.run(healed(Path(sys.argv[1]), tools=True))
