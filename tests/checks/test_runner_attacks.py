@@ -135,3 +135,10 @@ async def test_each_test_is_reported_with_its_place(sandbox: Sandbox, require: R
     assert right.evidence == "nonce"
     (fact,) = (await verdict_on({}, suite)).counterexamples
     assert (fact.expected, fact.got, fact.file, fact.line) == ("3", "-1", "test/sum.test.js", 3)
+
+
+async def test_a_name_with_a_slash_is_a_test_and_no_group(sandbox: Sandbox, require: Require) -> None:
+    need("javascript", require)
+    tests = "require('node:test')('a', () => {});\nrequire('node:test')('a/b', () => {});\n"
+    suite = await suite_of("javascript", {**JS, "test/sum.test.js": tests}, sandbox)
+    assert (await verdict_on({}, suite)).passed == {"test/sum.test.js::a", "test/sum.test.js::a/b"}

@@ -126,6 +126,7 @@ GO = LanguageFacts(
             read=read_stream,
             environment=lambda folder: {"GOFLAGS": "-p=4 -v -json"},
             between=re.compile(r"\s-c(?:\s|$)"),
+            nested_by="/",
         ),
     ),
     line_comment="//",

@@ -78,6 +78,7 @@ class Runner:
             signed lines, and find the key on stdin.
         environment: The variables that ask for the report, by the folder of these files.
         arguments: The words that ask for it, by the same folder; the runner must be the line's last command.
+        nested_by: What stands between the name of a group and that of a test in it.
         between: What `environment` and `arguments` cannot undo: options of the user's own that choose
             another report. Such a command is judged by its exit status.
     """
@@ -88,6 +89,7 @@ class Runner:
     reporters: tuple[str, ...] = ()
     environment: Callable[[str], Mapping[str, str]] = lambda folder: {}
     arguments: Callable[[str], tuple[str, ...]] = lambda folder: ()
+    nested_by: str = " > "
     between: re.Pattern[str] = re.compile(r"--(?:test-)?reporter")
 
     @property

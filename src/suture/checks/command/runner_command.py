@@ -130,7 +130,9 @@ class RunnerCommand:
         """One outcome for each test, for each that should have run, and for an ending that does not fit."""
         tests = {test.id: test for test in ran.report.tests}
         skipped_before = {test.id for test in self._expected() if test.status == "skipped"}
-        outcomes = [self._outcome(test, ran, skipped_before) for test in _leaves(tests)]
+        outcomes = [
+            self._outcome(test, ran, skipped_before) for test in _leaves(tests, self._runner.nested_by)
+        ]
         files = {name.partition("::")[0] for name in tests if "::" in name}
         for test in self._expected():
             if test.id not in tests and not ("::" not in test.id and test.id in files):
@@ -143,7 +145,8 @@ class RunnerCommand:
         return tuple(outcomes)
 
     def _expected(self) -> tuple[ReportedTest, ...]:
-        return tuple(_leaves({test.id: test for test in self._base.report.tests})) if self._base else ()
+        tests = self._base.report.tests if self._base else ()
+        return tuple(_leaves({test.id: test for test in tests}, self._runner.nested_by))
 
     def _outcome(self, test: ReportedTest, ran: ReportedRun, skipped_before: Collection[str]) -> CheckOutcome:
         ran_before = {one.id for one in self._expected()} - {*skipped_before}
@@ -179,17 +182,21 @@ class RunnerCommand:
         return "nonce" if self._runner.signed else "report"
 
 
-def _leaves(tests: Mapping[str, ReportedTest]) -> list[ReportedTest]:
-    """The tests without the groups that only sum them up; a group that fails by itself is one."""
+def _leaves(tests: Mapping[str, ReportedTest], mark: str) -> list[ReportedTest]:
+    """The tests without the groups that only sum them up; a group that fails by itself is one.
+
+    Args:
+        tests: Id -> test.
+        mark: What stands between the name of a group and that of a test in it.
+    """
     groups: dict[str, list[ReportedTest]] = {}
     for name, test in tests.items():
         file, _, inner = name.partition("::")
-        for mark in (" > ", "/"):
-            parts = inner.split(mark)
-            for depth in range(1, len(parts)):
-                group = f"{file}::{mark.join(parts[:depth])}"
-                if group in tests:
-                    groups.setdefault(group, []).append(test)
+        parts = inner.split(mark)
+        for depth in range(1, len(parts)):
+            group = f"{file}::{mark.join(parts[:depth])}"
+            if group in tests:
+                groups.setdefault(group, []).append(test)
     return [
         test
         for name, test in tests.items()
