@@ -308,7 +308,7 @@ class TestCommand:
         key = secrets.token_bytes(32)
         environment = self._line.environment()
         paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
-        added = f"-p {PLUGIN} -p no:cacheprovider {self._unwanted()} {options}"
+        added = f"-p {PLUGIN}.plugin -p no:cacheprovider {self._unwanted()} {options}"
         own = without_private(files)
         given = {
             **{"report": f"{BOX}/{REPORT}", "key": key.hex(), "only": sorted(only)},
