@@ -114,7 +114,7 @@ class Recipe(_Table):
     lean: bool = False
     """Whether the coder is asked for what is missing only: the body under a given signature, one function."""
     agent: Literal["off", "alone", "last"] = "off"
-    """Whether the model works on a copy with tools: `alone`, for samples and repairs, or `last`, where these fail."""
+    """Whether the model works on a copy with tools: `alone`, for repairs, or `last`, where these fail."""
     agent_turns: int = Field(default=2, ge=1)
     """How often it may, each time with what the tests said of its last change."""
     agent_steps: int = Field(default=30, ge=1, le=500)
