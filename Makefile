@@ -41,7 +41,7 @@ format: $(STAMP)  ## Format the code and fix what can be fixed
 
 lock: $(STAMP)  ## Write constraints/ anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra local --extra anthropic --extra ollama --extra docker --extra e2b --extra quality --extra otel --extra postgres --extra embed --extra serve --extra mcp --extra watch --group dev --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --extra local --extra anthropic --extra ollama --extra docker --extra e2b --extra quality --extra otel --extra postgres --extra embed --extra serve --extra mcp --extra watch --extra ui --extra editor --extra notebook --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate --quiet --output-file constraints/dev.txt
 	$(BIN)/uv pip compile pyproject.toml --extra hub --extra mlflow --extra ray --group heavy --constraint constraints/dev.txt --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate --quiet --output-file constraints/heavy.txt

@@ -60,7 +60,7 @@ def test_verbose_says_what_each_step_is_worth(suture: Suture, broken: Path) -> N
         "heal with no model",
         "3 failing tests to mend",
         "next: small edits",
-        "checked by pytest",
+        "checked by the test runner's report, signed",
         "Certificate: /",
     ):
         assert words in done.stderr

@@ -68,7 +68,7 @@ def test_a_fix_is_printed_and_nothing_changes(
     assert done.returncode == 0, done.stderr
     assert files_of(broken) == before
     assert "+        goods += price * quantity" in done.stdout
-    assert "checked by pytest" in done.stderr
+    assert "checked by the test runner's report, signed" in done.stderr
     assert "python is " in done.stderr
     saved = next((home / "runs").glob("*/result.diff"))
     assert saved.read_text() == done.stdout
