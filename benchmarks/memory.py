@@ -34,7 +34,7 @@ from suture.memory.embedding.contract import Embedder
 from suture.memory.embedding.hashed import HashedNgrams
 from suture.memory.embedding.minilm import MiniLm, is_installed
 from suture.memory.items import Item
-from suture.memory.operator_prior import operator_factors
+from suture.memory.of_runs import operator_factors
 from suture.memory.recall import Found, recall
 from suture.memory.remembering import told_of_failure
 from suture.memory.signature import kind_of

@@ -37,7 +37,7 @@ ORDERS = {
         ("__init__",),
     ),
     "memory": (
-        ("embedding", "items", "operator_prior", "signature"),
+        ("embedding", "items", "signature"),
         ("clues", "rent"),
         ("remembering", "storing"),
         ("recall",),

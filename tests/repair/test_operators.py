@@ -18,7 +18,7 @@ from suture.repair import Edit, mutants, mutated
 from suture.repair.editing.edits import overlap
 from suture.repair.editing.names_in_scope import Kind
 from suture.repair.editing.view import View
-from suture.repair.gaming.dead_code import dead_parts
+from suture.repair.gaming.warnings import dead_parts
 from suture.repair.mutants import OperatorFault
 from suture.repair.operators import OPERATORS, Change, Operator
 from suture.repair.operators.calls import AROUND

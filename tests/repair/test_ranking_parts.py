@@ -14,8 +14,7 @@ import pytest
 from suture.checks.differential.inputs import inputs_near, read_arguments
 from suture.repair import Edit, mutants, mutated
 from suture.repair.editing.edits import trimmed
-from suture.repair.gaming.dead_code import dead_parts
-from suture.repair.gaming.warnings import literals_of, warnings_about
+from suture.repair.gaming.warnings import dead_parts, literals_of, warnings_about
 from suture.repair.ordering.chains import SETTLING, Chains
 from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import dstar, line_scores, ochiai, rank_faults

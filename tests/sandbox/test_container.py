@@ -24,7 +24,7 @@ from suture.sandbox.container import ContainerSandbox, container_spec
 from suture.sandbox.container.carrier import attach
 from suture.sandbox.container.engine import Engine, connect, find_addresses
 from suture.sandbox.container.image import image_name, pack_image
-from suture.sandbox.container.owners import OWNER, is_orphan, own_name
+from suture.sandbox.container.sandbox import OWNER, is_orphan, own_name
 
 KINDS = {"warm": ("container", None), "spare": ("container", None), "gvisor": ("gvisor", "runsc")}
 
@@ -251,7 +251,7 @@ import asyncio, sys
 from suture.sandbox import RunRequest
 from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.container import container_spec
-from suture.sandbox.container.owners import own_name
+from suture.sandbox.container.sandbox import own_name
 print(own_name(), flush=True)
 sandbox = ContainerSandbox(host=sys.argv[1], mode=sys.argv[2])
 asyncio.run(sandbox.run(RunRequest(argv=("/bin/sh", "-c", "sleep 600 # " + sys.argv[3]))))

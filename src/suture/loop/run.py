@@ -21,19 +21,26 @@ from suture.errors import (
     UsageError,
 )
 from suture.ledger import last_of, open_reservations, read_ledger
-from suture.ledger.kinds import ReviewAsked, RunFinished, RunRefused, RunResumed
+from suture.ledger.kinds import (
+    CandidateChecked,
+    CandidateProposed,
+    ReviewAsked,
+    RunFinished,
+    RunRefused,
+    RunResumed,
+)
 from suture.loop.context import RunContext
+from suture.loop.evaluation.judging import with_verdict
 from suture.loop.evaluation.proving import Proven
 from suture.loop.graph import Compiled, build_graph
 from suture.loop.nodes.finish import prove_best, write_result
-from suture.loop.policy.progress import best_of
+from suture.loop.policy.progress import Attempt, best_of
 from suture.loop.resuming.forking import begin, enter, never_begun, recorded_start, rewind
 from suture.loop.resuming.interrupts import answer_to
 from suture.loop.resuming.recorded import started_with
-from suture.loop.resuming.recover_partial import with_judged_candidates
 from suture.loop.review.reviewing import review_of
 from suture.loop.run_spec import ForkStart
-from suture.loop.state import LoopState, first_state, tried_in
+from suture.loop.state import LoopState, first_state, tried_in, with_tried
 from suture.records import Outcome, Result, from_plain
 
 Entry = LoopState | Command[str] | None
@@ -211,3 +218,36 @@ def _result_of(context: RunContext) -> Result:
     finished = last_of(read_ledger(context.folder.ledger_path).events, RunFinished)
     assert finished is not None  # the graph's last node writes it
     return context.folder.get_record(Result, finished.result)
+
+
+def with_judged_candidates(state: LoopState, context: RunContext) -> LoopState:
+    """The state, and in it every candidate that was judged before the end: the ledger is the record.
+
+    Args:
+        state: As of the last checkpoint.
+        context: The run.
+    """
+    tried = tried_in(state)
+    known = {entry.candidate for entry in tried}
+    proposed: dict[str, CandidateProposed] = {}
+    found: list[Attempt] = []
+    for event in context.ledger.events:
+        match event.payload:
+            case CandidateProposed() as one:
+                proposed.setdefault(one.candidate, one)
+            case CandidateChecked(candidate=name, verdict=blob) if name in proposed and name not in known:
+                known.add(name)
+                found.append(_attempt(proposed[name], blob, state, context))
+    return with_tried(state, (*tried, *found))
+
+
+def _attempt(proposed: CandidateProposed, blob: str, state: LoopState, context: RunContext) -> Attempt:
+    attempt = Attempt(
+        candidate=proposed.candidate,
+        blob=proposed.blob,
+        label=proposed.label,
+        origin=proposed.origin,
+        round=state["round"],
+        start=state["round"],
+    )
+    return with_verdict(attempt, context.verdict(blob), context.base_verdict(state), context)

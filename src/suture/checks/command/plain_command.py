@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from suture.checks.command.command_line import CommandLine, CommandRun
 from suture.checks.command.endings import ending_of, last_words, output_of
-from suture.checks.command.run_counts import NO_TESTS, fewer_ran, kept_from_running
 from suture.errors import UsageError
-from suture.records import CheckOutcome, CheckStatus, Counterexample
+from suture.languages import LANGUAGES
+from suture.records import CheckOutcome, CheckStatus, Counterexample, Language
 from suture.sandbox import RunResult, Sandbox
 
 CANNOT_START = (126, 127)
@@ -113,3 +114,39 @@ class PlainCommand:
                 f"the test command {self._line.shown!r} cannot start: {why}",
                 remedy="write it as you would run it in the project's folder",
             )
+
+
+NO_TESTS = (b"Ran 0 tests", b"NO TESTS RAN")
+"""Of unittest."""
+UNLOADABLE = b"_FailedTest"
+RAN_RE = re.compile(rb"^Ran (\d+) tests? in ", re.MULTILINE)
+SKIPPED_RE = re.compile(rb"^(?:OK|FAILED) \(.*?skipped=(\d+)", re.MULTILINE)
+
+
+def kept_from_running(result: RunResult, base: RunResult) -> str:
+    """Why a success of unittest decides less than the run before; empty where it does not."""
+    (ran, skipped), (ran_before, skipped_before) = _unittest_counts(result), _unittest_counts(base)
+    if UNLOADABLE in base.stderr:  # a module that could not be loaded counts as one test
+        ran_before, skipped_before = 1, max(skipped_before, ran - 1)
+    if ran < ran_before:
+        return f"only {ran} of {ran_before} tests ran"
+    return "skipped by the code under test" if skipped > skipped_before else ""
+
+
+def _unittest_counts(result: RunResult) -> tuple[int, int]:
+    ran, skipped = RAN_RE.findall(result.stderr), SKIPPED_RE.findall(result.stderr)
+    return int(ran[-1]) if ran else 0, int(skipped[-1]) if skipped else 0
+
+
+def fewer_ran(result: RunResult, base: RunResult, language: Language) -> str:
+    """Why a success of node or Go decides less than the run before; empty where it does not."""
+    ran, before = _total(result.stdout, language), _total(base.stdout, language)
+    return f"only {ran} of {before} tests ran" if ran < before else ""
+
+
+def _total(output: bytes, language: Language) -> int:
+    """How many ran; 0 where the output does not tell."""
+    total = 0
+    for match in LANGUAGES[language].ran.finditer(output):
+        total += int(next(group for group in match.groups() if group)) if match.groups() else 1
+    return total

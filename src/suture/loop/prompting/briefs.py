@@ -11,12 +11,12 @@ from suture.loop.helper_state import aids_of
 from suture.loop.policy.progress import Attempt
 from suture.loop.prompting.excerpts import MAX_WHOLE_CHARS, excerpt
 from suture.loop.prompting.file_focus import suspect_files
-from suture.loop.prompting.hints import with_advice, with_hints
 from suture.loop.prompting.related_functions import siblings_of
 from suture.loop.prompting.search_clues import Clues, clues_of, suspects_in
 from suture.loop.prompting.text_focus import named_files
 from suture.loop.recalling import recalled_lines
 from suture.loop.state import LoopState, proposals_in, tried_in
+from suture.pysource.parsing import parsed
 from suture.records import Candidate, Counterexample, Move, Strategy, Task, Verdict
 from suture.roles import Brief, EarlierAttempt, RepairBrief, WriteBrief, describe_fact
 from suture.roles.coding.text_coder import TextBrief
@@ -195,3 +195,33 @@ def _attempt(entry: Attempt, context: RunContext) -> EarlierAttempt:
         total=entry.passed + entry.failed,
         first_failure=describe_fact(facts[0]) if facts else "",
     )
+
+
+SAYS = "A person who reviews this adds: "
+
+
+def with_hints(brief: Brief, hints: Sequence[str]) -> Brief:
+    """The brief with what a person told; the last they said comes first, and before all other advice.
+
+    Args:
+        brief: Of a move.
+        hints: One text each, in the order in which they were given.
+    """
+    return with_advice(brief, [f"{SAYS}{hint}" for hint in reversed(hints)])
+
+
+def with_advice(brief: Brief, advice: Sequence[str]) -> Brief:
+    """The brief with advice, before all other that it holds.
+
+    Args:
+        brief: Of a move.
+        advice: One sentence each, the weightiest first.
+    """
+    if not advice:
+        return brief
+    if isinstance(brief, RepairBrief):
+        return replace(brief, advice=(*advice, *brief.advice))
+    # A stub stays Python with the hints as comments, and so keeps its fence in the prompt.
+    mark = "# " if parsed(brief.statement) is not None else ""
+    lines = "\n".join(f"{mark}{' '.join(line.split())}" for line in advice)
+    return replace(brief, statement=f"{brief.statement.rstrip()}\n\n{lines}".lstrip())
