@@ -29,13 +29,12 @@ from suture.settings import (
 )
 from suture.settings.model_schema import ModelSettings
 
+# A table that is too long for a prompt, and that no traceback names.
+RATES = "".join(f'    "kind {n}": 0.{n:04},  # as of the tariff\'s page {n}\n' for n in range(1, 301))
 FILES = {
     "shop/__init__.py": "",
-    "shop/rates.json": '{"food": 0.7}\n',
-    "shop/prices.py": """import json
-from pathlib import Path
-
-RATES = json.loads((Path(__file__).parent / "rates.json").read_text())
+    "shop/rates.py": 'RATES = {\n    "food": 0.7,\n' + RATES + "}\n",
+    "shop/prices.py": """from shop.rates import RATES
 
 
 def gross(net, kind):
@@ -64,8 +63,11 @@ MENDED = {
         'return "total " + sum(gross(item, kind) for item in items)',
         'return f"total {sum(gross(item, kind) for item in items):.2f}"',
     ),
-    "shop/rates.json": ("0.7", "0.07"),
+    "shop/rates.py": ('"food": 0.7,', '"food": 0.07,'),
 }
+
+STEPS = 7
+"""A look and an edit for each file, and the tests."""
 
 
 class Reader:
@@ -113,7 +115,7 @@ def call(tool: str, **given: str) -> str:
     return f"TOOL: {tool}\nINPUT: {json.dumps(given)}"
 
 
-def settings_at(home: Path, *, tools: bool) -> Settings:
+def settings_at(home: Path, *, tools: bool = True, recipe: str = "adaptive") -> Settings:
     return Settings(
         paths=PathSettings(home=home),
         repair=RepairSettings(enabled=False),
@@ -121,7 +123,7 @@ def settings_at(home: Path, *, tools: bool) -> Settings:
         sandbox=SandboxSettings(test_wall_s=5),
         model=ModelSettings(tools=tools),
         budget=BudgetSettings(attempts=12, seconds=200, tokens=2_000_000),
-        loop=LoopSettings(recipe="adaptive"),
+        loop=LoopSettings(recipe=recipe),
     )
 
 
@@ -132,8 +134,8 @@ def project_in(folder: Path) -> Path:
     return folder
 
 
-async def healed(folder: Path, *, tools: bool) -> Result:
-    settings = settings_at(folder / "home", tools=tools)
+async def healed(folder: Path, *, tools: bool = True, recipe: str = "adaptive") -> Result:
+    settings = settings_at(folder / "home", tools=tools, recipe=recipe)
     return await heal(
         project_in(folder / "project"),
         test="python -m unittest",
@@ -142,8 +144,13 @@ async def healed(folder: Path, *, tools: bool) -> Result:
     )
 
 
+async def went_on(folder: Path, *, recipe: str = "adaptive") -> Result:
+    settings = settings_at(folder / "home", recipe=recipe)
+    return await resume("last", settings=settings, model=Reader(folder / "calls.jsonl"))
+
+
 async def test_what_repairs_cannot_mend_an_agent_does_after_them(tmp_path: Path) -> None:
-    result = await healed(tmp_path, tools=True)
+    result = await healed(tmp_path)
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert set(result.candidate.files) == set(MENDED)
@@ -151,6 +158,23 @@ async def test_what_repairs_cannot_mend_an_agent_does_after_them(tmp_path: Path)
     origins = [proposed.origin for _, proposed in those_of(events, CandidateProposed)]
     assert set(origins[:-1]) == {"repair"}, origins
     assert [step.tool for _, step in those_of(events, AgentStepped)] == ["read", "edit"] * 3 + ["run_tests"]
+
+
+async def test_the_same_knowledge_fails_in_repairs_alone_and_heals_as_an_agent(tmp_path: Path) -> None:
+    repaired = await healed(tmp_path / "repairs", recipe="always_repair")
+    assert (repaired.outcome, repaired.spend.attempts) == ("budget_exhausted", 12)
+    events = read_ledger(find_run(tmp_path / "repairs" / "home", "last").ledger_path).events
+    written = {proposed.files for _, proposed in those_of(events, CandidateProposed)}
+    # What it was shown it mended; the third file no prompt shows.
+    assert ("shop/prices.py", "shop/receipt.py") in written
+    assert not any("shop/rates.py" in files for files in written)
+    asked = (tmp_path / "repairs" / "calls.jsonl").read_text()
+    assert "net * RATES[kind]" in asked
+    assert MENDED["shop/rates.py"][0] not in asked.replace('\\"', '"')
+    agent = await healed(tmp_path / "agent", recipe="agent")
+    assert agent.outcome == "healed", agent.reason
+    assert agent.candidate is not None
+    assert set(agent.candidate.files) == set(MENDED)
 
 
 async def test_a_model_that_works_with_no_tools_is_never_made_an_agent(tmp_path: Path) -> None:
@@ -164,19 +188,55 @@ async def test_a_model_that_works_with_no_tools_is_never_made_an_agent(tmp_path:
 async def test_killed_in_a_turn_it_goes_on_and_pays_nothing_twice(
     tmp_path: Path, kind: str, count: int
 ) -> None:
-    process = subprocess.run(
-        [sys.executable, __file__, str(tmp_path), kind, str(count)], env=WITH_HELPERS, timeout=100
-    )
-    assert process.returncode == -signal.SIGKILL
-    log = tmp_path / "calls.jsonl"
-    before = len(log.read_text().splitlines())
-    done = await resume("last", settings=settings_at(tmp_path / "home", tools=True), model=Reader(log))
+    assert victim(tmp_path, "adaptive", kind, count) == -signal.SIGKILL
+    before = len(paid_calls(tmp_path))
+    done = await went_on(tmp_path)
     assert done.outcome == "healed", done.reason
-    paid = log.read_text().splitlines()
+    paid = paid_calls(tmp_path)
     assert len(set(paid)) == len(paid) > before
     assert done.spend.attempts == 10  # a turn is one
 
 
+@pytest.mark.parametrize(
+    ("kind", "points"),
+    [
+        ("model.called", (1, 2, 3, 4)),
+        ("model.called", (5, 6, 7)),
+        ("agent.stepped", (1, 2, 3, 4)),
+        ("agent.stepped", (5, 6, 7)),
+    ],
+)
+async def test_killed_at_each_step_one_after_the_other_it_pays_for_seven_replies(
+    tmp_path: Path, kind: str, points: tuple[int, ...]
+) -> None:
+    """Each process dies once a reply or a step is on disk, and the next goes on to the one after it."""
+    for point in points:
+        # Of a kept reply it is written down again that it was used, of a kept step nothing is.
+        new = point if kind == "model.called" or point == points[0] else 1
+        assert victim(tmp_path, "agent", kind, new) == -signal.SIGKILL
+        assert len(paid_calls(tmp_path)) == point
+    done = await went_on(tmp_path, recipe="agent")
+    assert (done.outcome, done.spend.attempts, done.spend.model_calls) == ("healed", 1, STEPS)
+    paid = paid_calls(tmp_path)
+    assert len(set(paid)) == len(paid) == STEPS
+    events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
+    assert [step.tool for _, step in those_of(events, AgentStepped)] == ["read", "edit"] * 3 + ["run_tests"]
+
+
+def paid_calls(folder: Path) -> list[str]:
+    return (folder / "calls.jsonl").read_text().splitlines()
+
+
+def victim(folder: Path, recipe: str, kind: str, count: int) -> int:
+    """How a process ended that begins a run, or goes on with it, and dies with its so many-th new event."""
+    words = [sys.executable, __file__, str(folder), recipe, kind, str(count)]
+    return subprocess.run(words, env=WITH_HELPERS, timeout=100).returncode
+
+
+async def begin_or_go_on(folder: Path, recipe: str) -> None:
+    await (went_on if (folder / "home").exists() else healed)(folder, recipe=recipe)
+
+
 if __name__ == "__main__":
-    DeadlyLedger(sys.argv[2], int(sys.argv[3])).arm()
-    asyncio.run(healed(Path(sys.argv[1]), tools=True))
+    DeadlyLedger(sys.argv[3], int(sys.argv[4])).arm()
+    asyncio.run(begin_or_go_on(Path(sys.argv[1]), sys.argv[2]))

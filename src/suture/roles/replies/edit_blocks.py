@@ -137,9 +137,19 @@ def _replaced(block: EditBlock, text: str) -> str:
     if len(places) != 1:
         first = next(line.strip() for line in wanted if line.strip() or line is wanted[-1])
         found = f"stands {len(places)} times in" if places else "is not in"
-        raise block.fault(f"its SEARCH text, from {first[:MOST_QUOTED]!r} on, {found} the file")
+        near = "" if places else _said_where_alike(lines, wanted)
+        raise block.fault(f"its SEARCH text, from {first[:MOST_QUOTED]!r} on, {found} the file{near}")
     new = block.replace.split("\n") if block.replace else []
     return newline.join([*lines[: places[0]], *new, *lines[places[0] + len(wanted) :]])
+
+
+def _said_where_alike(lines: Sequence[str], wanted: Sequence[str]) -> str:
+    """Where the text stands but for blanks: how far it is to be indented is not ours to guess."""
+    bare, sought = [line.strip() for line in lines], [line.strip() for line in wanted]
+    places = [n + 1 for n in range(len(bare)) if bare[n : n + len(sought)] == sought]
+    if len(places) != 1:
+        return ""
+    return f"; line {places[0]} is that with other blanks: {lines[places[0] - 1][:MOST_QUOTED]!r}"
 
 
 def may_create(path: str, taken: Collection[str]) -> bool:
