@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -39,6 +40,7 @@ __all__ = ["COMMAND", "Graded", "Program", "run_benchmark"]
 
 COMMAND = ("python", "-m", "pytest", "-q")
 TEST_WALL_S = 10
+SAMPLE_SEED, SAMPLED_FROM = 21, 164
 NOT_MEASURED = ("infra_error", "cancelled")
 """Outcomes that say nothing of the arm: such a program is run again."""
 
@@ -69,6 +71,7 @@ class Program:
     name: str
     files: Mapping[str, str]
     grade: Grader
+    command: tuple[str, ...] = COMMAND
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +117,9 @@ def run_benchmark(about: str, name: str, programs: Callable[[], Sequence[Program
     parser.add_argument("--arm", action="append", type=arm_of, help="may be repeated; search where left out")
     parser.add_argument("--only", action="append", metavar="NAME", help="only this program; may be repeated")
     parser.add_argument("--first", type=int, metavar="N", help="only the first N programs")
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="only N of the set's numbers, the same for each set"
+    )
     parser.add_argument("--seconds", type=float, default=240, help="the most for each program; 240")
     parser.add_argument("--tokens", type=int, default=12_000, help="the most for each program; 12000")
     parser.add_argument(
@@ -127,6 +133,7 @@ def run_benchmark(about: str, name: str, programs: Callable[[], Sequence[Program
         raise UsageError(
             f"there is no program {', '.join(unknown)}", remedy=f"they look like {chosen[0].name!r}"
         )
+    chosen = _sampled(chosen, wanted.sample) if wanted.sample else chosen
     chosen = [p for p in chosen if not wanted.only or p.name in wanted.only][: wanted.first]
     rows = wanted.rows or load_settings(Path()).settings.paths.home / "benchmarks" / f"{name}.jsonl"
     arms = wanted.arm or [arm_of("search")]
@@ -140,6 +147,12 @@ def run_benchmark(about: str, name: str, programs: Callable[[], Sequence[Program
         print(json.dumps({"rows": [asdict(row) for row in found], "arms": sums_of(found)}, indent=1))
     else:
         tell_rows(found)
+
+
+def _sampled(programs: Sequence[Program], most: int) -> list[Program]:
+    """Those whose number in their set, from 0 to 163, is drawn: of two languages the same problems."""
+    drawn = {str(number) for number in random.Random(SAMPLE_SEED).sample(range(SAMPLED_FROM), most)}
+    return [program for program in programs if program.name.rpartition("/")[2] in drawn]
 
 
 async def _measured(programs: Sequence[Program], arms: Sequence[Arm], caps: Caps, rows: Path) -> list[Row]:
@@ -184,6 +197,7 @@ async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sand
     """Heal one program, then grade what came of it."""
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
         for path, text in program.files.items():
+            (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
             (Path(folder) / path).write_text(text, "utf-8")
         settings = Settings(
             # No weights lie there: a model that was not asked for is not found either.
@@ -193,7 +207,7 @@ async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sand
             budget=BudgetSettings(seconds=caps.seconds, tokens=caps.tokens),
             repair=RepairSettings(enabled=arm.searches),
         )
-        result, outcome = await _healed(Path(folder), settings, model, sandbox)
+        result, outcome = await _healed(Path(folder), program.command, settings, model, sandbox)
         told, seconds, proved = _times(settings)
         graded = Graded(correct=False, compared=0, agreed=0)
         candidate = result.candidate if result is not None else None
@@ -223,11 +237,11 @@ async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sand
 
 
 async def _healed(
-    folder: Path, settings: Settings, model: Model | None, sandbox: Sandbox
+    folder: Path, command: Sequence[str], settings: Settings, model: Model | None, sandbox: Sandbox
 ) -> tuple[Result | None, str]:
     """How the run ended, in a word; there is no result where it would need a model and has none."""
     try:
-        result = await heal(folder, test=COMMAND, settings=settings, sandbox=sandbox, model=model)
+        result = await heal(folder, test=command, settings=settings, sandbox=sandbox, model=model)
     except UsageError as fault:
         return None, f"refused: {fault.message}"
     except PrerequisiteError as fault:

@@ -74,6 +74,7 @@ ORDERS = {
         ("ready",),
         ("search",),
         ("ranking", "recovering"),
+        ("other_languages",),
         ("__init__",),
     ),
     "roles": (

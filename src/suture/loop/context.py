@@ -17,7 +17,7 @@ from suture.loop.run_spec import RunSpec
 from suture.loop.state import LoopState, proposals_in, tried_in
 from suture.models import NO_MODEL, Model, Models, Role, may_call_tools
 from suture.records import Candidate, Task, Verdict, to_plain
-from suture.repair import Ready
+from suture.repair import Ready, has_grammar
 from suture.roles import PromptBook
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings, Settings
@@ -133,9 +133,13 @@ class RunContext:
 
     @property
     def may_search(self) -> bool:
-        """Whether there is code whose tests may be run many times over: by pytest, or as pytest would."""
+        """Whether there is code whose tests may be run many times over.
+
+        By pytest, or as pytest would; in another language by the whole command, where its syntax is known.
+        """
         command = self.task.test_command
         runs = is_pytest_command(command) or pytest_equivalent(command) is not None
+        runs = runs or has_grammar(self.task.language)
         return self.settings.repair.enabled and self.task.kind == "heal" and runs
 
     async def load_suite(self, *, run: bool = False) -> Suite:

@@ -71,7 +71,7 @@ def mutants(
                 yield from _of(changes, node, operator, view, seen, alike)
     for group in alike.values():
         if len(group) > 1:
-            yield _everywhere(group)
+            yield everywhere(group)
 
 
 def _in_order(tree: ast.AST, lines: Collection[int] | None) -> list[tuple[int, ast.AST]]:
@@ -130,8 +130,12 @@ def _of(
                 alike.setdefault(key, []).append((edits[0], mutant))
 
 
-def _everywhere(group: list[tuple[Edit, Mutant]]) -> Mutant:
-    """The same change at each place of a function: a mistake is often made twice."""
+def everywhere(group: list[tuple[Edit, Mutant]]) -> Mutant:
+    """The same change at each place of a function: a mistake is often made twice.
+
+    Args:
+        group: The edit of each place, and its mutant.
+    """
     likeliest = max((mutant for _, mutant in group), key=lambda mutant: mutant.prior)
     return Mutant(
         edits=tuple(sorted((edit for edit, _ in group), key=lambda edit: edit.start)),

@@ -6,8 +6,9 @@ import ast
 import asyncio
 import doctest
 import random
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
 from suture.checks.command.test_command import TestCommand
@@ -97,7 +98,6 @@ async def rank_repairs(
     calls = _calls(findings, proposals, random.Random(seed))
     changed = {proposal.path: findings.texts[proposal.path] for proposal in proposals}
     examples = _examples(changed)
-    words = {path: frozenset(_pairs(text)) for path, text in changed.items()}
     made = [*calls, *(call for call, _ in examples)]
     answers: dict[int, list[str]] = {}
     if made and len(proposals) > 1:
@@ -112,7 +112,7 @@ async def rank_repairs(
         broken = _broken(behaviour[number], examples, len(calls))
         score = proposal.score * WARNED ** len(warnings) * EXAMPLE ** min(1, broken)
         score *= 0.6 + 0.4 * _agreement(number, behaviour, proposals)
-        score *= 0.85 + 0.3 * _naturalness(words[proposal.path], proposal)
+        score *= 0.85 + 0.3 * naturalness(changed[proposal.path], proposal)
         repairs.append(
             (Repair(proposal=proposal, text=text, score=score, warnings=warnings), behaviour[number])
         )
@@ -166,10 +166,21 @@ def _agreement(number: int, behaviour: Sequence[tuple[str, ...]], proposals: Seq
     return agreed / weight if weight else 1.0
 
 
-def _naturalness(known: Container[tuple[str, str]], proposal: Proposal) -> float:
-    """The share of the new words' neighbourhoods that the file has elsewhere."""
+def naturalness(text: str, proposal: Proposal) -> float:
+    """The share of a change's new words' neighbourhoods that the file has elsewhere, 0.5 where it has none.
+
+    Args:
+        text: The file as it was.
+        proposal: The change.
+    """
+    known = _known_pairs(text)
     pairs = {pair for edit in proposal.edits for pair in _pairs(edit.text)}
     return sum(pair in known for pair in pairs) / len(pairs) if pairs else 0.5
+
+
+@lru_cache(maxsize=16)
+def _known_pairs(text: str) -> frozenset[tuple[str, str]]:
+    return frozenset(_pairs(text))
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import secrets
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from dataclasses import replace
@@ -265,6 +265,39 @@ class TestCommand:
                 preload=PRELOAD,
             )
         )
+
+    async def run_beside(
+        self,
+        argv: Callable[[str, str], tuple[str, ...]],
+        files: Mapping[str, bytes],
+        own: Mapping[str, bytes],
+        *,
+        collect: str,
+        wall_s: float,
+    ) -> bytes:
+        """Start a program of ours on a project, behind the command's wall.
+
+        No verdict is made of what it says.
+
+        Args:
+            argv: What starts it, by the interpreter's path and by our own folder's.
+            files: The project.
+            own: Files in our own folder: name -> content.
+            collect: The name there of the file that is brought back.
+            wall_s: The most seconds.
+
+        Returns:
+            What it left in that file; nothing where it left none.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        laid = {**without_private(files), **{f"{PRIVATE}/{name}": text for name, text in own.items()}}
+        back = f"{PRIVATE}/{collect}"
+        request = self._line.request(laid, wall_s=wall_s, collect=(back,))
+        words = argv(self.interpreter.executable, f"{BOX}/{PRIVATE}")
+        result = await self._sandbox.run(replace(request, argv=words))
+        return result.files.get(back, b"")
 
     async def _base_report(self) -> PytestReport:
         """What the tests say on the task's own files: run once, and only where a verdict turns on it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from suture.checks import Suite, refused_files
 from suture.checks.command.test_command import TestCommand
-from suture.languages import is_pytest_command
+from suture.languages import is_pytest_command, is_source
 from suture.loop.context import RunContext
 from suture.loop.evaluation.search_tests import failing_of
 from suture.loop.recalling import recalled_factors
@@ -61,10 +61,10 @@ async def taken_ready(command: TestCommand, suite: Suite, context: RunContext) -
 
 
 def editable_texts(suite: Suite) -> dict[str, str]:
-    """Path -> text of the Python files that a candidate may change."""
-    python = {path: text for path, text in suite.task.files.items() if path.endswith(".py")}
-    refused = refused_files(dict.fromkeys(python, ""), suite)
-    return {path: text_of(content) for path, content in python.items() if path not in refused}
+    """Path -> text of the files in the task's language that a candidate may change."""
+    sources = {path: text for path, text in suite.task.files.items() if is_source(path, suite.task.language)}
+    refused = refused_files(dict.fromkeys(sources, ""), suite)
+    return {path: text_of(content) for path, content in sources.items() if path not in refused}
 
 
 def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:

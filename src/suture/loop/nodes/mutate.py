@@ -7,6 +7,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from suture.checks import Suite
 from suture.ledger.kinds import (
     BrokenOperator,
     DifferingAnswers,
@@ -21,14 +22,25 @@ from suture.loop.evaluation.bisecting import suspect_hunks
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.divergence import divergences
 from suture.loop.evaluation.search_ahead import editable_texts, search_limits, taken_ready
-from suture.loop.evaluation.search_tests import guide_of
+from suture.loop.evaluation.search_tests import failing_of, guide_of
 from suture.loop.helper_state import aids_of
 from suture.loop.nodes.propose import Branch
 from suture.loop.prompting.briefs import deciding_facts
 from suture.loop.review.disambiguation import FoundRepairs
 from suture.loop.state import LoopState
 from suture.records import Verdict, to_plain
-from suture.repair import Difference, Findings, Repair, SearchLimits, rank_repairs, recover, search
+from suture.repair import (
+    Difference,
+    Findings,
+    Repair,
+    SearchLimits,
+    has_grammar,
+    rank_elsewhere,
+    rank_repairs,
+    recover,
+    search,
+    search_elsewhere,
+)
 from suture.workspace import text_of
 
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
@@ -43,18 +55,13 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     suite = await deciding_suite(aids_of(loop), context)
     texts = editable_texts(suite)
     base = context.base_verdict(loop)
+    if texts and has_grammar(context.task.language):
+        return await _elsewhere(suite, texts, base, context)
     guide = await guide_of(suite, base, context) if texts else None
     if guide is None:
         return {"searched": True}
     limits = search_limits(context, base)
-    began = SearchStarted(
-        files=tuple(sorted(texts)),
-        failing=len(guide.failing),
-        candidates=limits.candidates,
-        seconds=limits.seconds,
-        seed=limits.seed,
-    )
-    context.ledger.append(began)
+    _tell_start(texts, len(guide.failing), limits, context)
     async with context.budget.time_limit():
         tests = [text_of(suite.task.files[path]) for path in guide.command.test_files]
         hunks = await suspect_hunks(guide, texts, context)
@@ -70,9 +77,44 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
         )
         apart = {} if repairs else await _divergences(found, loop, context)
     context.ledger.append(_told(found, repairs, difference, apart))
+    return _kept(repairs, difference, context)
+
+
+async def _elsewhere(
+    suite: Suite, texts: Mapping[str, str], base: Verdict | None, context: RunContext
+) -> dict[str, Any]:
+    """The search in another language than Python."""
+    if suite.command is None or base is None:
+        return {"searched": True}
+    limits = search_limits(context, base)
+    _tell_start(texts, len(failing_of(base.outcomes)[0]), limits, context)
+    async with context.budget.time_limit():
+        found = await search_elsewhere(
+            *(suite.command, suite.task.test_command, suite.task.files, texts, base.outcomes),
+            *(suite.task.language, limits),
+        )
+    held = {path: text_of(suite.task.files[path]) for path in suite.command.test_files}
+    repairs = rank_elsewhere(found, held, suite.task.language)
+    context.ledger.append(_told(found, repairs, None, {}))
+    return _kept(repairs, None, context)
+
+
+def _tell_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, context: RunContext) -> None:
+    began = SearchStarted(
+        files=tuple(sorted(texts)),
+        failing=failing,
+        candidates=limits.candidates,
+        seconds=limits.seconds,
+        seed=limits.seed,
+    )
+    context.ledger.append(began)
+
+
+def _kept(repairs: tuple[Repair, ...], difference: Difference | None, context: RunContext) -> dict[str, Any]:
+    """What the next step judges; it may have to wait for a person."""
     if not repairs:
         return {"searched": True}
-    kept = FoundRepairs(repairs=repairs, difference=difference)  # the next step may have to wait for a person
+    kept = FoundRepairs(repairs=repairs, difference=difference)
     return {"searched": True, "found": context.folder.put_json(to_plain(kept))}
 
 

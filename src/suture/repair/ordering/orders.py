@@ -7,7 +7,7 @@ import hashlib
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import merge
@@ -15,6 +15,7 @@ from operator import itemgetter
 from types import MappingProxyType
 
 from suture.ledger.kinds import SuspectLine
+from suture.repair.editing.edits import Mutant
 from suture.repair.mutants import OperatorFault, mutants
 from suture.repair.ordering.clues import Clue, clues_of, fitting
 from suture.repair.ordering.faults import line_scores, rank_faults
@@ -22,6 +23,9 @@ from suture.repair.ordering.reverts import Hunk, changed_lines, narrowed, revert
 from suture.repair.trials.records import Proposal, Spectrum
 
 NO_FACTORS: Mapping[str, float] = MappingProxyType({})
+OnFault = Callable[[OperatorFault], None]
+Maker = Callable[[str, str, Collection[int], OnFault | None], Iterator[Mutant]]
+"""Path, text, lines, and who is told of an operator that breaks -> changes."""
 SHARPNESS = 2.0
 """How much more the suspicion of a line counts than the kind of change."""
 BREATH = 50
@@ -125,6 +129,7 @@ async def first_order(
     on_fault: Callable[[str, OperatorFault], None] | None = None,
     clues: Sequence[Clue] = (),
     factors: Mapping[str, float] = NO_FACTORS,
+    make: Maker | None = None,
 ) -> list[Proposal]:
     """Every single change of a suspicious line, the likeliest first; others may run meanwhile.
 
@@ -138,10 +143,13 @@ async def first_order(
         on_fault: Told of a file and an operator that broke on it; without it what that raised is raised.
         clues: What the failing tests say.
         factors: Operator -> how much likelier its changes are than usual.
+        make: Makes the changes of a file's lines; those of Python where it is left out.
     """
     end_s = time.monotonic() + seconds
     found: list[tuple[float, str, Proposal]] = []
-    for count, proposal in enumerate(_singles(scores, texts, imported, on_fault, clues, factors), 1):
+    for count, proposal in enumerate(
+        _singles(scores, texts, imported, on_fault, clues, factors, make or _of_python), 1
+    ):
         found.append((-round(proposal.score, 6), _draw(proposal, seed), proposal))
         if len(found) >= 2 * most + LEAST_HELD:
             found = sorted(found, key=itemgetter(0, 1))[:most]
@@ -159,11 +167,12 @@ def _singles(
     on_fault: Callable[[str, OperatorFault], None] | None,
     clues: Sequence[Clue],
     factors: Mapping[str, float],
+    make: Maker,
 ) -> Iterator[Proposal]:
     """Changes of the most suspicious lines of all files first: the time for them may be short."""
     ordered = sorted(scores.items(), key=lambda item: -max(item[1].values()))
     of_files = [
-        _singles_of(path, texts[path], lines, imported.get(path, frozenset()), on_fault, clues, factors)
+        _singles_of(path, texts[path], lines, imported.get(path, frozenset()), on_fault, clues, factors, make)
         for path, lines in ordered
     ]
     return (proposal for _, proposal in merge(*of_files, key=lambda pair: -pair[0]))
@@ -177,12 +186,13 @@ def _singles_of(
     on_fault: Callable[[str, OperatorFault], None] | None,
     clues: Sequence[Clue],
     factors: Mapping[str, float],
+    make: Maker,
 ) -> Iterator[tuple[float, Proposal]]:
     """Changes of one file, each with the suspicion of its line."""
     worst = max(lines.values())
     told = None if on_fault is None else partial(on_fault, path)
     raw = text.encode("utf-8", "surrogatepass")
-    for mutant in mutants(text, lines, on_fault=told):
+    for mutant in make(path, text, lines, told):
         suspicion = lines.get(mutant.line, worst / 2)
         yield (
             suspicion,
@@ -198,6 +208,10 @@ def _singles_of(
                 swap=mutant.in_body and mutant.line not in ran,
             ),
         )
+
+
+def _of_python(path: str, text: str, lines: Collection[int], on_fault: OnFault | None) -> Iterator[Mutant]:
+    return mutants(text, lines, on_fault=on_fault)
 
 
 def _draw(proposal: Proposal, seed: int) -> str:

@@ -1,0 +1,74 @@
+"""One-edit bugs of small Go packages, healed by the search alone on `go test ./...`.
+
+    python benchmarks/go_bugs.py [--first N] [--only PACKAGE/NUMBER] [--seconds N] [--rows FILE]
+
+Packages and bugs (`go_set/bugs.toml`) are written by hand, as people slip; no operator was made for one of
+them. A repair is correct where the package's `hidden_test.go` passes, which no run has seen.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from ending import exit_code_of
+from healing import Graded, Program, run_benchmark
+
+from suture.checks.programs import test_limits
+from suture.languages import program_environment
+from suture.sandbox import BOX, RunRequest, Sandbox, discover_programs, interpreter_mounts
+from suture.settings import Settings
+
+SET = Path(__file__).with_name("go_set")
+COMMAND = ("go", "test", "./...")
+HIDDEN_S = 90.0
+
+
+async def grade(
+    name: str, files: Mapping[str, str], folder: Path, settings: Settings, sandbox: Sandbox
+) -> Graded:
+    """Run the hidden tests on a repair."""
+    go = discover_programs(None, os.environ, "go")
+    hidden = (SET / name / "hidden_test.go").read_text("utf-8")
+    laid = {**_project(name), **files, "hidden_test.go": hidden}
+    result = await sandbox.run(
+        RunRequest(
+            argv=COMMAND,
+            files={path: text.encode() for path, text in laid.items()},
+            env=program_environment(go, BOX),
+            mounts=interpreter_mounts(go),
+            limits=test_limits(settings.sandbox, HIDDEN_S, "go"),
+        )
+    )
+    right = result.status == "ok"
+    return Graded(correct=right, compared=1, agreed=int(right))
+
+
+def _project(name: str) -> dict[str, str]:
+    """A package as it should be, with the tests that its user has."""
+    own = {path: (SET / name / path).read_text("utf-8") for path in (f"{name}.go", f"{name}_test.go")}
+    return {"go.mod": f"module example.org/{name}\n\ngo 1.19\n", **own}
+
+
+def programs() -> list[Program]:
+    """Each bug in its package."""
+    found = []
+    for name, row in tomllib.loads((SET / "bugs.toml").read_text("utf-8")).items():
+        files = _project(name)
+        for number, (right, wrong) in enumerate(row["bugs"]):
+            code = files[f"{name}.go"]
+            if right not in code:
+                raise ValueError(f"{name} has no {right!r}")
+            seeded = {**files, f"{name}.go": code.replace(right, wrong, 1)}
+            found.append(
+                Program(name=f"{name}/{number}", files=seeded, grade=partial(grade, name), command=COMMAND)
+            )
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code_of(partial(run_benchmark, __doc__, "go_bugs", programs)))

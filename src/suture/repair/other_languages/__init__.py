@@ -1,0 +1,13 @@
+"""A search in languages other than Python: changes of a syntax tree, tried on the failing tests first.
+
+Trials are quick where a driver of ours can run the tests of many candidates in one start (`node:test`,
+`go test`); elsewhere each costs a run of the user's command. What a trial says orders candidates and decides
+nothing.
+"""
+
+from suture.repair.other_languages.grammars import has_grammar
+from suture.repair.other_languages.ranking import rank_elsewhere
+from suture.repair.other_languages.searching import search_elsewhere
+from suture.repair.other_languages.tree_mutants import tree_mutants
+
+__all__ = ["has_grammar", "rank_elsewhere", "search_elsewhere", "tree_mutants"]

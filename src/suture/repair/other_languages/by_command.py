@@ -1,0 +1,127 @@
+"""Trials by the user's whole command, where no driver can make them: each costs a run, so order is all."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from suture.checks.command.test_command import TestCommand
+from suture.ledger.kinds import SuspectLine
+from suture.records import CheckOutcome, Counterexample
+from suture.repair.editing.edits import mutated
+from suture.repair.limits import SearchLimits
+from suture.repair.search import Findings
+from suture.repair.trials.records import Proposal
+
+AT_ONCE = 2
+RIVALS = 10
+"""Changes that are tried after the first that passes."""
+PATIENCE, LEAST_WALL_S = 4.0, 3.0
+"""A trial may take so many times what the unchanged code took, and so many seconds at least."""
+NAMED, BESIDE, ELSEWHERE = 1.0, 0.6, 0.3
+"""Suspicion of a function that failing tests name, of a file in which one lies, of others."""
+NEAR_LINES = 3
+WORD = re.compile(r"[A-Za-z_$][\w$]{2,}")
+
+
+async def try_by_command(
+    command: TestCommand,
+    files: Mapping[str, bytes],
+    outcomes: Sequence[CheckOutcome],
+    proposals: Sequence[Proposal],
+    found: Findings,
+    limits: SearchLimits,
+) -> None:
+    """Try candidates in their order, two at once, until one passes and a short look found no rival.
+
+    Args:
+        command: The user's; its failing files run first where its runner can be asked for that.
+        files: The project.
+        outcomes: What the tests said of the project as it is.
+        proposals: The candidates.
+        found: What is known of the search; it is told what comes of them.
+        limits: What the search may use.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    began_s = time.monotonic() - found.made_s
+    texts, waiting, last = found.texts, iter(proposals), limits.candidates
+    wanted = {outcome.check_id for outcome in outcomes if outcome.status != "skipped"}
+    failing = {o.check_id for o in outcomes if not o.passed and o.status != "skipped"}
+    base_s = time.monotonic()
+    again = await command.run_some(files, failing)
+    if again and all(outcome.passed for outcome in again):
+        found.ended = "our trial disagrees with your run: what failed there passes here"
+        return
+    wall_s = max(LEAST_WALL_S, PATIENCE * (time.monotonic() - base_s))
+
+    def is_over() -> bool:
+        if found.tried >= limits.candidates:
+            found.ended = f"{limits.candidates} candidates were tried"
+        elif limits.seconds - (time.monotonic() - began_s) <= 0:
+            found.ended = f"{limits.seconds:g} s are over"
+        elif found.tried >= last or len(found.plausible) >= limits.patches:
+            found.ended = "the likeliest changes were tried"
+        return bool(found.ended)
+
+    async def take() -> None:
+        nonlocal last
+        while not is_over() and (proposal := next(waiting, None)) is not None:
+            text = mutated(texts[proposal.path], proposal.edits)
+            changed = {**files, proposal.path: text.encode("utf-8", "surrogatepass")}
+            left_s = max(0.5, limits.seconds - (time.monotonic() - began_s))
+            few = await command.run_some(changed, failing, wall_s=min(wall_s, left_s))
+            found.tried += 1
+            if not passes(few, failing):
+                continue
+            if passes(await command.run_some(changed, (), wall_s=min(wall_s, left_s)), wanted):
+                found.plausible.append(proposal)
+                if found.first_s is None:
+                    found.first_s, last = time.monotonic() - began_s, found.tried + RIVALS
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(limits.seconds + LEAST_WALL_S), asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE):
+                group.create_task(take())
+    found.ended = found.ended or "everything was tried"
+
+
+def passes(answers: Iterable[CheckOutcome], wanted: set[str]) -> bool:
+    """Whether every test that ran before ran and passed; a new one that fails is no pass either."""
+    ended = {answer.check_id: answer for answer in answers}
+    failed = any(not answer.passed and answer.status != "skipped" for answer in ended.values())
+    tests = {name for name in wanted if "::" in name} or wanted  # a file that is read now has other names
+    return not failed and all(name in ended and ended[name].passed for name in tests)
+
+
+def named_scores(
+    texts: Mapping[str, str], outcomes: Sequence[CheckOutcome]
+) -> tuple[tuple[SuspectLine, ...], dict[str, dict[int, float]]]:
+    """How suspicious lines are where none was seen running: what failing tests name, and where they broke."""
+    facts = [o.counterexample for o in outcomes if o.counterexample is not None]
+    scores = {path: _suspicion(path, text, facts) for path, text in texts.items()}
+    ranked = sorted(
+        ((path, line, score) for path, own in scores.items() for line, score in own.items()),
+        key=lambda item: (-item[2], item[0], item[1]),
+    )
+    return tuple(SuspectLine(path=p, line=n, function="", score=s) for p, n, s in ranked), scores
+
+
+def _suspicion(path: str, text: str, facts: Sequence[Counterexample]) -> dict[int, float]:
+    """Line -> how suspicious it is."""
+    said = " ".join(f"{fact.check_id} {fact.call} {fact.exception} {fact.got}" for fact in facts)
+    named = set(WORD.findall(said))
+    lines = text.splitlines()
+    places = [fact.line for fact in facts if fact.file == path and fact.line]
+    places += [int(line) for line in re.findall(rf"{re.escape(path)}:(\d+)", said)]
+    usual = BESIDE if named & set(WORD.findall(text)) or places else ELSEWHERE
+    near: dict[int, float] = {}
+    for number in range(1, len(lines) + 2):
+        close = any(abs(number - place) <= NEAR_LINES for place in places)
+        words = set(WORD.findall(lines[number - 1])) if number <= len(lines) else set()
+        near[number] = NAMED if close or words & named else usual
+    return near

@@ -1,0 +1,110 @@
+"""What a driver is: a program of ours behind the wall that runs the tests of many candidates in one start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from suture.checks.command.test_command import TestCommand
+from suture.languages import Runner, runner_of, scripts_run_by
+from suture.records import Language
+from suture.repair.other_languages.drivers import golang, node
+from suture.repair.trials.records import Proposal
+
+DRIVERS = "suture.repair.other_languages.drivers"
+PLAN, TRIALS = "plan.json", "trials"
+START_S = 20.0
+"""What a driver may take beside the trials themselves: a compiler's start."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Driver:
+    """How candidates are tried on the tests of one runner.
+
+    Attributes:
+        programs: Its files, of `suture.repair.other_languages.drivers`.
+        argv: What starts it: by the interpreter that runs Suture, and by the lines that start the runner.
+        job: What it is told of a candidate; `None` where it cannot try that one.
+        common: What it is told once, by the project's files and the test files.
+        round: Candidates of one start.
+        at_once: Starts side by side.
+    """
+
+    programs: tuple[str, ...]
+    argv: Callable[[str, Sequence[str], str], tuple[str, ...]]
+    job: Callable[[Proposal, str, Language], dict[str, Any] | None]
+    common: Callable[[Mapping[str, bytes], Sequence[str]], dict[str, Any]]
+    round: int
+    at_once: int
+
+
+BY_RUNNER: Mapping[str, Driver] = {
+    "node:test": Driver(
+        programs=node.PROGRAMS, argv=node.argv, job=node.job, common=node.common, round=400, at_once=2
+    ),
+    "go test": Driver(
+        programs=golang.PROGRAMS, argv=golang.argv, job=golang.job, common=golang.common, round=600, at_once=1
+    ),
+}
+"""Name of a runner -> how candidates are tried on its tests; all others run whole for each candidate."""
+
+
+def driver_of(argv: Sequence[str], files: Mapping[str, bytes], language: Language) -> Driver | None:
+    """The driver for a test command; `None` where each candidate needs a run of the command.
+
+    Args:
+        argv: The command.
+        files: The project.
+        language: What it tests.
+    """
+    runner: Runner | None = runner_of(argv, files, language)
+    return BY_RUNNER.get(runner.name) if runner is not None else None
+
+
+async def driven(
+    driver: Driver,
+    command: TestCommand,
+    argv: Sequence[str],
+    files: Mapping[str, bytes],
+    plan: Mapping[str, Any],
+    seconds: float,
+) -> list[dict[str, Any]]:
+    """Start a driver on a project, and what it says.
+
+    Args:
+        driver: The driver.
+        command: The test command, for its wall and toolchain.
+        argv: The command's words.
+        files: The project.
+        plan: What it is to do.
+        seconds: That it may take.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    lines = [script for script in scripts_run_by(argv, files) if script] or [" ".join(argv)]
+    folder = resources.files(DRIVERS)
+    own = {name: folder.joinpath(name).read_bytes() for name in driver.programs}
+    told = json.dumps({**plan, "seconds": seconds}).encode("ascii")
+    result = await command.run_beside(
+        lambda python, box: driver.argv(python, lines, box),
+        files,
+        {**own, PLAN: told},
+        collect=TRIALS,
+        wall_s=seconds + START_S,
+    )
+    return list(_told(result))
+
+
+def _told(raw: bytes) -> Iterator[dict[str, Any]]:
+    """The lines that can be read: whatever shares a process with candidates may write anything there."""
+    for line in raw.splitlines():
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield value

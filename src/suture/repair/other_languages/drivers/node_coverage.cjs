@@ -1,0 +1,74 @@
+// The lines that ran since the last look, by V8's own count of blocks (what NODE_V8_COVERAGE writes down).
+"use strict";
+const inspector = require("node:inspector");
+const { findSourceMap } = require("node:module");
+const path = require("node:path");
+const { fileURLToPath } = require("node:url");
+
+exports.coverage = (texts, root) => {
+  const session = new inspector.Session();
+  session.connect();
+  const ask = (name, given) => {
+    let answer = null;
+    session.post(name, given, (error, result) => (answer = result));
+    return answer ?? {};
+  };
+  ask("Profiler.enable");
+  ask("Debugger.enable");
+  ask("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
+  const known = new Map();
+
+  function fileOf(url) {
+    const own = url.startsWith("file:") ? fileURLToPath(url.split("?")[0]) : url;
+    const file = path.relative(root, own);
+    return Object.hasOwn(texts, file) ? file : "";
+  }
+
+  // Offset -> line of the file: by its own text, or by the map of the text that was compiled from it.
+  function reader(script, file) {
+    const source = ask("Debugger.getScriptSource", { scriptId: script.scriptId }).scriptSource ?? texts[file];
+    const starts = [0];
+    for (let at = source.indexOf("\n"); at >= 0; at = source.indexOf("\n", at + 1)) starts.push(at + 1);
+    const lineAt = (offset) => {
+      let low = 0;
+      for (let high = starts.length; high - low > 1; ) {
+        const middle = (low + high) >> 1;
+        if (starts[middle] <= offset) low = middle;
+        else high = middle;
+      }
+      return low;
+    };
+    const map = source === texts[file] ? null : findSourceMap(script.url) ?? findSourceMap(path.join(root, file));
+    if (!map) return (offset) => lineAt(offset) + 1;
+    return (offset) => {
+      const line = lineAt(offset);
+      return (map.findEntry(line, offset - starts[line]).originalLine ?? 0) + 1;
+    };
+  }
+
+  function take() {
+    const lines = {};
+    for (const script of ask("Profiler.takePreciseCoverage").result ?? []) {
+      const file = fileOf(script.url);
+      if (!file) continue;
+      const all = known.get(script.scriptId) ?? { functions: new Map(), line: reader(script, file) };
+      known.set(script.scriptId, all);
+      for (const one of script.functions) all.functions.set(one.ranges[0].startOffset, one.ranges);
+      const ran = new Map();
+      for (const start of [...all.functions.keys()].sort((a, b) => a - b)) {
+        const now = script.functions.find((one) => one.ranges[0].startOffset === start);
+        const ranges = now ? now.ranges : [{ ...all.functions.get(start)[0], count: 0 }];
+        for (const range of ranges) {
+          const [from, to] = [all.line(range.startOffset), all.line(range.endOffset)];
+          for (let line = from; line <= to; line += 1) {
+            if (range.count > 0) ran.set(line, true);
+            else if (line > from || range.startOffset === start) ran.set(line, false);
+          }
+        }
+      }
+      lines[file] = [...ran].filter(([, did]) => did).map(([line]) => line);
+    }
+    return lines;
+  }
+  return { take };
+};

@@ -1,0 +1,122 @@
+// Runs test files again and again in one thread, each time with new code in one file of the project.
+"use strict";
+const fs = require("node:fs");
+const Module = require("node:module");
+const path = require("node:path");
+const { pathToFileURL } = require("node:url");
+const { harness, shim } = require("./node_shim.cjs");
+
+exports.serve = (port, common, root) => {
+  const { setImmediate } = globalThis;
+  let number = 0;
+  let failed = null;
+  const state = { harness: null };
+  globalThis.sutureTests = shim(state);
+  const load = Module._load;
+  Module._load = function (request, ...rest) {
+    return request === "node:test" ? globalThis.sutureTests : load.call(this, request, ...rest);
+  };
+  if (common.esm) Module.register(pathToFileURL(path.join(__dirname, "node_hooks.mjs")).href);
+  for (const fault of ["uncaughtException", "unhandledRejection"]) {
+    process.on(fault, (error) => {
+      failed ??= error;
+      state.harness?.broke(error);
+    });
+  }
+
+  async function run(file, chosen, onEnd) {
+    state.harness = harness(chosen, onEnd);
+    const own = path.join(root, file);
+    try {
+      if (isModule(own)) await import(`${pathToFileURL(own).href}?suture=${number}`);
+      else require(own);
+      await state.harness.done();
+    } catch (error) {
+      onEnd({ names: [], status: "failed", error });
+    }
+  }
+
+  function isModule(file) {
+    if (/\.m[jt]s$/.test(file)) return true;
+    if (/\.c[jt]s$/.test(file)) return false;
+    for (let at = path.dirname(file); at.startsWith(root); at = path.dirname(at)) {
+      const told = path.join(at, "package.json");
+      if (fs.existsSync(told)) return JSON.parse(fs.readFileSync(told, "utf8")).type === "module";
+    }
+    return false;
+  }
+
+  function forget() {
+    for (const name of Object.keys(require.cache)) {
+      if (name.startsWith(`${root}/`) && !name.startsWith(`${__dirname}/`) && !name.includes("/node_modules/")) {
+        delete require.cache[name];
+      }
+    }
+  }
+
+  // All tests of some files, as they are: how each ended, and the lines that it ran.
+  async function look(job) {
+    const coverage = require("./node_coverage.cjs").coverage(common.texts, root);
+    const tests = [];
+    for (const file of job.files) {
+      const seen = new Map();
+      forget();
+      coverage.take();
+      const began = performance.now();
+      await run(file, null, ({ names, status, error }) => {
+        const id = numbered(seen, named(file, names));
+        tests.push({ id, status, lines: coverage.take(), stack: String(error?.stack ?? error ?? "").slice(0, 2000) });
+      });
+      tests.push({ id: "", file, ms: performance.now() - began });
+    }
+    return { event: "look", tests };
+  }
+
+  // Whether a candidate passes: the tests that failed, by themselves; then all that are known to pass.
+  async function attempt(job) {
+    fs.writeFileSync(path.join(root, job.path), job.text);
+    try {
+      for (const chosen of common.alone ? [new Set(common.guiding), null] : [null]) {
+        const passed = new Set();
+        for (const file of common.files) {
+          if (chosen && !common.guiding.some((id) => id === file || id.startsWith(`${file}::`))) continue;
+          const seen = new Map();
+          let wrong = "";
+          failed = null;
+          forget();
+          number += 1;
+          await run(file, chosen, ({ names, status }) => {
+            const id = numbered(seen, named(file, names));
+            if (status === "passed") passed.add(id);
+            else if (status === "failed" && !common.ignored.includes(id)) wrong ||= id;
+            return wrong !== "";
+          });
+          if (failed && !wrong) wrong = file;
+          if (wrong) return { ok: false, failed: wrong, passed: common.guiding.filter((id) => passed.has(id)) };
+        }
+        const wanted = chosen ? common.guiding : common.wanted;
+        const missing = wanted.find((id) => id.includes("::") && !passed.has(id));
+        if (missing || passed.size === 0) return { ok: false, failed: missing ?? "", passed: [...passed].slice(0, 50) };
+      }
+      return { ok: true };
+    } finally {
+      fs.writeFileSync(path.join(root, job.path), common.texts[job.path]);
+    }
+  }
+
+  port.on("message", async (job) => {
+    number += 1;
+    const answer = job.files ? await look(job) : { event: "trial", ...(await attempt(job)) };
+    setImmediate(() => port.postMessage({ ...answer, number: job.number }));
+  });
+};
+
+function named(file, names) {
+  return names.length ? `${file}::${names.join(" > ")}` : file;
+}
+
+function numbered(seen, id) {
+  const count = (seen.get(id) ?? 0) + 1;
+  seen.set(id, count);
+  return count > 1 ? `${id} #${count}` : id;
+}

@@ -1,0 +1,179 @@
+"""A search whose trials a driver makes: a look at the unchanged code, then candidates in rounds."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from suture.checks.command.test_command import TestCommand
+from suture.ledger.kinds import DifferingTrial
+from suture.records import CheckOutcome, Language
+from suture.repair.limits import SearchLimits
+from suture.repair.other_languages.driver import Driver, driven
+from suture.repair.search import Findings
+from suture.repair.trials.records import Proposal, Spectrum, TestOutcome, TestRun, Trial
+
+RIVALS = 120
+"""Changes that are tried after the first that passes."""
+LINGER_MS = 1500
+LOOK_S = 30.0
+ALL_TRIED = "everything was tried"
+PATIENCE, LEAST_WALL_S, START_MS = 6.0, 0.3, 3000
+"""A trial may take so many times what the unchanged code took, and so many seconds at least."""
+PLACE = re.compile(r"([^\s():]+):(\d+)(?::\d+)?")
+OUTCOMES: Mapping[str, TestOutcome] = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
+
+
+class Driving:
+    """The trials of one search.
+
+    Args:
+        driver: Who makes them.
+        command: The user's test command.
+        argv: Its words.
+        files: The project.
+        texts: Path -> text of the files that may be changed.
+        outcomes: What the tests said of the project as it is.
+        language: What `texts` are written in.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        command: TestCommand,
+        argv: Sequence[str],
+        files: Mapping[str, bytes],
+        texts: Mapping[str, str],
+        outcomes: Sequence[CheckOutcome],
+        language: Language,
+    ) -> None:
+        self._driver, self._command, self._argv = driver, command, argv
+        self._files, self._texts, self._language = files, texts, language
+        self._before = {outcome.check_id: outcome.status for outcome in outcomes}
+        self._common: dict[str, Any] = {}
+        self._wall_s = LEAST_WALL_S
+        self._began_s = time.monotonic()
+
+    async def look(self, seconds: float) -> Spectrum:
+        """What the tests do on the unchanged code, and which of them trials can be made of.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        tests = sorted({name.partition("::")[0] for name in self._before})
+        common = {**self._driver.common(self._files, tests), "texts": dict(self._texts), "files": tests}
+        plan = {
+            **{"common": common, "jobs": [{"files": tests}], "wall_ms": 1000 * min(LOOK_S, seconds)},
+            **{"start_ms": START_MS, "rivals": 0, "linger_ms": 0},
+        }
+        told = await driven(self._driver, self._command, self._argv, self._files, plan, min(LOOK_S, seconds))
+        seen = [one for line in told if line.get("event") == "look" for one in line.get("tests", ())]
+        runs = tuple(self._runs(seen))
+        ended = {run.id: run.outcome for run in runs}
+        failing = [name for name, status in self._before.items() if status not in ("passed", "skipped")]
+        guiding = tuple(name for name in failing if ended.get(name) == "failed")
+        wanted = [n for n, s in self._before.items() if s == "passed" and ended.get(n) == "passed"]
+        differing = tuple(
+            DifferingTrial(test=name, run=status, trial=ended.get(name, "missing"))
+            for name, status in self._before.items()
+            if (status in ("passed", "skipped")) != (ended.get(name, "missing") in ("passed", "skipped"))
+        )
+        took_s = sum(float(one.get("ms", 0)) for one in seen) / 1000
+        self._wall_s = max(LEAST_WALL_S, PATIENCE * took_s)
+        ignored = sorted({name for name, how in ended.items() if how == "failed"} - {*guiding})
+        self._common = {
+            **{**common, "guiding": list(guiding), "wanted": [*wanted, *guiding]},
+            **{"ignored": ignored, "alone": not any("::" not in name for name in guiding)},
+        }
+        return Spectrum(
+            tests=runs,
+            collected=tuple(ended),
+            known=frozenset(guiding),
+            guiding=guiding,
+            disagreements=differing,
+            compared=len(self._before),
+            traced=sum(bool(run.lines) for run in runs),
+            suite_s=took_s,
+        )
+
+    def _runs(self, seen: Sequence[dict[str, Any]]) -> Iterator[TestRun]:
+        for one in seen:
+            name, status = str(one.get("id", "")), OUTCOMES.get(str(one.get("status")))
+            if not name or status is None or (name not in self._before and status != "failed"):
+                continue
+            lines = one.get("lines") or {}
+            places = [(path, int(at)) for path, at in PLACE.findall(str(one.get("stack", "")))]
+            near = [(own, at) for path, at in places for own in self._texts if path.endswith(f"/{own}")]
+            yield TestRun(
+                id=name,
+                outcome=status,
+                seconds=0.0,
+                lines={path: frozenset(map(int, own)) for path, own in lines.items() if path in self._texts},
+                frames=tuple(reversed(near[:8])),
+            )
+
+    async def try_all(self, proposals: Sequence[Proposal], found: Findings, limits: SearchLimits) -> None:
+        """Try candidates in their order until some pass and a short look found no more, or time is up.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        waiting = list(proposals[: limits.candidates - found.tried])
+        while waiting and not found.ended:
+            left_s = limits.seconds - (time.monotonic() - self._began_s)
+            if left_s <= LEAST_WALL_S:
+                found.ended = f"{limits.seconds:g} s are over"
+                break
+            many = self._driver.at_once
+            batch, waiting = waiting[: many * self._driver.round], waiting[many * self._driver.round :]
+            rounds = [self._round(batch[n::many], left_s) for n in range(many) if batch[n::many]]
+            for part in await asyncio.gather(*rounds):
+                for proposal, line in part:
+                    self._note(proposal, line, found)
+            if found.plausible:
+                found.first_s = time.monotonic() - self._began_s
+                found.ended = "the likeliest changes were tried"
+        if not found.ended:
+            cut = found.tried >= limits.candidates
+            found.ended = f"{limits.candidates} candidates were tried" if cut else ALL_TRIED
+
+    async def _round(
+        self, proposals: Sequence[Proposal], left_s: float
+    ) -> list[tuple[Proposal, dict[str, Any]]]:
+        """One start of the driver."""
+        jobs = [(p, self._driver.job(p, self._texts[p.path], self._language)) for p in proposals]
+        able = [(proposal, job) for proposal, job in jobs if job is not None]
+        plan = {
+            **{"common": self._common, "jobs": [job for _, job in able], "wall_ms": 1000 * self._wall_s},
+            **{"start_ms": START_MS, "rivals": RIVALS, "linger_ms": LINGER_MS},
+        }
+        told = await driven(self._driver, self._command, self._argv, self._files, plan, left_s)
+        return [
+            (able[number][0], line)
+            for line in told
+            if line.get("event") == "trial"
+            and isinstance(number := line.get("number"), int)
+            and 0 <= number < len(able)
+        ]
+
+    def _note(self, proposal: Proposal, line: Mapping[str, Any], found: Findings) -> None:
+        found.tried += 1
+        if line.get("ok") is True:
+            found.plausible.append(proposal)
+            return
+        guiding = self._common["guiding"]
+        passed = frozenset(line.get("passed") or ()) & {*guiding}
+        if passed and line.get("failed") in guiding:
+            trial = Trial(
+                passing=len(passed),
+                failing=len(guiding) - len(passed),
+                broken=0,
+                plausible=False,
+                unsupported=False,
+                late=bool(line.get("late")),
+                passed=passed,
+            )
+            found.partial.append((proposal, trial))

@@ -1,0 +1,30 @@
+"""Small changes of a program by its syntax tree: the families of the Python search, by the same names.
+
+A family that stands in `suture.repair.operators` too is as likely here as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from suture.repair.operators import OPERATORS
+from suture.repair.operators.change import Change
+from suture.repair.other_languages.operators import conditions, expressions, names, signs, statements, values
+from suture.repair.other_languages.tree_view import TreeView
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["FAMILIES", "PRIORS"]
+
+PRIORS: Mapping[str, float] = {operator.name: operator.prior for operator in OPERATORS}
+FAMILIES: Mapping[str, Callable[[Node, TreeView], Iterator[Change]]] = {
+    **signs.FAMILIES,
+    **conditions.FAMILIES,
+    **values.FAMILIES,
+    **names.FAMILIES,
+    **expressions.FAMILIES,
+    **statements.FAMILIES,
+}
+"""Name of an operator -> the ways in which it changes a node, the likeliest of weight 1."""

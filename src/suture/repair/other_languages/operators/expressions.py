@@ -1,0 +1,142 @@
+"""Whole expressions: arguments, a call too many or one that lacks, what stands elsewhere in the function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from suture.repair.editing.edits import Edit
+from suture.repair.operators.change import Change, short
+from suture.repair.other_languages.grammars import ARGUMENTS, CALLS, FUNCTIONS, MEMBERS, PARTS
+from suture.repair.other_languages.tree_view import TreeView, field, same
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MOST_MINED = 24
+MOST_LONG = 60
+"""Characters of an expression around which a call is laid."""
+
+
+def _arguments(node: Node, view: TreeView) -> Iterator[Change]:
+    """Two neighbours exchanged, or one left out; the two parameters of a function exchanged."""
+    if node.type not in ARGUMENTS:
+        return
+    given = node.named_children
+    for one, other in pairwise(given):
+        if view.text(one) != view.text(other):
+            swapped = (
+                Edit(start=one.start_byte, end=one.end_byte, text=view.text(other)),
+                Edit(start=other.start_byte, end=other.end_byte, text=view.text(one)),
+            )
+            note = f"{short(view.text(one))} and {short(view.text(other))} exchanged"
+            yield Change(edits=swapped, note=note, weight=1.0)
+    if len(given) > 1:
+        for number in range(len(given)):
+            kept = [view.text(one) for at, one in enumerate(given) if at != number]
+            yield view.instead(node, f"({', '.join(kept)})", 0.4)
+
+
+def _missing_argument(node: Node, view: TreeView) -> Iterator[Change]:
+    if node.type not in ARGUMENTS:
+        return
+    given = [view.text(one) for one in node.named_children]
+    for value in ("1", "0", *view.names(node)[:8], "10", "-1", "2"):
+        if value not in given:
+            yield view.instead(node, f"({', '.join((*given, value))})", 0.6)
+            if given:
+                yield view.instead(node, f"({', '.join((value, *given))})", 0.3)
+
+
+def _within(node: Node, view: TreeView) -> Iterator[Change]:
+    """A call that is too many: `f(x)` becomes `x`, `x.f()` too."""
+    if node.type not in CALLS:
+        return
+    called, given = field(node, "function"), field(node, "arguments")
+    if called is not None and called.type in MEMBERS:
+        of = field(called, "object", "operand")
+        if of is not None:
+            yield view.instead(node, view.text(of), 0.9)
+    for one in given.named_children[:2] if given is not None else ():
+        if one.type not in FUNCTIONS:
+            yield view.instead(node, view.text(one), 0.9)
+    if given is not None:
+        edit = Edit(start=given.end_byte, end=given.end_byte, text="")
+        for behind in ("[0]", ".length", ".slice(1)") if view.grammar.end else ("[0]", "[1:]"):
+            changed = Edit(start=edit.start, end=edit.end, text=behind)
+            yield Change(edits=(changed,), note=f"{short(view.text(node))}{behind}", weight=0.4)
+
+
+def _around(node: Node, view: TreeView) -> Iterator[Change]:
+    """A call that lacks around an expression, or behind it."""
+    if not view.is_read(node) or node.end_byte - node.start_byte > MOST_LONG:
+        return
+    above, text = node.parent, view.text(node)
+    if above is None or above.type in (*MEMBERS, "unary_expression"):
+        return
+    forms = [*view.grammar.around, *(f"{name}({{}})" for name, taken in view.functions.items() if taken == 1)]
+    for place, form in enumerate(forms):
+        loose = form.startswith("{") or form[0] in "-*&"
+        made = form.replace("{}", view.tight(node) if loose else text)
+        yield view.instead(node, made, max(0.35, 1.0 - 0.03 * place))
+
+
+def _sibling(node: Node, view: TreeView) -> Iterator[Change]:
+    """An expression that the same function uses elsewhere."""
+    if not view.is_read(node) or node.type == "parenthesized_expression":
+        return
+    above = node.parent
+    if above is None or above.type in MEMBERS:
+        return
+    own = view.text(node)
+    mined = [
+        (text, other)
+        for text, other in view.expressions(node)
+        if text != own and (other.type != "identifier" or node.type != "identifier")
+    ]
+    mined.sort(key=lambda pair: abs(pair[1].start_byte - node.start_byte))
+    for text, other in mined[:MOST_MINED]:
+        alike = other.type == node.type or {other.type, node.type} <= {*PARTS, *MEMBERS, "identifier"}
+        place = other.parent is not None and other.parent.type == above.type
+        yield view.instead(node, text, (1.0 if alike else 0.5) * (1.0 if place else 0.7))
+
+
+def _returned(node: Node, view: TreeView) -> Iterator[Change]:
+    """Another value that is given back: a variable, or one that says nothing."""
+    if node.type != "return_statement" or node.named_child_count != 1:
+        return
+    value = node.named_children[0]
+    if value.type == "expression_list":
+        value = value.named_children[0]
+    own = view.text(value)
+    for name in view.names(node)[:10]:
+        if name != own:
+            yield view.instead(value, name, 0.8)
+    for answer in view.grammar.answers:
+        if answer != own:
+            yield view.instead(value, answer, 0.5)
+
+
+def _key(node: Node, view: TreeView) -> Iterator[Change]:
+    """`x.name` where `x[name]` is meant, and the reverse."""
+    of = field(node, "object")
+    read, index = field(node, "property"), field(node, "index")
+    if of is not None and read is not None and view.text(read) in view.names(node):
+        yield view.instead(node, f"{view.text(of)}[{view.text(read)}]", 1.0)
+    if of is not None and index is not None and index.type == "identifier":
+        yield view.instead(node, f"{view.text(of)}.{view.text(index)}", 0.5)
+    above = node.parent
+    if node.type in PARTS and above is not None and same(field(above, "object"), node):
+        yield view.instead(above, view.text(node), 0.4)
+
+
+FAMILIES = {
+    "arguments": _arguments,
+    "missing argument": _missing_argument,
+    "call within": _within,
+    "call around": _around,
+    "sibling expression": _sibling,
+    "returned": _returned,
+    "key": _key,
+}

@@ -1,0 +1,139 @@
+"""Values: constants, off by one, negative, a part of a sequence or the whole, a term that lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from suture.repair.operators.change import Change
+from suture.repair.other_languages.grammars import ARGUMENTS, CALLS, LISTS, MEMBERS, NUMBERS, PARTS, STRINGS
+from suture.repair.other_languages.tree_view import TreeView, field, same, walked
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+LONGEST = 10
+"""Digits of a number that is off by one."""
+MOST_STRINGS = 12
+SUMS = ("+", "-")
+
+
+def _constant(node: Node, view: TreeView) -> Iterator[Change]:
+    old = view.text(node)
+    if node.type in NUMBERS and old.isdecimal() and len(old) < LONGEST:
+        value = int(old)
+        near = (value + 1, value - 1, 0, 1, 2, 10, value * 2, value * 10)
+        for place, other in enumerate(dict.fromkeys(near)):
+            if other != value:
+                yield view.instead(node, str(other), 1.0 / (1 + 0.25 * place))
+        for new in _texts(view, NUMBERS):
+            yield view.instead(node, new, 0.5)
+    elif node.type in NUMBERS:
+        for new in (*_texts(view, NUMBERS), f"{old}0", old[:-1]):
+            if new != old and new[-1:].isdigit():
+                yield view.instead(node, new, 0.4)
+    elif node.type in ("true", "false"):
+        yield view.instead(node, "false" if node.type == "true" else "true", 1.0)
+    elif node.type in STRINGS and len(old) >= 2:
+        quote, inner = old[0], old[1:-1]
+        own = _texts(view, STRINGS)[:MOST_STRINGS]
+        cases = (inner.upper(), inner.lower(), inner.capitalize(), "", " ", inner.strip(), f"{inner} ", "0")
+        for new in dict.fromkeys((*own, *(f"{quote}{text}{quote}" for text in cases))):
+            if new != old:
+                yield view.instead(node, new, 0.8 if new in own else 0.5)
+
+
+def _texts(view: TreeView, kinds: frozenset[str]) -> list[str]:
+    """The constants of a file."""
+    return list(dict.fromkeys(view.text(node) for node in walked(view.root) if node.type in kinds))[:40]
+
+
+def _off_by_one(node: Node, view: TreeView) -> Iterator[Change]:
+    weight = _place_weight(node, view)
+    if not weight or not view.is_read(node) or node.type in (*STRINGS, *NUMBERS, "true", "false", "array"):
+        return
+    above = node.parent
+    sign = above.child_by_field_name("operator") if above is not None else None
+    if sign is not None and view.text(sign) in SUMS:
+        return
+    text = f"({view.text(node)})" if node.type == "ternary_expression" else view.text(node)
+    yield view.instead(node, f"{text} - 1", weight)
+    yield view.instead(node, f"{text} + 1", weight)
+
+
+def _place_weight(node: Node, view: TreeView) -> float:
+    """How likely a number is off by one where it stands; 0 where nobody counts."""
+    above = node.parent
+    if above is None:
+        return 0.0
+    if above.type in (*PARTS, "slice_expression"):
+        return 0.0 if same(field(above, "object", "operand"), node) else 1.0
+    if above.type == "binary_expression":
+        sign = above.child_by_field_name("operator")
+        return 0.9 if sign is not None and view.text(sign)[0] in "<>=!" else 0.4
+    if above.type in ARGUMENTS:
+        return 0.7
+    kinds = ("return_statement", "variable_declarator", "assignment_expression", "expression_list")
+    return 0.6 if above.type in (*kinds, "augmented_assignment_expression") else 0.0
+
+
+def _negative(node: Node, view: TreeView) -> Iterator[Change]:
+    if node.type == "unary_expression":
+        part = field(node, "argument", "operand")
+        if part is not None and node.children[0].type != "!":
+            yield view.instead(node, view.text(part), 1.0)
+    elif node.type in (*NUMBERS, *CALLS, "identifier") and view.is_read(node):
+        above = node.parent
+        if above is not None and above.type not in ("unary_expression", *MEMBERS, *PARTS):
+            yield view.instead(node, f"-{view.text(node)}", 0.6)
+
+
+def _part(node: Node, view: TreeView) -> Iterator[Change]:
+    """`items` where `items[0]` or the rest is meant, and the reverse."""
+    whole = field(node, "object", "operand")
+    if not view.is_read(node):
+        return
+    if node.type in (*PARTS, "slice_expression") and whole is not None:
+        yield view.instead(node, view.text(whole), 0.7)
+    above = node.parent
+    if node.type != "identifier" or above is None or above.type in (*PARTS, *MEMBERS):
+        return
+    name = view.text(node)
+    rest = (f"{name}.slice(1)", f"{name}.slice(0, -1)") if view.grammar.end else (f"{name}[1:]",)
+    for part in (f"{name}[0]", *rest, f"{name}[{view.grammar.length.format(name)} - 1]"):
+        yield view.instead(node, part, 0.6)
+    for other in view.names(node)[:6]:
+        if other != name:
+            yield view.instead(node, f"{name}[{other}]", 0.6)
+
+
+def _term(node: Node, view: TreeView) -> Iterator[Change]:
+    """A term or a factor that lacks; an element that a list lacks."""
+    if node.type in LISTS:
+        inner = view.text(node)[1:-1].strip()
+        for value in ("0", *view.names(node)[:6]) if node.type == "array" else ():
+            yield view.instead(node, f"[{inner}, {value}]" if inner else f"[{value}]", 0.4)
+            if inner:
+                yield view.instead(node, f"[{value}, {inner}]", 0.3)
+        return
+    above = node.parent
+    values = ("return_statement", "variable_declarator", "assignment_expression", "expression_list")
+    if above is None or above.type not in (*values, "augmented_assignment_expression", "binary_expression"):
+        return
+    if not view.is_read(node) or node.type in (*STRINGS, "true", "false", "array", "null", "nil"):
+        return
+    text = view.tight(node)
+    for other in view.names(node)[:8]:
+        for sign in ("+", "-", "*"):
+            yield view.instead(node, f"{text} {sign} {other}", 0.6)
+    for term in ("* 2", "/ 2", "+ 1", "- 1", "% 10", "+ 2", "* -1"):
+        yield view.instead(node, f"{text} {term}", 0.5)
+
+
+FAMILIES = {
+    "constant": _constant,
+    "off by one": _off_by_one,
+    "negative": _negative,
+    "part of a sequence": _part,
+    "missing term": _term,
+}

@@ -1,0 +1,89 @@
+"""The search in other languages: where a fault may lie, which changes are likely, and their trials."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+
+from suture.checks.command.test_command import TestCommand
+from suture.records import CheckOutcome, Language
+from suture.repair.editing.edits import Mutant
+from suture.repair.limits import SearchLimits
+from suture.repair.ordering.faults import line_scores, rank_faults
+from suture.repair.ordering.orders import MAKING_SHARE, OnFault, first_order
+from suture.repair.other_languages.by_command import named_scores, try_by_command
+from suture.repair.other_languages.driver import driver_of
+from suture.repair.other_languages.driving import ALL_TRIED, Driving
+from suture.repair.other_languages.going_on import going_on
+from suture.repair.other_languages.tree_mutants import tree_mutants
+from suture.repair.search import Findings
+
+LOOKING_SHARE = 0.3
+"""Of the seconds, the most that a look at the unchanged code may take."""
+
+
+async def search_elsewhere(
+    command: TestCommand,
+    argv: Sequence[str],
+    files: Mapping[str, bytes],
+    texts: Mapping[str, str],
+    outcomes: Sequence[CheckOutcome],
+    language: Language,
+    limits: SearchLimits,
+) -> Findings:
+    """Search for changes with which all tests pass.
+
+    Args:
+        command: The user's test command.
+        argv: Its words.
+        files: The project.
+        texts: Path -> text of the files that may be changed.
+        outcomes: What the tests said of the project as it is.
+        language: What `texts` are written in; one with a grammar.
+        limits: What the search may use.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    began_s = time.monotonic()
+    found = Findings(texts=texts)
+    driver = driver_of(argv, files, language)
+    driving = None
+    scores: Mapping[str, Mapping[int, float]] = {}
+    if driver is not None:
+        driving = Driving(driver, command, argv, files, texts, outcomes, language)
+        found.spectrum = await driving.look(LOOKING_SHARE * limits.seconds)
+        found.faults = rank_faults(found.spectrum, texts)
+        scores = line_scores(found.faults, found.spectrum, texts) if found.faults else {}
+    found.located_s = time.monotonic() - began_s
+    if not scores:
+        found.faults, scores = named_scores(texts, outcomes)
+    proposals = await first_order(
+        scores,
+        texts,
+        {},
+        seed=limits.seed,
+        most=limits.candidates,
+        seconds=limits.seconds * MAKING_SHARE,
+        factors=limits.factors,
+        make=partial(_changes, language),
+    )
+    found.made_s = time.monotonic() - began_s
+    if driving is not None and found.spectrum.guiding:
+        await driving.try_all(proposals, found, limits)
+        if found.ended == ALL_TRIED:
+            found.ended = ""
+            await driving.try_all(going_on(proposals, found, language), found, limits)
+    else:
+        await try_by_command(command, files, outcomes, proposals, found, limits)
+    found.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
+    found.partial.sort(key=lambda pair: (-pair[1].passing, pair[1].failing, -pair[0].score))
+    found.seconds = time.monotonic() - began_s
+    return found
+
+
+def _changes(
+    language: Language, path: str, text: str, lines: Collection[int], on_fault: OnFault | None
+) -> Iterator[Mutant]:
+    return tree_mutants(text, path, language, lines)

@@ -1,0 +1,184 @@
+"""Repair without a model in JavaScript, TypeScript and Go, by changes of the syntax tree."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from suture.api import heal
+from suture.languages import LANGUAGES
+from suture.ledger import find_run, read_ledger, those_of
+from suture.ledger.kinds import SearchFinished
+from suture.records import CheckOutcome, CheckStatus, Language
+from suture.repair import mutated
+from suture.repair.other_languages.by_command import passes
+from suture.repair.other_languages.gaming import tree_literals, tree_warnings
+from suture.repair.other_languages.tree_mutants import tree_mutants
+from suture.settings import BudgetSettings, PathSettings, ProofSettings, Settings
+from suture.settings.model_schema import ModelSettings
+
+CASES: list[tuple[Language, str, str, str]] = [
+    ("javascript", "a.js", "x = a < b;", "x = a <= b;"),
+    ("javascript", "a.js", "x = a === b;", "x = a !== b;"),
+    ("javascript", "a.js", "x = f(a, b);", "x = f(b, a);"),
+    ("javascript", "a.js", "x = s.indexOf(t);", "x = s.lastIndexOf(t);"),
+    ("javascript", "a.js", "if (!ok) go();", "if (ok) go();"),
+    ("javascript", "a.js", "if (ok) go();", "if (!ok) go();"),
+    ("javascript", "a.js", "if (a && b) go();", "if (a) go();"),
+    ("javascript", "a.js", "x = a ? 1 : 2;", "x = a ? 2 : 1;"),
+    ("javascript", "a.js", "function f(a, b) { return a; }", "function f(a, b) { return b; }"),
+    ("javascript", "a.js", "n += 1;", "n -= 1;"),
+    ("javascript", "a.js", "x = '\u00e4' + xs[i];", "x = '\u00e4' + xs[i - 1];"),
+    (
+        "typescript",
+        "a.ts",
+        "const f = (n: number): boolean => n > 0;",
+        "const f = (n: number): boolean => n >= 0;",
+    ),
+    ("typescript", "a.tsx", "const f = () => <b>{1 + 2}</b>;", "const f = () => <b>{1 - 2}</b>;"),
+    (
+        "go",
+        "a.go",
+        "package a\nfunc f(n int) int { return n - 1 }",
+        "package a\nfunc f(n int) int { return n + 1 }",
+    ),
+    ("go", "a.go", "package a\nvar x = min(1, 2)", "package a\nvar x = max(1, 2)"),
+    (
+        *("go", "a.go", "package a\nfunc f(a, b bool) bool { return a && b }"),
+        "package a\nfunc f(a, b bool) bool { return a || b }",
+    ),
+    (
+        *("go", "a.go", "package a\nfunc f() { for i := 0; i < 3; i++ { break } }"),
+        "package a\nfunc f() { for i := 0; i < 3; i++ { continue } }",
+    ),
+]
+JS = {
+    "package.json": '{"scripts": {"test": "node --test"}}',
+    "lib/clamp.js": """/** Keep a number between two others. */
+function clamp(value, low, high) {
+  if (value < low) {
+    return low;
+  }
+  return value > high ? value : high;
+}
+
+module.exports = { clamp };
+""",
+    "test/clamp.test.js": """const test = require('node:test'), assert = require('node:assert');
+const { clamp } = require('../lib/clamp');
+test('inside', () => assert.strictEqual(clamp(3, 1, 5), 3));
+test('below', () => assert.strictEqual(clamp(0, 1, 5), 1));
+test('above', () => assert.strictEqual(clamp(9, 1, 5), 5));
+""",
+}
+GO = {
+    "go.mod": "module example.org/bill\n\ngo 1.19\n",
+    "bill.go": "package bill\n\nfunc Due(paid, price int) bool {\n\treturn paid <= price\n}\n",
+    "bill_test.go": (
+        'package bill\n\nimport "testing"\n\nfunc TestDue(t *testing.T) {\n'
+        "\tif Due(5, 5) || !Due(4, 5) || Due(6, 5) {\n\t\tt.Fail()\n\t}\n}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(("language", "path", "before", "after"), CASES)
+def test_a_change_is_among_those_of_a_file(language: Language, path: str, before: str, after: str) -> None:
+    made = {mutated(before, mutant.edits) for mutant in tree_mutants(before, path, language)}
+    assert after in made
+    assert before not in made
+
+
+WARNED: list[tuple[Language, str, str, str]] = [
+    (
+        "javascript",
+        "function f(n) { return n }",
+        "function f(n) { if (n === 4711) return 1; return n }",
+        "4711",
+    ),
+    ("javascript", "function f(n) { g(); return n }", "function f(n) { return n }", "takes a statement away"),
+    ("javascript", "function g(n) { throw n }", "function g(n) { return n }", "no longer raises"),
+    ("javascript", "f(); g();", "try { f(); g(); } catch (e) { }", "hides exceptions"),
+    (
+        "typescript",
+        "function f(n: number) { if (n > 1) g() }",
+        "function f(n: number) { if (n > n) g() }",
+        "never",
+    ),
+    (
+        "go",
+        "package a\nfunc f() { g() }\nfunc g() {}",
+        "package a\nfunc f() { }\nfunc g() {}",
+        "no longer calls g",
+    ),
+]
+
+
+@pytest.mark.parametrize(("language", "before", "after", "word"), WARNED)
+def test_what_games_the_tests_is_told(language: Language, before: str, after: str, word: str) -> None:
+    literals = tree_literals(
+        [("a.test", "assert(f(4711) == 1)" if language != "go" else "package a")], language
+    )
+    assert any(word in told for told in tree_warnings(before, after, "a.ts", language, literals))
+    assert tree_warnings(before, before, "a.ts", language, literals) == ()
+
+
+def test_a_file_that_the_grammar_cannot_read_costs_no_run() -> None:
+    assert isinstance(list(tree_mutants("function ( { ]", "a.js", "javascript")), list)
+
+
+def test_a_test_that_is_gone_or_skipped_is_no_pass() -> None:
+    def made(name: str, status: CheckStatus) -> CheckOutcome:
+        return CheckOutcome(check_id=name, status=status, evidence="nonce")
+
+    wanted = {"a", "b"}
+    assert passes([made("a", "passed"), made("b", "passed")], wanted)
+    assert not passes([made("a", "passed")], wanted)
+    assert not passes([made("a", "passed"), made("b", "skipped")], wanted)
+    assert not passes([made("a", "passed"), made("b", "passed"), made("c", "failed")], wanted)
+
+
+@pytest.mark.timeout(300)  # Go compiles its library anew in each run
+@pytest.mark.parametrize(
+    ("language", "project", "path", "right"),
+    [
+        (
+            "javascript",
+            JS,
+            "lib/clamp.js",
+            ("value < high ? value : high", "value <= high ? value : high", "high : value"),
+        ),
+        ("go", GO, "bill.go", ("paid < price",)),
+    ],
+    ids=["javascript", "go"],
+)
+async def test_a_project_is_healed_without_a_model(
+    language: Language,
+    project: Mapping[str, str],
+    path: str,
+    right: tuple[str, ...],
+    tmp_path: Path,
+    require: Require,
+) -> None:
+    program = LANGUAGES[language].program
+    require(program, shutil.which(program) is not None, "it is not on PATH")
+    folder = tmp_path / "project"
+    for name, text in project.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    settings = Settings(
+        paths=PathSettings(home=tmp_path / "home"),
+        model=ModelSettings(name="none"),
+        proof=ProofSettings(seconds=0),
+        budget=BudgetSettings(seconds=250),
+    )
+    result = await heal(folder, settings=settings, apply=True)
+    assert result.outcome == "healed", result.reason
+    assert any(text in (folder / path).read_text() for text in right)
+    assert result.spend.model_calls == 0
+    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    (searched,) = [told for _, told in those_of(events, SearchFinished)]
+    assert searched.plausible >= 1
