@@ -65,7 +65,13 @@ def programs() -> list[Program]:
                 raise ValueError(f"{name} has no {right!r}")
             seeded = {**files, f"{name}.go": code.replace(right, wrong, 1)}
             found.append(
-                Program(name=f"{name}/{number}", files=seeded, grade=partial(grade, name), command=COMMAND)
+                Program(
+                    name=f"{name}/{number}",
+                    files=seeded,
+                    grade=partial(grade, name),
+                    command=COMMAND,
+                    test_wall_s=HIDDEN_S,
+                )
             )
     return found
 

@@ -72,6 +72,7 @@ class Program:
     files: Mapping[str, str]
     grade: Grader
     command: tuple[str, ...] = COMMAND
+    test_wall_s: float = TEST_WALL_S
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +204,7 @@ async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sand
             # No weights lie there: a model that was not asked for is not found either.
             paths=PathSettings(home=Path(home) / "state", cache=Path(home) / "no-models"),
             model=_model_settings(arm).model if arm.model else ModelSettings(name="none"),
-            sandbox=SandboxSettings(test_wall_s=TEST_WALL_S),
+            sandbox=SandboxSettings(test_wall_s=program.test_wall_s),
             budget=BudgetSettings(seconds=caps.seconds, tokens=caps.tokens),
             repair=RepairSettings(enabled=arm.searches),
         )

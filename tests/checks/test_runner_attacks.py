@@ -63,6 +63,9 @@ NO_PASS_JS = {
     "plants a configuration": {"package.json": '{"scripts": {"test": "true"}}', "sum.js": WRONG_JS},
     "plants another test": {"test/sum.test.js": "", "sum.js": WRONG_JS},
     "skips": {"sum.js": "require('node:test').test = () => {}; exports.add = (a, b) => a - b;\n"},
+    "sets the exit code": {
+        "sum.js": "process.on('exit', () => { process.exitCode = 0; }); exports.add = (a, b) => a - b;\n"
+    },
 }
 LIMITS_JS = {
     "patches the assert": {
@@ -77,6 +80,17 @@ NO_PASS_GO = {
         "sum.go": GO_HEAD + 'import "syscall"\n\nfunc Add(a, b int) int { syscall.Exit(0); return 3 }\n',
     },
     "plants a module": {"go.mod": "module example.org/other\n", "sum.go": GO_HEAD + GO_WRONG},
+    "plants a main of tests": {
+        "sum.go": GO_HEAD + GO_WRONG,
+        "main_test.go": GO_HEAD
+        + 'import (\n\t"os"\n\t"testing"\n)\n\nfunc TestMain(m *testing.M) { os.Exit(0) }\n',
+    },
+    "plants a workspace": {"go.work": "go 1.19\n\nuse ./other\n", "sum.go": GO_HEAD + GO_WRONG},
+    "overwrites the tests": {
+        "sum.go": GO_HEAD
+        + 'import "os"\n\nfunc init() { os.WriteFile("sum_test.go", []byte("package sum\\n"), 0o644) }\n\n'
+        + GO_WRONG,
+    },
     "does not compile": {"sum.go": GO_HEAD + "func Add(a, b int) int { return }\n"},
 }
 LIMITS_GO = {

@@ -11,7 +11,7 @@ import pytest
 from suture.api import heal, verify
 from suture.ledger import find_run, read_ledger
 from suture.sandbox import BubblewrapSandbox
-from suture.settings import BudgetSettings, PathSettings, Settings
+from suture.settings import BudgetSettings, PathSettings, RepairSettings, Settings
 from suture.testing import ScriptedModel
 
 FENCES = {"node": "javascript", "go": "go"}
@@ -20,7 +20,11 @@ COMMANDS = {"node": ["npm", "test"], "go": ["go", "test", "./..."]}
 
 
 def settings_in(folder: Path) -> Settings:
-    return Settings(paths=PathSettings(home=folder / "home"), budget=BudgetSettings(attempts=4, seconds=500))
+    return Settings(
+        paths=PathSettings(home=folder / "home"),
+        budget=BudgetSettings(attempts=4, seconds=500),
+        repair=RepairSettings(enabled=False),
+    )
 
 
 @pytest.mark.timeout(600)  # Go compiles its library anew in each run

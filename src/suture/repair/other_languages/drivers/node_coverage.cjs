@@ -5,6 +5,8 @@ const { findSourceMap } = require("node:module");
 const path = require("node:path");
 const { fileURLToPath } = require("node:url");
 
+const SAMPLES = 200;
+
 exports.coverage = (texts, root) => {
   const session = new inspector.Session();
   session.connect();
@@ -39,11 +41,21 @@ exports.coverage = (texts, root) => {
       return low;
     };
     const map = source === texts[file] ? null : findSourceMap(script.url) ?? findSourceMap(path.join(root, file));
-    if (!map) return (offset) => lineAt(offset) + 1;
-    return (offset) => {
-      const line = lineAt(offset);
-      return (map.findEntry(line, offset - starts[line]).originalLine ?? 0) + 1;
+    if (!map) return { line: (offset) => lineAt(offset) + 1, mapped: false };
+    const line = (offset) => {
+      const at = lineAt(offset);
+      return (map.findEntry(at, offset - starts[at]).originalLine ?? 0) + 1;
     };
+    return { line, mapped: true };
+  }
+
+  // What was compiled onto one line has its lines in no order: the first and the last of them are looked for.
+  function span(all, { startOffset, endOffset }) {
+    const step = Math.max(1, Math.floor((endOffset - startOffset) / SAMPLES));
+    const from = all.line(startOffset);
+    let to = all.line(endOffset);
+    for (let at = startOffset; all.mapped && at < endOffset; at += step) to = Math.max(to, all.line(at));
+    return [from, to];
   }
 
   function take() {
@@ -51,16 +63,20 @@ exports.coverage = (texts, root) => {
     for (const script of ask("Profiler.takePreciseCoverage").result ?? []) {
       const file = fileOf(script.url);
       if (!file) continue;
-      const all = known.get(script.scriptId) ?? { functions: new Map(), line: reader(script, file) };
+      const all = known.get(script.scriptId) ?? { functions: new Map(), ...reader(script, file) };
       known.set(script.scriptId, all);
       for (const one of script.functions) all.functions.set(one.ranges[0].startOffset, one.ranges);
       const ran = new Map();
+      const reported = script.functions.map(({ ranges: [whole] }) => whole);
       for (const start of [...all.functions.keys()].sort((a, b) => a - b)) {
         const now = script.functions.find((one) => one.ranges[0].startOffset === start);
+        const around = reported.find((whole) => whole.startOffset < start && start < whole.endOffset);
+        if (!now && !around) continue;
+        const [first, last] = now ? [0, Infinity] : span(all, around);
         const ranges = now ? now.ranges : [{ ...all.functions.get(start)[0], count: 0 }];
         for (const range of ranges) {
-          const [from, to] = [all.line(range.startOffset), all.line(range.endOffset)];
-          for (let line = from; line <= to; line += 1) {
+          const [from, to] = span(all, range);
+          for (let line = Math.max(from, first); line <= Math.min(to, last); line += 1) {
             if (range.count > 0) ran.set(line, true);
             else if (line > from || range.startOffset === start) ran.set(line, false);
           }

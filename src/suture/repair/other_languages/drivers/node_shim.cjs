@@ -21,10 +21,11 @@ exports.shim = (state) => {
 };
 
 // One run of one file. `onEnd` is told of each test, and of a suite that fails by itself; where it answers
-// true, no further test is begun.
-exports.harness = (chosen, onEnd) => {
+// true, no further test is begun. `onBegin` is told before the first test.
+exports.harness = (chosen, onEnd, onBegin = () => {}) => {
   let stopped = false;
   let running = null;
+  let begun = false;
   const top = { names: [], before: [], after: [], beforeEach: [], afterEach: [], chain: Promise.resolve(), up: null };
   let place = top;
 
@@ -84,8 +85,9 @@ exports.harness = (chosen, onEnd) => {
       if (chosen && ![...chosen].some((wanted) => within(wanted, id))) return;
       const above = chain(owner);
       let fault = null;
-      own.signals = [];
       running = own;
+      if (!begun) onBegin();
+      begun = true;
       const t = context(own);
       try {
         for (const upper of above) await begin(upper);

@@ -1,18 +1,18 @@
-// Tries candidates on tests of node:test in one process after the other: a worker runs them, this one looks
-// at the clock. It is given a plan, and writes what it saw line by line.
+// Tries candidates on tests of node:test: a process of its own runs one after the other, this one looks at the
+// clock. It is given a plan, and writes what it saw line by line.
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");
-const { Worker, isMainThread, parentPort, workerData } = require("node:worker_threads");
+const { fork } = require("node:child_process");
 
 const folder = __dirname;
 const root = path.dirname(folder);
+const plan = JSON.parse(fs.readFileSync(path.join(folder, "plan.json"), "utf8"));
 
-if (isMainThread) watch();
-else require("./node_worker.cjs").serve(parentPort, workerData, root);
+if (process.argv[2] === "worker") require("./node_worker.cjs").serve(plan.common, root);
+else watch();
 
 function watch() {
-  const plan = JSON.parse(fs.readFileSync(path.join(folder, "plan.json"), "utf8"));
   const began = Date.now();
   let next = 0;
   let first = 0;
@@ -32,6 +32,7 @@ function watch() {
     clearTimeout(timer);
     if (isOver()) {
       tell({ event: "end" });
+      for (const one of [worker, spare]) if (one) one.kill("SIGKILL");
       process.exit(0);
     }
     if (!worker) start();
@@ -40,10 +41,10 @@ function watch() {
     timer = setTimeout(() => lost(number, true), most + (worker.fresh ? plan.start_ms : 0));
     worker.fresh = false;
     worker.current = number;
-    worker.postMessage({ number, ...plan.jobs[number] });
+    worker.send({ number, ...plan.jobs[number] });
   }
 
-  // The next worker starts while this one works: after an endless loop it is there at once.
+  // The next process starts while this one works: after an endless loop it is there at once.
   function start() {
     const mine = spare ?? made();
     worker = mine;
@@ -51,10 +52,8 @@ function watch() {
   }
 
   function made() {
-    const mine = new Worker(__filename, { workerData: plan.common, stdout: true, stderr: true });
+    const mine = fork(__filename, ["worker"], { stdio: ["ignore", "ignore", "ignore", "ipc"] });
     mine.fresh = true;
-    mine.stdout.resume();
-    mine.stderr.resume();
     mine.on("message", (line) => {
       if (mine !== worker || line.number !== mine.current) return;
       tell(line);
@@ -69,7 +68,7 @@ function watch() {
   function lost(number, late) {
     const old = worker;
     worker = null;
-    if (old) old.terminate();
+    if (old) old.kill("SIGKILL");
     const job = plan.jobs[number];
     if (job.path) fs.writeFileSync(path.join(root, job.path), plan.common.texts[job.path]);
     tell({ event: "trial", number, ok: false, late, lost: !late });

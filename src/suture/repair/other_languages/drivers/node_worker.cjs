@@ -1,4 +1,4 @@
-// Runs test files again and again in one thread, each time with new code in one file of the project.
+// Runs test files again and again in one process, each time with new code in one file of the project.
 "use strict";
 const fs = require("node:fs");
 const Module = require("node:module");
@@ -6,8 +6,8 @@ const path = require("node:path");
 const { pathToFileURL } = require("node:url");
 const { harness, shim } = require("./node_shim.cjs");
 
-exports.serve = (port, common, root) => {
-  const { setImmediate } = globalThis;
+exports.serve = (common, root) => {
+  const send = process.send.bind(process);
   let number = 0;
   let failed = null;
   const state = { harness: null };
@@ -24,8 +24,8 @@ exports.serve = (port, common, root) => {
     });
   }
 
-  async function run(file, chosen, onEnd) {
-    state.harness = harness(chosen, onEnd);
+  async function run(file, chosen, onEnd, onBegin) {
+    state.harness = harness(chosen, onEnd, onBegin);
     const own = path.join(root, file);
     try {
       if (isModule(own)) await import(`${pathToFileURL(own).href}?suture=${number}`);
@@ -66,7 +66,7 @@ exports.serve = (port, common, root) => {
       await run(file, null, ({ names, status, error }) => {
         const id = numbered(seen, named(file, names));
         tests.push({ id, status, lines: coverage.take(), stack: String(error?.stack ?? error ?? "").slice(0, 2000) });
-      });
+      }, coverage.take);
       tests.push({ id: "", file, ms: performance.now() - began });
     }
     return { event: "look", tests };
@@ -104,10 +104,10 @@ exports.serve = (port, common, root) => {
     }
   }
 
-  port.on("message", async (job) => {
+  process.on("message", async (job) => {
     number += 1;
     const answer = job.files ? await look(job) : { event: "trial", ...(await attempt(job)) };
-    setImmediate(() => port.postMessage({ ...answer, number: job.number }));
+    send({ ...answer, number: job.number });
   });
 };
 
