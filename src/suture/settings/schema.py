@@ -164,6 +164,21 @@ class ProofSettings(Group):
     """The most verdicts spent on making a change smaller; 0 leaves it as it was found."""
 
 
+class SafetySettings(Group):
+    """What new code does that a rule speaks of, before it is run and handed over (docs/safety.md)."""
+
+    block: Names = ()
+    """Rules whose new uses never run: the coder is told. `*` stands for any letters."""
+    ask: Names = ()
+    """Rules whose new uses run once a person has allowed them."""
+    warn: Names = ()
+    """Rules whose new uses are told with the result."""
+    off: Names = ()
+    """Rules that are not looked for."""
+    bandit: bool = False
+    """Whether Bandit looks at Python too, for what is of middling or high severity."""
+
+
 class PathSettings(Group):
     """Where Suture keeps things. It never writes into a project unless asked to apply a diff."""
 
@@ -286,6 +301,7 @@ class Settings(Group):
     repair: RepairSettings = EMPTY
     proposer: ProposerSettings = EMPTY
     proof: ProofSettings = EMPTY
+    safety: SafetySettings = EMPTY
     project: ProjectSettings = EMPTY
     store: StoreSettings = EMPTY
     log: LogSettings = EMPTY
