@@ -10,6 +10,7 @@ from suture.languages import LANGUAGES, languages_of_files
 from suture.languages.unsafe import UNREAD, Danger, UnsafeUse
 from suture.languages.unsafe.rule import quoted
 from suture.safety.bandit import bandit_uses
+from suture.safety.dependencies import dependency_uses
 from suture.safety.levels import Levels, every_rule
 
 MOST_FILE_CHARS = 200_000
@@ -60,6 +61,9 @@ def scan(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
     for path, text in sorted(files.items()):
         uses: Sequence[UnsafeUse] = ()
         languages = languages_of_files((path,))
+        if len(text) <= MOST_FILE_CHARS:
+            for one in dependency_uses(path, text, levels.allowed, levels.approval):
+                found.append(_finding(path, one.use, one.why, levels.of(one.use.rule)))
         if languages and (len(text) > MOST_FILE_CHARS or len(text) > left):
             uses = (UnsafeUse(rule=UNREAD.name, line=1, code=f"{len(text)} characters"),)
         elif languages:
@@ -104,7 +108,9 @@ def new_findings(before: Mapping[str, str], after: Mapping[str, str], levels: Le
             same[finding.rule, finding.code] -= 1
         else:
             unmatched.append(finding)
-    edited = Counter(rule for (rule, _), count in same.items() for _ in range(count))
+    # A package in the place of another is another package.
+    gone = {use: count for use, count in same.items() if not use[0].startswith("dependency.")}
+    edited = Counter(rule for (rule, _), count in gone.items() for _ in range(count))
     fresh: list[Finding] = []
     for finding in unmatched:
         if edited[finding.rule] > 0:

@@ -177,6 +177,11 @@ class SafetySettings(Group):
     """Rules that are not looked for."""
     bandit: bool = False
     """Whether Bandit looks at Python too, for what is of middling or high severity."""
+    approve_deps: Literal["ask", "allowlist", "never"] = "ask"
+    """Packages that new code asks for: others than those allowed take your approval, or none may be asked for
+    but those (`allowlist`), or none at all (`never`)."""
+    allowed_deps: Path | None = None
+    """Your own list of allowed packages in the place of ours."""
 
 
 class PathSettings(Group):
@@ -319,6 +324,7 @@ THE_USERS_ALONE = (
     "sandbox.python",
     "sandbox.secrets",
     "model.prices",
+    "safety.allowed_deps",
     "proposer.command",
     "proposer.outside",
     "proposer.seconds",
