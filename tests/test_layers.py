@@ -15,7 +15,7 @@ SOURCE = Path(suture.__file__).parent
 # From the ground up; inside one line, left to right.
 LINES = (
     ("errors", "plain_files", "plugins", "pysource", "records", "settings", "ledger"),
-    ("languages",),
+    ("languages", "safety"),
     ("sandbox", "models", "workspace", "store", "memory", "tracing"),
     ("checks",),
     ("repair", "roles"),

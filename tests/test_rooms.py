@@ -88,6 +88,7 @@ ORDERS = {
         ("recipes", "review"),
         ("policy",),
         ("state",),
+        ("vetting",),
         ("helper_state", "run_spec"),
         ("context",),
         ("recalling",),

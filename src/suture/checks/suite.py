@@ -6,7 +6,7 @@ import ast
 import posixpath
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from suture.checks.command.libraries import libraries_of, takes_a_librarys_place
@@ -52,6 +52,7 @@ class Suite:
         classes: Names that the statement or the task's own code shows to be classes.
         test_files: The project's files that hold the command's tests, whatever they are called.
         libraries: What these import of the environment.
+        vet: Says of a candidate that must not be run what its verdict is; `None` for all others.
     """
 
     task: Task
@@ -62,6 +63,7 @@ class Suite:
     classes: frozenset[str] = frozenset()
     test_files: tuple[str, ...] = ()
     libraries: frozenset[str] = frozenset()
+    vet: Callable[[Candidate], Verdict | None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +167,9 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
         UsageError: A path of the candidate leaves the project.
         SandboxError: The wall failed.
     """
+    refused = suite.vet(candidate) if suite.vet is not None else None
+    if refused is not None:
+        return refused
     started_s, ran_s = time.monotonic(), 0.0
     files, notes = _laid_over(candidate, suite)
     outcomes: list[CheckOutcome] = []
@@ -213,6 +218,8 @@ async def rule_on(
     Raises:
         SandboxError: The wall failed.
     """
+    if suite.vet is not None and suite.vet(candidate) is not None:
+        return (ProgramOutcome(status="error"),) * len(programs)
     files, _ = _laid_over(candidate, suite)
     module = _module(suite.task, files)
     async with SplitRunner(suite.sandbox, suite.settings, files, module, wall_s) as runner:

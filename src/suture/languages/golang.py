@@ -7,8 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from suture.languages.grammars import Grammars
 from suture.languages.language import LanguageFacts
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
+from suture.languages.unsafe import in_go
+from suture.languages.unsafe.in_trees import uses_by_queries
 
 PLACE = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")
 FRAME = re.compile(r"^\s+(/\S+\.go):(\d+)")
@@ -113,6 +116,7 @@ def _folder(package: str, output: RunnerOutput) -> str:
     return package
 
 
+GRAMMARS: Grammars = {"": ("tree_sitter_go", "language")}
 GO = LanguageFacts(
     label="Go",
     fence="go",
@@ -145,4 +149,7 @@ GO = LanguageFacts(
     },
     error_line=re.compile(r"^\s*[\w./-]+\.go:\d+|^panic: |no required module provides|missing go\.sum entry"),
     ran=re.compile(rb"^=== RUN ", re.MULTILINE),
+    grammars=GRAMMARS,
+    safety_rules=in_go.RULES,
+    unsafe_uses=uses_by_queries(GRAMMARS, in_go.QUERIES),
 )

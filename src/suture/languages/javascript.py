@@ -6,8 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from suture.languages.grammars import Grammars
 from suture.languages.language import LanguageFacts
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
+from suture.languages.unsafe import in_javascript
+from suture.languages.unsafe.in_trees import uses_by_queries
 
 COMMANDS = re.compile(r"node|npm|npx|yarn|pnpm|jest|mocha|vitest|ava|tap|tsx|ts-node")
 VARIABLES = {
@@ -105,6 +108,13 @@ RUNNERS = (
         environment=_by_options,
     ),
 )
+SCRIPT = ("tree_sitter_javascript", "language")
+OF_JAVASCRIPT: Grammars = {"": SCRIPT}
+OF_TYPESCRIPT: Grammars = {
+    "": ("tree_sitter_typescript", "language_typescript"),
+    ".tsx": ("tree_sitter_typescript", "language_tsx"),
+    ".js": SCRIPT,
+}
 COMMON: dict[str, Any] = {
     "program": "node",
     "commands": COMMANDS,
@@ -117,12 +127,15 @@ COMMON: dict[str, Any] = {
     "variables": VARIABLES,
     "error_line": ERROR_LINE,
     "ran": RAN,
+    "safety_rules": in_javascript.RULES,
 }
 JAVASCRIPT = LanguageFacts(
     label="JavaScript",
     fence="javascript",
     endings=(".js", ".cjs", ".mjs", ".jsx"),
     formatter=("prettier", "--parser", "babel"),
+    grammars=OF_JAVASCRIPT,
+    unsafe_uses=uses_by_queries(OF_JAVASCRIPT, in_javascript.QUERIES),
     **COMMON,
 )
 TYPESCRIPT = LanguageFacts(
@@ -130,5 +143,7 @@ TYPESCRIPT = LanguageFacts(
     fence="typescript",
     endings=(".ts", ".cts", ".mts", ".tsx"),
     formatter=("prettier", "--parser", "typescript"),
+    grammars=OF_TYPESCRIPT,
+    unsafe_uses=uses_by_queries(OF_TYPESCRIPT, in_javascript.QUERIES),
     **COMMON,
 )

@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from suture.languages.grammars import Grammars
 from suture.languages.reports import Runner
+from suture.languages.unsafe.rule import FindUses, SafetyRule
 
 NEVER = re.compile(r"(?!)")
 
@@ -33,6 +35,9 @@ class LanguageFacts:
         error_line: A line of output that tells of an error.
         ran: How many tests ran, in the output of a command without a report: each match counts one, or the
             number that its group holds.
+        grammars: Tree-sitter's, for its files.
+        safety_rules: What the safety scan looks for in it.
+        unsafe_uses: Finds that.
     """
 
     label: str
@@ -50,3 +55,6 @@ class LanguageFacts:
     variables: Mapping[str, str] = field(default_factory=dict)
     error_line: re.Pattern[str] = NEVER
     ran: re.Pattern[bytes] = re.compile(rb"(?!)")
+    grammars: Grammars = field(default_factory=dict)
+    safety_rules: tuple[SafetyRule, ...] = ()
+    unsafe_uses: FindUses | None = None

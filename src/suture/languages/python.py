@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from suture.languages.interpreter import Interpreter
 from suture.languages.language import LanguageFacts
+from suture.languages.unsafe import in_python
 
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
 PYTEST = ("pytest", "py.test")
@@ -22,6 +23,8 @@ PYTHON_FACTS = LanguageFacts(
     line_comment="#",
     formatter=("ruff", "format", "-"),
     linter=("ruff", "check"),
+    safety_rules=in_python.RULES,
+    unsafe_uses=in_python.uses_in_python,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from suture.checks import Suite, prepare_suite
 from suture.languages import Interpreter, is_pytest_command, pytest_equivalent
@@ -15,10 +15,12 @@ from suture.loop.recipes.plugins import Extensions
 from suture.loop.recipes.schema import Recipe
 from suture.loop.run_spec import RunSpec
 from suture.loop.state import LoopState, proposals_in, tried_in
+from suture.loop.vetting import answered_uses, findings_in, refused_verdict, use_of
 from suture.models import NO_MODEL, Model, Models, Role, may_call_tools
 from suture.records import Candidate, Task, Verdict, to_plain
 from suture.repair import Ready, has_grammar
 from suture.roles import PromptBook
+from suture.safety import Finding, levels_of
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings, Settings
 from suture.tasks.accepted_test import with_accepted_test
@@ -29,10 +31,14 @@ LONGEST_RUN = 0.6
 
 
 class _OwnSuite:
-    """The suite of the task, made ready once, and what the task is since a test for it was accepted."""
+    """The suite of the task, made ready once, what the task is since a test for it was accepted, and what the
+    safety scan said of candidates.
+    """
 
-    ready: Suite | None = None
-    task: Task | None = None
+    def __init__(self) -> None:
+        self.ready: Suite | None = None
+        self.task: Task | None = None
+        self.scans: dict[tuple[str, str], tuple[Finding, ...]] = {}
 
 
 class _Ahead:
@@ -152,14 +158,30 @@ class RunContext:
         """
         task = self.task  # first: with a test that was accepted since, another suite is needed
         if self._own_suite.ready is None:
-            self._own_suite.ready = await prepare_suite(
-                task, self.sandbox, self._limits(), self.interpreter, run=run
-            )
+            ready = await prepare_suite(task, self.sandbox, self._limits(), self.interpreter, run=run)
+            self._own_suite.ready = replace(ready, vet=self.vet)
         return self._own_suite.ready
 
     async def prepare(self, task: Task, *, run: bool = False) -> Suite:
         """The suite of a task like the run's, made ready anew."""
-        return await prepare_suite(task, self.sandbox, self.settings.sandbox, self.interpreter, run=run)
+        ready = await prepare_suite(task, self.sandbox, self.settings.sandbox, self.interpreter, run=run)
+        return replace(ready, vet=self.vet)
+
+    def findings_in(self, candidate: Candidate) -> tuple[Finding, ...]:
+        """What the safety scan says of what a candidate newly does."""
+        known, key = self._own_suite.scans, (candidate.hash, candidate.origin)
+        if key not in known:
+            known[key] = findings_in(candidate, self.task.files, levels_of(self.settings.safety))
+        return known[key]
+
+    def vet(self, candidate: Candidate) -> Verdict | None:
+        """The verdict on a candidate that must not be run: a rule blocks it, or nobody has allowed it."""
+        stopping = [one for one in self.findings_in(candidate) if one.level in ("block", "ask")]
+        if not stopping:
+            return None
+        allowed = answered_uses(self.folder, self.ledger.events)
+        refused = [one for one in stopping if one.level == "block" or use_of(one) not in allowed]
+        return refused_verdict(candidate, refused) if refused else None
 
     def _limits(self) -> SandboxSettings:
         """The limits of programs. No run of the tests may take the time that a repair of them needs."""

@@ -62,7 +62,7 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any]) -> Compiled:
     graph.add_edge("mutate", "try_repairs")
     graph.add_edge("try_repairs", "decide")
     graph.add_edge("propose", "check")
-    graph.add_edge("check", "reflect")
+    graph.add_conditional_edges("check", _after_check, ["reflect", "finish"])
     graph.add_edge("reflect", "decide")
     graph.add_edge("finish", END)
     return graph.compile(checkpointer=checkpointer)
@@ -93,6 +93,11 @@ def _after_review(state: LoopState) -> list[Send] | Literal["check", "decide", "
         return _fan_out(state)
     waits = any(proposal.round == state["round"] for proposal in proposals_in(state))
     return "check" if waits else "decide"
+
+
+def _after_check(state: LoopState) -> Literal["reflect", "finish"]:
+    """To the end where a person who was asked about the safety scan stopped the run."""
+    return "finish" if state["outcome"] else "reflect"
 
 
 def _fan_out(state: LoopState) -> list[Send] | Literal["finish"]:

@@ -17,6 +17,7 @@ from suture.loop.recipes.recipe import load_recipe
 from suture.loop.run_spec import RunSpec
 from suture.models import Model, RecordedModel
 from suture.roles import PromptBook
+from suture.safety import levels_of
 from suture.sandbox import discover_programs, open_sandbox
 from suture.settings import project_prompts
 from suture.store import checkpoint_place, open_checkpointer, sharing
@@ -30,7 +31,7 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
         What the run works with, and where its state is kept.
 
     Raises:
-        UsageError: There is no such recipe, or another process writes this run.
+        UsageError: There is no such recipe or safety rule, or another process writes this run.
         PrerequisiteError: There is no sandbox, the task's language is not installed, or money is limited and
             a model's price is not known.
         StorageError: The run folder or the checkpoints cannot be written.
@@ -38,6 +39,7 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
     settings, task = spec.settings, spec.task
     recipe = load_recipe(settings.loop, spec.models.for_role("coder").temperature)
     extensions = load_extensions(recipe.helpers)
+    levels_of(settings.safety)  # what it names is there, or nothing begins
     clock = SystemClock()
     limits = spec.limits or Limits(**settings.budget.model_dump())
     if limits.money is not None:

@@ -12,6 +12,7 @@ from suture.ledger.kinds import (
     BudgetSettled,
     CandidateChecked,
     CandidateProposed,
+    CandidateRefused,
     CandidateRegressed,
     CandidateUnconfirmed,
     Decided,
@@ -61,6 +62,7 @@ WAITS_BEFORE: dict[ReviewStage, str] = {
     "hand_over": "the hand-over",
     "distinguish": "a choice between repairs that differ",
     "test": "the use of a test that a model wrote",
+    "safety": "a run of code that the safety scan asks about",
 }
 MOST_NAMED = 8
 SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
@@ -279,6 +281,11 @@ def _checked(checked: CandidateChecked) -> str:
     return f"checked {name}: {checked.passed} of {total} pass"
 
 
+def _not_run(refused: CandidateRefused) -> str:
+    more = f" (and {len(refused.reasons) - 1} more)" if refused.reasons[1:] else ""
+    return f"candidate {refused.candidate[:8]} is not let run: {refused.reasons[0]}{more}"
+
+
 def _regressed(regressed: CandidateRegressed) -> str:
     return f"candidate {regressed.candidate[:8]} breaks what worked: {', '.join(regressed.checks)}"
 
@@ -328,6 +335,7 @@ TELLERS: dict[type[Payload], Callable[[Any], str]] = {
     MoveFailed: _failed_move,
     CandidateProposed: _proposed,
     CandidateChecked: _checked,
+    CandidateRefused: _not_run,
     CandidateRegressed: _regressed,
     CandidateUnconfirmed: _unconfirmed,
     ReviewAsked: _asked_person,

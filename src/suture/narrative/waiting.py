@@ -22,5 +22,5 @@ def waiting_lines(run: str, stage: ReviewStage) -> Iterator[str]:
         return
     yield f"Answer it: suture resume {run} --answer approve   (or reject, or abort)"
     yield f'Tell the model something: suture resume {run} --hint "..."'
-    if stage != "test":
+    if stage not in ("test", "safety"):
         yield f"Put your own code in its place: suture resume {run} --edit FILE"

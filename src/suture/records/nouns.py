@@ -274,7 +274,8 @@ class Result:
         diff: Unified diff from the task's files to the candidate's; empty where nothing changed.
         evidence: The kind of evidence of the verdict, where there is one.
         confidence: In [0, 1]; what the evidence is worth, by a fitted model (see docs/proof.md).
-        warnings: Signs that the change games the tests; they lower the confidence and decide nothing.
+        warnings: Signs that the change games the tests, which lower the confidence; and what the safety scan
+            says of it. They decide nothing.
         degraded: Roles that failed when they were asked, so that the run went on without them.
         spend: What it cost.
     """

@@ -164,6 +164,26 @@ class ProofSettings(Group):
     """The most verdicts spent on making a change smaller; 0 leaves it as it was found."""
 
 
+class SafetySettings(Group):
+    """What new code does that a rule speaks of, before it is run and handed over (docs/safety.md)."""
+
+    block: Names = ()
+    """Rules whose new uses never run: the coder is told. `*` stands for any letters."""
+    ask: Names = ()
+    """Rules whose new uses run once a person has allowed them."""
+    warn: Names = ()
+    """Rules whose new uses are told with the result."""
+    off: Names = ()
+    """Rules that are not looked for."""
+    bandit: bool = False
+    """Whether Bandit looks at Python too, for what is of middling or high severity."""
+    approve_deps: Literal["ask", "allowlist", "never"] = "ask"
+    """Packages that new code asks for: others than those allowed take your approval, or none may be asked for
+    but those (`allowlist`), or none at all (`never`)."""
+    allowed_deps: Path | None = None
+    """Your own list of allowed packages in the place of ours."""
+
+
 class PathSettings(Group):
     """Where Suture keeps things. It never writes into a project unless asked to apply a diff."""
 
@@ -286,6 +306,7 @@ class Settings(Group):
     repair: RepairSettings = EMPTY
     proposer: ProposerSettings = EMPTY
     proof: ProofSettings = EMPTY
+    safety: SafetySettings = EMPTY
     project: ProjectSettings = EMPTY
     store: StoreSettings = EMPTY
     log: LogSettings = EMPTY
@@ -303,6 +324,7 @@ THE_USERS_ALONE = (
     "sandbox.python",
     "sandbox.secrets",
     "model.prices",
+    "safety.allowed_deps",
     "proposer.command",
     "proposer.outside",
     "proposer.seconds",

@@ -52,6 +52,7 @@ from suture.ledger.kinds.proofs import (
 from suture.ledger.kinds.rounds import (
     CandidateChecked,
     CandidateProposed,
+    CandidateRefused,
     CandidateRegressed,
     CandidatesCompared,
     CandidateUnconfirmed,
@@ -102,6 +103,7 @@ __all__ = [
     "BudgetSettled",
     "CandidateChecked",
     "CandidateProposed",
+    "CandidateRefused",
     "CandidateRegressed",
     "CandidateUnconfirmed",
     "CandidatesCompared",

@@ -10,9 +10,10 @@ from suture.records import Diagnosis, Move
 
 Choice = Literal["first", "second", "neither"]
 """Which of the two answers of a difference is right."""
-ReviewStage = Literal["search", "samples", "repairs", "hand_over", "distinguish", "test"]
+ReviewStage = Literal["search", "samples", "repairs", "hand_over", "distinguish", "test", "safety"]
 """Before what a person is asked: a search without a model, fresh candidates, repairs, the end, the choice
-between two repairs that pass and differ, or the use of a test that a model wrote."""
+between two repairs that pass and differ, the use of a test that a model wrote, or a run of code that the
+safety scan asks about."""
 ReviewChoice = Literal["approve", "edit", "redirect", "reject", "abort"]
 
 
@@ -51,7 +52,8 @@ class ReviewAsked(Payload, kind="review.asked"):
         key: Names the question; equal in a replay of the run.
         stage: Before what: a search without a model, fresh candidates, repairs, the end, or
             (`distinguish`) the choice between two repairs that pass and differ, or (`test`) the use of a test
-            that a model wrote; then the candidate is that test.
+            that a model wrote; then the candidate is that test; or (`safety`) a run of code that the safety
+            scan asks about; then the verdict holds what it found.
         decision: Number of the decision that it is about.
         round: The round, from 0.
         moves: What would be done; none at the end.

@@ -103,6 +103,18 @@ class CandidateChecked(Payload, kind="candidate.checked"):
     runs: int = 1
 
 
+class CandidateRefused(Payload, kind="candidate.refused"):
+    """The safety scan did not let a candidate run.
+
+    Attributes:
+        candidate: Its hash.
+        reasons: What it newly does, a line each: the file, the line, the rule and the code.
+    """
+
+    candidate: str
+    reasons: tuple[str, ...]
+
+
 class CandidateRegressed(Payload, kind="candidate.regressed"):
     """A candidate breaks what worked before.
 

@@ -91,11 +91,13 @@ class AgentTools:
         async with self.context.budget.time_limit():
             ran = await ProjectCopy.of(self.suite).run(line, now, seconds, keep_bytes=2 * MOST_SHOWN)
         texts, left_out = changed_texts(ran.changes, now)
-        closed = refused_files(texts, self.suite)
+        blocked = self._blocked({**self.parent, **changed, **texts})
+        closed = {*refused_files(texts, self.suite), *blocked} & texts.keys()
         notes = {"timeout": f"its time was up after {seconds:.0f} s", "memory": "it held too much memory"}
         said = [f"({notes.get(ran.ended, f'exit code {ran.code}')})", ran.output.strip()]
         if closed:
-            said.append(f"(put back, for no candidate may change it: {', '.join(closed)})")
+            said.append(f"(put back, for no candidate may change it: {', '.join(sorted(closed))})")
+        said += [f"(the safety scan: {why})" for path, why in blocked.items() if path in texts]
         if ran.changes.deleted:
             said.append(f"(put back, for nothing can be deleted: {', '.join(ran.changes.deleted[:20])})")
         if left_out:
@@ -115,11 +117,13 @@ class AgentTools:
             protected = [path for path in closed if path in reply]
             why = f" ({', '.join(sorted(protected))}: protected)" if protected else ""
             return Done(told=f"EditError: {fault.message}{why}", changed=changed)
-        refused = refused_files(texts, self.suite)
+        blocked = self._blocked({**self.parent, **changed, **texts})
+        refused = sorted({*refused_files(texts, self.suite), *blocked} & texts.keys())
         kept = {path: text for path, text in texts.items() if path not in refused}
         told = f"Changed {', '.join(kept)}." if kept else "Nothing was changed."
         if refused:
             told += f" EditError: no candidate may write {', '.join(refused)}."
+            told += "".join(f" The safety scan: {why}." for path, why in blocked.items() if path in texts)
         return Done(told=told, changed=self._differing({**changed, **kept}))
 
     async def _run_tests(self, changed: Mapping[str, str]) -> Done:
@@ -131,6 +135,11 @@ class AgentTools:
         if passed and not failed:
             return Done(told="Every test passes.", changed=changed, passed=True)
         return Done(told=_cards(verdict, passed, failed, self.context), changed=changed)
+
+    def _blocked(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Files with what a rule of the safety scan blocks -> why."""
+        found = self.context.findings_in(Candidate(files=texts, origin="repair"))
+        return {one.path: one.as_words() for one in reversed(found) if one.level == "block"}
 
     def _differing(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Without what the copy began with."""

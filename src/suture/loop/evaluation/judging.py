@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from suture.checks import Suite, check_candidate
 from suture.errors import BudgetExceeded
-from suture.ledger.kinds import CandidateChecked, CandidateRegressed, CandidateUnconfirmed
+from suture.ledger.kinds import CandidateChecked, CandidateRefused, CandidateRegressed, CandidateUnconfirmed
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt, failure_signature, tally
 from suture.loop.policy.stuck import code_fingerprint
+from suture.loop.vetting import is_refusal
 from suture.records import Candidate, CheckOutcome, Counterexample, Verdict
 
 T = TypeVar("T")
@@ -54,6 +55,9 @@ async def judge(
             verdict, runs = confirmed(verdict, again), 2
             if lost:
                 context.ledger.append(CandidateUnconfirmed(candidate=candidate.hash, checks=tuple(lost[:50])))
+    if is_refusal(verdict):
+        reasons = tuple(verdict.output.splitlines())
+        context.ledger.append(CandidateRefused(candidate=candidate.hash, reasons=reasons))
     passed, failed, _ = tally(verdict, None, threshold)
     checked = CandidateChecked(
         candidate=candidate.hash,
@@ -146,6 +150,7 @@ def with_verdict(attempt: Attempt, verdict: Verdict, base: Verdict | None, conte
         failed=failed,
         regressed=regressed,
         signature=failure_signature(verdict, threshold),
+        blocked=is_refusal(verdict),
     )
 
 

@@ -15,6 +15,7 @@ from suture.loop.evaluation.suspicion import suspicious_signs
 from suture.loop.helper_state import aids_of
 from suture.loop.policy.progress import best_of
 from suture.loop.state import LoopState, tried_in
+from suture.loop.vetting import warnings_of
 from suture.proof.confidence import confidence_in, confidence_when_warned
 from suture.records import Candidate, FaultCause, Outcome, Result, Verdict, to_plain
 from suture.workspace import overlay, unified_diff
@@ -52,6 +53,8 @@ def write_result(
     warnings = suspicious_signs(candidate, context) if candidate else ()
     if warnings:
         confidence = confidence_when_warned(confidence)
+    if candidate:  # what it does is no sign that it is wrong, and takes nothing from the confidence
+        warnings = (*warnings, *warnings_of(context.findings_in(candidate)))
     if outcome == "healed" and confidence < settings.abstain_below:
         outcome = "not_healed"
         reason = f"{reason}, but {confidence:.2f} is too little confidence (loop.abstain_below)"
@@ -102,6 +105,6 @@ def _confidence(
 
 def _best(state: LoopState, context: RunContext) -> tuple[Candidate | None, Verdict | None]:
     best = best_of(tried_in(state))
-    if best is None:
+    if best is None or best.blocked:
         return None, None
     return context.candidate(best.blob), context.verdict(best.verdict)

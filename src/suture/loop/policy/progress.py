@@ -39,6 +39,7 @@ class Attempt:
         advised: How the diagnosis would mend it.
         rank: Its place in a tournament among candidates that the deciding checks cannot tell apart; more is
             better. `None` where there was none.
+        blocked: Whether the safety scan did not let it run: it is told of, and never handed over.
     """
 
     candidate: str
@@ -62,6 +63,7 @@ class Attempt:
     confidence: float = 1.0
     advised: Strategy | None = None
     rank: int | None = None
+    blocked: bool = False
 
     @property
     def solved(self) -> bool:
@@ -128,14 +130,14 @@ def best_of(tried: Sequence[Attempt]) -> Attempt | None:
 
     Among equals, one that no critic sent back goes first, then the winner of a tournament, then the earliest.
     A candidate that breaks what worked loses even to the code it started from, and one that a person rejected
-    to all others.
+    or that was not let run to all others.
     """
     if not tried:
         return None
     return max(
         tried,
         key=lambda t: (
-            *(not t.rejected, t.solved, -t.regressed, t.passed, -t.failed),
+            *(not t.rejected, not t.blocked, t.solved, -t.regressed, t.passed, -t.failed),
             *(not t.sent_back, t.rank or 0, -tried.index(t)),
         ),
     )

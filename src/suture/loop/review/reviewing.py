@@ -123,6 +123,7 @@ class Review:
             "repairs": f"ask for {count} repair{'s' if count > 1 else ''}",
             "hand_over": "hand this over as the result",
             "distinguish": "choose between repairs that differ",
+            "safety": "run code that does what the safety scan asks about",
             "test": "use this test, which fails on your code, and mend the code until it passes",
         }[self.stage]
 
@@ -148,7 +149,7 @@ class Review:
             UsageError: It says nothing to this one.
         """
         fitting = OF_DIFFERENCES if self.difference is not None else OF_STEPS
-        if self.stage == "test":
+        if self.stage in ("test", "safety"):
             fitting = tuple(choice for choice in OF_STEPS if choice != "edit")
         if answer.choice not in fitting:
             raise UsageError(

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 FACTS_SHOWN = 5
 CHOICES = "y: yes, n or Enter: no, e: edit it, h HINT: no, try this, l: later, x: stop the run"
 
-TEST_CHOICES = "y yes, it decides from now on; n no (or Enter), h HINT another one, l later, x stop the run"
+OTHER_CHOICES = {
+    "test": "y yes, it decides from now on; n no (or Enter), h HINT another one, l later, x stop the run",
+    "safety": "y yes, it may in this run; n no (or Enter), h HINT no, try this, l later, x stop the run",
+}
 
 
 @reports_faults
@@ -73,7 +76,7 @@ def reviewer_at(progress: Progress) -> Reviewer | None:
                 note(line)
             _print_diff(asked.diff)
             while True:
-                note(TEST_CHOICES if asked.stage == "test" else CHOICES)
+                note(OTHER_CHOICES.get(asked.stage, CHOICES))
                 reader.forget()  # before the question: what is typed behind it is meant
                 prompt(f"{asked.wish} [y/N] ")
                 typed = await reader.read()
@@ -101,7 +104,7 @@ def _understood(line: str, asked: Review) -> ReviewAnswer | None:
     word = word.lower()
     if word in ("h", "hint", "redirect") and rest.strip():
         return ReviewAnswer(choice="redirect", hint=rest.strip())
-    if word in ("e", "edit") and asked.stage != "test":
+    if word in ("e", "edit") and asked.stage not in ("test", "safety"):
         files = _edited(asked, rest.strip())
         return ReviewAnswer(choice="edit", files=files) if files else None
     if rest:

@@ -1,0 +1,37 @@
+"""Syntax trees of languages other than Python: tree-sitter's, loaded when the first file is read."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Language as Grammar
+    from tree_sitter import Node
+
+Grammars = dict[str, tuple[str, str]]
+"""Ending of a file, or none for all others -> the package of its grammar, and what gives it."""
+
+
+def tree_of(text: str, path: str, grammars: Grammars) -> Node:
+    """The syntax tree of a file; what the grammar cannot read is a node of its own in it.
+
+    Args:
+        text: The file.
+        path: For its ending.
+        grammars: The language's; not empty.
+    """
+    from tree_sitter import Parser
+
+    ending = next((known for known in grammars if known and path.endswith(known)), "")
+    grammar = grammar_of(*grammars[ending])
+    return Parser(grammar).parse(text.encode("utf-8", "surrogatepass")).root_node
+
+
+@cache
+def grammar_of(package: str, name: str) -> Grammar:
+    """A grammar, loaded once."""
+    from tree_sitter import Language as Grammar
+
+    return Grammar(getattr(importlib.import_module(package), name)())

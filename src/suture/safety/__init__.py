@@ -1,0 +1,10 @@
+"""What new code does that a person should know of: a scan before it is run, and before it is handed over.
+
+It reads text, runs nothing and asks nobody; the rules are the languages' own, and Bandit's where the user
+wants it. It is a second line: what code can do is bounded by the sandbox alone.
+"""
+
+from suture.safety.levels import Levels, levels_of
+from suture.safety.scanning import Finding, new_findings, scan
+
+__all__ = ["Finding", "Levels", "levels_of", "new_findings", "scan"]

@@ -1,0 +1,151 @@
+"""Packages that new code asks for: what is allowed, what is asked about, whose name is nearly another's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from suture.errors import UsageError
+from suture.safety import Levels, levels_of, new_findings
+from suture.safety.dependencies import load_allowed, near_name
+from suture.safety.manifests import requested_in
+from suture.settings import SafetySettings
+
+
+def asked_of(path: str, text: str, levels: Levels | None = None) -> dict[str, str]:
+    return {one.code: one.rule for one in new_findings({}, {path: text}, levels or Levels())}
+
+
+def test_requirements_are_read_line_by_line() -> None:
+    text = """# ours
+Flask>=2.3,<4  # the web
+requests[socks]==2.32.0 ; python_version > "3.8"
+-r more.txt
+reqeusts
+left_pad==1
+flask==0.5
+thing @ https://example.org/thing.whl
+git+https://example.org/a.git
+--extra-index-url https://example.org/simple
+./local
+"""
+    assert asked_of("requirements-dev.txt", text) == {
+        "python: reqeusts": "dependency.near-name",
+        "python: left-pad": "dependency.unlisted",
+        "python: flask": "dependency.unlisted",
+        "python: thing @ https://example.org/thing.whl": "dependency.outside-index",
+        "python: git+https://example.org/a.git": "dependency.outside-index",
+        "python: --extra-index-url https://example.org/simple": "dependency.outside-index",
+        "python: ./local": "dependency.outside-index",
+    }
+
+
+def test_a_pyproject_asks_in_all_its_tables() -> None:
+    text = """
+[build-system]
+requires = ["hatchling", "builder-of-mine"]
+[project]
+dependencies = ["click", "first"]
+[project.optional-dependencies]
+web = ["second", "flask"]
+[dependency-groups]
+dev = ["third", {include-group = "more"}]
+[tool.poetry.dependencies]
+python = "^3.11"
+fourth = "^1"
+fifth = {git = "https://example.org"}
+"""
+    found = asked_of("sub/pyproject.toml", text)
+    names = {code.removeprefix("python: ") for code in found}
+    assert names == {"builder-of-mine", "first", "second", "third", "fourth", "fifth"}
+    assert found["python: fifth"] == "dependency.outside-index"
+
+
+def test_a_package_json_asks_for_packages_and_scripts() -> None:
+    package = {
+        "dependencies": {"express": "^4.19.2", "lodash": "^3.0.0", "expres": "1", "x": "user/repo"},
+        "devDependencies": {"jest": "*", "y": "npm:left-pad@1", "z": "file:../z"},
+        "scripts": {"test": "jest", "postinstall": "node steal.js"},
+    }
+    assert asked_of("package.json", json.dumps(package, indent=1)) == {
+        "javascript: lodash": "dependency.unlisted",
+        "javascript: expres": "dependency.near-name",
+        "javascript: x": "dependency.outside-index",
+        "javascript: left-pad": "dependency.unlisted",
+        "javascript: z": "dependency.outside-index",
+        "javascript: postinstall": "dependency.install-script",
+    }
+
+
+def test_a_go_mod_asks_for_modules() -> None:
+    text = """module example.org/a
+require github.com/google/uuid v1.6.0
+require (
+	github.com/gogle/uuid v1.0.0 // indirect
+	example.org/b v0.1.0
+)
+replace example.org/c => ../c
+"""
+    assert asked_of("go.mod", text) == {
+        "go: github.com/gogle/uuid": "dependency.near-name",
+        "go: example.org/b": "dependency.unlisted",
+        "go: example.org/c": "dependency.outside-index",
+    }
+
+
+def test_what_was_asked_for_before_is_not_new_and_another_in_its_place_is() -> None:
+    before = {"requirements.txt": "mine>=1\n"}
+    assert new_findings(before, {"requirements.txt": "mine>=2\nflask\n"}, Levels()) == ()
+    (found,) = new_findings(before, {"requirements.txt": "flask\nother\n"}, Levels())
+    assert (found.code, found.level, found.line) == ("python: other", "ask", 2)
+
+
+def test_settings_say_who_approves_and_by_which_list(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text('[python]\nMy_Tool = ">=2"\n')
+    only = levels_of(SafetySettings(approve_deps="allowlist", allowed_deps=own))
+    found = new_findings({}, {"requirements.txt": "my-tool==2.1\nmytool\nflask\n"}, only)
+    assert {(one.code, one.level, one.rule) for one in found} == {
+        ("python: mytool", "block", "dependency.near-name"),
+        ("python: flask", "block", "dependency.unlisted"),
+    }
+    never = levels_of(SafetySettings(approve_deps="never"))
+    (found_now,) = new_findings({}, {"requirements.txt": "flask\n"}, never)
+    assert found_now.level == "block"
+    off = levels_of(SafetySettings(off=("dependency.*",)))
+    assert new_findings({}, {"requirements.txt": "nobody-knows\n"}, off) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[python", "[rust]\na = ''\n", '[python]\na = "two"\n', "[python]\na = 3\n", "python = 1\n"],
+)
+def test_a_list_that_is_none_is_an_error_with_a_remedy(tmp_path: Path, text: str) -> None:
+    (tmp_path / "own.toml").write_text(text)
+    with pytest.raises(UsageError, match=r"own\.toml"):
+        load_allowed(tmp_path / "own.toml")
+    with pytest.raises(UsageError, match="is no file"):
+        load_allowed(tmp_path / "none.toml")
+
+
+def test_names_are_near_where_a_letter_or_two_differ() -> None:
+    known = dict.fromkeys(("requests", "python-dateutil", "flask", "pip", "ws"), "")
+    assert near_name("requsets", known) == "requests"
+    assert near_name("pythondateutil", known) == "python-dateutil"
+    assert near_name("flaskk", known) == "flask"
+    assert near_name("falsk", known) == "flask"
+    assert near_name("pop", known) == ""
+    assert near_name("wx", known) == ""
+    assert near_name("flasher", known) == ""
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml", "package.json", "go.mod"])
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 200_000, "[" * 50_000, "\0", "{}", "a\n" * 90_000, "//" * 50_000, "[project]\ndependencies = 3\n"],
+)
+def test_a_hostile_manifest_is_read_to_its_end(name: str, text: str) -> None:
+    assert len(requested_in(name, text)) <= 500
+    assert len(new_findings({}, {name: text}, Levels())) <= 200
