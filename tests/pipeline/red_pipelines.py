@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from action_steps import Ended, job_variables, run_action
+from pipeline.action_steps import Ended, job_variables, run_action
 
 PROJECTS = Path(__file__).parents[1] / "repos" / "projects"
 SUM = """def total(prices):

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 from pydantic import SecretStr
-from red_pipelines import ADA, RED, commit, git, make_repository
 
+from pipeline.red_pipelines import ADA, RED, commit, git, make_repository
 from suture.errors import UsageError
 from suture.pipeline import REASONS, HealReport, Pipeline, Refusal, read_pipeline
 from suture.pipeline.commits import base_files, read_checkout

@@ -1,4 +1,4 @@
-"""`action.yml` itself on ten pipelines, with the real graph and sandbox; then what it hands over, to a stub."""
+"""`action.yml` itself on ten pipelines, with the real graph and sandbox, and its hand-over to a stub."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from action_steps import ACTION, ROOT, SHELL, Ended, job_variables, run_action
-from code_host import TOKEN, CodeHost, serving
-from red_pipelines import RED, TEST_COMMAND, RedPipeline, git, github_variables, heal, suture
 
-from requirements import Require, find_wall
+from pipeline.action_steps import ACTION, ROOT, SHELL, Ended, job_variables, run_action
+from pipeline.code_host import TOKEN, CodeHost, serving
+from pipeline.red_pipelines import RED, TEST_COMMAND, RedPipeline, git, github_variables, heal, suture
+from requirements import Require
+from suture.sandbox import Finding
 
 BRANCH = "work/$(touch no);`touch no`"
 """The branch of `github_variables`: what a shell would make of it lies nowhere afterwards."""
 
 
 @pytest.fixture(scope="module", autouse=True)
-def wall(require: Require) -> None:
-    found = find_wall()
-    require("bubblewrap", found.ok, found.detail)
+def needs_wall(require: Require, wall: Finding) -> None:
+    require("bubblewrap", wall.ok, wall.detail)
 
 
 @pytest.fixture(scope="module")

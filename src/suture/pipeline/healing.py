@@ -62,7 +62,9 @@ def plan_of(asked: Asked, pipeline: Pipeline, settings: Settings) -> tuple[Refus
     }
 
 
-async def heal_in_pipeline(asked: Asked, pipeline: Pipeline, settings: Settings, say: Say) -> HealReport:
+async def heal_in_pipeline(
+    asked: Asked, pipeline: Pipeline, settings: Settings, say: Say, *, sandbox: Sandbox | None = None
+) -> HealReport:
     """Reproduce a failure, heal it and gate what came of it; nothing is handed over.
 
     Args:
@@ -70,6 +72,7 @@ async def heal_in_pipeline(asked: Asked, pipeline: Pipeline, settings: Settings,
         pipeline: What the service says.
         settings: The knobs, gates among them.
         say: Called with each step, in fixed words.
+        sandbox: The wall; the settings' where not given.
 
     Raises:
         UsageError: There is no repository, no tests, or another commit is checked out than the service's.
@@ -83,7 +86,7 @@ async def heal_in_pipeline(asked: Asked, pipeline: Pipeline, settings: Settings,
     if refusal is not None:
         return _placed(refused(refusal), checkout, pipeline)
     task = task_of(asked, settings)
-    wall = open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+    wall = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
         say("running the tests once, in the sandbox")
         limited = _within(settings, settings.budget.seconds)
@@ -96,7 +99,8 @@ async def heal_in_pipeline(asked: Asked, pipeline: Pipeline, settings: Settings,
             say(f"{len(report.failing)} failing; healing, for at most {left_s:.0f} s")
             report = await _heal(report, task, asked.root, wall, _within(settings, left_s))
     finally:
-        await wall.close()
+        if wall is not sandbox:
+            await wall.close()
     return replace(_placed(report, checkout, pipeline), seconds=time.monotonic() - started_s)
 
 
