@@ -24,6 +24,7 @@ LINES = (
     ("narrative",),
     ("evals",),
     ("jobs",),
+    ("pipeline",),
     ("cli", "web", "mcp", "watch", "testing"),
 )
 RANK = {room: rank for rank, room in enumerate(room for line in LINES for room in line)}

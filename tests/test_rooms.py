@@ -107,6 +107,16 @@ ORDERS = {
         ("child", "pool"),
         ("__init__",),
     ),
+    "pipeline": (
+        ("edits", "markdown", "rest", "surroundings"),
+        ("commits",),
+        ("gates",),
+        ("report",),
+        ("hosts", "junit", "reproducing", "sarif", "telling"),
+        ("github", "gitlab", "healing"),
+        ("delivering",),
+        ("__init__",),
+    ),
     "evals": (
         ("problem", "swe"),
         ("suites", "grading"),

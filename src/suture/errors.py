@@ -22,6 +22,7 @@
     │   └── SandboxBroken
     ├── BudgetExceeded              a limit the user set; carries kind, used, limit
     ├── StorageError                the disk or the database
+    ├── CodeHostError               GitHub or GitLab refused a request, or cannot be reached
     └── Cancelled                   the user stopped it
 
 Failing tests, a program's time-out, a diff that does not apply are outcomes, not faults: they are values.
@@ -32,6 +33,7 @@ from __future__ import annotations
 __all__ = [
     "BudgetExceeded",
     "Cancelled",
+    "CodeHostError",
     "ContextTooLong",
     "EditDoesNotApply",
     "ForeignReply",
@@ -190,6 +192,10 @@ class BudgetExceeded(SutureError):
 
 class StorageError(SutureError):
     """The disk or the database failed."""
+
+
+class CodeHostError(SutureError):
+    """The service that keeps the project's code refused a request, or cannot be reached."""
 
 
 class Cancelled(SutureError):

@@ -21,6 +21,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "undo": "Take back what was applied or committed.",
         "review": "See what a waiting run asks, and answer it.",
         "resume": "Go on with a run that waits or was stopped.",
+        "ci": "Heal a red pipeline: heal, deliver.",
     },
     "Look back": {
         "show": "Tell a run step by step.",
@@ -52,7 +53,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
 }
 """Each command with what it does in a line. `suture --help` loads none of them."""
-GROUPS = {"config", "db", "memory", "models", "recipes", "prompts", "bench", "serve"}
+GROUPS = {"ci", "config", "db", "memory", "models", "recipes", "prompts", "bench", "serve"}
 FOLDERS = {"Work": "work", "Look back": "look_back", "Set up": "set_up", "Serve": "serving"}
 """Where the commands of a section lie below `suture.cli.commands`."""
 OTHER_FILES = {"resume": "suture.cli.commands.look_back.replay", "bench": "suture.cli.bench"}
@@ -129,7 +130,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
         "Exit codes: 0 healed, or nothing to heal; 1 not healed; 2 usage; 3 something is missing; "
-        "4 budget spent; 5 waiting for a person; 6 a fault of the machinery; 130 cancelled."
+        "4 budget spent; 5 waiting for a person; 6 a fault of the machinery; 7 refused by a gate of `ci`; "
+        "130 cancelled."
     ),
 )
 

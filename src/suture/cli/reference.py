@@ -62,8 +62,9 @@ name = "local:qwen2.5-coder-0.5b"
 `suture.toml`, `[tool.suture]`, `.env` and `.suture/prompts/` of a project are its author's word, which may
 be a stranger's. Without your trust they set only what can do no harm: `project.test`, `loop.samples`,
 `loop.repair_rounds`, `loop.recipe` (one of ours, no file), `repair.enabled`, `repair.seed`,
-`repair.candidates` (fewer than you would), `proof.mutants` (more than you would) and
-`proof.minimising_runs`. Where they would set more, a command that runs something refuses, names what that
+`repair.candidates` (fewer than you would), `proof.mutants` (more than you would),
+`proof.minimising_runs`, and stricter values of `ci.confidence`, `ci.most_lines`, `ci.most_files` and
+`ci.most_heals`. Where they would set more, a command that runs something refuses, names what that
 is, and runs nothing; `show`, `history`, `undo`, `config show` and the like go on without it and say so.
 
     suture trust PROJECT            # shows each thing that it would set, from what to what, and asks

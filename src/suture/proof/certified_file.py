@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from suture.errors import StorageError, UsageError
@@ -16,7 +16,7 @@ from suture.proof.certified_task import CERTIFICATE
 from suture.proof.verification import Finding, project_before, verify_certificate
 from suture.records import Language
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
-from suture.settings import Settings
+from suture.settings import SandboxSettings, Settings
 from suture.tasks.recorded_interpreter import recorded_interpreter
 from suture.workspace import take_snapshot
 
@@ -82,7 +82,7 @@ async def verify_file(
     except CertificateRefused as refused:
         yield Finding(name="certificate", ok=False, detail=str(refused))
         return
-    files, interpreter = _surroundings(certificate, path.parent, project, settings.sandbox.secrets)
+    files, interpreter = _surroundings(certificate, path.parent, project, settings.sandbox)
     opened = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
         async for finding in verify_certificate(certificate, files, opened, settings, interpreter):
@@ -93,12 +93,13 @@ async def verify_file(
 
 
 def _surroundings(
-    certificate: Certificate, folder: Path, project: Path | None, secrets: Sequence[str]
+    certificate: Certificate, folder: Path, project: Path | None, settings: SandboxSettings
 ) -> tuple[Mapping[str, bytes], Interpreter | None]:
     """The files to check against their hashes, and what `python` means."""
     if project is not None:
-        snapshot = take_snapshot(project, secrets=secrets)
-        found = discover_programs(snapshot.root, os.environ, certificate.task.language)
+        snapshot = take_snapshot(project, secrets=settings.secrets)
+        language = certificate.task.language
+        found = discover_programs(snapshot.root, os.environ, language, settings.python)
         return project_before(certificate, snapshot.files), found
     run = RunFolder(folder)
     if not (folder / "blobs").is_dir():

@@ -54,6 +54,8 @@ class KeySettings(Group):
     """What callers of `suture models serve` must show; random where unset."""
     e2b: Key = None
     """Key for the sandbox `e2b`."""
+    ci: Key = None
+    """Token of GitHub or GitLab with which `suture ci deliver` hands over; `suture ci heal` needs none."""
 
 
 class SandboxSettings(Group):
@@ -280,6 +282,33 @@ class ServeSettings(Group):
     """The most wall-clock seconds of one caller's runs in 24 hours."""
 
 
+class CiSettings(Group):
+    """The gates of `suture ci` (docs/ci.md), and how it hands over what passes them."""
+
+    hand_over: Literal["artifact", "comment", "pull_request"] = "artifact"
+    """What `suture ci deliver` does: nothing beyond the folder, a comment with suggestions, or a draft."""
+    confidence: float = Field(default=0.7, ge=0, le=1)
+    """The least confidence of a change (docs/proof.md)."""
+    evidence: Literal["split", "nonce", "report", "exit_status"] = "report"
+    """The weakest kind of evidence that will do, of these from the strongest to the weakest."""
+    most_lines: int = Field(default=40, ge=1)
+    """The most lines that a change may add and take away, together."""
+    most_files: int = Field(default=3, ge=1)
+    """The most files that a change may touch."""
+    forbidden: Names = (
+        *("*.lock", "*-lock.json", "*-lock.yaml", "go.sum", "requirements*.txt", "constraints*.txt"),
+        *(".github/", ".gitlab-ci.yml", ".gitlab/", ".circleci/", "Jenkinsfile", "Dockerfile*"),
+        *("migrations/", "alembic/", "*secret*", "*credential*"),
+    )
+    """Globs of files that no change may touch; names of files that keep secrets are always among them."""
+    new_only: bool = True
+    """Whether only tests are mended that do not fail at the base commit too."""
+    most_heals: int = Field(default=3, ge=0)
+    """The most heals of one branch: in its own commits, and handed over and still there."""
+    bots: Names = ("*\\[bot\\]", "project_*_bot*", "group_*_bot*")
+    """Globs of names whose commits are never healed, besides Suture's own."""
+
+
 class ProjectSettings(Group):
     """What a project's own files may decide (docs/settings.md)."""
 
@@ -311,6 +340,7 @@ class Settings(Group):
     store: StoreSettings = EMPTY
     log: LogSettings = EMPTY
     memory: MemorySettings = EMPTY
+    ci: CiSettings = EMPTY
     serve: ServeSettings = EMPTY
     paths: PathSettings = EMPTY
 

@@ -40,6 +40,10 @@ HARMLESS: Mapping[str, Literal["any", "at most", "at least", "of ours"]] = {
     "repair.seed": "any",
     "proof.mutants": "at least",
     "proof.minimising_runs": "any",
+    "ci.confidence": "at least",
+    "ci.most_lines": "at most",
+    "ci.most_files": "at most",
+    "ci.most_heals": "at most",
 }
 """What a project's own files may set without trust, and how far against the user's own value. None of it
 lifts a limit, spends more than the budget, names a file or a server, or weakens what a result rests on."""

@@ -1,0 +1,28 @@
+"""Healing in a pipeline: what its service says of a change, the gates, and how a heal is handed over.
+
+This room owns `suture ci`. It asks the api for the heal and for its verification, and judges no code itself.
+Names of branches, titles, files and tests, and whatever tests print, are untrusted here: they reach no
+shell, and Markdown by way of `markdown` alone. A token
+goes to the service's own address alone.
+"""
+
+from suture.pipeline.delivering import Delivery, deliver, prepare_delivery
+from suture.pipeline.gates import REASONS, Refusal
+from suture.pipeline.healing import Asked, heal_in_pipeline, plan_of
+from suture.pipeline.report import REFUSED, HealReport
+from suture.pipeline.surroundings import Pipeline, read_pipeline
+
+__all__ = [
+    "REASONS",
+    "REFUSED",
+    "Asked",
+    "Delivery",
+    "HealReport",
+    "Pipeline",
+    "Refusal",
+    "deliver",
+    "heal_in_pipeline",
+    "plan_of",
+    "prepare_delivery",
+    "read_pipeline",
+]

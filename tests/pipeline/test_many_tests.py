@@ -1,0 +1,78 @@
+"""A thousand tests are not run for each candidate: all runs behind the wall are counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pipeline.red_pipelines import ADA, RedPipeline, commit, git, make_repository
+from requirements import Require
+from suture.pipeline import Asked, Pipeline, heal_in_pipeline
+from suture.sandbox import BubblewrapSandbox, Finding, RunRequest, RunResult
+from suture.settings import Settings
+
+CODE = """def clipped(value, low, high):
+    if value < low:
+        return low
+    if value {sign} high:
+        return high
+    return value
+"""
+TESTS = """import pytest
+from shop import clipped
+
+
+@pytest.mark.parametrize("n", range(1000))
+def test_clipped(n):
+    assert clipped(n, 5, 990) == max(5, min(990, n))
+"""
+COMMAND = "python -m pytest -q -p no:hypothesispytest -p no:anyio -p no:schemathesis"
+
+
+class CountingSandbox(BubblewrapSandbox):
+    """A real wall that notes how many tests each run of pytest was for; -1 stands for all of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs: list[int] = []
+
+    async def run(self, request: RunRequest) -> RunResult:
+        if request.stdin and b'"only"' in request.stdin:
+            only = json.loads(request.stdin)["only"]
+            collects = "--collect-only" in request.env.get("PYTEST_ADDOPTS", "")
+            if not collects:
+                self.runs.append(len(only) or -1)
+        return await super().run(request)
+
+
+async def test_candidates_run_the_failing_tests_alone(
+    tmp_path: Path, require: Require, wall: Finding
+) -> None:
+    require("bubblewrap", wall.ok, wall.detail)
+    files = {"shop.py": CODE.format(sign=">"), "test_shop.py": TESTS}
+    folder = tmp_path / "checkout"
+    base = make_repository(RedPipeline(name="", outcome="healed", status=0, files=files), folder)[1]
+    (folder / "shop.py").write_text(CODE.format(sign="> 2 *"))
+    commit(folder, ADA, "Clip later")
+    counting = CountingSandbox()
+    plain = {"paths": {"home": tmp_path / "home"}, "model": {"name": "none"}, "proof": {"seconds": 0}}
+    settings = Settings.model_validate({**plain, "ci": {"confidence": 0}, "repair": {"candidates": 60}})
+    try:
+        report = await heal_in_pipeline(
+            Asked(root=folder, test=COMMAND, base=base), Pipeline(), settings, print, sandbox=counting
+        )
+    finally:
+        await counting.close()
+    assert report.verdict is not None
+    assert (report.outcome, len(report.failing), len(report.verdict.outcomes)) == ("healed", 9, 1000)
+    tried = json.loads(
+        next(
+            line
+            for line in (tmp_path / "home" / "runs" / report.run / "ledger.jsonl").read_text().splitlines()
+            if "search.finished" in line
+        )
+    )["data"]["tried"]
+    whole = counting.runs.count(-1)
+    assert tried > 10
+    assert whole < 10, counting.runs
+    assert git(folder, "status", "--porcelain") == ""
