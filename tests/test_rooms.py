@@ -102,7 +102,7 @@ ORDERS = {
         ("job",),
         ("journal",),
         ("process", "work"),
-        ("child", "pool"),
+        ("alone", "child", "pool"),
         ("__init__",),
     ),
     "evals": (
