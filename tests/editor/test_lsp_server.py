@@ -18,7 +18,7 @@ from pygls.lsp.client import LanguageClient
 
 from editor.test_acp_agent import begun
 from web.projects import BROKEN, HANGING, laid
-from web.server import environ_of, job_processes, ledger_of
+from web.server import environ_of, job_processes, ledger_of, scripted
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
@@ -33,7 +33,7 @@ TWO_FAULTS = {
         "def test_label():\n    assert label('\N{GRINNING FACE}') == 'Q7#\N{GRINNING FACE}!'\n"
     ),
 }
-"""One fault that small edits mend, and one that they do not; with other line ends, and none at the end."""
+"""Two faults in a file with other line ends, and none at the end."""
 
 
 class Editor(LanguageClient):
@@ -131,6 +131,17 @@ async def opened(folder: Path, root: Path | None, *options: str, **given: Any) -
     editor = Editor()
     command = [sys.executable, "-m", "suture.cli", "lsp", *options]
     await editor.start_io(command[0], *command[1:], env=environ_of(folder), cwd=folder, limit=2**24)
+    try:
+        await _introduced(editor, root, given)
+        yield editor
+    finally:
+        await editor.shutdown_async(None)
+        editor.exit(None)
+        stop: Any = editor.stop
+        await stop()
+
+
+async def _introduced(editor: Editor, root: Path | None, given: dict[str, Any]) -> None:
     folders = [types.WorkspaceFolder(uri=root.as_uri(), name=root.name)] if root else None
     able = types.ClientCapabilities(
         window=types.WindowClientCapabilities(work_done_progress=True),
@@ -144,11 +155,6 @@ async def opened(folder: Path, root: Path | None, *options: str, **given: Any) -
     about = await editor.initialize_async(params)
     assert about.capabilities.execute_command_provider is not None
     editor.initialized(types.InitializedParams())
-    yield editor
-    await editor.shutdown_async(None)
-    editor.exit(None)
-    stop: Any = editor.stop
-    await stop()
 
 
 async def test_a_saved_file_shows_what_fails_and_the_verified_change_mends_it(tmp_path: Path) -> None:
@@ -195,7 +201,10 @@ async def test_a_part_is_mended_where_not_all_can_be(tmp_path: Path) -> None:
     project = laid(tmp_path / "shop", {})
     for name, text in TWO_FAULTS.items():
         (project / name).write_bytes(text.encode())
-    async with opened(tmp_path, project, "--model", "none", *TEST, "--seconds", "40") as editor:
+    reply = TWO_FAULTS["shop.py"].replace(" + 1", "").replace("\r\n", "\n")
+    model = scripted(tmp_path, f"```python\n{reply}\n```")
+    limits = ("--set", "budget.attempts=1", "--set", "repair.enabled=false")
+    async with opened(tmp_path, project, "--model", model, *TEST, *limits) as editor:
         uri = editor.open(project / "shop.py")
         healed = await editor.command("suture.heal", uri)
         assert sorted(healed["failing"]) == ["test_shop.py::test_label", "test_shop.py::test_total"]

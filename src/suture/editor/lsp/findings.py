@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TypeVar
 
@@ -102,7 +103,7 @@ def findings_of(folder: RunFolder, root: Path) -> Findings:
     result = _result_of(folder, reading)
     change, passed = _change_of(result)
     searched = last_of(reading.events, SearchFinished)
-    suspects = searched.faults if searched else ()
+    suspects = _likeliest_first(searched.faults if searched else (), texts, change)
     verdict = _baseline_of(folder, reading)
     apart = _apart(reading)
     failing = tuple(
@@ -148,6 +149,20 @@ def _failing(
         place=lines[0] if lines else test or _first_place(texts),
         related=related[:MOST_RELATED],
         mended=outcome.check_id in passed,
+    )
+
+
+def _likeliest_first(
+    suspects: tuple[SuspectLine, ...], texts: Mapping[str, str], change: Candidate | None
+) -> tuple[SuspectLine, ...]:
+    """The search's ranking, with what a verified change touches first, and what only runs on import last."""
+    touched: set[tuple[str, int]] = set()
+    for path, text in (change.files if change else {}).items():
+        before, after = texts.get(path, "").split("\n"), text.split("\n")
+        for tag, start, end, _, _ in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+            touched |= {(path, line + 1) for line in range(start, end) if tag != "equal"}
+    return tuple(
+        sorted(suspects, key=lambda one: ((one.path, one.line) not in touched, -one.score, not one.function))
     )
 
 

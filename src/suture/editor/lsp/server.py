@@ -63,7 +63,7 @@ class Server(LanguageServer):
         """Whether a model is there to be asked."""
         return self.settings.model.name != NO_MODEL
 
-    def root_of(self, uri: object) -> Path:
+    def root_of(self, uri: object = None) -> Path:
         """The workspace folder that a file lies in; without a file, the only one there is.
 
         Raises:
@@ -186,13 +186,14 @@ def _register_features(server: Server) -> None:
 
 
 def _register_commands(server: Server) -> None:
+    # The SDK hands over as many arguments as a client sends, where a command takes any number.
     @server.command("suture.check")
-    async def check(uri: Any = None) -> dict[str, Any]:
-        return _told(await server.work_on(server.root_of(uri), asks_model=False))
+    async def check(ls: Server, *given: object) -> dict[str, Any]:
+        return _told(await server.work_on(server.root_of(*given[:1]), asks_model=False))
 
     @server.command("suture.heal")
-    async def heal(uri: Any = None) -> dict[str, Any]:
-        found = await server.work_on(server.root_of(uri), asks_model=server.asks_model)
+    async def heal(ls: Server, *given: object) -> dict[str, Any]:
+        found = await server.work_on(server.root_of(*given[:1]), asks_model=server.asks_model)
         edit, applied = server.edit_of(found), False
         if edit is not None:
             params = types.ApplyWorkspaceEditParams(edit=edit, label=f"Suture {found.run}")
@@ -200,13 +201,13 @@ def _register_commands(server: Server) -> None:
         return {**_told(found), "applied": applied}
 
     @server.command("suture.stop")
-    async def stop(uri: Any = None) -> None:
-        await server.checking.stop(server.root_of(uri))
+    async def stop(ls: Server, *given: object) -> None:
+        await server.checking.stop(server.root_of(*given[:1]))
 
     @server.command("suture.explain")
-    def explain(run: Any = None) -> str:
+    def explain(ls: Server, *given: object) -> str:
         try:
-            folder = run_folder(str(run), server.settings)
+            folder = run_folder(str(given[0]) if given else "", server.settings)
             lines = list(proof_lines(folder))
         except SutureError as fault:
             raise JsonRpcInvalidParams(str(fault)) from fault
