@@ -90,11 +90,11 @@ class Editor(LanguageClient):
             text = self.texts[change.text_document.uri]
             for one in reversed(change.edits):
                 assert isinstance(one, types.TextEdit)
-                start, end = _offset(text, one.range.start), _offset(text, one.range.end)
+                start, end = offset_of(text, one.range.start), offset_of(text, one.range.end)
                 text = text[:start] + one.new_text + text[end:]
             self.texts[change.text_document.uri] = text
 
-    async def actions(self, uri: str, line: int) -> list[types.CodeAction]:
+    async def actions(self, uri: str, line: int) -> list[types.CodeAction | types.Command]:
         """What is offered at a line."""
         place = types.Position(line=line, character=0)
         answer = await self.text_document_code_action_async(
@@ -104,7 +104,7 @@ class Editor(LanguageClient):
                 context=types.CodeActionContext(diagnostics=[]),
             )
         )
-        return [one for one in answer or () if isinstance(one, types.CodeAction)]
+        return list(answer or ())
 
     async def command(self, name: str, *arguments: Any) -> Any:
         """Have the server do something."""
@@ -118,7 +118,7 @@ class Editor(LanguageClient):
             await self.changed.wait()
 
 
-def _offset(text: str, place: types.Position) -> int:
+def offset_of(text: str, place: types.Position) -> int:
     lines = text.split("\n")
     before = sum(len(line) + 1 for line in lines[: place.line])
     units = lines[place.line].encode("utf-16-le")[: 2 * place.character]
@@ -174,13 +174,14 @@ async def test_a_saved_file_shows_what_fails_and_the_verified_change_mends_it(tm
         assert editor.bars
 
         heal, explain = await editor.actions(uri, 1)
+        assert isinstance(heal, types.CodeAction)
         assert heal.title == "Heal test_cart.py::test_total (verified: 1 of 1 tests pass)"
         assert await editor.actions(uri, 0) == []
         editor.apply(heal.edit)
         assert editor.texts[uri] == "def total(prices):\n    return sum(prices)\n"
         assert (project / "cart.py").read_text() == BROKEN["cart.py"]
-        assert explain.command is not None
-        said = await editor.command(explain.command.command, *(explain.command.arguments or ()))
+        assert isinstance(explain, types.Command)
+        said = await editor.command(explain.command, *(explain.arguments or ()))
         assert "Your tests run every changed line" in said
         assert editor.told[-1] == said
 
@@ -210,7 +211,7 @@ async def test_a_part_is_mended_where_not_all_can_be(tmp_path: Path) -> None:
         assert sorted(healed["failing"]) == ["test_shop.py::test_label", "test_shop.py::test_total"]
         assert healed["mended"] == ["test_shop.py::test_total"]
         assert healed["applied"] is True
-        assert editor.texts[uri] == TWO_FAULTS["shop.py"].replace(" + 1", "")
+        assert editor.texts[uri] == TWO_FAULTS["shop.py"].replace(" + 1", "") + "\r\n"
 
 
 async def test_a_run_is_stopped_from_the_editor_and_a_crash_is_told(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from suture.api.replay_resume import run_folder
 from suture.editor.lsp.checking import Checking, Work
 from suture.editor.lsp.edits import Overtaken, as_plain_changes, workspace_edit
 from suture.editor.lsp.findings import Findings
-from suture.editor.lsp.showing import actions_for, diagnostics_of
+from suture.editor.lsp.showing import Action, actions_for, diagnostics_of
 from suture.errors import SutureError, UsageError
 from suture.jobs.work import require_wall
 from suture.models import NO_MODEL
@@ -177,7 +177,7 @@ def _register_features(server: Server) -> None:
     kinds = [types.CodeActionKind.QuickFix]
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=kinds))
-    def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
+    def code_action(params: types.CodeActionParams) -> list[Action]:
         try:
             found = server.found.get(server.root_of(params.text_document.uri))
         except JsonRpcInvalidParams:

@@ -11,6 +11,7 @@ from suture.editor.lsp.findings import Failing, Findings, Place
 from suture.narrative.shown_text import plain
 
 SOURCE = "suture"
+Action = types.CodeAction | types.Command
 MOST_CHARS = 1500
 
 
@@ -58,7 +59,7 @@ def diagnostics_of(found: Findings, units: Callable[[str], int]) -> Mapping[str,
     return told
 
 
-def actions_for(server: Shows, found: Findings, params: types.CodeActionParams) -> list[types.CodeAction]:
+def actions_for(server: Shows, found: Findings, params: types.CodeActionParams) -> list[Action]:
     """What can be done about the failing tests that are shown in a range.
 
     Args:
@@ -69,7 +70,7 @@ def actions_for(server: Shows, found: Findings, params: types.CodeActionParams) 
     here = diagnostics_of(found, server.units).get(params.text_document.uri, [])
     shown = [one for one in here if _meet(one.range, params.range)]
     by_test = {failing.test: failing for failing in found.failing}
-    actions: list[types.CodeAction] = []
+    actions: list[Action] = []
     edit = server.edit_of(found)
     for diagnostic in shown:
         failing = by_test[(diagnostic.data or {})["test"]]  # we have put it there
@@ -78,12 +79,9 @@ def actions_for(server: Shows, found: Findings, params: types.CodeActionParams) 
         elif not failing.apart and server.asks_model:
             actions.append(_ask(failing, diagnostic, params.text_document.uri))
     if actions and found.change is not None:
-        explain = types.Command(
-            title="Explain its certificate", command="suture.explain", arguments=[found.run]
-        )
         actions.append(
-            types.CodeAction(
-                title="Explain the change's certificate", kind=types.CodeActionKind.QuickFix, command=explain
+            types.Command(
+                title="Explain the change's certificate", command="suture.explain", arguments=[found.run]
             )
         )
     return actions
