@@ -10,6 +10,8 @@ import pytest
 
 HEAVY = frozenset(
     {
+        "IPython",
+        "acp",
         "aiosqlite",
         "alembic",
         "anthropic",
@@ -25,6 +27,7 @@ HEAVY = frozenset(
         "langchain_openai",
         "langgraph",
         "langsmith",
+        "lsprotocol",
         "mcp",
         "numpy",
         "ollama",
@@ -33,6 +36,7 @@ HEAVY = frozenset(
         "prometheus_client",
         "psycopg",
         "pydantic",
+        "pygls",
         "sqlalchemy",
         "starlette",
         "tenacity",

@@ -25,16 +25,19 @@ LINES = (
     ("evals",),
     ("jobs",),
     ("pipeline",),
-    ("cli", "web", "mcp", "watch", "testing"),
+    ("cli", "web", "mcp", "editor", "notebook", "watch", "testing"),
 )
 RANK = {room: rank for rank, room in enumerate(room for line in LINES for room in line)}
 FRONT_DOORS = LINES[-1]
 STARTS = {
+    "__init__.py": "notebook",
     "cli/commands/serving/serve.py": "web",
     "cli/commands/serving/mcp.py": "mcp",
+    "cli/commands/serving/acp.py": "editor",
+    "cli/commands/serving/lsp.py": "editor",
     "cli/commands/work/watch.py": "watch",
 }
-"""The command that starts a front door -> that door, which nobody else of the command line may know."""
+"""What starts a front door -> that door, which nobody else beside it may know."""
 ROOT = "__init__"
 """The package itself: it hands out the api's names, and its version to anyone."""
 ROOT_MAY_KNOW = ("api", "errors", "ledger", "records")
@@ -76,6 +79,8 @@ ONLY_IN = {
     "opentelemetry": ("tracing/",),
     **dict.fromkeys(("fastapi", "prometheus_client", "starlette", "uvicorn"), ("web/",)),
     **dict.fromkeys(("anyio", "mcp", "mcp_types"), ("mcp/",)),
+    **dict.fromkeys(("acp", "lsprotocol", "pygls"), ("editor/",)),
+    "IPython": ("notebook/",),
     "watchfiles": ("watch/",),
     **dict.fromkeys(("alembic", "pgvector", "psycopg", "sqlalchemy"), ("store/",)),
     "huggingface_hub": ("models/", "memory/exchange.py", "evals/datasets/sources.py"),  # weights, data sets

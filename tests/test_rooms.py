@@ -104,7 +104,7 @@ ORDERS = {
         ("job",),
         ("journal",),
         ("process", "work"),
-        ("child", "pool"),
+        ("alone", "child", "pool"),
         ("__init__",),
     ),
     "pipeline": (

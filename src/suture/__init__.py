@@ -46,3 +46,10 @@ def __getattr__(name: str) -> Any:
     rooms = {"Event": "suture.ledger", **dict.fromkeys(("Check", "Result", "Task"), "suture.records")}
     room = rooms.get(name, "suture.api")
     return getattr(import_module(room), name)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext suture` calls: it brings `%%heal`."""
+    from suture.notebook.magic import load
+
+    load(shell)

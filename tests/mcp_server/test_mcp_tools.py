@@ -22,7 +22,7 @@ from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, ListRoo
 from pydantic import FileUrl
 
 from web.projects import BROKEN, HANGING, laid
-from web.server import PATIENCE_S, RIGHT, TASK, environ_of, ledger_of, scripted
+from web.server import PATIENCE_S, RIGHT, TASK, environ_of, job_processes, ledger_of, scripted
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
@@ -194,7 +194,7 @@ async def test_a_call_that_is_taken_back_stops_its_run_and_one_that_crashes_says
 
         call = asyncio.create_task(client.call_tool("heal", asked))
         await _begun(tmp_path, 2)
-        for pid in _workers():
+        for pid in job_processes():
             os.kill(pid, signal.SIGKILL)
         crashed = await call
         assert crashed.is_error
@@ -209,30 +209,6 @@ async def _begun(folder: Path, count: int) -> str:
         if len(runs) == count and runs[-1].stat().st_size:
             return runs[-1].parent.name
         await asyncio.sleep(0.05)
-
-
-def _workers() -> list[int]:
-    """The processes that do the jobs of servers which this process has started."""
-    return [
-        int(entry.name)
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdigit()
-        and b"suture.jobs.child" in _read(entry / "cmdline")
-        and os.getpid() in (parent := _parent(entry), _parent(Path("/proc") / str(parent)))
-    ]
-
-
-def _parent(process: Path) -> int:
-    """The process that has started another one; 0 where that is gone."""
-    after = _read(process / "stat").rpartition(b")")[2].split()
-    return int(after[1]) if len(after) > 1 else 0
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
 
 
 async def test_the_same_over_http(tmp_path: Path) -> None:

@@ -159,3 +159,27 @@ def ledger_of(home: Path, run: str) -> list[dict[str, Any]]:
     """A run's events, as they lie on disk."""
     text = (home / "runs" / run / "ledger.jsonl").read_text()
     return [json.loads(line) for line in text.splitlines()]
+
+
+def job_processes() -> list[int]:
+    """The processes that do the jobs of servers which this process has started."""
+    return [
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit()
+        and b"suture.jobs.child" in _read(entry / "cmdline")
+        and os.getpid() in (parent := _parent(entry), _parent(Path("/proc") / str(parent)))
+    ]
+
+
+def _parent(process: Path) -> int:
+    """The process that has started another one; 0 where that is gone."""
+    after = _read(process / "stat").rpartition(b")")[2].split()
+    return int(after[1]) if len(after) > 1 else 0
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

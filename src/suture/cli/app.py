@@ -47,6 +47,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Serve": {
         "serve": "A service for other programs: REST and events.",
         "mcp": "Tools for other agents, by the Model Context Protocol.",
+        "acp": "An agent in your editor, by the Agent Client Protocol.",
+        "lsp": "Failing tests and their repair in your editor.",
     },
     "Measure": {
         "bench": "Measure recipes and models on problems with hidden tests.",

@@ -5,9 +5,9 @@ asked is on disk before it is queued, so that a server which was killed knows wh
 it is the run's ledger, as always. This room starts runs through the api alone and judges nothing.
 """
 
-from suture.jobs.job import RUN_KINDS, Job, JobEnd, JobKind
+from suture.jobs.job import RUN_KINDS, Job, JobEnd, JobFailed, JobKind
 from suture.jobs.journal import Journal
 from suture.jobs.pool import Pool, QueueFull
 from suture.jobs.process import JobProcess
 
-__all__ = ["RUN_KINDS", "Job", "JobEnd", "JobKind", "JobProcess", "Journal", "Pool", "QueueFull"]
+__all__ = ["RUN_KINDS", "Job", "JobEnd", "JobFailed", "JobKind", "JobProcess", "Journal", "Pool", "QueueFull"]

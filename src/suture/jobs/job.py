@@ -74,6 +74,18 @@ class JobEnd:
         return self.exit_code == Cancelled.exit_code
 
 
+class JobFailed(SutureError):
+    """A job ended with an error, in another process; these are its words, and its exit code.
+
+    Args:
+        end: How the job ended.
+    """
+
+    def __init__(self, end: JobEnd) -> None:
+        super().__init__(end.error, remedy=end.remedy)
+        self.exit_code = end.exit_code
+
+
 def end_of_fault(fault: SutureError) -> JobEnd:
     """The end of a job that a fault stopped."""
     return JobEnd(

@@ -26,11 +26,10 @@ from pydantic import BaseModel, Field
 
 from suture.api import Review
 from suture.mcp.door import folder_of
+from suture.narrative.review_json import review_as_text
 
 ANSWERED_IN_RESULTS = "2026-07-28"
 """From this version of the protocol on. Versions are dates, and compare as text."""
-MOST_CHARS = 6000
-"""Of a question: a form is no place for a whole diff."""
 
 
 class Step(BaseModel):
@@ -124,29 +123,19 @@ def form_of(review: Review) -> type[BaseModel]:
     return Difference if review.difference is not None else Step
 
 
-def words_of(review: Review) -> str:
-    """A question with what there is to know for an answer."""
-    lines = [f"Suture run {review.run_id} asks: {review.question}"]
-    if review.diagnosis is not None:
-        lines.append(f"Diagnosis: {review.diagnosis.root_cause}")
-    if review.diff:
-        lines.append(review.diff)
-    return "\n\n".join(lines)[:MOST_CHARS]
-
-
 async def answer_to(
     context: Context[Any, Any], review: Review, asked: Asked
 ) -> BaseModel | InputRequiredResult | None:
     """What the user says to a question; `None` where they say nothing; or the answer that asks them."""
     form = form_of(review)
     if not asks_in_results(context):
-        result: Any = await context.elicit(words_of(review), form)
+        result: Any = await context.elicit(review_as_text(review), form)
         return result.data if result.action == "accept" else None
     said = (context.input_responses or {}).get("review")
     if asked.key == review.key and isinstance(said, ElicitResult):
         return form.model_validate(said.content or {}) if said.action == "accept" else None
     params = ElicitRequestFormParams(
-        message=words_of(review), requested_schema=render_elicitation_schema(form)
+        message=review_as_text(review), requested_schema=render_elicitation_schema(form)
     )
     now = Asked(roots=asked.roots, run=review.run_id, key=review.key)
     return again(now, review=ElicitRequest(params=params))

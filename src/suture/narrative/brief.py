@@ -145,12 +145,13 @@ class BriefTeller:
         )
 
 
-def brief_ending(result: Result, folder: RunFolder) -> Iterator[str]:
+def brief_ending(result: Result, folder: RunFolder, *, typed: bool = True) -> Iterator[str]:
     """The last lines of a run: the outcome, what it is worth, what to type next.
 
     Args:
         result: How the run ended.
         folder: Its folder.
+        typed: Whether what to type next is told; an editor has buttons.
     """
     yield _outcome(result, heals=is_heal(folder))
     if not result.ok:
@@ -164,7 +165,8 @@ def brief_ending(result: Result, folder: RunFolder) -> Iterator[str]:
     yield from (f"Warning: {sign}" for sign in result.warnings)
     if result.degraded:
         yield f"Went on without these, because they failed: {', '.join(result.degraded)}"
-    yield from next_lines(result, folder)
+    if typed:
+        yield from next_lines(result, folder)
     yield f"{_spent(result.spend)}. More: suture show {folder.id}"
 
 

@@ -1,4 +1,4 @@
-"""What a person is asked, as JSON values."""
+"""What a person is asked, as JSON values and in words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ from suture.records import to_plain
 
 if TYPE_CHECKING:
     from suture.api import Review
+
+
+MOST_CHARS = 6000
+"""Of a question in words: a form is no place for a whole diff."""
+
+
+def review_as_text(review: Review) -> str:
+    """A question with what there is to know for an answer, cut where it is long."""
+    lines = [f"Suture run {review.run_id} asks: {review.question}"]
+    if review.diagnosis is not None:
+        lines.append(f"Diagnosis: {review.diagnosis.root_cause}")
+    if review.diff:
+        lines.append(review.diff)
+    return "\n\n".join(lines)[:MOST_CHARS]
 
 
 def review_as_json(asked: Review) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from suture.records import Check, Evidence, Language, Task, TaskKind, content_hash, from_plain, to_plain
+from suture.records.html import as_html
 
 FORMAT = "suture-certificate/2"
 OLD_FORMATS = ("suture-certificate/1",)
@@ -211,6 +212,25 @@ class Certificate:
     confidence: float = 0.0
     claims: Claims = field(default_factory=Claims)
     seal: str = ""
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        changed = sum(map(len, self.coverage.changed.values()))
+        covered = sum(map(len, self.coverage.covered.values()))
+        killed = sum(mutant.killed for mutant in self.mutation.mutants)
+        rows = (
+            ("fixed", "\n".join(self.fixed)),
+            ("newly failing", "\n".join(self.newly_failing)),
+            ("evidence", self.evidence),
+            ("coverage", self.coverage.unmeasured or f"{covered} of {changed} changed statements run"),
+            (
+                "mutation",
+                self.mutation.unmeasured or f"{killed} of {len(self.mutation.mutants)} mistakes caught",
+            ),
+            ("confidence", f"{self.confidence:.2f}"),
+            ("seal", self.seal),
+        )
+        return as_html("certificate", rows, self.diff)
 
 
 def digest(content: bytes) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from suture.records.earlier import Earlier
+from suture.records.html import as_html
 
 TaskKind = Literal["write", "heal"]
 Provenance = Literal["user", "visible", "spec", "adversarial", "property", "oracle"]
@@ -297,3 +298,17 @@ class Result:
     def ok(self) -> bool:
         """Whether the user now has code that passes every trusted check."""
         return self.outcome in ("healed", "nothing_to_heal")
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        checks = f"{len(self.verdict.passed)} pass, {len(self.verdict.failed)} fail" if self.verdict else ""
+        rows = (
+            ("why", self.reason),
+            ("checks", checks),
+            ("evidence", self.evidence),
+            ("confidence", f"{self.confidence:.2f}" if self.confidence else ""),
+            ("warnings", "\n".join(self.warnings)),
+            ("used", f"{self.spend.seconds:.0f} s, {self.spend.tokens:,} tokens"),
+            ("run", self.run_id),
+        )
+        return as_html(self.outcome.replace("_", " "), rows, self.diff)

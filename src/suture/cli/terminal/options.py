@@ -28,6 +28,12 @@ Set = Annotated[
 Model = Annotated[
     str | None, typer.Option("--model", metavar="PROVIDER:MODEL", help="Who answers; the setting model.name.")
 ]
+Test = Annotated[
+    str | None,
+    typer.Option(
+        "--test", metavar="COMMAND", help="What must pass; else project.test, or what the files show."
+    ),
+]
 Recipe = Annotated[
     str | None, typer.Option("--recipe", metavar="NAME", help="How to go about it; the setting loop.recipe.")
 ]

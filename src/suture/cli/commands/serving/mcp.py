@@ -7,11 +7,9 @@ from typing import Annotated
 
 import typer
 
+from suture.cli.commands.serving.doors import extra_needed, flags_said
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Model, Set, load, parse_assignments
-from suture.errors import PrerequisiteError
-
-EXTRA = 'pip install "suture[mcp]"'
+from suture.cli.terminal.options import Debug, Model, Set, load
 
 
 @reports_faults
@@ -43,12 +41,8 @@ def mcp(
     are the only folders in which it may have code healed; what is healed is a diff, and no file is changed.
     """
     loaded = load(Path(), assignments, model__name=model)
-    try:
+    with extra_needed("mcp"):
         from suture.mcp.server import serve
-    except ModuleNotFoundError as fault:
-        raise PrerequisiteError(f"this needs the package {fault.name!r}", remedy=EXTRA) from fault
-    flags: dict[str, object] = dict(parse_assignments(assignments or ()))
-    if model is not None:
-        flags["model.name"] = model
+    flags = flags_said(assignments, model)
     roots = tuple(folder.absolute() for folder in root or ())
     serve(loaded.settings, flags, roots, http=(host, port) if http else None)

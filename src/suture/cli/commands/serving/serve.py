@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from suture.cli.commands.serving.doors import extra_needed, flags_said
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Model, Set, load, parse_assignments
+from suture.cli.terminal.options import Debug, Json, Model, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table
-from suture.errors import PrerequisiteError
 
 if TYPE_CHECKING:
     from suture.web.tokens import Tokens
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 serve_app = typer.Typer(name="serve")
 token_app = typer.Typer(name="token", help="Tokens of the service's callers.", no_args_is_help=True)
 serve_app.add_typer(token_app)
-
-EXTRA = 'pip install "suture[serve]"'
 
 
 @serve_app.callback(invoke_without_command=True)
@@ -55,15 +53,9 @@ def serve(
     )
     for remark in loaded.notes:
         note(f"note: {remark}")
-    try:
+    with extra_needed("serve"):
         from suture.web.serving import serve as serve_until_stopped
-    except ModuleNotFoundError as fault:
-        raise PrerequisiteError(f"the service needs the package {fault.name!r}", remedy=EXTRA) from fault
-    # Those of the command line alone: each job reads the rest anew, for its own project.
-    flags: dict[str, object] = dict(parse_assignments(assignments or ()))
-    if model is not None:
-        flags["model.name"] = model
-    serve_until_stopped(loaded.settings, flags, answer)
+    serve_until_stopped(loaded.settings, flags_said(assignments, model), answer)
 
 
 @token_app.command("add")

@@ -25,6 +25,7 @@ from suture.cli.terminal.options import (
     Replies,
     Seconds,
     Set,
+    Test,
     Tokens,
     Verbose,
     detail_of,
@@ -47,12 +48,7 @@ MOST_ISSUE_BYTES = 16 * 2**20
 @reports_faults
 def heal(
     path: Annotated[str, typer.Argument(metavar="PATH", help="A project's folder.")] = ".",
-    test: Annotated[
-        str | None,
-        typer.Option(
-            "--test", metavar="COMMAND", help="What must pass; else project.test, or what the files show."
-        ),
-    ] = None,
+    test: Test = None,
     protect: Annotated[
         list[str] | None,
         typer.Option("--protect", metavar="GLOB", help="Files that must stay as they are; may be repeated."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suture.cli.terminal.faults import end_with, reports_faults
-from suture.cli.terminal.options import Debug, Model, Seconds, Set, load
+from suture.cli.terminal.options import Debug, Model, Seconds, Set, Test, load
 from suture.cli.terminal.output import answer_exactly, note
 from suture.errors import PrerequisiteError, UsageError
 
@@ -23,12 +23,7 @@ MOST_NAMED = 3
 @reports_faults
 def watch(
     path: Annotated[str, typer.Argument(metavar="PATH", help="A project's folder.")] = ".",
-    test: Annotated[
-        str | None,
-        typer.Option(
-            "--test", metavar="COMMAND", help="What must pass; else project.test, or what the files show."
-        ),
-    ] = None,
+    test: Test = None,
     protect: Annotated[
         list[str] | None,
         typer.Option("--protect", metavar="GLOB", help="Files that must stay as they are; may be repeated."),
