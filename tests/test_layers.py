@@ -24,7 +24,7 @@ LINES = (
     ("narrative",),
     ("evals",),
     ("jobs",),
-    ("cli", "web", "mcp", "watch", "testing"),
+    ("cli", "web", "mcp", "watch", "testing", "pytest_plugin"),
 )
 RANK = {room: rank for rank, room in enumerate(room for line in LINES for room in line)}
 FRONT_DOORS = LINES[-1]
@@ -86,6 +86,7 @@ ONLY_IN = {
             "workspace/git.py",
             "jobs/process.py",
             "cli/terminal/editor.py",  # the person's own, on their own terminal
+            "pytest_plugin.py",  # our own command line, apart from what tests have done to their process
         ),
     ),
     # All of it runs behind the wall.
