@@ -1,4 +1,4 @@
-"""The generated pages: `cli.md` and `suture.1` from `--help`; the others, `.env.example` from docstrings.
+"""The generated pages: `cli.md` and `suture.1` from `--help`; the others and `.env.example` from docstrings.
 
 `python -m suture.cli.reference` writes them; a test compares them with what stands in `docs/`.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from suture.cli.api_page import api_page
 from suture.cli.man_page import man_page
 
 if TYPE_CHECKING:
@@ -253,7 +254,7 @@ def environment_example() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"cli.md": cli_page, "events.md": events_page, "settings.md": settings_page}
+PAGES = {"api.md": api_page, "cli.md": cli_page, "events.md": events_page, "settings.md": settings_page}
 
 
 def write_pages(docs: Path) -> None:
