@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 # A file's tests share servers and walls, so they stay in one process. More than four such processes gain little.
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: help setup demo test heavy check format lock clean
+.PHONY: help setup demo test heavy check format lock site clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -46,5 +46,8 @@ lock: $(STAMP)  ## Write constraints/ anew from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --extra hub --extra mlflow --extra ray --group heavy --constraint constraints/dev.txt --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate --quiet --output-file constraints/heavy.txt
 
+site: $(STAMP)  ## Build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 clean:  ## Remove everything that was made here
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage site

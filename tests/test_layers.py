@@ -25,7 +25,7 @@ LINES = (
     ("evals",),
     ("jobs",),
     ("pipeline",),
-    ("cli", "web", "mcp", "editor", "notebook", "watch", "testing"),
+    ("cli", "web", "mcp", "editor", "notebook", "watch", "testing", "pytest_plugin"),
 )
 RANK = {room: rank for rank, room in enumerate(room for line in LINES for room in line)}
 FRONT_DOORS = LINES[-1]
@@ -93,6 +93,7 @@ ONLY_IN = {
             "jobs/process.py",
             "cli/terminal/editor.py",  # the person's own, on their own terminal
             "repair/other_languages/drivers/go_trials.py",  # behind the wall
+            "pytest_plugin.py",  # our own command line, apart from what tests have done to their process
         ),
     ),
     # All of it runs behind the wall.

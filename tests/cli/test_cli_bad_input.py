@@ -126,6 +126,7 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     (f"undo {BARE}", 2, "changed nothing of yours"),
     # Setting up
     ("doctor --set x=1", 2, "no setting 'x'"),
+    ("self-check --set x=1", 2, "no setting 'x'"),
     ("init nowhere", 2, "name a project's folder"),
     ("init untested/notes.txt", 2, "name a project's folder"),
     ("init typed", 2, "suture config set"),

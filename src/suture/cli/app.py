@@ -36,6 +36,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Set up": {
         "doctor": "Say what is there, what is missing, how to get it.",
+        "self-check": "The same, and heal a small program to see that it works.",
         "init": "Write a suture.toml with the test command found.",
         "config": "Show and change settings.",
         "trust": "Let a project's own settings decide more.",
@@ -94,12 +95,13 @@ class CommandsByName(MutableMapping[str, "Command"]):
 def load_command(name: str) -> Command:
     """Import the file of a command and make the command."""
     section = next(title for title, commands in SECTIONS.items() if name in commands)
-    module: Any = import_module(OTHER_FILES.get(name) or f"suture.cli.commands.{FOLDERS[section]}.{name}")
+    word = name.replace("-", "_")
+    module: Any = import_module(OTHER_FILES.get(name) or f"suture.cli.commands.{FOLDERS[section]}.{word}")
     alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if name in GROUPS:
         alone.add_typer(getattr(module, f"{name}_app"))
     else:
-        alone.command(name)(getattr(module, name))
+        alone.command(name)(getattr(module, word))
     return typer.main.get_group(alone).commands[name]
 
 

@@ -1,4 +1,4 @@
-"""The generated pages: `docs/cli.md` from `--help`; settings, events and `.env.example` from docstrings.
+"""The generated pages: `cli.md` and `suture.1` from `--help`; the others and `.env.example` from docstrings.
 
 `python -m suture.cli.reference` writes them; a test compares them with what stands in `docs/`.
 """
@@ -9,6 +9,9 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from suture.cli.api_page import api_page
+from suture.cli.man_page import man_page
 
 if TYPE_CHECKING:
     from suture.ledger.describing import TypeDescription
@@ -252,13 +255,14 @@ def environment_example() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"cli.md": cli_page, "events.md": events_page, "settings.md": settings_page}
+PAGES = {"api.md": api_page, "cli.md": cli_page, "events.md": events_page, "settings.md": settings_page}
 
 
 def write_pages(docs: Path) -> None:
     """Write the generated pages into a folder."""
     for name, make in PAGES.items():
         (docs / name).write_text(make(), "utf-8")
+    (docs / "suture.1").write_text(man_page(), "utf-8")
     (docs.parent / ".env.example").write_text(environment_example(), "utf-8")
 
 

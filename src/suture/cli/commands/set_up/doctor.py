@@ -15,10 +15,8 @@ from suture.errors import PrerequisiteError
 from suture.narrative.lines import one_line
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Sequence
 
-
-if TYPE_CHECKING:
     from suture.api.prerequisites import Row
 
 
@@ -34,12 +32,17 @@ def doctor(model: Model = None, assignments: Set = None, as_json: Json = False, 
     if as_json:
         answer_json([asdict(row) for row in rows])
     else:
-        answer(table([(_state(row), row.name, row.detail) for row in rows]))
-        for row in rows:
-            if not row.ok and row.remedy:
-                answer(one_line(f"to get {row.name}: {row.remedy}"))
+        tell(rows)
     if not all(row.ok for row in rows if row.needed):
         raise typer.Exit(PrerequisiteError.exit_code)
+
+
+def tell(rows: Sequence[Row]) -> None:
+    """Print what is there, and how to get what is not."""
+    answer(table([(_state(row), row.name, row.detail) for row in rows]))
+    for row in rows:
+        if not row.ok and row.remedy:
+            answer(one_line(f"to get {row.name}: {row.remedy}"))
 
 
 def _state(row: Row) -> str:

@@ -1,0 +1,72 @@
+"""A wheel of this checkout, in an environment where nothing of the checkout can be seen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BEHIND_THE_WALL = ("iniconfig", "packaging", "pluggy", "pygments", "pytest")
+"""There only the environment itself is seen, so it holds what tests run with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installed:
+    """A virtual environment with the wheel in it.
+
+    Attributes:
+        wheel: The wheel.
+        venv: The environment; what the wheel needs, it takes from the one that tests.
+    """
+
+    wheel: Path
+    venv: Path
+
+    def run(
+        self, *command: str, cwd: Path, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program of the environment as somebody who has just made it."""
+        return subprocess.run(
+            [str(self.venv / "bin" / command[0]), *command[1:]],
+            cwd=cwd,
+            env={
+                "HOME": str(self.venv.parent),
+                "PATH": f"{self.venv / 'bin'}:{os.environ['PATH']}",
+                "NO_COLOR": "1",
+                **(env or {}),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """Build the wheel and install it. Fetching its dependencies is the release's business, not a test's."""
+    folder = tmp_path_factory.mktemp("packaging")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    venv = folder / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    site = next(venv.glob("lib/python*/site-packages"))
+    # A path in a .pth file is searched, but the .pth files there, such as the checkout's own, are not read.
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    for name in BEHIND_THE_WALL:
+        for file in distribution(name).files or ():
+            if ".." not in file.parts:
+                (site / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file.locate(), site / file)
+    pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "--force-reinstall", str(wheel)], check=True, capture_output=True)
+    return Installed(wheel=wheel, venv=venv)
