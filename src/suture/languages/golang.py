@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from suture.languages.language import LanguageFacts
+from suture.languages.layouts.golang import GO_LAYOUT
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 
 PLACE = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")
@@ -145,4 +146,5 @@ GO = LanguageFacts(
     },
     error_line=re.compile(r"^\s*[\w./-]+\.go:\d+|^panic: |no required module provides|missing go\.sum entry"),
     ran=re.compile(rb"^=== RUN ", re.MULTILINE),
+    layout=GO_LAYOUT,
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from suture.languages.language import LanguageFacts
+from suture.languages.layouts.javascript import JAVASCRIPT_LAYOUT, TYPESCRIPT_LAYOUT
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 
 COMMANDS = re.compile(r"node|npm|npx|yarn|pnpm|jest|mocha|vitest|ava|tap|tsx|ts-node")
@@ -123,6 +124,8 @@ JAVASCRIPT = LanguageFacts(
     fence="javascript",
     endings=(".js", ".cjs", ".mjs", ".jsx"),
     formatter=("prettier", "--parser", "babel"),
+    aliases=("node", "js"),
+    layout=JAVASCRIPT_LAYOUT,
     **COMMON,
 )
 TYPESCRIPT = LanguageFacts(
@@ -130,5 +133,7 @@ TYPESCRIPT = LanguageFacts(
     fence="typescript",
     endings=(".ts", ".cts", ".mts", ".tsx"),
     formatter=("prettier", "--parser", "typescript"),
+    aliases=("ts",),
+    layout=TYPESCRIPT_LAYOUT,
     **COMMON,
 )

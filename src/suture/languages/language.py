@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from suture.languages.layouts.layout import ProjectLayout
 from suture.languages.reports import Runner
 
 NEVER = re.compile(r"(?!)")
@@ -31,6 +32,8 @@ class LanguageFacts:
         packages: The folder of a project that holds what it requires; empty where it lies elsewhere.
         variables: Environment variables of its programs behind the wall.
         error_line: A line of output that tells of an error.
+        aliases: What else people call it.
+        layout: How a new project of it is laid out.
         ran: How many tests ran, in the output of a command without a report: each match counts one, or the
             number that its group holds.
     """
@@ -40,6 +43,8 @@ class LanguageFacts:
     endings: tuple[str, ...]
     program: str
     commands: re.Pattern[str]
+    layout: ProjectLayout
+    aliases: tuple[str, ...] = ()
     runners: tuple[Runner, ...] = ()
     line_comment: str
     block_comment: tuple[str, str] | None = None

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from suture.languages.interpreter import Interpreter
 from suture.languages.language import LanguageFacts
+from suture.languages.layouts.python import PYTHON_LAYOUT
 
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
 PYTEST = ("pytest", "py.test")
@@ -22,6 +23,7 @@ PYTHON_FACTS = LanguageFacts(
     line_comment="#",
     formatter=("ruff", "format", "-"),
     linter=("ruff", "check"),
+    layout=PYTHON_LAYOUT,
 )
 
 

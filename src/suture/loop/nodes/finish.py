@@ -55,7 +55,7 @@ def write_result(
     if outcome == "healed" and confidence < settings.abstain_below:
         outcome = "not_healed"
         reason = f"{reason}, but {confidence:.2f} is too little confidence (loop.abstain_below)"
-    before = context.spec.task.files  # a test that was accepted is part of what is handed over
+    before = context.spec.task.given_files  # a test that was accepted is part of what is handed over
     after = overlay(context.task.files, candidate.files) if candidate and candidate.files else before
     diff = unified_diff(before, after)
     result = Result(
