@@ -12,12 +12,9 @@ TODO_TASK = """Build a CLI for TODO items that are kept in a JSON file.
 
     $ todo add milk
     added milk
-    $ todo add bread
-    added bread
     $ todo done 1
     $ todo list
     1. [x] milk
-    2. [ ] bread
 """
 TODO_MAIN = """
 import argparse
@@ -67,14 +64,14 @@ def save(items):
 """
 TODO = reply(("todo/__main__.py", "python", TODO_MAIN), ("todo/store.py", "python", TODO_STORE))
 TODO_WRONG = TODO.replace("items[args.number - 1]", "items[args.number]")
-TODO_TESTS = """```python
-from todo.store import load, save
+GREET_TASK = 'A library called greet, with a function that greets: `greeting("Ada") == "Hello, Ada!"`.'
+GREET = reply(("greet/__init__.py", "python", "def greeting(name):\n    return f'Hello, {name}!'"))
+GREET_TESTS = """```python
+from greet import greeting
 
 
-def test_what_is_saved_is_loaded(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    save([{"text": "a", "done": False}])
-    assert load() == [{"text": "a", "done": False}]
+def test_it_greets():
+    assert greeting("Ben") == "Hello, Ben!"
 ```
 """
 

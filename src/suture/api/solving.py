@@ -94,7 +94,7 @@ async def solve(
             folder=Path(into) if into is not None else root if apply else None,
         )
         task = await apart(partial(project_task, task, wish, secrets=settings.sandbox.secrets))
-        settings = _for_projects(settings)
+        settings = settings.for_projects()
     elif isinstance(task, str):
         task = write_task(
             task,
@@ -126,13 +126,6 @@ async def solve(
             on_review=on_review,
         )
         return await carry_out(spec, handover, on_event=on_event)
-
-
-def _for_projects(settings: Settings) -> Settings:
-    """The recipe for projects, where nobody has named one."""
-    if "recipe" in settings.loop.model_fields_set:
-        return settings
-    return settings.model_copy(update={"loop": settings.loop.model_copy(update={"recipe": "project"})})
 
 
 def _first_files(task: Task) -> tuple[str, ...]:

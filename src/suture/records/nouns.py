@@ -72,12 +72,14 @@ class Project:
         name: Of the package and of its command.
         scaffold: Paths of the task's files that are new with it, and handed over with the code.
         sample: Path of the data that a pipeline is run on; empty for none.
+        unshown: Whether nothing that decides shows the feature that is asked for.
     """
 
     kind: ProjectKind | None
     name: str
     scaffold: tuple[str, ...] = ()
     sample: str = ""
+    unshown: bool = False
 
     @property
     def is_new(self) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suture.checks import asserts_in, examples_in
-from suture.checks.projects.shown_runs import shown_commands
+from suture.checks.projects.shown_runs import shown_commands, shown_requests
 from suture.errors import UsageError
 from suture.languages import LANGUAGES, detect_command, filled, is_source, languages_of_files
 from suture.records import Language, Project, ProjectKind, Task
@@ -127,6 +127,7 @@ def project_task(statement: str, wish: ProjectWish, *, secrets: Sequence[str] = 
         name=name,
         scaffold=(*(path for path in (*new, *data) if path not in there),),
         sample=sample,
+        unshown=bool(wish.existing and not wish.test and not (wish.kind and _shows_runs(statement))),
     )
     closed = (*tests, *new.keys() & _manifests(language, kind, name), *data)
     opened = () if wish.existing or wish.test else OPEN
@@ -166,6 +167,10 @@ def project_name(statement: str, kind: ProjectKind, folder: Path | None) -> str:
 
 RESERVED = frozenset(("test", "tests", "main", "src", "sample", "json", "csv", "http", "app", "node", "go"))
 """Names that a test runner, a module of the library or a program has already."""
+
+
+def _shows_runs(statement: str) -> bool:
+    return bool(shown_commands(statement) or shown_requests(statement))
 
 
 def _language_of(files: dict[str, bytes], folder: Path | None) -> Language:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -130,6 +131,8 @@ def run(
         budget__money=money,
         budget__seconds=seconds,
     )
+    if project is not None or existing is not None:
+        loaded = replace(loaded, settings=loaded.settings.for_projects())
     from suture.cli.run_command import carry_out
 
     def start(progress: Progress) -> Coroutine[Any, Any, Result]:
