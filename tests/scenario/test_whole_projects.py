@@ -48,10 +48,12 @@ async def test_a_cli_for_todo_items(settings: Settings, sandbox: BubblewrapSandb
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
     assert "as the task shows: todo list (3)" in facts(result)
     told = model.calls[1].messages[-1].content
-    assert "`python -m todo done 1` raised exit code 1: Traceback" in told
+    assert "`python -m todo done 1` raised exit code 1: " in told
+    assert "IndexError: list index out of range" in told
     assert str(Path.cwd()) not in told
 
 
+@pytest.mark.timeout(600)  # the proof, and the same again from its certificate
 async def test_a_library_with_its_tests_in_a_folder(
     settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
@@ -183,3 +185,25 @@ async def test_a_feature_for_a_project_that_is_there(
     assert (shop / "tests" / "test_cart.py").read_text() == old
     assert "+def total(prices, off=0)" in result.diff
     assert result.warnings == ("nothing shows the new feature: only that what worked before still does",)
+
+
+async def test_one_function_in_javascript_is_judged_by_its_own_tests(
+    settings: Settings, sandbox: BubblewrapSandbox, require: Require, tmp_path: Path
+) -> None:
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    test = tmp_path / "add.test.js"
+    test.write_text(
+        'const test = require("node:test");\nconst assert = require("node:assert");\n'
+        'const { add } = require("./solution");\n'
+        'test("adds", () => assert.strictEqual(add(1, 2), 3));\n'
+    )
+    replies = [f"```javascript\nmodule.exports = {{ add: (a, b) => a {sign} b }};\n```" for sign in "-+"]
+    result, model = await make(
+        "function add(a, b) adds two numbers", replies, settings, sandbox, language="node", test=test
+    )
+    assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
+    assert result.candidate is not None
+    assert set(result.candidate.files) == {"solution.js"}
+    assert "assert.strictEqual(add(1, 2), 3)" in model.calls[0].messages[-1].content
+    with pytest.raises(UsageError, match="judged by tests of its own"):
+        await solve("function add(a, b)", settings=settings, model=model, sandbox=sandbox, language="node")

@@ -56,7 +56,7 @@ def write_task(
             "the task is empty", remedy='say what to write, as in `suture run "Write a function ..."`'
         )
     if language != "python":
-        return foreign_task(statement, language, test=test, asserts=asserts, entry_point=entry_point)
+        return foreign_task(statement, language, test=test, entry_point=entry_point)
     source = read_test(test) if test else ""
     name = entry_point or entry_point_of(statement)
     given = asserts
