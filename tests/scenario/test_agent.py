@@ -139,6 +139,10 @@ async def test_what_it_must_not_do_comes_to_nothing_and_is_told(project: Path, s
         edit("tests/test_receipt.py", "import unittest", "import nothing"),
         edit("sitecustomize.py", "", "import os"),
         "TOOL: read\nINPUT: ../../etc/passwd",
+        "TOOL: create_file\nINPUT: ../outside.py\n```python\nx = 1\n```",
+        "TOOL: create_file\nINPUT: tests/test_more.py\n```python\nx = 1\n```",
+        "TOOL: create_file\nINPUT: shop/prices.py\n```python\nx = 1\n```",
+        "TOOL: list_files\nINPUT: shop",
         "TOOL: run_tests",
         shell("echo 'def line(' > shop/receipt.py"),
         "TOOL: submit",
@@ -147,9 +151,7 @@ async def test_what_it_must_not_do_comes_to_nothing_and_is_told(project: Path, s
     assert result.outcome == "not_healed"
     assert result.diff == ""
     told = [said for _, said in steps_of(folder)]
-    assert (
-        told[0] == "ToolError: there is no tool 'browse', only shell, read, edit, search, run_tests, submit"
-    )
+    assert told[0].startswith("ToolError: there is no tool 'browse', only shell, list_files, read_file, ")
     assert told[1].startswith("ToolError: your reply names no tool")
     assert "Network is unreachable" in told[2]
     assert len(told[3]) < 7000
@@ -160,7 +162,11 @@ async def test_what_it_must_not_do_comes_to_nothing_and_is_told(project: Path, s
     assert told[6].startswith("EditError:")
     assert "EditError: no candidate may write sitecustomize.py" in told[7]
     assert told[8].startswith("ReadError: there is no file '../../etc/passwd'")
-    assert told[9].startswith("0 of 1 tests pass.")
+    assert told[9] == "CreateError: '../outside.py': no file can be made there."
+    assert told[10] == "CreateError: no candidate may write tests/test_more.py."
+    assert told[11] == "CreateError: 'shop/prices.py': it is there already: use edit."
+    assert "shop/basket.py\nshop/prices.py" in told[12]
+    assert told[13].startswith("0 of 1 tests pass.")
     here = {path.relative_to(project).as_posix(): path for path in project.rglob("*") if path.is_file()}
     assert {name: path.read_text() for name, path in here.items()} == FILES
 
@@ -227,9 +233,12 @@ def test_the_first_command_of_a_reply_counts_written_out_or_called() -> None:
     reply = (
         "I look.\nTOOL: read\nINPUT: a.py\n\nTOOL: edit\na.py\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE"
     )
-    assert read_command(reply) == Command(tool="read", given="a.py")
+    assert read_command(reply) == Command(tool="read_file", given="a.py")
     assert up_to_its_end(reply) == "I look.\nTOOL: read\nINPUT: a.py"
     assert read_command("```bash\nls -a\n```") == Command(tool="shell", given="ls -a")
+    whole = Command(tool="create_file", given="a.py\nx = 1")
+    assert read_command("TOOL: create_file\nINPUT: a.py\n\n```python\nx = 1\n```") == whole
+    assert read_command('TOOL: create_file\nINPUT: {"path": "a.py", "content": "x = 1\\n"}') == whole
     called = '{"path": "a.py", "search": "x = 1\\n", "replace": "x = 2"}'
     assert read_command(f"TOOL: edit\nINPUT: {called}") == Command(
         tool="edit", given="a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE"

@@ -157,7 +157,9 @@ async def test_what_repairs_cannot_mend_an_agent_does_after_them(tmp_path: Path)
     events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
     origins = [proposed.origin for _, proposed in those_of(events, CandidateProposed)]
     assert set(origins[:-1]) == {"repair"}, origins
-    assert [step.tool for _, step in those_of(events, AgentStepped)] == ["read", "edit"] * 3 + ["run_tests"]
+    assert [step.tool for _, step in those_of(events, AgentStepped)] == ["read_file", "edit"] * 3 + [
+        "run_tests"
+    ]
 
 
 async def test_the_same_knowledge_fails_in_repairs_alone_and_heals_as_an_agent(tmp_path: Path) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from suture.api.apart import apart
 from suture.api.run_execution import carry_out, models_for, replies_from
+from suture.languages import language_named
 from suture.ledger.follow import Listener
 from suture.loop import RunSpec
 from suture.loop.review.reviewing import Reviewer
@@ -16,6 +19,7 @@ from suture.records import Result, Task
 from suture.sandbox import Sandbox
 from suture.settings import Settings, load_settings
 from suture.tasks.building import write_task
+from suture.tasks.projects import ProjectWish, existing_folder, project_kind, project_task
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -27,6 +31,10 @@ async def solve(
     test: str | Path | None = None,
     asserts: str = "",
     entry_point: str | None = None,
+    language: str | None = None,
+    project: str | None = None,
+    existing: str | Path | None = None,
+    sample: str | Path | None = None,
     settings: Settings | None = None,
     model: str | Model | BaseChatModel | None = None,
     sandbox: Sandbox | None = None,
@@ -45,10 +53,15 @@ async def solve(
         test: A file of tests: pytest's, or plain asserts.
         asserts: Plain asserts as text.
         entry_point: The name to define, where the statement does not tell.
+        language: What the code is written in: `python`, `node`, `typescript` or `go`.
+        project: What kind of project is made: `web_app`, `data_pipeline`, `cli_tool` or `library`; it is
+            started behind the wall and looked at from outside.
+        existing: The folder of a project that gets a feature; its own tests decide, and must pass before.
+        sample: Data that a pipeline is run on.
         settings: The knobs; from flags, environment and files where not given.
         model: `provider:model`, a `Model` or a LangChain chat model; the settings' where not given.
         sandbox: The wall; the settings' where not given.
-        apply: Write the code into the current folder when every trusted check passes.
+        apply: Write the code into the current folder, or into `existing`, when every trusted check passes.
         into: Write all files of the code into this folder then, which is made where it is not there; the code
             may be several files.
         replies: A run (`last`, its id, its folder), or a file of replies, to answer from.
@@ -67,15 +80,36 @@ async def solve(
     """
     handover = choose_handover(apply=apply, into=into)
     several = into is not None
-    if isinstance(task, str):
-        path = Path(test) if test else None
-        task = write_task(task, test=path, asserts=asserts, entry_point=entry_point, several=several)
+    root = Path.cwd() if existing is None else existing_folder(Path(existing))
+    settings = settings or load_settings(root).settings
+    chosen = language_named(language) if language is not None else None
+    if isinstance(task, str) and (project is not None or existing is not None):
+        wish = ProjectWish(
+            kind=project_kind(project) if project is not None else None,
+            language=chosen,
+            existing=root if existing is not None else None,
+            test=Path(test) if test else None,
+            asserts=asserts,
+            sample=Path(sample) if sample else None,
+            folder=Path(into) if into is not None else root if apply else None,
+        )
+        task = await apart(partial(project_task, task, wish, secrets=settings.sandbox.secrets))
+        settings = settings.for_projects()
+    elif isinstance(task, str):
+        task = write_task(
+            task,
+            test=Path(test) if test else None,
+            asserts=asserts,
+            entry_point=entry_point,
+            several=several,
+            language=chosen or "python",
+        )
     elif several:
         task = replace(task, several=True)
-    require_possible(handover, Path.cwd())
+    require_possible(handover, root)
     if handover.how != "keep" and task.kind == "write":
-        require_new(Path(into) if into is not None else Path.cwd(), task.modules)
-    settings = settings or load_settings(Path.cwd()).settings
+        new = [path for path in _first_files(task) if path not in task.given_files]
+        require_new(Path(into) if into is not None else root, new)
     source = replies_from(replies, settings)
     async with models_for(settings, model, live=source is None or or_live) as models:
         if models.for_role("coder").model.name == NO_MODEL:
@@ -83,7 +117,7 @@ async def solve(
         spec = RunSpec(
             task=task,
             settings=settings,
-            project=Path.cwd(),
+            project=root,
             models=models,
             sandbox=sandbox,
             run_id=run_id,
@@ -92,3 +126,8 @@ async def solve(
             on_review=on_review,
         )
         return await carry_out(spec, handover, on_event=on_event)
+
+
+def _first_files(task: Task) -> tuple[str, ...]:
+    """The new files that are known before anything is written."""
+    return (*task.modules, *(task.project.scaffold if task.project else ()))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from suture.checks.command.libraries import libraries_of, takes_a_librarys_place
 from suture.checks.command.test_command import PLUGIN, TestCommand
+from suture.checks.projects.smoke import Smoke
 from suture.checks.sources.needed_names import plan_program, promised_classes, promised_functions
 from suture.checks.split.nonce import run_in_one_process
 from suture.checks.split.split_runner import ProgramOutcome, SplitRunner
@@ -53,6 +54,7 @@ class Suite:
         test_files: The project's files that hold the command's tests, whatever they are called.
         libraries: What these import of the environment.
         vet: Says of a candidate that must not be run what its verdict is; `None` for all others.
+        smoke: Starts the project that the task asks for, where it asks for one.
     """
 
     task: Task
@@ -64,6 +66,7 @@ class Suite:
     test_files: tuple[str, ...] = ()
     libraries: frozenset[str] = frozenset()
     vet: Callable[[Candidate], Verdict | None] | None = None
+    smoke: Smoke | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +122,11 @@ async def prepare_suite(
             raise ValueError("a task with a test command needs an interpreter")
         command = TestCommand(task, sandbox, settings, interpreter)
         await command.collect(run=run)
+    smoke = None
+    if task.project is not None and task.project.kind is not None:
+        if interpreter is None:
+            raise ValueError("a task with a project needs an interpreter")
+        smoke = Smoke(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
     return Suite(
         task=task,
         sandbox=sandbox,
@@ -130,6 +138,7 @@ async def prepare_suite(
         libraries=libraries_of(task.files, command.test_files, command.interpreter)
         if command
         else frozenset(),
+        smoke=smoke,
     )
 
 
@@ -146,7 +155,7 @@ def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str
     for path in candidate_files:
         plain = posixpath.normpath(path)
         elsewhere = bool(task.only) and not is_protected(path, task.only)
-        foreign = task.language != "python" and not is_source(plain, task.language)
+        foreign = task.language != "python" and task.project is None and not is_source(plain, task.language)
         guarded = elsewhere or foreign or is_protected(path, globs) or _shadows(plain, task)
         roots = suite.command.interpreter.source_roots if suite.command else ()
         guarded = guarded or takes_a_librarys_place(plain, task.files, suite.libraries, roots)
@@ -194,6 +203,11 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
         ran_s = run.wall_s
         outputs.append(run.output)
         notes += run.notes
+    if suite.smoke is not None:
+        looked = await suite.smoke.run(files)
+        outcomes += looked.outcomes
+        outputs.append(looked.output)
+        notes += looked.notes
     return Verdict(
         candidate=candidate.hash,
         outcomes=tuple(outcomes),

@@ -10,11 +10,13 @@ from suture.languages.known import (
     LANGUAGES,
     argv_for_report,
     is_source,
+    language_named,
     language_of_command,
     languages_of_files,
     runner_of,
 )
 from suture.languages.language import LanguageFacts
+from suture.languages.layouts.layout import ProjectLayout, filled
 from suture.languages.python import (
     is_pytest_command,
     program_environment,
@@ -29,6 +31,7 @@ __all__ = [
     "DetectedCommand",
     "Interpreter",
     "LanguageFacts",
+    "ProjectLayout",
     "Report",
     "ReportedTest",
     "Runner",
@@ -36,8 +39,10 @@ __all__ = [
     "Toolchain",
     "argv_for_report",
     "detect_command",
+    "filled",
     "is_pytest_command",
     "is_source",
+    "language_named",
     "language_of_command",
     "languages_of_files",
     "program_environment",

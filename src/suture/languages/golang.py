@@ -9,6 +9,7 @@ from typing import Any
 
 from suture.languages.grammars import Grammars
 from suture.languages.language import LanguageFacts
+from suture.languages.layouts.golang import GO_LAYOUT
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 from suture.languages.unsafe import in_go
 from suture.languages.unsafe.in_trees import uses_by_queries
@@ -152,4 +153,5 @@ GO = LanguageFacts(
     grammars=GRAMMARS,
     safety_rules=in_go.RULES,
     unsafe_uses=uses_by_queries(GRAMMARS, in_go.QUERIES),
+    layout=GO_LAYOUT,
 )

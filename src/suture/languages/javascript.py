@@ -8,6 +8,7 @@ from typing import Any
 
 from suture.languages.grammars import Grammars
 from suture.languages.language import LanguageFacts
+from suture.languages.layouts.javascript import JAVASCRIPT_LAYOUT, TYPESCRIPT_LAYOUT
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 from suture.languages.unsafe import in_javascript
 from suture.languages.unsafe.in_trees import uses_by_queries
@@ -136,6 +137,8 @@ JAVASCRIPT = LanguageFacts(
     formatter=("prettier", "--parser", "babel"),
     grammars=OF_JAVASCRIPT,
     unsafe_uses=uses_by_queries(OF_JAVASCRIPT, in_javascript.QUERIES),
+    aliases=("node", "js"),
+    layout=JAVASCRIPT_LAYOUT,
     **COMMON,
 )
 TYPESCRIPT = LanguageFacts(
@@ -145,5 +148,7 @@ TYPESCRIPT = LanguageFacts(
     formatter=("prettier", "--parser", "typescript"),
     grammars=OF_TYPESCRIPT,
     unsafe_uses=uses_by_queries(OF_TYPESCRIPT, in_javascript.QUERIES),
+    aliases=("ts",),
+    layout=TYPESCRIPT_LAYOUT,
     **COMMON,
 )

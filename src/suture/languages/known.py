@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from suture.errors import UsageError
 from suture.languages.detecting import scripts_run_by
 from suture.languages.golang import GO
 from suture.languages.javascript import JAVASCRIPT, TYPESCRIPT
@@ -22,6 +23,19 @@ LANGUAGES: Mapping[Language, LanguageFacts] = {
     "typescript": TYPESCRIPT,
     "go": GO,
 }
+
+
+def language_named(word: str) -> Language:
+    """The language that somebody means by a word, such as `node`.
+
+    Raises:
+        UsageError: There is none.
+    """
+    said = word.strip().lower()
+    for language, facts in LANGUAGES.items():
+        if said in (language, *facts.aliases):
+            return language
+    raise UsageError(f"there is no language {word!r}", remedy=f"name one of {', '.join(LANGUAGES)}")
 
 
 def is_source(path: str, language: Language) -> bool:

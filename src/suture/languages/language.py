@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from suture.languages.grammars import Grammars
+from suture.languages.layouts.layout import ProjectLayout
 from suture.languages.reports import Runner
 from suture.languages.unsafe.rule import FindUses, SafetyRule
 
@@ -33,6 +34,8 @@ class LanguageFacts:
         packages: The folder of a project that holds what it requires; empty where it lies elsewhere.
         variables: Environment variables of its programs behind the wall.
         error_line: A line of output that tells of an error.
+        aliases: What else people call it.
+        layout: How a new project of it is laid out.
         ran: How many tests ran, in the output of a command without a report: each match counts one, or the
             number that its group holds.
         grammars: Tree-sitter's, for its files.
@@ -45,6 +48,8 @@ class LanguageFacts:
     endings: tuple[str, ...]
     program: str
     commands: re.Pattern[str]
+    layout: ProjectLayout
+    aliases: tuple[str, ...] = ()
     runners: tuple[Runner, ...] = ()
     line_comment: str
     block_comment: tuple[str, str] | None = None

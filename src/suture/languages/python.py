@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from suture.languages.interpreter import Interpreter
 from suture.languages.language import LanguageFacts
 from suture.languages.unsafe import in_python
+from suture.languages.layouts.python import PYTHON_LAYOUT
 
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
 PYTEST = ("pytest", "py.test")
@@ -25,6 +26,7 @@ PYTHON_FACTS = LanguageFacts(
     linter=("ruff", "check"),
     safety_rules=in_python.RULES,
     unsafe_uses=in_python.uses_in_python,
+    layout=PYTHON_LAYOUT,
 )
 
 

@@ -48,7 +48,7 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
     try:
         folder = spec.folder or new_run(settings.paths.home, run_id=spec.run_id)
         interpreter = spec.interpreter
-        if interpreter is None and task.test_command:
+        if interpreter is None and (task.test_command or task.project or task.language != "python"):
             python = settings.sandbox.python
             interpreter = discover_programs(spec.project, os.environ, task.language, python)
         with (

@@ -8,13 +8,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from suture.records import Check, Evidence, Language, Task, TaskKind, content_hash, from_plain, to_plain
+from suture.records import (
+    Check,
+    Evidence,
+    Language,
+    Project,
+    Task,
+    TaskKind,
+    content_hash,
+    from_plain,
+    to_plain,
+)
 from suture.records.html import as_html
 
 FORMAT = "suture-certificate/2"
 OLD_FORMATS = ("suture-certificate/1",)
 """Of these nobody can say how many mutants should have been run: their confidence proves nothing."""
-NEWER = {"task": ("beside", "several"), "claims": ("accepted_tests",)}
+NEWER = {"task": ("beside", "several", "project"), "claims": ("accepted_tests",)}
 """Fields that came to this format later: an empty one is not written, so that older certificates stand."""
 MAX_BYTES = 32 * 2**20
 
@@ -39,6 +49,7 @@ class CertifiedTask:
     protected: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     source_roots: tuple[str, ...] = ()
+    project: Project | None = None
 
     def with_files(self, files: Mapping[str, bytes]) -> Task:
         """The task that the certificate describes, with the files of the project."""
@@ -55,6 +66,7 @@ class CertifiedTask:
             test_command=self.test_command,
             protected=self.protected,
             only=self.only,
+            project=self.project,
         )
 
 

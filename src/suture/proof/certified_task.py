@@ -26,6 +26,7 @@ def certified_task(suite: Suite) -> CertifiedTask:
         protected=task.protected,
         only=task.only,
         source_roots=suite.command.interpreter.source_roots if suite.command else (),
+        project=task.project,
     )
 
 

@@ -22,6 +22,7 @@ USUAL_RIVALS = 1
 WEIGHTS: dict[Provenance, float] = {
     "user": 1.0,
     "visible": 0.8,
+    "smoke": 0.2,
     "property": 0.8,
     "spec": 0.5,
     "adversarial": 0.3,

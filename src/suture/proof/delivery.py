@@ -176,14 +176,15 @@ async def hand_over(handover: Handover, result: Result, root: Path, run: HealedR
     """
     if result.outcome != "healed" or result.candidate is None or handover.how == "keep":
         return
-    before = run.task.files
-    after = {**overlay(before, result.candidate.files), **run.accepted}
+    before = run.task.given_files
+    after = {**overlay(run.task.files, result.candidate.files), **run.accepted}
     if handover.how == "patch":
         run.ledger.append(PatchWritten(file=_write_patch(Path(handover.name), result.diff)))
     elif handover.how in ("apply", "into"):
         place = Path(handover.name) if handover.how == "into" else root
         if run.task.kind == "write":
-            require_new(place, result.candidate.files, f"suture apply {run.folder.id} --into FOLDER")
+            new = after.keys() - before.keys()
+            require_new(place, sorted(new), f"suture apply {run.folder.id} --into FOLDER")
         _apply(before, after, place, run)
     else:
         repository = open_repository(root)

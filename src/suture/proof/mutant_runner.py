@@ -57,7 +57,8 @@ def _impatient(suite: Suite, verdict: Verdict) -> Suite:
     }
     settings = suite.settings.model_copy(update=limits)
     command = suite.command.within(settings) if suite.command is not None else None
-    return replace(suite, settings=settings, command=command)
+    smoke = replace(suite.smoke, settings=settings) if suite.smoke is not None else None
+    return replace(suite, settings=settings, command=command, smoke=smoke)
 
 
 async def _passing(suite: Suite, files: Mapping[str, str], tests: Collection[str]) -> frozenset[str]:

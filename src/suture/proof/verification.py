@@ -24,6 +24,7 @@ from suture.workspace import (
     PatchRefused,
     apply_diff,
     is_protected,
+    is_test_file,
     overlay,
     text_of,
 )
@@ -185,7 +186,10 @@ async def _suite(
     settings: Settings,
     interpreter: Interpreter | None,
 ) -> Suite:
-    _require(bool(task.checks or task.test_command), "checks", "nothing is said to have been checked")
+    started = task.project is not None and task.project.kind is not None
+    _require(
+        bool(task.checks or task.test_command or started), "checks", "nothing is said to have been checked"
+    )
     _require(
         all(check.provenance != "oracle" for check in task.checks), "checks", "a hidden check was in the run"
     )
@@ -201,7 +205,9 @@ def _require_allowed(
     task = suite.task
     paths = candidate.files.keys()
     _require(
-        task.kind == "heal" or not paths & task.files.keys(), "files", "code that was there is no new code"
+        task.kind == "heal" or task.project is not None or not paths & task.files.keys(),
+        "files",
+        "code that was there is no new code",
     )
     closed = {path for path in paths if is_protected(path, DEFAULT_PROTECTED)}
     if task.kind == "heal":
@@ -209,6 +215,8 @@ def _require_allowed(
         closed |= paths & set(files_named_in(words, after, NOWHERE))
     elif not task.test_command:
         closed -= set(task.modules)  # asserts run apart from them, whatever they are called
+        if task.project is not None and task.project.is_new:
+            closed = {path for path in closed if not is_test_file(path)}  # they decide nothing
     closed |= set(refused_files(candidate.files, suite))
     _require(
         not task.test_command or not any(is_protected(path, DEFAULT_PROTECTED) for path in task.modules),

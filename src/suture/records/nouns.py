@@ -12,7 +12,9 @@ from suture.records.earlier import Earlier
 from suture.records.html import as_html
 
 TaskKind = Literal["write", "heal"]
-Provenance = Literal["user", "visible", "spec", "adversarial", "property", "oracle"]
+ProjectKind = Literal["web_app", "data_pipeline", "cli_tool", "library"]
+Provenance = Literal["user", "visible", "smoke", "spec", "adversarial", "property", "oracle"]
+"""Who says it; `smoke` is what we see ourselves of a project that is started (see docs/projects.md)."""
 Origin = Literal["user", "mutation", "sample", "repair", "edit"]
 """How a candidate came to be; `user` is the code as it was, `edit` what a person made of a candidate."""
 Evidence = Literal["split", "nonce", "report", "exit_status"]
@@ -63,6 +65,30 @@ class Check:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Project:
+    """What a `write` task makes of a folder, or adds to one.
+
+    Attributes:
+        kind: What it is, and so how it is started; `None` where its own tests alone decide.
+        name: Of the package and of its command.
+        scaffold: Paths of the task's files that are new with it, and handed over with the code.
+        sample: Path of the data that a pipeline is run on; empty for none.
+        unshown: Whether nothing that decides shows the feature that is asked for.
+    """
+
+    kind: ProjectKind | None
+    name: str
+    scaffold: tuple[str, ...] = ()
+    sample: str = ""
+    unshown: bool = False
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it begins with this task, and its author may write all of it."""
+        return bool(self.scaffold)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """What is wanted: code for a statement, or a mended project, and the checks that decide.
 
@@ -84,6 +110,7 @@ class Task:
         earlier: The project's files at its last commits, the newest first.
         since: The oldest of these, where the user named it.
         left_out: Files of modules that are in the project's folder and were not copied -> why.
+        project: Where a `write` task asks for a whole project, or for more of one: which.
     """
 
     statement: str
@@ -102,6 +129,13 @@ class Task:
     earlier: tuple[Earlier, ...] = ()
     since: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
+    project: Project | None = None
+
+    @property
+    def given_files(self) -> dict[str, bytes]:
+        """The files that were there before the task: all but a new project's scaffold."""
+        new = self.project.scaffold if self.project else ()
+        return {path: content for path, content in self.files.items() if path not in new}
 
     @property
     def modules(self) -> tuple[str, ...]:

@@ -344,6 +344,13 @@ class Settings(Group):
     serve: ServeSettings = EMPTY
     paths: PathSettings = EMPTY
 
+    def for_projects(self) -> Settings:
+        """These, where nobody has named a recipe with the one for projects: each round mends the best."""
+        if "recipe" in self.loop.model_fields_set:
+            return self
+        loop = self.loop.model_copy(update={"recipe": "always_repair"})
+        return self.model_copy(update={"loop": loop})
+
 
 THE_USERS_ALONE = (
     "sandbox.backend",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from suture.checks import asserts_in, examples_in
 from suture.errors import UsageError
 from suture.languages import LANGUAGES, is_source, scripts_run_by
-from suture.plain_files import read_plain
-from suture.records import Check, Task
+from suture.records import Check, Language, Task
 from suture.tasks.commands import files_named_in, literal_glob, words_of
 from suture.tasks.entry_point import entry_point_of
+from suture.tasks.foreign_code import foreign_task
+from suture.tasks.given_tests import is_pytest_source, read_bounded, read_test
 from suture.tasks.intake import chosen_command
 from suture.tasks.module_under_test import module_under_test, new_modules
 from suture.tasks.wanted_files import asks_for_several, wanted_files
@@ -27,8 +27,6 @@ from suture.workspace import (
 DEFAULT_MODULE = "solution.py"
 MOST_WORDS_CHARS = 6000
 """Of what a user says of code to heal."""
-MOST_TEST_BYTES = 4 * 2**20
-"""Of the file of tests that `suture run` is given, and of its `conftest.py`."""
 
 
 def write_task(
@@ -38,6 +36,7 @@ def write_task(
     asserts: str = "",
     entry_point: str | None = None,
     several: bool = False,
+    language: Language = "python",
 ) -> Task:
     """A task to write new code.
 
@@ -47,6 +46,7 @@ def write_task(
         asserts: Plain asserts as text.
         entry_point: The name to define, where the statement does not tell.
         several: Whether it may end in other files than those that are asked for by name.
+        language: What it is written in.
 
     Raises:
         UsageError: The statement is empty, or the test file cannot be used.
@@ -55,12 +55,14 @@ def write_task(
         raise UsageError(
             "the task is empty", remedy='say what to write, as in `suture run "Write a function ..."`'
         )
-    source = _read_test(test) if test else ""
+    if language != "python":
+        return foreign_task(statement, language, test=test, entry_point=entry_point)
+    source = read_test(test) if test else ""
     name = entry_point or entry_point_of(statement)
     given = asserts
     wanted = wanted_files(statement)
     several = several or len(wanted) > 1 or asks_for_several(statement)
-    if test is not None and _is_pytest_source(source):
+    if test is not None and is_pytest_source(source):
         path = _path_inside(test)
         module, imported = module_under_test(source, path, test.resolve().parent)
         tested = new_modules(source, path, test.resolve().parent)
@@ -191,35 +193,6 @@ def example_task() -> Task:
     )
 
 
-def _read_test(test: Path) -> str:
-    content = _bounded(test)
-    if content is None:
-        raise UsageError(f"the test file {str(test)!r} cannot be read: there is no regular file")
-    try:
-        return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError as fault:
-        raise UsageError(f"the test file {str(test)!r} cannot be read: {fault}") from fault
-
-
-def _bounded(path: Path) -> bytes | None:
-    """A file of tests, or what configures them; `None` where there is no regular file.
-
-    Raises:
-        UsageError: It cannot be read, or is longer than any such file.
-    """
-    try:
-        content = read_plain(path, MOST_TEST_BYTES, follow=True)
-    except OSError as fault:
-        raise UsageError(f"{str(path)!r} cannot be read: {fault}") from fault
-    if content is not None and len(content) > MOST_TEST_BYTES:
-        raise UsageError(f"{str(path)!r} holds more than {MOST_TEST_BYTES // 2**20} MiB")
-    return content
-
-
-def _is_pytest_source(source: str) -> bool:
-    return bool(re.search(r"^\s*(async\s+)?def test|^class Test", source, re.MULTILINE))
-
-
 def _path_inside(test: Path) -> str:
     """Where the test lies behind the wall: as under the current folder, else by its name alone."""
     try:
@@ -229,8 +202,8 @@ def _path_inside(test: Path) -> str:
 
 
 def _with_conftest(test: Path, path: str) -> dict[str, bytes]:
-    files = {path: _bounded(test) or b""}
-    conftest = _bounded(test.parent / "conftest.py")
+    files = {path: read_bounded(test) or b""}
+    conftest = read_bounded(test.parent / "conftest.py")
     if conftest is not None:
         files[str(Path(path).parent / "conftest.py")] = conftest
     return files

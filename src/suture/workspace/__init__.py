@@ -10,13 +10,14 @@ from suture.workspace.diffs import unified_diff
 from suture.workspace.history import earlier_versions
 from suture.workspace.matching import changed_stretches
 from suture.workspace.patching import PatchRefused, apply_diff
-from suture.workspace.protected import DEFAULT_PROTECTED, is_protected, is_test_file
+from suture.workspace.protected import DEFAULT_PROTECTED, TEST_FILES, is_protected, is_test_file
 from suture.workspace.repository import Repository, open_repository
 from suture.workspace.snapshot import Snapshot, take_snapshot
 from suture.workspace.texts import overlay, text_of
 
 __all__ = [
     "DEFAULT_PROTECTED",
+    "TEST_FILES",
     "Applied",
     "CommitPlan",
     "PatchRefused",

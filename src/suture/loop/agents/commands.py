@@ -18,9 +18,19 @@ TOOLS = (
         inputs={"command": "for sh; may have several lines"},
     ),
     Tool(
-        name="read",
+        name="list_files",
+        description="shows the paths of all files, or of those below a folder: `INPUT: folder`",
+        inputs={"path": "of the folder; empty for all"},
+    ),
+    Tool(
+        name="read_file",
         description="shows a file, or some of its lines: `INPUT: path` or `INPUT: path:10-40`",
         inputs={"path": "of the file, with `:10-40` behind it for some of its lines"},
+    ),
+    Tool(
+        name="create_file",
+        description="writes a new file: `INPUT: path`, and below it a block with its whole content",
+        inputs={"path": "of the file, which must not be there yet", "content": "all of it"},
     ),
     Tool(
         name="edit",
@@ -43,9 +53,12 @@ TOOLS = (
     ),
     Tool(name="submit", description="hands your changes in as they are", inputs={}),
 )
+ALSO_CALLED = {"read": "read_file"}
 NAMES = tuple(tool.name for tool in TOOLS)
 SHELLS = ("sh", "bash", "shell", "console", "zsh")
 LONGEST_COMMAND = 8000
+LONGEST_FILE = 40_000
+"""Characters of a new file, with its path."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +94,7 @@ def read_command(text: str) -> Command:
         if block is None:
             raise MalformedReply(f"your reply names no tool: write `TOOL:` and one of {', '.join(NAMES)}")
         return _bounded("shell", block.code)
-    tool = named[1].lower()
+    tool = ALSO_CALLED.get(named[1].lower(), named[1].lower())
     if tool not in NAMES:
         raise MalformedReply(f"there is no tool {named[1][:40]!r}, only {', '.join(NAMES)}")
     called = _called(lines[(at or 0) + 1 :])
@@ -89,7 +102,10 @@ def read_command(text: str) -> Command:
         return _bounded(tool, called)
     if tool == "edit":
         return Command(tool=tool, given="\n".join(lines[(at or 0) + 1 :]))
-    return _bounded(tool, _input(lines[(at or 0) + 1 :]) or (named[2] or ""))
+    below = lines[(at or 0) + 1 :]
+    if tool == "create_file":
+        return _bounded(tool, f"{_path(below) or named[2] or ''}\n{_input(below)}")
+    return _bounded(tool, _input(below) or (named[2] or ""))
 
 
 def up_to_its_end(text: str) -> str:
@@ -101,8 +117,9 @@ def up_to_its_end(text: str) -> str:
 
 def _bounded(tool: str, given: str) -> Command:
     given = given.strip()
-    if len(given) > LONGEST_COMMAND:
-        raise MalformedReply(f"the input has {len(given)} characters, and may have {LONGEST_COMMAND}")
+    most = LONGEST_FILE if tool == "create_file" else LONGEST_COMMAND
+    if len(given) > most:
+        raise MalformedReply(f"the input has {len(given)} characters, and may have {most}")
     return Command(tool=tool, given=given)
 
 
@@ -121,6 +138,12 @@ def _called(below: list[str]) -> str | None:
             part for part in (path, "<<<<<<< SEARCH", search, "=======", replace, ">>>>>>> REPLACE") if part
         )
     return "\n".join(given.values())
+
+
+def _path(below: list[str]) -> str:
+    """What stands behind `INPUT:`, where a block below it holds the rest."""
+    found = next((match for line in below if (match := GIVEN.match(line))), None)
+    return found[1].strip().strip("`") if found else ""
 
 
 def _input(below: list[str]) -> str:

@@ -19,7 +19,7 @@ from suture.loop.context import RunContext
 from suture.loop.policy.progress import tally
 from suture.records import Candidate, Verdict
 from suture.roles import describe_fact
-from suture.roles.replies.edit_blocks import apply_edits, split_edits
+from suture.roles.replies.edit_blocks import apply_edits, may_create, split_edits
 from suture.workspace import overlay, text_of
 
 SHELL_S = 60.0
@@ -29,6 +29,7 @@ MOST_SHOWN = 6000
 MOST_LINES = 200
 """Of a file that is shown without a range."""
 MOST_FOUND = 40
+MOST_LISTED = 200
 LINES = re.compile(r"^(.+?)(?::(\d{1,7})(?:-(\d{1,7}))?)?$")
 
 
@@ -76,7 +77,11 @@ class AgentTools:
                 done = self._edit(command.given, now, changed)
             case "run_tests":
                 done = await self._run_tests(changed)
-            case "read":
+            case "create_file":
+                done = self._create(command.given, now, changed)
+            case "list_files":
+                done = Done(told=_listed(command.given, now), changed=changed)
+            case "read_file":
                 done = Done(told=_read(command.given, now), changed=changed)
             case _:
                 done = Done(told=_search(command.given, now), changed=changed)
@@ -126,6 +131,17 @@ class AgentTools:
             told += "".join(f" The safety scan: {why}." for path, why in blocked.items() if path in texts)
         return Done(told=told, changed=self._differing({**changed, **kept}))
 
+    def _create(self, given: str, now: Mapping[str, bytes], changed: Mapping[str, str]) -> Done:
+        path, _, content = given.partition("\n")
+        path = path.strip().removeprefix("./")
+        if path in self.files or not may_create(path, now.keys() - {path}):
+            why = "it is there already: use edit" if path in self.files else "no file can be made there"
+            return Done(told=f"CreateError: {path[:200]!r}: {why}.", changed=changed)
+        if refused_files({path: content}, self.suite):
+            return Done(told=f"CreateError: no candidate may write {path}.", changed=changed)
+        written = {**changed, path: content.rstrip("\n") + "\n"}
+        return Done(told=f"{path} is written.", changed=self._differing(written))
+
     async def _run_tests(self, changed: Mapping[str, str]) -> Done:
         candidate = Candidate(files={**self.parent, **changed}, origin="repair")
         async with self.context.budget.time_limit():
@@ -170,6 +186,13 @@ def _read(given: str, now: Mapping[str, bytes]) -> str:
     shown = [f"{number:5}  {lines[number - 1]}" for number in range(first, last + 1)]
     more = f"\n(the file has {len(lines)} lines)" if last < len(lines) or first > 1 else ""
     return ("\n".join(shown) or "(nothing)") + more
+
+
+def _listed(given: str, now: Mapping[str, bytes]) -> str:
+    folder = given.strip().removeprefix("./").rstrip("/")
+    found = [path for path in sorted(now) if not folder or folder == "." or path.startswith(f"{folder}/")]
+    more = f"\n... and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
+    return "\n".join(found[:MOST_LISTED]) + more if found else f"There is no file below {given[:200]!r}."
 
 
 def _search(given: str, now: Mapping[str, bytes]) -> str:

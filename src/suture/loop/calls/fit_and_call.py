@@ -24,6 +24,7 @@ from suture.records import Move
 from suture.roles import Brief, Draft, Fitted, WriteBrief, as_shown, coder_draft, fit
 from suture.roles.coding.beginnings import END, with_comment
 from suture.roles.coding.coder_reply import breaks_off, goes_in_circles, stops_inside
+from suture.roles.coding.project_coder import ProjectBrief, project_draft
 from suture.roles.coding.text_coder import TextBrief, text_draft
 from suture.roles.prompting.fitting import Beginning
 from suture.roles.prompting.prompt_files import Prompt
@@ -41,7 +42,7 @@ WORTH_IT = 1.5
 
 async def answered(brief: Brief, move: Move, coder: Role, context: RunContext) -> tuple[Brief, Reply]:
     """The coder's reply to a brief, and the brief as far as there was room; raises as `fitted_reply`."""
-    prompt = context.prompts.load("coder")
+    prompt = context.prompts.load("project_coder" if isinstance(brief, ProjectBrief) else "coder")
     seat = context.models.for_role(coder)
     draft = _draft(brief, prompt, move, seat, context)
     is_begun = draft.beginning is not None and may_begin(seat.model.name, context.settings)
@@ -91,6 +92,8 @@ def _draft(
     brief: Brief | TextBrief, prompt: Prompt, move: Move, seat: RoleModel, context: RunContext
 ) -> Draft:
     """The prompt; one function alone is asked of models that go on from its header, others see further."""
+    if isinstance(brief, ProjectBrief):
+        return project_draft(brief, prompt)
     if isinstance(brief, TextBrief):
         return text_draft(brief, prompt)
     begins = may_begin(seat.model.name, context.settings)

@@ -37,6 +37,7 @@ SEATS: Mapping[str, Role] = {
     "optimiser": "optimiser",
     "subtask_coder": "coder",
     "reproducer": "coder",
+    "project_tester": "tester",
 }
 """Whose model each helper speaks with; its name is that of its prompt file too."""
 MOST_FAILURES = 2

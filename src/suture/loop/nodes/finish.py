@@ -20,6 +20,8 @@ from suture.proof.confidence import confidence_in, confidence_when_warned
 from suture.records import Candidate, FaultCause, Outcome, Result, Verdict, to_plain
 from suture.workspace import overlay, unified_diff
 
+UNSHOWN = "nothing shows the new feature: only that what worked before still does"
+
 
 async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """End the run with the outcome that was decided."""
@@ -58,7 +60,10 @@ def write_result(
     if outcome == "healed" and confidence < settings.abstain_below:
         outcome = "not_healed"
         reason = f"{reason}, but {confidence:.2f} is too little confidence (loop.abstain_below)"
-    before = context.spec.task.files  # a test that was accepted is part of what is handed over
+    project = context.task.project
+    if project is not None and project.unshown:
+        warnings = (*warnings, UNSHOWN)
+    before = context.spec.task.given_files  # a test that was accepted is part of what is handed over
     after = overlay(context.task.files, candidate.files) if candidate and candidate.files else before
     diff = unified_diff(before, after)
     result = Result(

@@ -30,7 +30,8 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
         make_ready(context)
         await context.load_suite(run=heals and not shows_endless_loops(context.task.files))
     threshold = context.settings.loop.trust_threshold
-    has_tests = bool(context.task.test_command)
+    project = context.task.project
+    has_tests = bool(context.task.test_command) + bool(project and project.kind)
     trusted = [check for check in context.task.checks if check.trust >= threshold]
     context.ledger.append(_prepared(len(trusted), context))
     update: dict[str, Any] = {"checks": len(trusted) + has_tests}

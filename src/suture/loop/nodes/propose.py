@@ -32,6 +32,7 @@ from suture.loop.state import LoopState, plain_attempts, tried_in
 from suture.records import Candidate, Move, from_plain
 from suture.roles import RepairBrief, files_from_reply
 from suture.roles.coding.coder_reply import surplus_in_reply
+from suture.roles.coding.project_coder import ProjectBrief, files_from_project_reply
 from suture.roles.coding.text_coder import TextBrief, files_from_text_reply
 
 
@@ -121,6 +122,8 @@ async def _made(
     if plan is not None and move.kind == "sample":
         return _Made(files=await planned_files(plan, aids, move, context, suite, coder))
     brief, reply = await answered(brief_for(move, parent, state, context, suite), move, coder, context)
+    if isinstance(brief, ProjectBrief):
+        return _Made(files=files_from_project_reply(reply, brief), call=reply.call_hash)
     if isinstance(brief, TextBrief):
         return _Made(files=files_from_text_reply(reply, brief), call=reply.call_hash)
     shown = tuple(sorted(brief.files)) if isinstance(brief, RepairBrief) else ()

@@ -11,6 +11,7 @@ from suture.loop.helper_state import aids_of
 from suture.loop.policy.progress import Attempt
 from suture.loop.prompting.excerpts import MAX_WHOLE_CHARS, excerpt
 from suture.loop.prompting.file_focus import suspect_files
+from suture.loop.prompting.project_briefs import fresh_brief, mending_brief, writes_files
 from suture.loop.prompting.related_functions import siblings_of
 from suture.loop.prompting.search_clues import Clues, clues_of, suspects_in
 from suture.loop.prompting.text_focus import named_files
@@ -19,6 +20,7 @@ from suture.loop.state import LoopState, proposals_in, tried_in
 from suture.pysource.parsing import parsed
 from suture.records import Candidate, Counterexample, Move, Strategy, Task, Verdict
 from suture.roles import Brief, EarlierAttempt, RepairBrief, WriteBrief, describe_fact
+from suture.roles.coding.project_coder import ProjectBrief
 from suture.roles.coding.text_coder import TextBrief
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
 
@@ -40,8 +42,10 @@ def brief_for(
 
 
 def _brief(move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite) -> Brief:
+    task = context.task
+    if writes_files(task):
+        return _project_brief(move, parent, state, context, suite)
     if move.kind == "sample" or parent is None:
-        task = context.task
         tests = _visible_tests(context)
         return WriteBrief(
             statement=task.statement,
@@ -51,9 +55,26 @@ def _brief(move: Move, parent: Attempt | None, state: LoopState, context: RunCon
             entry_point=task.entry_point,
             tests=tests,
         )
-    if context.task.language != "python":
+    if task.language != "python":
         return _text_brief(move, parent, state, context, suite)
     return repair_brief(parent, state, context, suite, move.strategy)
+
+
+def _project_brief(
+    move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
+) -> ProjectBrief:
+    fresh = fresh_brief(context, suite)
+    if move.kind == "sample" or parent is None:
+        return replace(fresh, refused=_refused(state))
+    verdict = context.verdict(parent.verdict)
+    known = replace(
+        fresh,
+        facts=deciding_facts(verdict, context.settings.loop.trust_threshold),
+        output=verdict.output,
+        history=digest(parent, state, context),
+        refused=_refused(state),
+    )
+    return mending_brief(move, parent, known, context, suite)
 
 
 def _text_brief(

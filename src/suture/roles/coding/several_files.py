@@ -64,7 +64,7 @@ def surplus_of(
     found = set()
     for block in blocks:
         path = block.path
-        if path is None or not block.code.strip() or _label(block) in SHELL or _is_called_wrong(block):
+        if path is None or not block.code.strip() or label_of(block) in SHELL or _is_called_wrong(block):
             continue
         is_there = any(path == one or one.endswith(f"/{path}") or path.endswith(f"/{one}") for one in paths)
         held = _names_in(block.code)
@@ -87,10 +87,11 @@ def _named(blocks: Iterable[Block]) -> dict[str, str]:
 
 
 def _is_data(block: Block) -> bool:
-    return not (block.path or ".py").endswith(".py") and _label(block) not in SHELL
+    return not (block.path or ".py").endswith(".py") and label_of(block) not in SHELL
 
 
-def _label(block: Block) -> str:
+def label_of(block: Block) -> str:
+    """The word behind the fence of a block."""
     return block.info.strip(" {.").lower().partition(" ")[0]
 
 

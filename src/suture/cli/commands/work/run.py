@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,7 +37,7 @@ from suture.plain_files import read_text_file
 
 if TYPE_CHECKING:
     from suture.cli.terminal.progress import Progress
-    from suture.records import Result, Task
+    from suture.records import Result, Task, TaskKind
 
 MOST_TASK_BYTES = 2**20
 MOST_NAME_CHARS = 250
@@ -67,6 +68,26 @@ def run(
             "--into", metavar="FOLDER", help="Write all files of the verified code there; it may be several."
         ),
     ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project",
+            metavar="KIND",
+            help="Make a whole project: web_app, data_pipeline, cli_tool or library.",
+        ),
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option("--language", metavar="NAME", help="python, node, typescript or go; Python by default."),
+    ] = None,
+    existing: Annotated[
+        Path | None,
+        typer.Option("--existing", metavar="FOLDER", help="Add a feature to the project there."),
+    ] = None,
+    sample: Annotated[
+        Path | None,
+        typer.Option("--sample", metavar="FILE", help="Data that a pipeline is run on."),
+    ] = None,
     task_file: Annotated[
         Path | None, typer.Option("--task-file", metavar="FILE", help="The task, from a text file.")
     ] = None,
@@ -88,14 +109,18 @@ def run(
 ) -> None:
     """Write new code until trusted tests pass; print the code, each file with its name where it is several.
 
+    With --project a whole project is made; it is started in the sandbox, and what is seen of it decides, with
+    the runs that the task shows. With --existing the answer is a diff; --apply writes it there.
+
     The trusted tests are those of --test and the examples in the task itself. Without either the code is
     printed but not verified, and the exit code is 1.
     """
     detail = detail_of(verbose=verbose, quiet=quiet)
     require_file(test, "the test file")
+    require_file(sample, "the sample data")
     wanted = read_task(task, example=example, file=task_file)
     loaded = load(
-        Path(),
+        existing or Path(),
         assignments,
         model__name=model,
         loop__recipe=recipe,
@@ -106,6 +131,8 @@ def run(
         budget__money=money,
         budget__seconds=seconds,
     )
+    if project is not None or existing is not None:
+        loaded = replace(loaded, settings=loaded.settings.for_projects())
     from suture.cli.run_command import carry_out
 
     def start(progress: Progress) -> Coroutine[Any, Any, Result]:
@@ -115,6 +142,10 @@ def run(
         return solve(
             wanted,
             test=test,
+            language=language,
+            project=project,
+            existing=existing,
+            sample=sample,
             settings=loaded.settings,
             apply=apply,
             into=into,
@@ -124,7 +155,8 @@ def run(
             on_event=progress,
         )
 
-    carry_out(start, loaded, kind="write", as_json=as_json, detail=detail)
+    kind: TaskKind = "write" if existing is None else "heal"
+    carry_out(start, loaded, kind=kind, as_json=as_json, detail=detail)
 
 
 def read_task(argument: str | None, *, example: bool, file: Path | None = None) -> str | Task:

@@ -1,0 +1,35 @@
+"""A new project in Go: one module whose root is the program, or the library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from suture.languages.layouts.layout import ProjectLayout
+from suture.records import ProjectKind
+
+
+def _manifest(kind: ProjectKind, name: str) -> Mapping[str, str]:
+    return {"go.mod": f"module {name}\n\ngo 1.18\n"}
+
+
+MAIN = "main.go"
+GO_LAYOUT = ProjectLayout(
+    module="solution.go",
+    entry={"web_app": MAIN, "data_pipeline": MAIN, "cli_tool": MAIN, "library": "{name}.go"},
+    manifest=_manifest,
+    ignored=("/{name}", "*.test", "*.out", "*.db"),
+    build=(("go", "build", "-o", "/tmp/built-{name}", "."),),
+    start=("/tmp/built-{name}",),
+    by_hand=("go", "run", "."),
+    load=("go", "vet", "./..."),
+    tests=("go", "test", "./..."),
+    one_test=("go", "test", "./..."),
+    test_file="{name}_test.go",
+    tester="Go's testing package, with a table of cases",
+    style=(
+        "The module is `{name}`: a program is `package main` in the root, a library `package {name}` there. "
+        "Use the standard library alone; no module is fetched."
+    ),
+    single="It is `package solution`. Use the standard library alone.",
+    crash="\ngoroutine ",
+)
