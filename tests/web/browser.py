@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, Route, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = [
@@ -49,9 +49,7 @@ class Opened:
         self.page: Page = self._context.new_page()
         self.page.set_default_timeout(PATIENCE_MS)
         self.page.on("pageerror", lambda fault: self.faults.append(str(fault)))
-        self.page.on(
-            "dialog", lambda dialog: (self.faults.append(f"dialog {dialog.message}"), dialog.dismiss())
-        )
+        self.page.on("dialog", self._dialog)
 
     def _route(self, route: Route) -> None:
         if route.request.url.startswith(f"{self.url}/"):
@@ -59,6 +57,10 @@ class Opened:
         else:
             self.strangers.append(route.request.url)
             route.abort()
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.faults.append(f"dialog {dialog.message}")
+        dialog.dismiss()
 
     def go(self, path: str) -> Page:
         """Show an address of the page, and wait until it is drawn."""

@@ -5,7 +5,7 @@ import { button, count, dollars, el, fault, fill, note, say, seconds } from "./d
 import { codePanel, lineagePanel, testsPanel } from "./candidates.js";
 import { graphPanel } from "./graph.js";
 import { learningPanel } from "./learning.js";
-import { badge } from "./panel.js";
+import { badge, unlessSame } from "./panel.js";
 import { performancePanel } from "./performance.js";
 import { proofPanel } from "./proof.js";
 import { reviewPanel } from "./review.js";
@@ -31,24 +31,21 @@ const QUIET = new Set(["budget.reserved", "budget.settled", "agent.stepped", "pa
 export async function runPage({ view, signal, caller, parts: [run, tab, item], title }) {
   title(`Run ${run}`);
   const [name, label, panel] = TABS.find(([key]) => key === (tab || "timeline")) ?? TABS[0];
-  const head = el("div", {});
   const body = el("section", { "aria-label": label });
   const state = { run, signal, caller, item, events: [], shown: await get(`/v1/runs/${run}`, signal) };
   const panels = el("nav", { class: "tabs", "aria-label": "Of this run" }, TABS.map(([key, text]) =>
     el("a", { href: `#/runs/${run}/${key}`, "aria-current": key === name ? "page" : null }, text)));
   let drawn = null;
-  let heading = "";
 
   const draw = async () => {
-    // The head too is drawn anew only where it says something new: who is on one of its buttons stays there.
-    const told = JSON.stringify([state.shown, state.broken?.message, state.failed?.message]);
-    if (told !== heading) { heading = told; fill(head, ...headOf(state, refresh)); }
+    head.draw();
     panels.querySelector("a[href$=review]").classList.toggle("asks", state.shown.state === "waiting");
     try {
       drawn ??= await panel(body, state);
       await drawn();
     } catch (error) {
-      if (!signal.aborted) fill(body, fault(error), button("Try again", () => { drawn = null; draw(); }));
+      drawn = null; // from its beginning, next time
+      if (!signal.aborted) fill(body, fault(error), button("Try again", draw));
     }
   };
   let timer = null;
@@ -88,34 +85,35 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
       if (!signal.aborted) { state.broken = error; draw(); }
     }
   };
-  fill(view, head, panels, body);
+  const head = headOf(state, refresh);
+  fill(view, head.node, panels, body);
   fill(body, note("Loading ...", "loading"));
   await draw();
   listen();
 }
 
+// How the run stands, and what can be done with it; each part is drawn anew only where it says something new,
+// so that whoever is on a button stays there.
 function headOf(state, refresh) {
-  const { run, shown, caller } = state;
-  const said = el("div", {});
+  const { run, caller } = state;
+  const [standing, spent, failed, acts, said] = Array.from({ length: 5 }, () => el("div", {}));
   const may = caller.role !== "viewer";
   const ask = (path, then) => async () => {
     try { const told = await post(`/v1/runs/${run}/${path}`); then ? then(told) : await refresh(); } catch (error) { fill(said, fault(error)); }
   };
-  const active = ["running", "queued", "waiting"].includes(shown.state);
-  const canGoOn = shown.state === "stopped" || (shown.state === "ended" && ["cancelled", "infra_error"].includes(shown.outcome));
-  const spend = shown.spend ?? {};
-  const broken = state.broken ?? state.failed;
-  return [
-    el("h1", {}, `Run ${run}`),
-    el("p", { class: "row" }, badge(shown.outcome || shown.state), shown.outcome && shown.state !== "ended" ? el("span", {}, shown.state) : null, shown.reason ? el("span", {}, shown.reason) : null),
-    spend.seconds === undefined ? null : el("p", { class: "spend" }, `${count(spend.attempts)} attempts, ${count(spend.tokens)} tokens, ${dollars(spend.money)}, ${seconds(spend.seconds)}`),
-    shown.error ? fault({ message: shown.error.detail, remedy: shown.error.remedy }) : null,
-    broken ? note(`${broken.message}: trying again.`, "error") : null,
-    shown.state === "waiting" ? el("p", { class: "asks" }, "It waits for an answer: ", el("a", { href: `#/runs/${run}/review` }, shown.question?.question ?? "see the question")) : null,
-    el("p", { class: "row" },
-      may && active && shown.state !== "waiting" ? button("Stop", ask("cancel")) : null,
-      may && canGoOn ? button("Go on", ask("resume")) : null,
-      may && shown.state === "ended" ? button("Replay", ask("replay", (told) => { location.hash = `#/runs/${told.run}`; })) : null),
-    said,
-  ];
+  const tell = [
+    [standing, ({ shown }) => [shown.state, shown.outcome, shown.reason], ([now, outcome, reason]) =>
+      el("p", { class: "row" }, badge(outcome || now), outcome && now !== "ended" ? el("span", {}, now) : null, reason ? el("span", {}, reason) : null)],
+    [spent, ({ shown }) => shown.spend ?? {}, (spend) => (spend.seconds === undefined ? null
+      : el("p", { class: "spend" }, `${count(spend.attempts)} attempts, ${count(spend.tokens)} tokens, ${dollars(spend.money)}, ${seconds(spend.seconds)}`))],
+    [failed, ({ shown, broken, failed: other }) => [shown.error, (broken ?? other)?.message], ([error, broken]) =>
+      [error ? fault({ message: error.detail, remedy: error.remedy }) : null, broken ? note(`${broken}: trying again.`, "error") : null]],
+    [acts, ({ shown }) => [shown.state, shown.outcome, shown.question?.question], ([now, outcome, question]) => [
+      now === "waiting" ? el("p", { class: "asks" }, "It waits for an answer: ", el("a", { href: `#/runs/${run}/review` }, question ?? "see the question")) : null,
+      el("p", { class: "row" },
+        may && (now === "running" || now === "queued") ? button("Stop", ask("cancel")) : null,
+        may && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(outcome))) ? button("Go on", ask("resume")) : null,
+        may && now === "ended" ? button("Replay", ask("replay", (told) => { location.hash = `#/runs/${told.run}`; })) : null)]],
+  ].map(([slot, of, draw]) => [of, unlessSame((data) => fill(slot, draw(data)))]);
+  return { node: el("div", {}, el("h1", {}, `Run ${run}`), standing, spent, failed, acts, said), draw: () => { for (const [of, drawn] of tell) drawn(of(state)); } };
 }
