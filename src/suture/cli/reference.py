@@ -105,7 +105,6 @@ the SHA-256 of a file in `blobs/` of the same folder. The events of one branch o
 from suture.ledger import read_ledger, those_of
 from suture.ledger.kinds import CandidateChecked
 
-
 def tell(ledger):
     for event, checked in those_of(read_ledger(ledger).events, CandidateChecked):
         print(event.run, event.time_s, checked.label, checked.passed, checked.failed)
