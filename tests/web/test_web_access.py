@@ -12,7 +12,8 @@ from web.projects import BROKEN, zipped
 from web.server import TASK, Server
 
 ROLES = ("viewer", "runner", "reviewer", "admin")
-NOBODY = "20260101-000000000-abcdef"
+NOBODY, OTHER = "20260101-000000000-abcdef", "20260101-000000000-abcde0"
+NONE = "0" * 64
 KEY = "sk-the-servers-own-key-7f3a"
 
 
@@ -32,6 +33,15 @@ ROUTES = (
     Route(method="GET", path=f"/v1/runs/{NOBODY}/events", least="viewer"),
     Route(method="GET", path=f"/v1/runs/{NOBODY}/diff", least="viewer"),
     Route(method="GET", path=f"/v1/runs/{NOBODY}/certificate", least="viewer"),
+    Route(method="GET", path=f"/v1/runs/{NOBODY}/candidates", least="viewer"),
+    Route(method="GET", path=f"/v1/runs/{NOBODY}/candidates/{NONE}", least="viewer"),
+    Route(method="GET", path=f"/v1/runs/{NOBODY}/graph", least="viewer"),
+    Route(method="GET", path=f"/v1/runs/{NOBODY}/steps/0", least="viewer"),
+    Route(method="GET", path=f"/v1/runs/{NOBODY}/compare/{OTHER}", least="viewer"),
+    Route(method="GET", path="/v1/benchmarks", least="viewer"),
+    Route(method="GET", path="/v1/benchmarks/none", least="viewer"),
+    Route(method="GET", path="/v1/caller", least="viewer"),
+    Route(method="GET", path="/v1/projects", least="runner"),
     Route(method="GET", path=f"/v1/runs/{NOBODY}/files", least="viewer"),
     Route(method="GET", path="/v1/recipes", least="viewer"),
     Route(method="GET", path="/v1/models", least="viewer"),
@@ -83,7 +93,15 @@ def bearer(token: str) -> dict[str, str]:
 
 def test_every_route_is_in_the_table(server: Server) -> None:
     document = server.get(DOCUMENT).json()
-    known = {(route.method, route.path.replace(NOBODY, "{run}")) for route in ROUTES}
+    names = {NOBODY: "{run}", OTHER: "{other}", NONE: "{candidate}", "steps/0": "steps/{step}"}
+    names["benchmarks/none"] = "benchmarks/{name}"
+
+    def pattern(path: str) -> str:
+        for value, name in names.items():
+            path = path.replace(value, name)
+        return path
+
+    known = {(route.method, pattern(route.path)) for route in ROUTES}
     known |= {("GET", path) for path in OPEN}
     told = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
     assert told == known

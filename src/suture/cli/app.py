@@ -46,6 +46,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "completion": "Print a script that completes commands in your shell.",
     },
     "Serve": {
+        "ui": "The web page: start runs, watch them, answer them.",
         "serve": "A service for other programs: REST and events.",
         "mcp": "Tools for other agents, by the Model Context Protocol.",
         "acp": "An agent in your editor, by the Agent Client Protocol.",

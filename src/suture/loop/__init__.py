@@ -5,6 +5,7 @@ This room decides what happens next and in what order. It imports no front door,
 """
 
 from suture.loop.context import RunContext
+from suture.loop.graph import graph_edges
 from suture.loop.open_run import open_run
 from suture.loop.recipes.recipe import describe_recipe, list_recipes, load_recipe, recipe_as_toml
 from suture.loop.recipes.schema import Recipe
@@ -20,6 +21,7 @@ __all__ = [
     "RunSpec",
     "describe_recipe",
     "fork_task",
+    "graph_edges",
     "list_recipes",
     "load_recipe",
     "open_recorded",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -33,11 +34,11 @@ from suture.loop.state import LoopState, proposals_in
 Compiled = CompiledStateGraph[LoopState, RunContext, LoopState, LoopState]
 
 
-def build_graph(checkpointer: BaseCheckpointSaver[Any]) -> Compiled:
+def build_graph(checkpointer: BaseCheckpointSaver[Any] | None) -> Compiled:
     """The state machine of one run.
 
     Args:
-        checkpointer: Where the state is kept after each step.
+        checkpointer: Where the state is kept after each step; none where it is only looked at.
     """
     graph = StateGraph(LoopState, context_schema=RunContext)
     graph.add_node("prepare", prepare)
@@ -66,6 +67,12 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any]) -> Compiled:
     graph.add_edge("reflect", "decide")
     graph.add_edge("finish", END)
     return graph.compile(checkpointer=checkpointer)
+
+
+@cache
+def graph_edges() -> tuple[tuple[str, str], ...]:
+    """From which node to which a run may go, with LangGraph's names for its beginning and end."""
+    return tuple((edge.source, edge.target) for edge in build_graph(None).get_graph().edges)
 
 
 def _after_prepare(state: LoopState, runtime: Runtime[RunContext]) -> Literal["write_test", "equip"]:

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from suture.jobs import Journal
-from suture.web import looking_routes, probe_routes, run_routes
+from suture.web import detail_routes, looking_routes, page_routes, probe_routes, run_routes
 from suture.web.guard import Guard
 from suture.web.metrics import Counted, Metrics
 from suture.web.problems import Problem, add_problems
@@ -57,7 +57,8 @@ def make_app(service: Service, journal: Journal) -> FastAPI:
     app.state.metrics = Metrics(service.pool)
     app.state.ready = app.state.stopping = False
     add_problems(app)
-    for router in (run_routes.router, looking_routes.router, probe_routes.router):
+    routes = (run_routes, looking_routes, detail_routes, probe_routes, page_routes)
+    for router in (one.router for one in routes):
         app.include_router(router)
 
     app.add_middleware(Counted, metrics=app.state.metrics)

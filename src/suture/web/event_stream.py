@@ -8,8 +8,11 @@ import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+from suture.errors import StorageError
 from suture.ledger import LAST_EVENTS, PARKED, RunFolder, is_being_written
 from suture.ledger.endings import RESUMED
+from suture.ledger.reading import parse_event
+from suture.narrative.event_text import tell
 
 EVERY_S = 0.1
 """Seconds between two looks at how long the ledger is."""
@@ -24,7 +27,9 @@ ENDED = b"event: end\ndata: {}\n\n"
 class _Place:
     """How far a listener has read, and what the run's last events said of its end."""
 
-    def __init__(self, seen: int) -> None:
+    def __init__(self, seen: int, run: str, *, told: bool) -> None:
+        self._run = run
+        self._told = told
         self.offset = 0
         self.seen = seen
         self.ended = False
@@ -40,12 +45,26 @@ class _Place:
         self.ended = self.kind in LAST_EVENTS or (self.ended and self.kind != RESUMED)
         if seq <= self.seen:
             return None
+        if self._told:
+            plain["told"] = self._words(line)
         data = json.dumps(plain, separators=(",", ":"))
         return f"id: {seq}\nevent: {self.kind}\ndata: {data}\n\n".encode()
 
+    def _words(self, line: bytes) -> str | None:
+        try:
+            event = parse_event(line, where="a line", run=self._run)
+        except StorageError as fault:
+            return f"(not readable: {fault.message})"
+        return tell(event) if event is not None else None
+
 
 async def events_of(
-    folder: RunFolder, *, is_active: Callable[[], bool], is_stopping: Callable[[], bool], seen: int = -1
+    folder: RunFolder,
+    *,
+    is_active: Callable[[], bool],
+    is_stopping: Callable[[], bool],
+    seen: int = -1,
+    told: bool = False,
 ) -> AsyncIterator[bytes]:
     """The events after the last one seen, as they are written, until the run is over.
 
@@ -54,16 +73,17 @@ async def events_of(
         is_active: Whether somebody works on the run, or will.
         is_stopping: Whether the server is being stopped; the stream breaks off then.
         seen: The number of the last event that the listener has.
+        told: Whether each event also says in words what has happened, as `suture show` does.
     """
     yield f"retry: {RETRY_MS}\n\n".encode()
-    place, told_s = _Place(seen), time.monotonic()
+    place, told_s = _Place(seen, folder.id, told=told), time.monotonic()
     while not is_stopping():
         # Asked before the file is read: what was written until then is read below.
         quiet = not is_active() and not _is_written(folder)
         lines = _lines_after(folder.ledger_path, place)
         for line in lines:
-            if (told := place.take(line)) is not None:
-                yield told
+            if (event := place.take(line)) is not None:
+                yield event
                 told_s = time.monotonic()
         if lines:
             continue

@@ -62,7 +62,9 @@ class Guard:
 
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message["headers"], *SAFETY]}
+                said = {name.lower() for name, _ in message["headers"]}
+                added = [(name, value) for name, value in SAFETY if name not in said]
+                message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
         await self._app(scope, counted, watched)
@@ -94,7 +96,7 @@ SAFETY = (
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-"""Of every answer: it is data, no page may frame it, and nobody on the way keeps it."""
+"""Of every answer that says nothing else: it is data, no page may frame it, nobody on the way keeps it."""
 
 
 def _host_of(address: str) -> str:

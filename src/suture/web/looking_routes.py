@@ -16,6 +16,7 @@ from suture.ledger import last_of, read_ledger
 from suture.ledger.kinds import RunFinished
 from suture.loop import describe_recipe, list_recipes
 from suture.models import list_models
+from suture.narrative.candidates import GIVEN, diff_between
 from suture.narrative.history import found_runs
 from suture.plain_files import read_stored
 from suture.proof import certificate_path
@@ -97,6 +98,7 @@ async def follow_run(
     last: Annotated[
         int | None, Header(alias="Last-Event-ID", description="The last event that was seen.")
     ] = None,
+    told: Annotated[bool, Query(description="Say in words too what each event is, as `told`.")] = False,
 ) -> Response:
     """A run's events as they are written (server-sent events): each once, after the last one seen."""
     folder, seen = service.folder(run), -1 if last is None else last
@@ -110,14 +112,27 @@ async def follow_run(
         is_active=lambda: pool.active(run) is not None,
         is_stopping=lambda: bool(state.stopping),
         seen=seen,
+        told=told,
     )
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
 @router.get("/runs/{run}/diff", responses={**declared(404), **DIFF}, response_class=PlainTextResponse)
-async def diff(run: Run, service: ServiceOf, _: Viewer) -> Response:
-    """The run's diff, for `git apply`."""
-    path = service.folder(run).path / "result.diff"
+async def diff(
+    run: Run,
+    service: ServiceOf,
+    _: Viewer,
+    before: Annotated[str, Query(alias="from", max_length=64, description="A candidate; `given`.")] = "",
+    after: Annotated[str, Query(alias="to", max_length=64, description="A candidate.")] = "",
+) -> Response:
+    """The run's diff, for `git apply`; with `from` and `to`, from one of its candidates to another."""
+    folder = service.folder(run)
+    if before or after:
+        if not has_ledger(folder):
+            raise Refused(404, f"run {run} has no candidates yet", remedy="ask again when it runs")
+        told = await asyncio.to_thread(diff_between, folder, before or GIVEN, after or GIVEN)
+        return Response(told.encode("utf-8", "replace"), media_type="text/x-diff")
+    path = folder.path / "result.diff"
     if not path.is_file():
         raise Refused(404, f"run {run} has no diff", remedy="see what it did: GET /v1/runs/{run}")
     return Response(read_stored(path, MOST_DIFF_BYTES, "the diff", follow=False), media_type="text/x-diff")

@@ -105,6 +105,34 @@ class RunFiles(BaseModel):
     files: dict[str, str]
 
 
+class Comparison(BaseModel):
+    """Two runs side by side."""
+
+    run: str
+    other: str
+    difference: dict[str, Any] | None = Field(description="Where their ledgers part first; null: nowhere.")
+    diff: str = Field(description="From the one's best candidate to the other's.")
+
+
+class CallerShown(BaseModel):
+    """Who asks, and what they may ask for."""
+
+    name: str
+    role: str
+    needs_token: bool
+    recipe: str = Field(description="Taken where none is chosen.")
+    model: str = Field(description="The same.")
+    autonomy: str = Field(description="The same.")
+    budget: dict[str, float] = Field(description="The most of a run.")
+
+
+class Projects(BaseModel):
+    """Folders that a repair may be asked for."""
+
+    roots: list[str]
+    folders: list[str] = Field(description="Below these, one level deep.")
+
+
 class Verified(BaseModel):
     """What a replay of a certificate found out."""
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from suture.api import pending_review
+from suture.api import Review, pending_review
 from suture.errors import StorageError
 from suture.jobs import Job, JobEnd, Pool
 from suture.ledger import RunFolder, read_ledger, state_of
 from suture.narrative.review_json import review_as_json
 from suture.narrative.story import run_as_json
 from suture.web.schemas import RunAccepted, RunShown
+
+MOST_TEXTS = 20
+MOST_TEXT_CHARS = 200_000
 
 
 def has_ledger(folder: RunFolder) -> bool:
@@ -59,8 +62,20 @@ def shown(pool: Pool, folder: RunFolder, *, with_events: bool) -> RunShown:
             told["events"] = plain["events"]
     if state == "waiting":
         asked = pending_review(folder.path)
-        told["question"] = review_as_json(asked) if asked is not None else None
+        more = {"key": asked.key, "texts": _first_texts(asked)} if asked else {}
+        told["question"] = {**review_as_json(asked), **more} if asked else None
     return RunShown(**told)
+
+
+def _first_texts(asked: Review) -> dict[str, str]:
+    """The files that a person may edit, those of the candidate first, as far as a page can take them."""
+    left_chars, texts = MOST_TEXT_CHARS, dict[str, str]()
+    for path, text in asked.editable.items():
+        left_chars -= len(text)
+        if left_chars < 0 or len(texts) == MOST_TEXTS:
+            break
+        texts[path] = text
+    return texts
 
 
 def error_of(end: JobEnd | None) -> dict[str, Any] | None:

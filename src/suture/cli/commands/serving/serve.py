@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,16 +41,38 @@ def serve(
     assignments: Set = None,
     debug: Debug = False,
 ) -> None:
-    """Serve runs to other programs, until Ctrl-C or SIGTERM.
+    """Serve runs to other programs, and the web page, until Ctrl-C or SIGTERM.
 
-    Prints the address. It listens to this machine alone, where no token is asked for as long as there is
-    none; any other address takes tokens. What runs when it is stopped, or killed, goes on at its next start.
+    Prints the address; the page is at it. It listens to this machine alone, where no token is asked for as
+    long as there is none; any other address takes tokens. What runs when it is stopped, or killed, goes on at
+    its next start.
     """
     if context.invoked_subcommand is not None:
         return
-    roots = ",".join(str(folder.absolute()) for folder in root or ())
+    serve_at(host, port, root or (), model, assignments)
+
+
+def serve_at(
+    host: str | None,
+    port: int | None,
+    roots: Sequence[Path],
+    model: str | None,
+    assignments: list[str] | None,
+) -> None:
+    """Serve until it is told to stop; what is not given is as the settings have it.
+
+    Raises:
+        PrerequisiteError: The extra `serve` is not installed.
+        UsageError: As `suture.web.serving.serve`.
+    """
+    places = ",".join(str(folder.absolute()) for folder in roots)
     loaded = load(
-        Path(), assignments, model__name=model, serve__host=host, serve__port=port, serve__roots=roots or None
+        Path(),
+        assignments,
+        model__name=model,
+        serve__host=host,
+        serve__port=port,
+        serve__roots=places or None,
     )
     for remark in loaded.notes:
         note(f"note: {remark}")

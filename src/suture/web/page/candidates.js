@@ -1,0 +1,134 @@
+// What was proposed: who comes of whom, the code of each with what changed, and what each test said of it.
+
+import { get, text } from "./api.js";
+import { code, el, field, fill, note, svg, table } from "./dom.js";
+import { diffView } from "./diff.js";
+import { candidateChoice, factView, hasRun, nothingYet, unlessSame } from "./panel.js";
+
+const BOX = { width: 190, height: 58, across: 230, down: 78 };
+const STATUS = { passed: "passes", failed: "fails", error: "error", timeout: "takes too long", missing: "missing", skipped: "skipped" };
+
+const told = (one) => (one.passed === null ? "not checked yet" : `${one.passed} of ${one.passed + one.failed} pass`);
+const kindOf = (one) => (one.passed === null ? "open" : one.failed === 0 ? "good" : one.passed ? "half" : "bad");
+
+async function candidatesOf(state) {
+  return hasRun(state) ? get(`/v1/runs/${state.run}/candidates`, state.signal) : [];
+}
+
+export async function lineagePanel(body, state) {
+  const draw = unlessSame((candidates) => {
+    if (!candidates.length) return nothingYet(body, state, "No candidates");
+    const rows = candidates.map((one, n) => [
+      el("a", { href: `#/runs/${state.run}/code/${one.candidate}` }, `${n + 1}. ${one.label || one.candidate.slice(0, 8)}`),
+      one.origin, parentName(one, candidates), told(one), one.evidence ?? "",
+      [one.best ? "best" : "", one.regressed ? "breaks what worked" : "", one.unconfirmed ? "passed only once" : "", ...one.warnings].filter(Boolean).join("; "),
+    ]);
+    return fill(body, el("h2", {}, "Candidates and where they come from"), lineage(candidates, state.run),
+      table("All candidates", ["candidate", "how it came", "made from", "checks", "evidence", "remarks"], rows));
+  });
+  return async () => draw(await candidatesOf(state));
+}
+
+function parentName(one, candidates) {
+  const at = candidates.findIndex((other) => other.candidate === one.parent);
+  return at < 0 ? "" : `${at + 1}`;
+}
+
+// One column for each generation; a candidate stands below those that were there before it.
+function lineage(candidates, run) {
+  const place = new Map();
+  const filled = [];
+  for (const one of candidates) {
+    const parent = place.get(one.parent);
+    const column = parent ? parent.column + 1 : one.origin === "mutation" && candidates[0].origin === "user" ? 1 : 0;
+    const row = Math.max(filled[column] ?? 0, parent ? parent.row : 0);
+    filled[column] = row + 1;
+    place.set(one.candidate, { column, row });
+  }
+  const width = filled.length * BOX.across;
+  const height = Math.max(...filled.map((rows) => rows ?? 0)) * BOX.down;
+  const lines = candidates.map((one) => {
+    const from = place.get(one.parent) ?? (place.get(one.candidate).column ? place.get(candidates[0].candidate) : null);
+    const to = place.get(one.candidate);
+    if (!from || from === to) return null;
+    const [x1, y1, x2, y2] = [from.column * BOX.across + BOX.width, from.row * BOX.down + 33, to.column * BOX.across + 4, to.row * BOX.down + 33];
+    return svg("path", { class: "edge", d: `M${x1} ${y1} C${x1 + 24} ${y1} ${x2 - 24} ${y2} ${x2} ${y2}` });
+  });
+  const boxes = candidates.map((one, n) => {
+    const { column, row } = place.get(one.candidate);
+    const label = one.label || one.candidate.slice(0, 8);
+    const short = label.length > 24 ? `${label.slice(0, 23)}...` : label;
+    return svg("a", { href: `#/runs/${run}/code/${one.candidate}`, "aria-label": `${n + 1}. ${label}: ${told(one)}${one.best ? ", the best" : ""}` },
+      svg("g", { transform: `translate(${column * BOX.across + 4} ${row * BOX.down + 4})`, class: `box ${kindOf(one)}${one.best ? " best" : ""}` },
+        svg("rect", { width: BOX.width - 4, height: BOX.height, rx: 6 }),
+        svg("text", { x: 10, y: 24 }, `${n + 1}. ${short}`), svg("text", { x: 10, y: 44, class: "small" }, `${told(one)}${one.best ? ", best" : ""}`)));
+  });
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Lineage" },
+    svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Candidates, each linked to the one that it was made from" }, lines, boxes));
+}
+
+export async function codePanel(body, state) {
+  let [before, after] = ["", state.item ?? ""];
+  const draw = unlessSame(async (candidates) => {
+    if (!candidates.length) return nothingYet(body, state, "No code");
+    const known = (name) => candidates.some((one) => one.candidate === name);
+    if (!known(after)) after = (candidates.find((one) => one.best) ?? candidates.at(-1)).candidate;
+    if (!known(before)) before = candidates.find((one) => one.candidate === after)?.parent ?? "given";
+    if (!known(before)) before = "given";
+    const slot = el("div", {});
+    const from = candidateChoice(candidates, before, true);
+    const to = candidateChoice(candidates, after, true);
+    const name = (control) => control.selectedOptions[0].textContent;
+    const load = async () => {
+      [before, after] = [from.value, to.value];
+      fill(slot, note("Loading ...", "loading"));
+      const [diff, files] = await Promise.all([
+        text(`/v1/runs/${state.run}/diff?from=${before}&to=${after}`, state.signal),
+        after === "given" ? { files: {} } : get(`/v1/runs/${state.run}/candidates/${after}`, state.signal),
+      ]);
+      fill(slot, diff ? diffView(diff, name(from), name(to), state.signal) : note("Nothing differs."),
+        Object.entries(files.files).map(([path, content]) => el("details", {}, el("summary", {}, `All of ${path}`), code(content, path))));
+    };
+    from.addEventListener("change", load);
+    to.addEventListener("change", load);
+    fill(body, el("h2", {}, "Code, side by side"), el("div", { class: "row" }, field("From", from), field("To", to)), slot);
+    return load();
+  });
+  return async () => draw(await candidatesOf(state));
+}
+
+export async function testsPanel(body, state) {
+  let chosen = state.item ?? "";
+  const draw = unlessSame(async (candidates) => {
+    const judged = candidates.filter((one) => one.passed !== null);
+    if (!judged.length) return nothingYet(body, state, "No test has run");
+    if (!judged.some((one) => one.candidate === chosen)) chosen = (judged.find((one) => one.best) ?? judged.at(-1)).candidate;
+    const slot = el("div", {});
+    const control = candidateChoice(judged, chosen);
+    const load = async () => {
+      chosen = control.value;
+      fill(slot, note("Loading ...", "loading"));
+      fill(slot, ...verdictView((await get(`/v1/runs/${state.run}/candidates/${chosen}`, state.signal)).verdict));
+    };
+    control.addEventListener("change", load);
+    fill(body, el("h2", {}, "Tests"), field("Candidate", control), slot);
+    return load();
+  });
+  return async () => draw(await candidatesOf(state));
+}
+
+function verdictView(verdict) {
+  if (!verdict) return [note("It was not checked.")];
+  const order = [...verdict.outcomes].sort((one, other) => (one.status === "passed") - (other.status === "passed"));
+  const rows = order.map((one) => [
+    el("code", {}, one.check_id), el("span", { class: `status ${one.status}` }, STATUS[one.status] ?? one.status),
+    one.counterexample ? factView(one.counterexample) : "", one.provenance, one.trust,
+  ]);
+  const passed = verdict.outcomes.filter((one) => one.status === "passed").length;
+  return [
+    el("p", {}, `${passed} of ${verdict.outcomes.length} pass. Evidence: ${verdict.evidence}.`),
+    table("Each test, those that fail first", ["test", "outcome", "smallest counterexample", "from", "trust"], rows),
+    verdict.notes.map((remark) => note(remark, "hint")),
+    verdict.output ? el("details", {}, el("summary", {}, "What the tests printed"), code(verdict.output, "What the tests printed")) : null,
+  ];
+}

@@ -1,0 +1,89 @@
+// A unified diff, side by side; one under the other where the page is narrow.
+
+import { el, fill, note } from "./dom.js";
+
+const MOST_ROWS = 3000;
+const NARROW = "(max-width: 700px)";
+
+// The files of a unified diff, each with rows of [old number, old text, new number, new text].
+export function filesOf(diff) {
+  const files = [];
+  let file = null;
+  let [left, right] = [0, 0];
+  let [gone, come] = [[], []];
+  const flush = () => {
+    for (let n = 0; n < Math.max(gone.length, come.length); n += 1) {
+      file.rows.push([gone[n]?.[0] ?? null, gone[n]?.[1] ?? null, come[n]?.[0] ?? null, come[n]?.[1] ?? null]);
+    }
+    [gone, come] = [[], []];
+  };
+  for (const line of diff.split("\n")) {
+    if (line.startsWith("diff --git ")) {
+      if (file) flush();
+      file = { name: line.slice(11), rows: [], inside: false };
+      files.push(file);
+    } else if (!file) continue;
+    else if (line.startsWith("@@ ")) {
+      flush();
+      const at = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(line);
+      [left, right] = at ? [Number(at[1]), Number(at[2])] : [1, 1];
+      file.inside = true;
+      file.rows.push([line]);
+    } else if (!file.inside) {
+      if (line.startsWith("+++ ") && !line.startsWith("+++ /dev/null")) file.name = line.slice(4).replace(/^"?b\//, "").replace(/[\t"]+$/, "");
+      else if (line.startsWith("--- ") && !line.startsWith("--- /dev/null")) file.name = line.slice(4).replace(/^"?a\//, "").replace(/[\t"]+$/, "");
+    } else if (line.startsWith("-")) gone.push([left++, line.slice(1)]);
+    else if (line.startsWith("+")) come.push([right++, line.slice(1)]);
+    else if (line.startsWith(" ")) {
+      flush();
+      file.rows.push([left++, line.slice(1), right++, line.slice(1)]);
+    }
+  }
+  if (file) flush();
+  return files;
+}
+
+export function diffView(diff, before, after, signal) {
+  const view = el("div", { class: "diffs" });
+  const files = filesOf(diff);
+  const narrow = window.matchMedia(NARROW);
+  const draw = () => fill(view, files.map((file) => [el("h3", {}, file.name), fileView(file, before, after, narrow.matches)]));
+  narrow.addEventListener("change", draw, { signal });
+  draw();
+  return files.length ? view : note("Nothing differs.");
+}
+
+function fileView(file, before, after, narrow) {
+  const rows = file.rows.slice(0, MOST_ROWS);
+  const head = narrow ? ["old", "new", "code"] : ["", before, "", after];
+  const label = `${file.name}: ${before} against ${after}`;
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
+    el("table", { class: narrow ? "diff narrow" : "diff" },
+      el("caption", { class: "hidden" }, label),
+      el("thead", {}, el("tr", {}, head.map((name) => (name ? el("th", { scope: "col" }, name) : el("td", {}))))),
+      el("tbody", {}, rows.flatMap((row) => (row.length === 1 ? [hunk(row[0], narrow)] : narrow ? stacked(row) : [sides(row)])))),
+    file.rows.length > MOST_ROWS ? note(`${file.rows.length - MOST_ROWS} more lines are not shown.`) : null);
+}
+
+const hunk = (text, narrow) => el("tr", { class: "hunk" }, el("td", { colspan: narrow ? "3" : "4" }, text));
+const number = (value) => el("td", { class: "no" }, value ?? "");
+
+// A sign besides the colour: not everybody sees colours.
+function side(text, changed, sign) {
+  if (text === null) return el("td", { class: "void" });
+  const mark = changed ? el("span", { class: "sign" }, sign) : el("span", { class: "sign" }, " ");
+  return el("td", { class: changed ? (sign === "-" ? "gone" : "come") : "" }, mark, text);
+}
+
+function sides([left, old, right, fresh]) {
+  const changed = old !== fresh || left === null || right === null;
+  return el("tr", {}, number(left), side(old, changed, "-"), number(right), side(fresh, changed, "+"));
+}
+
+function stacked([left, old, right, fresh]) {
+  if (old === fresh && left !== null && right !== null) return [el("tr", {}, number(left), number(right), side(old, false))];
+  return [
+    left === null ? null : el("tr", {}, number(left), number(null), side(old, true, "-")),
+    right === null ? null : el("tr", {}, number(null), number(right), side(fresh, true, "+")),
+  ];
+}

@@ -1,0 +1,51 @@
+// What all runs add up to, and the reports of benchmarks.
+
+import { get } from "./api.js";
+import { choice, count, dollars, el, fault, field, fill, note, seconds, table } from "./dom.js";
+import { bars } from "./performance.js";
+
+export async function totalsPage({ view, signal }) {
+  const kind = choice([["", "all"], ["write", "write"], ["heal", "heal"]], "");
+  const slot = el("div", {});
+  const load = async () => {
+    fill(slot, note("Adding up ...", "loading"));
+    try { fill(slot, ...totals(await get(`/v1/metrics?kind=${kind.value}`, signal))); } catch (error) { if (!signal.aborted) fill(slot, fault(error)); }
+  };
+  kind.addEventListener("change", load);
+  await load();
+  return fill(view, el("h1", {}, "Totals"), field("Kind of run", kind), slot);
+}
+
+function totals(sum) {
+  if (!sum.runs) return [note("No runs yet.")];
+  const rows = [
+    ["runs", count(sum.runs)], ["healed, of those decided", sum.decided ? `${Math.round(100 * sum.pass_rate)} % of ${count(sum.decided)}` : "none decided"],
+    ["tokens", count(sum.tokens)], ["money", dollars(sum.money)],
+    ["time of a run", `${seconds(sum.run_seconds.median)} in the middle, 95 % within ${seconds(sum.run_seconds.p95)}`],
+  ];
+  const chart = (title, values, as) => {
+    const shown = Object.entries(values ?? {}).filter(([, value]) => value > 0);
+    return shown.length ? bars(title, shown.map(([name, value]) => [name.replaceAll("_", " "), value, as(value)])) : null;
+  };
+  return [table("All runs", ["", ""], rows), el("div", { class: "charts" },
+    chart("Outcomes", sum.outcomes, count), chart("Tokens by role", sum.tokens_by_role, count), chart("Tokens by move", sum.tokens_by_move, count),
+    chart("Seconds by phase", sum.seconds_by_phase, seconds), chart("Errors", sum.errors, count), chart("Candidates", sum.candidates, count))];
+}
+
+export async function benchmarksPage({ view, signal }) {
+  const names = await get("/v1/benchmarks", signal);
+  return fill(view, el("h1", {}, "Benchmarks"),
+    names.length ? el("ul", {}, names.map((name) => el("li", {}, el("a", { href: `#/benchmarks/${name}` }, name))))
+      : note("No benchmark has measured anything here: suture bench run."));
+}
+
+export async function benchmarkPage({ view, signal, parts: [name], title }) {
+  title(`Benchmark ${name}`);
+  const report = await get(`/v1/benchmarks/${name}`, signal);
+  return fill(view, el("h1", {}, `Benchmark ${name}`), report.warnings.map((text) => note(text, "hint")),
+    report.sections.map((section) => [
+      el("h2", {}, section.title), section.warnings.map((text) => note(text, "hint")), el("p", {}, section.resolution),
+      section.tables.filter((one) => one.rows.length).map((one) => [table(one.caption, one.head, one.rows), one.note ? el("p", { class: "hint" }, one.note) : null]),
+    ]),
+    report.circumstances.map((line) => el("p", { class: "hint" }, line)));
+}

@@ -1,0 +1,60 @@
+// The graph that the recipe goes through, with the node that is at work lit.
+
+import { get } from "./api.js";
+import { el, fill, svg, table } from "./dom.js";
+import { hasRun, nothingYet, unlessSame } from "./panel.js";
+
+const AT = {
+  write_test: [0, 0], prepare: [1, 0], accept_test: [0, 1], equip: [1, 1], review: [0, 2], decide: [1, 2], finish: [2, 2],
+  mutate: [0, 3], propose: [1, 3], try_repairs: [0, 4], check: [1, 4], reflect: [2, 4],
+};
+const [ACROSS, DOWN, WIDTH, HEIGHT] = [126, 82, 104, 44];
+const SAYS = {
+  prepare: "runs the tests on the code as it is", equip: "plans, writes tests, recalls", decide: "picks the next moves", mutate: "small edits without a model",
+  try_repairs: "judges what the search found", propose: "asks the model for code", check: "runs the tests", reflect: "asks the other roles",
+  review: "asks a person", finish: "proves the result", write_test: "writes a test of what was reported", accept_test: "asks a person about that test",
+};
+
+export async function graphPanel(body, state) {
+  const draw = unlessSame((graph) => {
+    if (!graph) return nothingYet(body, state, "It has not begun");
+    const rows = graph.nodes.map((node) => [node.name, SAYS[node.name] ?? "", node.visits, node.name === graph.active ? "at work" : node.possible ? "" : "not in this recipe"]);
+    return fill(body, el("h2", {}, `Graph of ${graph.recipe || "the recipe"}`),
+      el("p", {}, graph.active ? ["At work: ", el("strong", {}, graph.active)] : "It is not at work."),
+      picture(graph), table("Each node", ["node", "what it does", "entered", "now"], rows));
+  });
+  return async () => draw(hasRun(state) ? await get(`/v1/runs/${state.run}/graph`, state.signal) : null);
+}
+
+function picture(graph) {
+  let beyond = 5;
+  const at = Object.fromEntries(graph.nodes.map((node) => [node.name, AT[node.name] ?? [1, beyond++]]));
+  const width = 3 * ACROSS;
+  const height = beyond * DOWN;
+  const centre = (name) => [at[name][0] * ACROSS + ACROSS / 2, at[name][1] * DOWN + DOWN / 2];
+  const label = graph.nodes.filter((node) => node.visits).map((node) => `${node.name} ${node.visits} times`).join(", ");
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Picture of the graph" },
+    svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Active: ${graph.active ?? "none"}. Entered: ${label || "none"}.`, class: "graph" },
+      svg("defs", {}, svg("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto-start-reverse" }, svg("path", { d: "M0 0L8 4L0 8z", class: "tip" }))),
+      graph.edges.map(({ from, to }) => arrow(centre(from), centre(to))),
+      graph.nodes.map((node) => {
+        const [x, y] = centre(node.name);
+        const kind = node.name === graph.active ? "active" : node.visits ? "seen" : node.possible ? "" : "never";
+        return svg("g", { class: `node ${kind}` }, svg("rect", { x: x - WIDTH / 2, y: y - HEIGHT / 2, width: WIDTH, height: HEIGHT, rx: 6 }),
+          svg("text", { x, y: node.visits ? y - 2 : y + 4, "text-anchor": "middle" }, node.name.replace("_", " ")),
+          node.visits ? svg("text", { x, y: y + 14, "text-anchor": "middle", class: "small" }, `${node.visits}x`) : null);
+      })));
+}
+
+// From the border of one box to that of another, bent a little where there and back would lie on one line.
+function arrow([x1, y1], [x2, y2]) {
+  const [dx, dy] = [x2 - x1, y2 - y1];
+  const cut = (d) => Math.min(Math.abs(WIDTH / 2 / (d[0] || 1e-9)), Math.abs(HEIGHT / 2 / (d[1] || 1e-9)));
+  const far = Math.hypot(dx, dy) > 1.5 * ACROSS || (dx === 0 && Math.abs(dy) > DOWN) ? 34 : 8;
+  const length = Math.hypot(dx, dy) || 1;
+  const [bendX, bendY] = [x1 + dx / 2 - (dy / length) * far, y1 + dy / 2 + (dx / length) * far];
+  const [from, to] = [cut([bendX - x1, bendY - y1]), cut([bendX - x2, bendY - y2])];
+  const start = [x1 + (bendX - x1) * from, y1 + (bendY - y1) * from];
+  const end = [x2 + (bendX - x2) * to, y2 + (bendY - y2) * to];
+  return svg("path", { class: "edge", d: `M${start} Q${bendX} ${bendY} ${end}`, "marker-end": "url(#tip)" });
+}

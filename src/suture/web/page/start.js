@@ -1,0 +1,100 @@
+// A new run: code from a task, or a repair of a project below an allowed root or in an archive.
+
+import { get, post, send } from "./api.js";
+import { choice, el, fault, field, fill, note } from "./dom.js";
+
+export const AUTONOMY = [
+  ["full_auto", "Never ask"],
+  ["review_repairs", "Ask before each repair"],
+  ["review_all", "Ask before each step and the result"],
+];
+
+// What every request for a run may choose; `read` tells what was chosen.
+export function choices(caller, recipes, models, chosen = {}) {
+  const recipe = choice([["", `as the server has it (${caller.recipe})`], ...recipes.map((one) => [one.name, one.name])], chosen.recipe ?? "");
+  const model = choice([["", `as the server has it (${models.default})`], ...models.choices.map((name) => [name, name === "none" ? "none: small edits without a model" : name])], "");
+  const autonomy = choice([["", `as the server has it (${caller.autonomy})`], ...AUTONOMY], "");
+  const limits = Object.entries(caller.budget).map(([name, most]) =>
+    [name, el("input", { type: "number", min: "1", max: String(most), step: "1", inputmode: "numeric", placeholder: String(most) }), most]);
+  const summary = el("small", {}, "");
+  const tell = () => fill(summary, recipes.find((one) => one.name === (recipe.value || caller.recipe))?.summary ?? "");
+  recipe.addEventListener("change", tell);
+  tell();
+  return {
+    node: el("fieldset", {}, el("legend", {}, "How"),
+      field("Recipe", recipe), summary, field("Model", model), field("Ask a person", autonomy),
+      el("div", { class: "row" }, limits.map(([name, control, most]) => field(`Most ${name}`, control, `at most ${most.toLocaleString("en")}`)))),
+    read: () => ({
+      ...(recipe.value && { recipe: recipe.value }),
+      ...(model.value && { model: model.value }),
+      ...(autonomy.value && { autonomy: autonomy.value }),
+      ...Object.fromEntries(limits.filter(([, control]) => control.value).map(([name, control]) => [name, Number(control.value)])),
+    }),
+  };
+}
+
+export async function startPage({ view, signal, caller }) {
+  if (caller.role === "viewer") return fill(view, el("h1", {}, "New run"), note("A viewer starts no runs: it takes the role runner."));
+  const [recipes, models, projects] = await Promise.all([get("/v1/recipes", signal), get("/v1/models", signal), get("/v1/projects", signal)]);
+  const how = choices(caller, recipes, models);
+  const kind = choice([["write", "Write new code from a task"], ["heal", "Heal a project"]], projects.roots.length ? "heal" : "write");
+  const parts = { write: writeFields(), heal: healFields(projects) };
+  const slot = el("div", {});
+  const said = el("div", {});
+  const submit = el("button", { type: "submit", class: "main" }, "Start");
+  const turn = () => fill(slot, parts[kind.value].node);
+  kind.addEventListener("change", turn);
+  turn();
+  const start = async (event) => {
+    event.preventDefault();
+    submit.disabled = true;
+    fill(said, note("Starting ...", "loading"));
+    try {
+      const asked = { kind: kind.value, ...(await parts[kind.value].read()), ...how.read() };
+      location.hash = `#/runs/${(await post("/v1/runs", asked)).run}`;
+    } catch (error) {
+      fill(said, fault(error));
+    } finally {
+      submit.disabled = false;
+    }
+  };
+  return fill(view, el("h1", {}, "New run"),
+    el("form", { onsubmit: start, class: "panel" }, field("What", kind), slot, how.node, submit, said));
+}
+
+function writeFields() {
+  const task = el("textarea", { rows: "6", required: true, maxlength: "200000" });
+  const asserts = el("textarea", { rows: "4", spellcheck: "false" });
+  const name = el("input", { type: "text", spellcheck: "false" });
+  return {
+    node: el("div", {},
+      field("Task", task, "What the code is to do, with examples such as double(4) == 8."),
+      field("Tests", asserts, "Plain asserts, one a line. May be left empty."),
+      field("Name to define", name, "May be left empty.")),
+    read: () => ({ task: task.value, asserts: asserts.value, ...(name.value.trim() && { entry_point: name.value.trim() }) }),
+  };
+}
+
+function healFields(projects) {
+  const options = el("datalist", { id: "projects" }, [...projects.roots, ...projects.folders].map((path) => el("option", { value: path })));
+  const path = el("input", { type: "text", list: "projects", value: projects.roots.length === 1 ? projects.roots[0] : "", spellcheck: "false", autocomplete: "off" });
+  const archive = el("input", { type: "file", accept: ".zip,.tar,.gz,.tgz" });
+  const test = el("input", { type: "text", spellcheck: "false", placeholder: "python -m pytest -q" });
+  const words = el("textarea", { rows: "3" });
+  const only = el("input", { type: "text", spellcheck: "false" });
+  const where = projects.roots.length ? `Below ${projects.roots.join(" or ")}.` : "This server has no allowed root (--root): send an archive.";
+  const globs = (control) => control.value.split(",").map((one) => one.trim()).filter(Boolean);
+  return {
+    node: el("div", {}, options,
+      field("Project folder", path, where),
+      field("Or an archive", archive, ".zip, .tar or .tar.gz of a project's folder."),
+      field("Test command", test, "What must pass; found by itself where left empty."),
+      field("What is known of the fault", words, "A model reads it. May be left empty."),
+      field("Files that may change", only, "Globs, separated by commas; all that are not tests where left empty.")),
+    read: async () => {
+      const rest = { ...(test.value.trim() && { test: test.value.trim() }), words: words.value, only: globs(only) };
+      if (archive.files.length) return { archive: (await send("/v1/archives", archive.files[0])).archive, ...rest };
+      return { path: path.value.trim(), ...rest };
+    },
+  };
+}
