@@ -6,7 +6,7 @@ shell, and Markdown by way of `markdown` alone. A token
 goes to the service's own address alone.
 """
 
-from suture.pipeline.delivering import Delivery, deliver, prepare_delivery
+from suture.pipeline.delivering import Delivery, deliver, gate_open_heals, prepare_delivery
 from suture.pipeline.gates import REASONS, Refusal
 from suture.pipeline.healing import Asked, heal_in_pipeline, plan_of
 from suture.pipeline.report import REFUSED, HealReport
@@ -21,6 +21,7 @@ __all__ = [
     "Pipeline",
     "Refusal",
     "deliver",
+    "gate_open_heals",
     "heal_in_pipeline",
     "plan_of",
     "prepare_delivery",

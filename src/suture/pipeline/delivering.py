@@ -36,12 +36,14 @@ class Delivery:
     Attributes:
         refusal: The gate that forbids it; `None` where it may be.
         proposal: What is handed over.
+        heals: How many of the branch's own commits are heals.
         how: In fixed words; empty where a gate forbids it.
         address: Where it can be seen; empty where nothing was sent.
     """
 
     refusal: Refusal | None = None
     proposal: Proposal | None = None
+    heals: int = 0
     how: str = ""
     address: str = ""
 
@@ -77,7 +79,8 @@ def prepare_delivery(
     refusal = _gate_certificate(certificate, task, after, settings)
     if refusal is not None:
         return Delivery(refusal=refusal)
-    return Delivery(proposal=_proposal(certificate, task.files, after, checkout))
+    proposal = _proposal(certificate, task.files, after, checkout)
+    return Delivery(proposal=proposal, heals=checkout.heals)
 
 
 def deliver(prepared: Delivery, pipeline: Pipeline, settings: Settings, *, dry_run: bool = False) -> Delivery:
@@ -100,14 +103,31 @@ def deliver(prepared: Delivery, pipeline: Pipeline, settings: Settings, *, dry_r
     if how == "artifact" or dry_run:
         return Delivery(proposal=proposal, how=how)
     host = open_host(pipeline, settings.keys.ci)
-    there = host.heals()
-    if proposal.parent in there:
-        return Delivery(refusal=Refusal(reason="already_delivered", detail=proposal.parent[:12]))
-    if len(there) >= settings.ci.most_heals:
-        detail = f"{len(there)} of at most {settings.ci.most_heals} are open"
-        return Delivery(refusal=Refusal(reason="too_many_heals", detail=detail))
     sent = host.comment(proposal) if how == "comment" else host.open_draft(proposal)
     return Delivery(proposal=proposal, how=how, address=sent)
+
+
+def gate_open_heals(prepared: Delivery, pipeline: Pipeline, settings: Settings) -> Refusal | None:
+    """Ask the service what it has of the branch's heals, before time is spent on another one.
+
+    Args:
+        prepared: Of `prepare_delivery`, without a refusal.
+        pipeline: What the service says.
+        settings: The gates, and the token.
+
+    Raises:
+        UsageError: There is no service, or the pipeline is of no branch.
+        PrerequisiteError: There is no token, or it may not do this.
+        CodeHostError: The service says no.
+    """
+    if settings.ci.hand_over == "artifact" or prepared.proposal is None:
+        return None
+    there = open_host(pipeline, settings.keys.ci).heals()
+    if prepared.proposal.parent in there:
+        return Refusal(reason="already_delivered", detail=prepared.proposal.parent[:12])
+    if (heals := prepared.heals + len(there)) >= settings.ci.most_heals:
+        return Refusal(reason="too_many_heals", detail=f"{heals} of {settings.ci.most_heals}, open ones too")
+    return None
 
 
 def open_host(pipeline: Pipeline, token: SecretStr | None) -> CodeHost:

@@ -68,16 +68,13 @@ class Change:
     evidence: Evidence | None
 
 
-def gate_before(
-    pipeline: Pipeline, checkout: Checkout, settings: Settings, *, open_heals: int = 0
-) -> Refusal | None:
+def gate_before(pipeline: Pipeline, checkout: Checkout, settings: Settings) -> Refusal | None:
     """What forbids a heal before anything runs.
 
     Args:
         pipeline: What the service says.
         checkout: What the repository says.
         settings: The gates, and the keys that are there.
-        open_heals: Heals of this branch that are handed over and still there.
     """
     keys = sorted(name for name, key in settings.keys if key is not None)
     if pipeline.is_fork and keys:
@@ -89,9 +86,8 @@ def gate_before(
         name = person.partition("@")[0].replace("/", "_")[:MOST_PERSON_CHARS]
         if name and programs.covers(name):
             return Refusal(reason="bot_commit", detail=f"{name!r} is behind {checkout.commit[:12]}")
-    heals = checkout.heals + open_heals
-    if heals >= settings.ci.most_heals:
-        return Refusal(reason="too_many_heals", detail=f"{heals} of at most {settings.ci.most_heals}")
+    if checkout.heals >= settings.ci.most_heals:
+        return Refusal(reason="too_many_heals", detail=f"{checkout.heals} of {settings.ci.most_heals}")
     if settings.ci.new_only and not checkout.base:
         return Refusal(reason="base_unknown", detail="fetch more of the history, or set ci.new_only=false")
     return None

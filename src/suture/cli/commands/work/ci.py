@@ -115,18 +115,20 @@ def deliver(
     """
     settings = _settings(project, assignments, python=python)
     from suture.pipeline import deliver as hand_over
-    from suture.pipeline import prepare_delivery, read_pipeline
+    from suture.pipeline import gate_open_heals, prepare_delivery, read_pipeline
     from suture.pipeline.report import CERTIFICATE
 
     certificate = folder / CERTIFICATE
     require_file(certificate, "the certificate")
     pipeline = read_pipeline(os.environ)
     prepared = prepare_delivery(certificate, _asked(project, test, base), pipeline, settings)
-    refusal = prepared.refusal or _unverified(certificate, Path(project), settings)
-    done = prepared if refusal else hand_over(prepared, pipeline, settings, dry_run=dry_run)
-    refusal = refusal or done.refusal
+    refusal = prepared.refusal
+    if not dry_run:
+        refusal = refusal or gate_open_heals(prepared, pipeline, settings)
+    refusal = refusal or _unverified(certificate, Path(project), settings)
     if refusal is not None:
         _refuse(refusal, as_json=as_json)
+    done = hand_over(prepared, pipeline, settings, dry_run=dry_run)
     would = "would be " if dry_run else ""
     if as_json:
         answer_json({"outcome": "delivered", "how": done.how, "address": done.address, "dry_run": dry_run})
