@@ -55,7 +55,8 @@ class Visitors:
         while runs and now_s - runs[0] > HOUR_S:
             runs.popleft()
         if len(runs) >= RUNS_AN_HOUR:
-            return f"{RUNS_AN_HOUR} runs an hour for each visitor; try again in {(HOUR_S - now_s + runs[0]) / 60:.0f} min"
+            left_min = (HOUR_S - now_s + runs[0]) / 60
+            return f"{RUNS_AN_HOUR} runs an hour for each visitor; try again in {left_min:.0f} min"
         runs.append(now_s)
         return ""
 
@@ -88,7 +89,9 @@ async def told(task: str | Path, settings: Settings, **options: Any) -> AsyncIte
         async for one in stream(task, settings=settings, **options):
             if isinstance(one, Result):
                 ending = brief_ending(one, find_run(settings.paths.home, one.run_id))
-                said += [line for line in ending if "suture " not in line]  # commands are no visitor's to type
+                said += [
+                    line for line in ending if "suture " not in line
+                ]  # commands are no visitor's to type
                 code = one.candidate.files if one.candidate and not isinstance(task, Path) else {}
                 yield printable("\n".join(said)), one.diff or "\n".join(code.values())
             elif lines := teller.tell(one):
@@ -96,6 +99,13 @@ async def told(task: str | Path, settings: Settings, **options: Any) -> AsyncIte
                 yield printable("\n".join(said)), ""
     except SutureError as fault:
         yield printable("\n".join([*said, f"{fault.message}. {fault.remedy}"])), ""
+
+
+def project_at(folder: str, code: str, tests: str) -> Path:
+    """A visitor's two files as a project."""
+    Path(folder, "solution.py").write_text(code, "utf-8")
+    Path(folder, "test_solution.py").write_text(tests, "utf-8")
+    return Path(folder)
 
 
 def build(settings: Settings) -> gr.Blocks:
@@ -112,9 +122,7 @@ def build(settings: Settings) -> gr.Blocks:
     async def heal(code: str, tests: str, request: gr.Request) -> AsyncIterator[tuple[str, str]]:
         admitted(request, code, tests)
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "solution.py").write_text(code, "utf-8")
-            Path(folder, "test_solution.py").write_text(tests, "utf-8")
-            async for shown in told(Path(folder), settings, test="python -m pytest -q"):
+            async for shown in told(project_at(folder, code, tests), settings, test="python -m pytest -q"):
                 yield shown
 
     async def write(task: str, request: gr.Request) -> AsyncIterator[tuple[str, str]]:
@@ -123,24 +131,37 @@ def build(settings: Settings) -> gr.Blocks:
             yield shown
 
     with gr.Blocks(title="Suture", analytics_enabled=False) as page:
-        gr.Markdown("# Suture\nCode runs in a sandbox without network; a change counts when every test passes.")
+        gr.Markdown(
+            "# Suture\nCode runs in a sandbox without network; a change counts when every test passes."
+        )
         lacking = missing(settings)
         if lacking:
             gr.Markdown("**Nothing can be run here.** This machine lacks what Suture needs:")
-            gr.Textbox("\n".join(f"{row.name}: {row.detail}. {row.remedy}" for row in lacking), label="missing", lines=4)
+            gr.Textbox(
+                "\n".join(f"{row.name}: {row.detail}. {row.remedy}" for row in lacking),
+                label="missing",
+                lines=4,
+            )
             return page
         with gr.Tab("Heal"):
             code = gr.Code(BROKEN, language="python", label="solution.py")
             tests = gr.Code(TESTS, language="python", label="test_solution.py")
             start = gr.Button("Heal", variant="primary")
             outputs = [gr.Textbox(label="What happens", lines=8), gr.Code(label="Diff")]
-            start.click(heal, [code, tests], outputs, api_name="heal", concurrency_limit=1, concurrency_id="run")
+            start.click(
+                heal, [code, tests], outputs, api_name="heal", concurrency_limit=1, concurrency_id="run"
+            )
         if settings.model.name != "none":
             with gr.Tab("Write"):
                 task = gr.Textbox(label="Task, with examples such as double(4) == 8", lines=4)
                 begin = gr.Button("Write", variant="primary")
-                outputs = [gr.Textbox(label="What happens", lines=8), gr.Code(language="python", label="Code")]
-                begin.click(write, [task], outputs, api_name="write", concurrency_limit=1, concurrency_id="run")
+                outputs = [
+                    gr.Textbox(label="What happens", lines=8),
+                    gr.Code(language="python", label="Code"),
+                ]
+                begin.click(
+                    write, [task], outputs, api_name="write", concurrency_limit=1, concurrency_id="run"
+                )
     return page
 
 

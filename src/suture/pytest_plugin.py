@@ -1,7 +1,8 @@
-"""`pytest --heal`: after a run that failed, what a heal would change. It changes no file.
+"""`pytest -p suture.pytest_plugin --heal`: after a run that failed, what a heal would change.
 
-Every pytest of an environment that Suture is installed in loads this file, so it imports nothing before the
-flag asks for it. The heal is a process of its own: what the tests have done to this one does not reach it.
+It changes no file. It is no entry point, which every pytest of the environment would load: behind the wall
+too, where the source of an editable installation cannot be seen, so that no test there would start.
+The heal is a process of its own: what the tests have done to this one does not reach it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -72,11 +74,12 @@ def _refusal(config: pytest.Config) -> str:
 
 
 def _command(config: pytest.Config) -> str:
-    """The command that was typed, with what the environment adds, without our flag."""
+    """The command that was typed, with what the environment adds, without our own words."""
     started = ["python", "-m", "pytest"] if sys.argv[0].endswith("__main__.py") else ["pytest"]
-    added = shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
-    given = [*added, *map(str, config.invocation_params.args)]
-    return shlex.join([*started, *(word for word in given if word != FLAG)])
+    words = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *map(str, config.invocation_params.args)]
+    ours = {at for at, word in enumerate(words) if word in (FLAG, f"-p{__name__}")}
+    ours |= {at + way for at, two in enumerate(pairwise(words)) if two == ("-p", __name__) for way in (0, 1)}
+    return shlex.join([*started, *(word for at, word in enumerate(words) if at not in ours)])
 
 
 def _heal(project: Path, test: str) -> Iterator[str]:

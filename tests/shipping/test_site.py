@@ -1,4 +1,4 @@
-"""The documentation as a site: built strictly and whole, from this machine alone, pictures and blocks true."""
+"""The documentation as a site: built strictly, from this machine alone, with pictures and blocks."""
 
 from __future__ import annotations
 

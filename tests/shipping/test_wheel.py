@@ -1,4 +1,4 @@
-"""What a user gets: the wheel, its command, and `pytest --heal`, which every pytest beside it can do."""
+"""What a user gets: the wheel, its command, and the plugin for pytest."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from suture.sandbox import Finding
 LARGEST_WHEEL_BYTES = 2_000_000
 SHOP = "def total(prices):\n    return sum(prices) - 1\n"
 TESTS = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n"
+PLUGIN = ("-p", "suture.pytest_plugin")
 QUICK = {"SUTURE_PROOF_SECONDS": "0"}
 LOADED = """
 import json, sys
@@ -77,7 +78,7 @@ def shop(tmp_path: Path, sandbox: None) -> Path:
 
 
 def test_a_failing_run_is_followed_by_what_a_heal_would_change(installed: Installed, shop: Path) -> None:
-    done = installed.run("python", "-m", "pytest", "-q", "--heal", cwd=shop, env=QUICK)
+    done = installed.run("python", "-m", "pytest", "-q", *PLUGIN, "--heal", cwd=shop, env=QUICK)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "-    return sum(prices) - 1" in done.stdout
     assert "Healed" in done.stdout
@@ -86,14 +87,14 @@ def test_a_failing_run_is_followed_by_what_a_heal_would_change(installed: Instal
 
 def test_a_project_may_have_the_flag_in_its_options(installed: Installed, shop: Path) -> None:
     """Its own run heals; Suture's runs of the same tests, which read the same options, do not."""
-    (shop / "pytest.ini").write_text("[pytest]\naddopts = --heal\n")
+    (shop / "pytest.ini").write_text("[pytest]\naddopts = -p suture.pytest_plugin --heal\n")
     done = installed.run("python", "-m", "pytest", "-q", cwd=shop, env=QUICK)
     assert done.returncode == 1
     assert done.stdout.count("-    return sum(prices) - 1") == 1, done.stdout
     assert "Healed" in done.stdout
 
 
-@pytest.mark.parametrize("heal", [(), ("--heal",)])
+@pytest.mark.parametrize("heal", [(), (*PLUGIN, "--heal")])
 def test_it_costs_nothing_where_nothing_is_to_be_healed(
     installed: Installed, tmp_path: Path, heal: tuple[str, ...]
 ) -> None:
@@ -101,7 +102,8 @@ def test_it_costs_nothing_where_nothing_is_to_be_healed(
     (tmp_path / "test_fine.py").write_text("def test_fine():\n    pass\n")
     done = installed.run("python", "-m", "pytest", "-q", *heal, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
-    assert json.loads((tmp_path / "loaded.json").read_text()) == ["suture", "suture.pytest_plugin"]
+    wanted = ["suture", "suture.pytest_plugin"] if heal else []
+    assert json.loads((tmp_path / "loaded.json").read_text()) == wanted
     assert "heal" not in done.stdout
 
 
@@ -117,6 +119,6 @@ def test_a_part_of_a_project_is_not_healed_alone(installed: Installed, tmp_path:
     part = tmp_path / "part"
     part.mkdir()
     (part / "test_wrong.py").write_text("def test_wrong():\n    assert False\n")
-    done = installed.run("python", "-m", "pytest", "-q", "--heal", cwd=part)
+    done = installed.run("python", "-m", "pytest", "-q", *PLUGIN, "--heal", cwd=part)
     assert done.returncode == 1
     assert f"--heal: start pytest in {str(tmp_path)!r}" in done.stdout

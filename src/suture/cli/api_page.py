@@ -66,7 +66,7 @@ def _returned(signature: inspect.Signature) -> str:
 
 def _parameter(one: inspect.Parameter) -> str:
     """A parameter; a default that only its class can tell is told as dots."""
-    stars = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+    stars = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
     kind = "" if one.annotation is one.empty else f": {one.annotation}"
     shown = repr(one.default) if isinstance(one.default, str | int | float | tuple | None) else "..."
     return f"{stars}{one.name}{kind}" + ("" if one.default is one.empty else f" = {shown}")
