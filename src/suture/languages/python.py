@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 
 from suture.languages.interpreter import Interpreter
 from suture.languages.language import LanguageFacts
-from suture.languages.unsafe import in_python
 from suture.languages.layouts.python import PYTHON_LAYOUT
+from suture.languages.unsafe import in_python
 
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
 PYTEST = ("pytest", "py.test")
