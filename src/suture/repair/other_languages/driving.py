@@ -20,6 +20,8 @@ RIVALS = 120
 """Changes that are tried after the first that passes."""
 LINGER_MS = 1500
 LOOK_S = 30.0
+FIRST_PART = 4
+"""Of a round, the first: what is likely is soon known."""
 ALL_TRIED = "everything was tried"
 PATIENCE, LEAST_WALL_S, START_MS = 6.0, 0.3, 3000
 """A trial may take so many times what the unchanged code took, and so many seconds at least."""
@@ -122,13 +124,15 @@ class Driving:
             SandboxError: The wall failed.
         """
         waiting = list(proposals[: limits.candidates - found.tried])
+        size = self._driver.round // FIRST_PART
         while waiting and not found.ended:
             left_s = limits.seconds - (time.monotonic() - self._began_s)
             if left_s <= LEAST_WALL_S:
                 found.ended = f"{limits.seconds:g} s are over"
                 break
             many = self._driver.at_once
-            batch, waiting = waiting[: many * self._driver.round], waiting[many * self._driver.round :]
+            batch, waiting = waiting[: many * size], waiting[many * size :]
+            size = self._driver.round
             rounds = [self._round(batch[n::many], left_s) for n in range(many) if batch[n::many]]
             for part in await asyncio.gather(*rounds):
                 for proposal, line in part:

@@ -95,6 +95,9 @@ def _part(node: Node, view: TreeView) -> Iterator[Change]:
         return
     if node.type in (*PARTS, "slice_expression") and whole is not None:
         yield view.instead(node, view.text(whole), 0.7)
+        index, last = field(node, "index"), f"{view.grammar.length.format(view.text(whole))} - 1"
+        for other in ("0", last) if index is not None else ():
+            yield view.instead(node, f"{view.text(whole)}[{other}]", 0.9)
     above = node.parent
     if node.type != "identifier" or above is None or above.type in (*PARTS, *MEMBERS):
         return
