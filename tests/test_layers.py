@@ -94,6 +94,7 @@ ONLY_IN = {
             "cli/terminal/editor.py",  # the person's own, on their own terminal
             "repair/other_languages/drivers/go_trials.py",  # behind the wall
             "pytest_plugin.py",  # our own command line, apart from what tests have done to their process
+            "checks/projects/smoke_program.py",  # behind the wall
         ),
     ),
     # All of it runs behind the wall.

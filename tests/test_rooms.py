@@ -60,7 +60,7 @@ ORDERS = {
     "checks": (
         ("programs",),
         ("command", "sources"),
-        ("split", "tracing"),
+        ("projects", "split", "tracing"),
         ("suite",),
         ("differential", "triage", "trust"),
         ("__init__",),

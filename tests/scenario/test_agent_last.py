@@ -222,7 +222,9 @@ async def test_killed_at_each_step_one_after_the_other_it_pays_for_seven_replies
     paid = paid_calls(tmp_path)
     assert len(set(paid)) == len(paid) == STEPS
     events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
-    assert [step.tool for _, step in those_of(events, AgentStepped)] == ["read", "edit"] * 3 + ["run_tests"]
+    assert [step.tool for _, step in those_of(events, AgentStepped)] == ["read_file", "edit"] * 3 + [
+        "run_tests"
+    ]
 
 
 def paid_calls(folder: Path) -> list[str]:
