@@ -16,7 +16,7 @@ ARGUMENTS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
-PATIENCE_MS = 60_000
+PATIENCE_MS = 100_000
 WIDTHS = (1280, 400)
 SCHEMES = ("light", "dark")
 SHOTS = "SUTURE_SCREENSHOTS"

@@ -14,6 +14,7 @@ from web.browser import PATIENCE_MS, SCHEMES, WIDTHS, Opened
 from web.projects import laid
 from web.server import Server, scripted
 
+pytestmark = pytest.mark.timeout(300)
 EVIL = "<img src=x onerror=\"window.pwned='{}'\"><script>window.pwned='{}'</script>"
 TURNED = "\u202eevil"
 NAME = "<img src=x onerror=pwned()>.py"

@@ -17,6 +17,7 @@ from web.browser import PATIENCE_MS, Opened
 from web.projects import BROKEN, laid
 from web.server import Server, scripted
 
+pytestmark = pytest.mark.timeout(300)
 TASK = "Write a function double(n) that doubles a number. For example: double(4) == 8 and double(5) == 10"
 REPLIES = (
     "```python\ndef double(n):\n    return 4 * n\n```",
