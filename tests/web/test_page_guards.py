@@ -72,9 +72,11 @@ def opened(browser: Browser, server: Server) -> Iterator[Opened]:
     one.close()
 
 
-def test_markup_of_strangers_is_text(opened: Opened, written: str, printing: str) -> None:
+def test_markup_of_strangers_is_text(opened: Opened, server: Server, written: str, printing: str) -> None:
     shown = []
-    for path in ("/", *(f"/runs/{run}/{panel}" for run in (written, printing) for panel in PANELS)):
+    wrong = server.get(f"/v1/runs/{written}/candidates").json()[0]["candidate"]
+    panels = [f"/runs/{run}/{panel}" for run in (written, printing) for panel in PANELS]
+    for path in ("/", *panels, f"/runs/{written}/code/{wrong}", f"/runs/{written}/tests/{wrong}"):
         page = opened.go(path)
         page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
         assert page.evaluate("window.pwned") is None
