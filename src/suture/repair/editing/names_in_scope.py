@@ -88,6 +88,12 @@ def names_of(scope: ast.AST, above: Names | None) -> Names:
             parameters.append(argument.arg)
             kinds[argument.arg] = "unknown"
             bound[argument.arg] = scope.lineno
+        rest: tuple[tuple[ast.arg | None, Kind], ...] = (
+            (arguments.vararg, "sequence"),
+            (arguments.kwarg, "mapping"),
+        )
+        for argument, kind in ((argument, kind) for argument, kind in rest if argument is not None):
+            kinds[argument.arg], bound[argument.arg] = kind, scope.lineno
     for node in _own_nodes(scope):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             kinds.setdefault(node.id, "unknown")

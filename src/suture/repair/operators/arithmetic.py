@@ -75,7 +75,7 @@ def _negative(node: ast.AST, view: View) -> Iterator[Change]:
         for sign in ("-", "not ", "~"):
             weight = 1.0 if sign == "-" and not usual else 0.5 if sign != "~" else 0.3
             yield instead(view, node, f"{sign}{_tight(view, node.operand)}", weight)
-    elif isinstance(node, ast.Return) and node.value is not None and _may_be_number(node.value, view):
+    elif isinstance(node, (ast.Return, ast.Assign)) and node.value and _may_be_number(node.value, view):
         yield instead(view, node.value, f"-{_tight(view, node.value)}", 0.6)
 
 
@@ -230,7 +230,7 @@ LISTS = (ast.Name, ast.List, ast.ListComp)
 OPERATORS = (
     Operator(name="arithmetic sign", prior=0.7, nodes=(ast.BinOp, ast.AugAssign), changes=_sign),
     Operator(name="operand", prior=0.5, nodes=(ast.BinOp,), changes=_operand),
-    Operator(name="negative", prior=0.4, nodes=(ast.UnaryOp, ast.Return), changes=_negative),
+    Operator(name="negative", prior=0.4, nodes=(ast.UnaryOp, ast.Return, ast.Assign), changes=_negative),
     Operator(name="off by one", prior=0.5, nodes=COUNTED, changes=_off_by_one),
     Operator(name="constant", prior=0.6, nodes=(ast.Constant, ast.UnaryOp), changes=_constant),
     Operator(name="missing term", prior=0.25, nodes=OPERANDS, changes=_missing_term),

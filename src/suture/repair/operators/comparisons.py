@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from suture.repair.editing.edits import Edit
 from suture.repair.editing.habits import likelier, usual_comparison
 from suture.repair.editing.view import View
-from suture.repair.operators.change import Change, Operator, instead, operator_sign
+from suture.repair.operators.change import Change, Operator, instead, operator_sign, short
 
 SIGNS: dict[type[ast.cmpop], str] = {
     **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="},
@@ -59,6 +60,18 @@ def _boolean(node: ast.AST, view: View) -> Iterator[Change]:
         yield instead(view, node, f" {sign} ".join(kept), 0.8)
     if len(texts) == 2:
         yield instead(view, node, f"{texts[1]} {sign} {texts[0]}", 0.4)
+    if len(texts) > 2 or _is_mixed(node, view):
+        # One sign as it is written: among others it takes other parts than with brackets around it.
+        for left, right in pairwise(node.values):
+            start, end = operator_sign(view, left, right, (sign,))
+            note = f"{sign} becomes {other} before {short(view.text(right))}"
+            if end:
+                yield Change(edits=(Edit(start=start, end=end, text=other),), note=note, weight=0.9)
+
+
+def _is_mixed(node: ast.BoolOp, view: View) -> bool:
+    """Whether another `and` or `or` stands beside or around it."""
+    return any(isinstance(near, ast.BoolOp) for near in (*node.values, view.parent(node)))
 
 
 def _negation(node: ast.AST, view: View) -> Iterator[Change]:

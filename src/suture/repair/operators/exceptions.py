@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from suture.repair.editing.edits import Edit
 from suture.repair.editing.view import FUNCTIONS, View, is_docstring
-from suture.repair.operators.change import Change, Operator, instead
+from suture.repair.operators.change import Change, Operator, instead, short
 from suture.repair.operators.undefined import known_names
 
 ALIKE = (
@@ -22,7 +22,13 @@ ALIKE = (
 COMMON = (
     *("KeyError", "IndexError", "TypeError", "AttributeError", "OSError", "RuntimeError", "ImportError"),
     *("NotImplementedError", "StopIteration", "ZeroDivisionError", "AssertionError", "UnicodeDecodeError"),
+    *("LookupError", "OverflowError", "RecursionError"),
 )
+PAIRS = (
+    *("(KeyError, IndexError)", "(TypeError, ValueError)", "(AttributeError, TypeError)"),
+    *("(KeyError, TypeError)", "(KeyError, AttributeError)", "(IndexError, TypeError)"),
+)
+"""What is caught together, where nothing in the file tells."""
 
 
 def _class(node: ast.AST, view: View) -> Iterator[Change]:
@@ -32,23 +38,59 @@ def _class(node: ast.AST, view: View) -> Iterator[Change]:
     elif isinstance(node, ast.Raise):
         named = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
     if isinstance(named, ast.Tuple):
-        for element in named.elts:
-            others = [view.text(e) for e in named.elts if e is not element]
-            yield instead(view, named, f"({', '.join(others)},)", 0.4)
-        return
-    if not isinstance(named, ast.Name):
-        return
-    known = named.id in view.functions or hasattr(builtins, named.id) or named.id in known_names(view)
+        yield from _of_several(named, view)
+    elif isinstance(named, ast.Name):
+        for other, weight in _others(named.id, view):
+            yield instead(view, named, other, weight)
+        if isinstance(node, ast.ExceptHandler):
+            yield from _several(named, view)
+
+
+def _of_several(named: ast.Tuple, view: View) -> Iterator[Change]:
+    """One class less, or another in its place."""
+    texts = [view.text(element) for element in named.elts]
+    for element in named.elts:
+        others = [view.text(e) for e in named.elts if e is not element]
+        yield instead(view, named, f"({', '.join(others)},)", 0.4)
+        if isinstance(element, ast.Name):
+            for other, weight in _others(element.id, view):
+                if other not in texts:
+                    yield instead(view, element, other, 0.7 * weight)
+
+
+def _several(named: ast.Name, view: View) -> Iterator[Change]:
+    """Two classes for one: with another that is like it, or two for one that there is not."""
+    pairs = {f"({named.id}, {other})": 0.7 for other in _like(named.id)}
+    if not _is_known(named.id, view):
+        pairs |= dict.fromkeys((*view.remembered("caught together", _caught_together), *PAIRS), 0.6)
+    start, end = view.span(named)
+    for text, weight in pairs.items():
+        edit = Edit(start=start, end=end, text=text)  # it has its brackets
+        yield Change(edits=(edit,), note=f"{named.id} becomes {short(text)}", weight=weight)
+
+
+def _others(name: str, view: View) -> Iterator[tuple[str, float]]:
+    """Exception classes that may be meant in place of one, each with its weight."""
     own, used = view.remembered("exceptions", _exceptions)
-    near = [other for group in ALIKE if named.id in group for other in group]
+    near, known = _like(name), _is_known(name, view)
     for other in dict.fromkeys((*own, *near, *used, "ValueError", "Exception", *COMMON)):
-        if other != named.id:
+        if other != name:
             likely = other in (*own, *near) or not known
-            yield instead(view, named, other, 1.0 if likely else 0.5 if other not in COMMON else 0.3)
-    if isinstance(node, ast.ExceptHandler):
-        for other in dict.fromkeys(near):
-            if other != named.id:
-                yield instead(view, named, f"({named.id}, {other})", 0.7)
+            yield other, 1.0 if likely else 0.5 if other not in COMMON else 0.3
+
+
+def _like(name: str) -> list[str]:
+    return [other for group in ALIKE if name in group for other in group if other != name]
+
+
+def _is_known(name: str, view: View) -> bool:
+    return name in view.functions or hasattr(builtins, name) or name in known_names(view)
+
+
+def _caught_together(view: View) -> list[str]:
+    """Tuples of classes that handlers of the file name."""
+    handlers = [n for n in ast.walk(view.tree) if isinstance(n, ast.ExceptHandler)]
+    return [view.text(n.type) for n in handlers if isinstance(n.type, ast.Tuple)]
 
 
 def _exceptions(view: View) -> tuple[list[str], list[str]]:

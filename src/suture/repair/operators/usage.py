@@ -9,10 +9,12 @@ from suture.pysource.parsing import first_line
 from suture.repair.editing.edits import Edit
 from suture.repair.editing.view import FUNCTIONS, View
 from suture.repair.operators.change import Change, Operator, instead, short
+from suture.repair.operators.undefined import known_names
 
 MOST_ELSEWHERE = 8
 LONGEST = 60
 EMPTY = ("[]", "()", "{}")
+ORDERS = ("__lt__", "__le__", "__gt__", "__ge__")
 
 
 def _value(node: ast.AST, view: View) -> Iterator[Change]:
@@ -98,10 +100,37 @@ def _decorator(node: ast.AST, view: View) -> Iterator[Change]:
         fits = {"classmethod": first == "cls", "staticmethod": first not in ("self", "cls")}
         fits["property"] = first == "self" and len(node.args.args) == 1
         options |= {name: 0.9 if fit else 0.1 for name, fit in fits.items() if name not in own}
+    options |= {text: 0.9 for text in _called_for(node, view) if text not in own}
     for text, weight in options.items():
         edit = Edit(start=start, end=start, text=f"{indent}@{text}\n")
         if not indent.strip() and len(text) <= LONGEST:
             yield Change(edits=(edit,), note=f"@{text} before {node.name}", weight=weight)
+
+
+def _called_for(node: ast.AST, view: View) -> Iterator[str]:
+    """Decorators that the form of a definition calls for, where the file can name them."""
+    parent = view.parent(node)
+    if isinstance(node, ast.ClassDef):
+        if any(isinstance(field, ast.AnnAssign) for field in node.body):
+            yield from _known("dataclasses", "dataclass", view)
+        if any(isinstance(method, FUNCTIONS) and method.name in ORDERS for method in node.body):
+            yield from _known("functools", "total_ordering", view)
+        return
+    assert isinstance(node, FUNCTIONS)
+    if isinstance(parent, ast.ClassDef):
+        before = [m for m in parent.body if isinstance(m, FUNCTIONS) and m.lineno < node.lineno]
+        if any(m.name == node.name and m.decorator_list for m in before) and len(node.args.args) == 2:
+            yield f"{node.name}.setter"
+    elif isinstance(parent, FUNCTIONS) and parent.args.args:
+        yield from (f"{wraps}({parent.args.args[0].arg})" for wraps in _known("functools", "wraps", view))
+    if any(isinstance(part, ast.Yield) for part in ast.walk(node)):
+        yield from _known("contextlib", "contextmanager", view)
+
+
+def _known(module: str, name: str, view: View) -> Iterator[str]:
+    """A name of a module as the file can say it."""
+    known = known_names(view)
+    yield from (text for text, needs in ((name, name), (f"{module}.{name}", module)) if needs in known)
 
 
 def _iterated(node: ast.AST, view: View) -> Iterator[Change]:
@@ -111,8 +140,13 @@ def _iterated(node: ast.AST, view: View) -> Iterator[Change]:
         return
     pair = isinstance(node.target, ast.Tuple) and len(node.target.elts) == 2
     paths = list(dict.fromkeys(_paths(view.function_of(node), view)))[:MOST_ELSEWHERE]
-    names = [(n, f) for n, f in view.names(node).like("sequence", node.lineno)]
-    for name, fit in (*names, *((path, 0.8) for path in paths)):
+    paths += [path for path in view.remembered("own paths", _own_paths) if path not in paths]
+    names = view.names(node)
+    fits = (
+        (n, 0.8 if pair and names.kinds[n] == "mapping" else f)
+        for n, f in names.like("sequence", node.lineno)
+    )
+    for name, fit in (*fits, *((path, 0.8) for path in paths)):
         forms = (f"{name}.items()", f"enumerate({name})", name) if pair else (name, f"range({name})")
         for number, form in enumerate((*forms, f"range(len({name}))", f"reversed({name})")):
             yield instead(view, node.iter, form, fit * (1.0 - 0.15 * number))
@@ -122,6 +156,12 @@ def _paths(scope: ast.AST | None, view: View) -> Iterator[str]:
     for node in ast.walk(scope) if scope is not None else ():
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             yield view.text(node)
+
+
+def _own_paths(view: View) -> list[str]:
+    """Attributes of `self` that the file names: a method may go through one that its base has."""
+    paths = dict.fromkeys(path for path in _paths(view.tree, view) if path.startswith("self."))
+    return list(paths)[: 2 * MOST_ELSEWHERE]
 
 
 def _assigned(view: View) -> dict[str, list[str]]:
