@@ -58,7 +58,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
     venv = folder / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     site = next(venv.glob("lib/python*/site-packages"))
     # A path in a .pth file is searched, but the .pth files there, such as the checkout's own, are not read.
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
@@ -67,6 +67,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
             if ".." not in file.parts:
                 (site / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(file.locate(), site / file)
-    pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*pip, "--force-reinstall", str(wheel)], check=True, capture_output=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(venv / "bin" / "python"), "install"]
+    options = ["--quiet", "--no-deps", "--no-index", "--no-compile", "--force-reinstall"]
+    subprocess.run([*pip, *options, str(wheel)], check=True, capture_output=True)
     return Installed(wheel=wheel, venv=venv)

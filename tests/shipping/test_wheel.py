@@ -26,6 +26,8 @@ def pytest_sessionfinish():
     open("loaded.json", "w").write(json.dumps(names))
 """
 
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.fixture
 def sandbox(require: Require, wall: Finding) -> None:
