@@ -136,12 +136,6 @@ async def test_a_proposers_change_is_looked_at_too(project: Path, settings: Sett
     assert result.outcome == "not_healed"
     assert result.diff == ""
     assert "shapes.py:4: python.shell" in refused_in(events)[0]
-    asks = "echo 'reqeusts>=2' > requirements.txt\n"
-    waits, _ = await proposed(MENDS + asks, project, with_safety(settings))
-    assert waits.outcome == "waiting"
-    review = pending_review(waits.run_id, settings=settings)
-    assert review is not None
-    assert "nearly the name of 'requests'" in review.facts[0].got
     allowed, _ = await proposed(MENDS + adds, project, with_safety(settings))
     assert allowed.outcome == "healed"
     assert "python.shell" in allowed.warnings[0]
