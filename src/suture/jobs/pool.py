@@ -209,7 +209,8 @@ class Pool:
             wanted = self._journal.asked_to_stop(job)
             if end.fault == "ProcessDied" and wanted:
                 end = CANCELLED  # it was told before it could hear, or did not obey and was killed
-            if not wanted and (end.cancelled or (self._closed and end.fault == "ProcessDied")):
+            # A person may abort a run by an answer: that is its own end, and no stop of the server's.
+            if not wanted and self._closed and (end.cancelled or end.fault == "ProcessDied"):
                 return  # stopped with the server; a later one goes on with it
             tokens, seconds = spent_by(RunFolder(self._home / "runs" / job.run))
             end = self._journal.write_end(job, replace(end, tokens=tokens, seconds=seconds))
