@@ -21,6 +21,7 @@ from suture.records import (
     Lesson,
     Move,
     Plan,
+    Project,
     Result,
     Review,
     Spend,
@@ -43,6 +44,9 @@ EARLIER = Earlier(commit="0123456789ab", subject="levels", files={"a.py": "x = 1
 CONCERN = Concern(kind="security", severity="high", line=3, problem="runs what it is given")
 SUBTASK = Subtask(goal="join them", needs=(1,))
 
+PROJECT = Project(
+    kind="cli_tool", name="todo", scaffold=("README.md",), sample="sample/data.csv", unshown=True
+)
 EXAMPLES: tuple[Any, ...] = (
     CONCERN,
     EARLIER,
@@ -62,6 +66,8 @@ EXAMPLES: tuple[Any, ...] = (
         protected=("tests/",),
     ),
     Task(statement="", earlier=(EARLIER,), since="HEAD~1"),
+    PROJECT,
+    Task(statement="s", several=True, project=PROJECT),
     Check(id="c", provenance="oracle"),
     CANDIDATE,
     COUNTEREXAMPLE,
