@@ -151,6 +151,7 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     ("ci deliver nowhere", 2, "'nowhere/certificate.json' does not exist"),
     ("ci deliver empty --project nowhere", 2, "no folder at 'nowhere'"),
     ("ci deliver empty --set ci.hand_over=mail", 2, "ci.hand_over"),
+    ("ui --port many", 2, "--port"),
     ("watch nowhere", 2, "no folder at 'nowhere'"),
     ("watch latin.py", 2, "no folder at"),
     ("watch . --test ''", 2, "test command is empty"),

@@ -101,11 +101,14 @@ def test_shell_in_the_pages_is_shell(text: str) -> None:
 
 
 def test_each_language_of_a_block_is_one_that_a_test_looks_at() -> None:
-    """Python is run, and the options of our own commands looked up, by `tests/cli/test_cli_docs.py`."""
+    """Python is run, and the options of our own commands looked up, by `tests/cli/test_cli_docs.py`.
+
+    What an editor reads has no test: there is no editor here.
+    """
     languages = {
         language for page in PAGES for language in re.findall(r"^```(\w+)\n", page.read_text(), re.MULTILINE)
     }
-    assert languages <= {"python", "toml", "yaml", "json", "sh", "bash", "text"}, languages
+    assert languages <= {"python", "toml", "yaml", "json", "sh", "bash", "text", "lua", "elisp"}, languages
 
 
 def test_the_readme_is_one_screen() -> None:
