@@ -20,6 +20,7 @@ from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import dstar, line_scores, ochiai, rank_faults
 from suture.repair.ordering.orders import first_order
 from suture.repair.ordering.pairs import left_by, second_order, went_further
+from suture.repair.trials.comparing import unguided
 from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
 
 SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
@@ -381,3 +382,9 @@ def test_a_name_that_other_code_reads_is_not_unused() -> None:
     before = "a = 1\nb = 2\n\n\ndef f():\n    return a + b\n\n\ndef g():\n    return a\n"
     signs = warnings_about(before, before.replace("return a + b", "return 0"), frozenset())
     assert "leaves b unused" in signs
+
+
+def test_a_search_that_could_not_look_says_so_and_not_that_nothing_fails() -> None:
+    late = Spectrum(tests=(), known=frozenset({"t.py::a", "t.py::b"}))
+    assert "2 failing test(s) were not reached" in unguided(late)
+    assert unguided(Spectrum(tests=())) == "no test fails here"

@@ -87,6 +87,9 @@ def unguided(spectrum: Spectrum) -> str:
     """Why nothing can be searched for, where no failing test fails in a trial of its own."""
     red = [one for one in spectrum.disagreements if one.run not in ("passed", "skipped")]
     if not red:
+        unseen = spectrum.known - {one.id for one in spectrum.tests}
+        if unseen:
+            return f"{len(unseen)} failing test(s) were not reached in a trial: the time for looking was up"
         return "no test fails here"
     shown = ", ".join(one.test for one in red[:3]) + (", ..." if len(red) > 3 else "")
     if all(one.alone for one in red):
