@@ -1,4 +1,4 @@
-"""The grammars that changes are made by, one row for each: tree-sitter's, loaded when the first file is read.
+"""What changes know of each language's syntax; its trees are tree-sitter's (`languages/grammars.py`).
 
 JavaScript, TypeScript and Go call most things alike in their grammars, so the kinds of nodes below serve all.
 A row says only what a language writes in another way.
@@ -6,25 +6,24 @@ A row says only what a language writes in another way.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from suture.languages import LANGUAGES
+from suture.languages.grammars import tree_of
 from suture.records import Language
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grammar:
-    """How a language is read, and what it writes in its own way.
+    """What a language writes in its own way.
 
     Attributes:
-        packages: Ending of a file, `""` for all others -> the package of its grammar, and what gives it.
         length: Of `{}`, a sequence.
         end: Of a statement.
         test: An `if` with a condition and a statement.
@@ -36,7 +35,6 @@ class Grammar:
         families: Names of which one is easily taken for another.
     """
 
-    packages: Mapping[str, tuple[str, str]]
     length: str
     end: str
     test: str
@@ -67,7 +65,6 @@ GO_FAMILIES = (
     *(("Seconds", "Minutes", "Hours"), ("Add", "Sub"), ("Atoi", "Itoa"), ("Push", "Pop")),
 )
 JAVASCRIPT = Grammar(
-    packages={"": ("tree_sitter_javascript", "language")},
     length="{}.length",
     end=";",
     test="if ({}) {{ {} }}",
@@ -86,16 +83,8 @@ JAVASCRIPT = Grammar(
 )
 GRAMMARS: Mapping[Language, Grammar] = {
     "javascript": JAVASCRIPT,
-    "typescript": replace(
-        JAVASCRIPT,
-        packages={
-            "": ("tree_sitter_typescript", "language_typescript"),
-            ".tsx": ("tree_sitter_typescript", "language_tsx"),
-            ".js": ("tree_sitter_javascript", "language"),
-        },
-    ),
+    "typescript": JAVASCRIPT,
     "go": Grammar(
-        packages={"": ("tree_sitter_go", "language")},
         length="len({})",
         end="",
         test="if {} {{ {} }}",
@@ -148,9 +137,9 @@ DECLARING_LISTS = frozenset(("short_var_declaration", "range_clause"))
 
 def has_grammar(language: Language) -> bool:
     """Whether files of a language can be changed here."""
-    row = GRAMMARS.get(language)
-    packages = {package for package, _ in row.packages.values()} if row else set()
-    return bool(packages) and all(importlib.util.find_spec(name) for name in ("tree_sitter", *packages))
+    packages = {package for package, _ in LANGUAGES[language].grammars.values()}
+    needed = ("tree_sitter", *packages)
+    return language in GRAMMARS and all(importlib.util.find_spec(name) for name in needed)
 
 
 def parsed_tree(text: str, path: str, language: Language) -> Node:
@@ -161,14 +150,4 @@ def parsed_tree(text: str, path: str, language: Language) -> Node:
         path: For its ending.
         language: One that `has_grammar` knows.
     """
-    packages = GRAMMARS[language].packages
-    ending = next((known for known in packages if known and path.endswith(known)), "")
-    return _parser(*packages[ending]).parse(text.encode("utf-8", "surrogatepass")).root_node
-
-
-@cache
-def _parser(package: str, name: str) -> Parser:
-    from tree_sitter import Language as TreeLanguage
-    from tree_sitter import Parser
-
-    return Parser(TreeLanguage(getattr(importlib.import_module(package), name)()))
+    return tree_of(text, path, LANGUAGES[language].grammars)
