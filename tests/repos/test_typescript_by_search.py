@@ -1,0 +1,73 @@
+"""A TypeScript project that tsx runs is healed by the search alone."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from suture.api import heal
+from suture.sandbox import BubblewrapSandbox
+from suture.settings import BudgetSettings, ModelSettings, PathSettings, Settings
+
+PACKAGE = '{"name": "ranges", "type": "module", "scripts": {"test": "tsx --test test/*.test.ts"}}'
+CODE = """\
+export interface Range { from: number; to: number }
+
+export function merge(ranges: Range[]): Range[] {
+  const sorted = [...ranges].sort((a, b) => a.from - b.from);
+  const out: Range[] = [];
+  for (const range of sorted) {
+    const last = out[out.length - 1];
+    if (last && range.from > last.to) {
+      last.to = Math.max(last.to, range.to);
+    } else {
+      out.push({ ...range });
+    }
+  }
+  return out;
+}
+"""
+TESTS = """\
+import test from "node:test";
+import assert from "node:assert/strict";
+import { merge, type Range } from "../src/ranges.ts";
+
+const merged = (...pairs: [number, number][]) => merge(pairs.map(([from, to]): Range => ({ from, to })));
+
+test("what overlaps", () => assert.deepEqual(merged([1, 3], [2, 6]), [{ from: 1, to: 6 }]));
+test("what touches", () => assert.deepEqual(merged([1, 2], [2, 3]), [{ from: 1, to: 3 }]));
+test("what is apart", () => assert.equal(merged([5, 6], [1, 2]).length, 2));
+test("nothing", () => assert.deepEqual(merge([]), []));
+"""
+
+
+@pytest.fixture
+def ranges(tmp_path: Path, require: Require) -> Path:
+    """The project with tsx beside it, fetched by npm; no script of a package runs."""
+    require("npm", shutil.which("npm") is not None, "it is not on PATH")
+    project = tmp_path / "ranges"
+    for name, text in {"package.json": PACKAGE, "src/ranges.ts": CODE, "test/ranges.test.ts": TESTS}.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "tsx@4"]
+    fetched = subprocess.run(install, cwd=project, capture_output=True, check=False, timeout=100)
+    require("tsx", fetched.returncode == 0, "npm could not fetch it")
+    return project
+
+
+@pytest.mark.timeout(400)
+async def test_the_search_heals_it(ranges: Path, sandbox: BubblewrapSandbox, tmp_path: Path) -> None:
+    settings = Settings(
+        paths=PathSettings(home=tmp_path / "home"),
+        model=ModelSettings(name="none"),
+        budget=BudgetSettings(seconds=250),
+    )
+    result = await heal(ranges, settings=settings, sandbox=sandbox, apply=True)
+    assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
+    assert result.spend.tokens == 0
+    assert "range.from > last.to" not in (ranges / "src/ranges.ts").read_text()
+    assert (ranges / "test/ranges.test.ts").read_text() == TESTS
