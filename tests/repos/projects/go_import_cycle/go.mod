@@ -1,0 +1,3 @@
+module example.org/haul
+
+go 1.19

@@ -1,0 +1,2 @@
+// Package ferry crosses the bay.
+package ferry

@@ -1,0 +1,3 @@
+'use strict';
+
+exports.waited = (start) => Date.now() - start;
