@@ -8,6 +8,7 @@ import pytest
 
 from suture.errors import UsageError
 from suture.tasks.building import example_task, heal_task, write_task
+from suture.tasks.projects import SAMPLE, ProjectWish, project_task
 from suture.workspace import is_protected
 
 
@@ -261,3 +262,18 @@ def test_a_test_file_that_is_no_python_is_a_usage_error(tmp_path: Path, source: 
     (tmp_path / "test_x.py").write_text(source)
     with pytest.raises(UsageError, match="is not Python"):
         write_task("Write it.", test=tmp_path / "test_x.py")
+
+
+def test_a_pipeline_that_is_there_is_no_new_project_for_our_sample_data(tmp_path: Path) -> None:
+    package = tmp_path / "rows"
+    (package / "rows").mkdir(parents=True)
+    (package / "rows" / "__main__.py").write_text("print()\n")
+    task = project_task("Let it skip rows.", ProjectWish(kind="data_pipeline", existing=package))
+    assert task.project is not None
+    assert not task.project.is_new
+    assert SAMPLE in task.files
+    assert SAMPLE in task.given_files  # nobody writes it into the user's project
+    made = project_task("Turn rows into sums.", ProjectWish(kind="data_pipeline"))
+    assert made.project is not None
+    assert made.project.is_new
+    assert SAMPLE not in made.given_files

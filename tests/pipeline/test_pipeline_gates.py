@@ -19,6 +19,7 @@ from suture.pipeline.edits import edits_of, replacing
 from suture.pipeline.gates import Change, forbidden_in, gate_before, gate_change
 from suture.pipeline.junit import junit_of
 from suture.pipeline.markdown import block, span
+from suture.pipeline.report import CERTIFICATE, write_folder
 from suture.pipeline.reproducing import left_out_of, without
 from suture.pipeline.sarif import sarif_of
 from suture.pipeline.telling import summary_of
@@ -245,6 +246,14 @@ def test_hostile_names_end_in_files_that_can_be_read(hostile_report: HealReport)
     summary = summary_of(hostile_report)
     assert "\x1b" not in summary
     assert not re.search(r"^::", summary, re.MULTILINE)
+
+
+def test_a_folder_keeps_no_certificate_of_an_earlier_heal(tmp_path: Path) -> None:
+    (tmp_path / "made.json").write_text("{}")
+    write_folder(HealReport(outcome="healed", certificate=tmp_path / "made.json"), {}, tmp_path / "out")
+    assert (tmp_path / "out" / CERTIFICATE).is_file()
+    write_folder(HealReport(outcome="refused", reason="not_new"), {}, tmp_path / "out")
+    assert not (tmp_path / "out" / CERTIFICATE).exists()
 
 
 REQUIRED = {

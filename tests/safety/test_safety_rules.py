@@ -188,6 +188,11 @@ def test_bandit_looks_too_where_it_is_asked_for() -> None:
     code = {"../odd name.py": "import hashlib\nhashlib.md5(b'a')  # nosec\n", "b.py": "def"}
     (found,) = scan(code, levels)
     assert (found.rule, found.level, found.path, found.line) == ("bandit.B324", "block", "../odd name.py", 2)
+    chain = {"a.py": f"x = a{'.b()' * 900}\n", **code}
+    assert {(one.path, one.rule) for one in scan(chain, levels)} == {
+        ("a.py", "unread"),
+        ("../odd name.py", "bandit.B324"),
+    }
 
 
 def test_what_is_too_large_is_a_finding_and_is_not_read() -> None:

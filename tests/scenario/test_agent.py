@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from suture.api import heal, replay, resume
+from suture.errors import MalformedReply
 from suture.ledger import Event, RunFolder, find_run, read_ledger
 from suture.ledger.kinds import AgentStepped, ModelCalled
 from suture.loop.agents.commands import Command, read_command, up_to_its_end
@@ -239,6 +240,12 @@ def test_the_first_command_of_a_reply_counts_written_out_or_called() -> None:
     whole = Command(tool="create_file", given="a.py\nx = 1")
     assert read_command("TOOL: create_file\nINPUT: a.py\n\n```python\nx = 1\n```") == whole
     assert read_command('TOOL: create_file\nINPUT: {"path": "a.py", "content": "x = 1\\n"}') == whole
+    assert read_command('TOOL: create_file\nINPUT: {"content": "x = 1\\n", "path": "a.py"}') == whole
+    assert read_command("TOOL: create_file\nINPUT: a/__init__.py").given == "a/__init__.py"
+    with pytest.raises(MalformedReply, match="needs a path"):
+        read_command("TOOL: create_file\n```python\nimport os\n```")
+    deep = f"TOOL: search\nINPUT: {'[' * 7000}"
+    assert read_command(deep).tool == "search"
     called = '{"path": "a.py", "search": "x = 1\\n", "replace": "x = 2"}'
     assert read_command(f"TOOL: edit\nINPUT: {called}") == Command(
         tool="edit", given="a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE"

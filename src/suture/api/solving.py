@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from suture.api.apart import apart
 from suture.api.run_execution import carry_out, models_for, replies_from
+from suture.errors import UsageError
 from suture.languages import language_named
 from suture.ledger.follow import Listener
 from suture.loop import RunSpec
@@ -78,6 +79,8 @@ async def solve(
         Cancelled: The user stopped it.
         StorageError: The run folder cannot be written.
     """
+    if sample is not None and project is None and existing is None:
+        raise UsageError("--sample is for a data pipeline", remedy="leave it out, or --project data_pipeline")
     handover = choose_handover(apply=apply, into=into)
     several = into is not None
     root = Path.cwd() if existing is None else existing_folder(Path(existing))

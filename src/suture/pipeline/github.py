@@ -25,6 +25,7 @@ HEADERS = {
 }
 MARKED = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
 UNPROCESSABLE = 422
+STRANGE = "GitHub answers something else than its documents say"
 
 
 class GitHub:
@@ -57,7 +58,7 @@ class GitHub:
 
     def open_draft(self, proposal: Proposal) -> str:
         """A commit made of blobs, a branch that names it, a draft of a pull request into the own branch."""
-        tree = self._make(
+        tree = self._made(
             "/git/trees",
             base_tree=proposal.parent,
             tree=[
@@ -65,20 +66,18 @@ class GitHub:
                     "path": file.path,
                     "mode": "100755" if file.is_program else "100644",
                     "type": "blob",
-                    "sha": self._make(
+                    "sha": self._made(
                         "/git/blobs",
                         content=base64.b64encode(file.content).decode("ascii"),
                         encoding="base64",
-                    )["sha"],
+                    ),
                 }
                 for file in proposal.files
             ],
         )
-        commit = self._make(
-            "/git/commits", message=proposal.message, tree=tree["sha"], parents=[proposal.parent]
-        )
+        commit = self._made("/git/commits", message=proposal.message, tree=tree, parents=[proposal.parent])
         name = branch_stem(self._pipeline.branch) + proposal.parent
-        self._make("/git/refs", ref=f"refs/heads/{name}", sha=commit["sha"])
+        self._make("/git/refs", ref=f"refs/heads/{name}", sha=commit)
         pull = self._make(
             "/pulls",
             title=proposal.title,
@@ -111,6 +110,13 @@ class GitHub:
     def _make(self, path: str, **body: object) -> Mapping[str, Any]:
         return _object(self._rest.call("POST", f"{self._repo}{path}", body)[1])
 
+    def _made(self, path: str, **body: object) -> str:
+        """The hash of an object that was made."""
+        made = self._make(path, **body).get("sha")
+        if not isinstance(made, str):
+            raise CodeHostError(STRANGE)
+        return made
+
 
 def _suggestion(edit: Edit) -> dict[str, object]:
     several = {"start_line": edit.start, "start_side": "RIGHT"} if edit.end > edit.start else {}
@@ -120,7 +126,7 @@ def _suggestion(edit: Edit) -> dict[str, object]:
 
 def _object(said: Any) -> Mapping[str, Any]:
     if not isinstance(said, dict):
-        raise CodeHostError("GitHub answers something else than its documents say")
+        raise CodeHostError(STRANGE)
     return said
 
 

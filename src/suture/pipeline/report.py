@@ -101,6 +101,7 @@ def write_folder(report: HealReport, texts: Mapping[str, str], folder: Path) -> 
     whole = json.dumps(report_json(report), indent=1) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / CERTIFICATE).unlink(missing_ok=True)  # an earlier heal's, which would be handed over
         for name, text in {"report.json": whole, PATCH: report.diff, **texts}.items():
             # A patch of a file in another encoding holds surrogates for its bytes.
             (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from suture.languages.unsafe import UnsafeUse
+from suture.languages.unsafe import UNREAD, UnsafeUse
 from suture.languages.unsafe.rule import quoted
 from suture.pysource.parsing import parsed
 
@@ -44,7 +44,15 @@ def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]
     texts = {path: text for path, text in files.items() if parsed(text) is not None}
     if not texts:
         return
-    found = bandit_issues(texts) or []  # that it is there was seen when the settings were read
+    try:
+        found = bandit_issues(texts) or []  # that it is there was seen when the settings were read
+    except ValueError as fault:
+        if len(texts) > 1:
+            for path, text in texts.items():
+                yield from bandit_uses({path: text})
+        else:
+            yield next(iter(texts)), UnsafeUse(rule=UNREAD.name, line=1, code=quoted(str(fault))), UNREAD.why
+        return
     lines = {path: text.splitlines() for path, text in texts.items()}
     for issue in found:
         if issue.severity != "low":

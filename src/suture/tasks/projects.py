@@ -125,7 +125,7 @@ def project_task(statement: str, wish: ProjectWish, *, secrets: Sequence[str] = 
     project = Project(
         kind=wish.kind,
         name=name,
-        scaffold=(*(path for path in (*new, *data) if path not in there),),
+        scaffold=() if wish.existing else (*new, *data),  # with one it would count as a project that is new
         sample=sample,
         unshown=bool(wish.existing and not wish.test and not (wish.kind and _shows_runs(statement))),
     )

@@ -73,7 +73,7 @@ def shown_requests(statement: str) -> tuple[ShownRequest, ...]:
         if match := ASKED.match(line):
             try:
                 body, answer = (json.loads(text) if text else None for text in (match[3], match[5]))
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             found.append(
                 ShownRequest(method=match[1], path=match[2], body=body, status=int(match[4]), answer=answer)

@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.parse
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ LONGEST_STEP_S = 30.0
 MOST_OUTPUT = 200_000
 MOST_SAID = 600
 PR_SET_DUMPABLE = 4
+IN_A_PATH = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+"""All of ASCII that is printed: it is sent as it is written."""
 
 
 class Report:
@@ -208,7 +211,10 @@ class Server:
         connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=_left(self._deadline))
         try:
             sent = None if body is None else json.dumps(body)
-            connection.request(method, path, sent, {"Content-Type": "application/json"} if sent else {})
+            plain = urllib.parse.quote(
+                path, safe=IN_A_PATH, errors="replace"
+            )  # the statement may write other letters
+            connection.request(method, plain, sent, {"Content-Type": "application/json"} if sent else {})
             reply = connection.getresponse()
             return reply.status, reply.read(MOST_OUTPUT).decode("utf-8", "replace")
         finally:
@@ -250,7 +256,7 @@ class Server:
 def _json(text: str) -> object:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -65,7 +65,8 @@ class Checking:
             SutureError: The run could not be made.
             CancelledError: It was stopped.
         """
-        await self.stop(root)
+        while (older := self._going.get(root)) is not None and not older.done():
+            await self.stop(root)  # of two that wait here, one began a run meanwhile
         task = asyncio.create_task(self._done(root, asks_model=asks_model))
         self._going[root] = task
         try:

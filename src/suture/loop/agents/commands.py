@@ -104,7 +104,11 @@ def read_command(text: str) -> Command:
         return Command(tool=tool, given="\n".join(lines[(at or 0) + 1 :]))
     below = lines[(at or 0) + 1 :]
     if tool == "create_file":
-        return _bounded(tool, f"{_path(below) or named[2] or ''}\n{_input(below)}")
+        path = _path(below) or named[2] or ""
+        if not path:
+            raise MalformedReply("create_file needs a path: `INPUT: path`, and below it a block")
+        content = _input(below)
+        return _bounded(tool, f"{path}\n{content if content != path else ''}")  # no block: an empty file
     return _bounded(tool, _input(below) or (named[2] or ""))
 
 
@@ -128,7 +132,7 @@ def _called(below: list[str]) -> str | None:
     found = next((match for line in below if (match := GIVEN.match(line))), None)
     try:
         given = json.loads(found[1]) if found else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
         return None
@@ -137,6 +141,8 @@ def _called(below: list[str]) -> str | None:
         return "\n".join(
             part for part in (path, "<<<<<<< SEARCH", search, "=======", replace, ">>>>>>> REPLACE") if part
         )
+    if {"path", "content"} <= set(given):  # in this order, whichever order they came in
+        return f"{given['path']}\n{given['content']}"
     return "\n".join(given.values())
 
 

@@ -139,6 +139,9 @@ class AgentTools:
             return Done(told=f"CreateError: {path[:200]!r}: {why}.", changed=changed)
         if refused_files({path: content}, self.suite):
             return Done(told=f"CreateError: no candidate may write {path}.", changed=changed)
+        if blocked := self._blocked({**self.parent, **changed, path: content}).get(path):
+            told = f"CreateError: no candidate may write {path}. The safety scan: {blocked}."
+            return Done(told=told, changed=changed)
         written = {**changed, path: content.rstrip("\n") + "\n"}
         return Done(told=f"{path} is written.", changed=self._differing(written))
 

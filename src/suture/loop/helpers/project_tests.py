@@ -86,6 +86,8 @@ async def _with_tests(
         label=f"{before.label}, with tests",
     )
     why = "" if not refused_files({path: text}, suite) else f"{path} may not be written"
+    if not why and context.vet(candidate) is not None:
+        why = "the safety scan does not let them run"
     if not why and suite.smoke is not None:
         async with context.budget.time_limit():
             ran = await suite.smoke.run_tests(overlay(context.task.files, candidate.files))

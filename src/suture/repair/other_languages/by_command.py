@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any
 
 from suture.checks.command.test_command import TestCommand
 from suture.ledger.kinds import SuspectLine
@@ -83,11 +83,21 @@ async def try_by_command(
                 if found.first_s is None:
                     found.first_s, last = time.monotonic() - began_s, found.tried + RIVALS
 
-    with suppress(TimeoutError):
-        async with asyncio.timeout(limits.seconds + LEAST_WALL_S), asyncio.TaskGroup() as group:
+    in_time = await _side_by_side(take, limits.seconds + LEAST_WALL_S)
+    found.ended = found.ended or ("everything was tried" if in_time else f"{limits.seconds:g} s are over")
+
+
+async def _side_by_side(take: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> bool:
+    """Whether all ended in time; what one raises is raised as it is, not as one of a group."""
+    try:
+        async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
             for _ in range(AT_ONCE):
                 group.create_task(take())
-    found.ended = found.ended or "everything was tried"
+    except TimeoutError:
+        return False
+    except BaseExceptionGroup as faults:
+        raise faults.exceptions[0] from None
+    return True
 
 
 def passes(answers: Iterable[CheckOutcome], wanted: set[str]) -> bool:
@@ -117,7 +127,7 @@ def _suspicion(path: str, text: str, facts: Sequence[Counterexample]) -> dict[in
     named = set(WORD.findall(said))
     lines = text.splitlines()
     places = [fact.line for fact in facts if fact.file == path and fact.line]
-    places += [int(line) for line in re.findall(rf"{re.escape(path)}:(\d+)", said)]
+    places += [int(line) for line in re.findall(rf"{re.escape(path)}:(\d{{1,9}})\b", said)]
     usual = BESIDE if named & set(WORD.findall(text)) or places else ELSEWHERE
     near: dict[int, float] = {}
     for number in range(1, len(lines) + 2):

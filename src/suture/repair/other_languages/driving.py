@@ -20,12 +20,13 @@ RIVALS = 120
 """Changes that are tried after the first that passes."""
 LINGER_MS = 1500
 LOOK_S = 30.0
+MOST_MS = 1e6
 FIRST_PART = 4
 """Of a round, the first: what is likely is soon known."""
 ALL_TRIED = "everything was tried"
 PATIENCE, LEAST_WALL_S, START_MS = 6.0, 0.3, 3000
 """A trial may take so many times what the unchanged code took, and so many seconds at least."""
-PLACE = re.compile(r"([^\s():]+):(\d+)(?::\d+)?")
+PLACE = re.compile(r"([^\s():]+):(\d{1,9})\b(?::\d+)?")
 OUTCOMES: Mapping[str, TestOutcome] = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
 
 
@@ -72,7 +73,8 @@ class Driving:
             **{"start_ms": START_MS, "rivals": 0, "linger_ms": 0},
         }
         told = await driven(self._driver, self._command, self._argv, self._files, plan, min(LOOK_S, seconds))
-        seen = [one for line in told if line.get("event") == "look" for one in line.get("tests", ())]
+        looks = [listed(line.get("tests")) for line in told if line.get("event") == "look"]
+        seen = [one for tests_seen in looks for one in tests_seen if isinstance(one, dict)]
         runs = tuple(self._runs(seen))
         ended = {run.id: run.outcome for run in runs}
         failing = [name for name, status in self._before.items() if status not in ("passed", "skipped")]
@@ -83,7 +85,10 @@ class Driving:
             for name, status in self._before.items()
             if (status in ("passed", "skipped")) != (ended.get(name, "missing") in ("passed", "skipped"))
         )
-        took_s = sum(float(one.get("ms", 0)) for one in seen) / 1000
+        took_s = (
+            sum(ms for one in seen if isinstance(ms := one.get("ms"), (int, float)) and 0 <= ms < MOST_MS)
+            / 1000
+        )
         self._wall_s = max(LEAST_WALL_S, PATIENCE * took_s)
         ignored = sorted({name for name, how in ended.items() if how == "failed"} - {*guiding})
         self._common = {
@@ -106,14 +111,18 @@ class Driving:
             name, status = str(one.get("id", "")), OUTCOMES.get(str(one.get("status")))
             if not name or status is None or (name not in self._before and status != "failed"):
                 continue
-            lines = one.get("lines") or {}
+            lines = found if isinstance(found := one.get("lines"), dict) else {}
             places = [(path, int(at)) for path, at in PLACE.findall(str(one.get("stack", "")))]
             near = [(own, at) for path, at in places for own in self._texts if path.endswith(f"/{own}")]
             yield TestRun(
                 id=name,
                 outcome=status,
                 seconds=0.0,
-                lines={path: frozenset(map(int, own)) for path, own in lines.items() if path in self._texts},
+                lines={
+                    path: frozenset(at for at in listed(own) if isinstance(at, int))
+                    for path, own in lines.items()
+                    if path in self._texts
+                },
                 frames=tuple(reversed(near[:8])),
             )
 
@@ -134,7 +143,10 @@ class Driving:
             batch, waiting = waiting[: many * size], waiting[many * size :]
             size = self._driver.round
             rounds = [self._round(batch[n::many], left_s) for n in range(many) if batch[n::many]]
-            for part in await asyncio.gather(*rounds):
+            parts = await asyncio.gather(*rounds, return_exceptions=True)  # none goes on behind a fault
+            for part in parts:
+                if isinstance(part, BaseException):
+                    raise part
                 for proposal, line in part:
                     self._note(proposal, line, found)
             if found.plausible:
@@ -169,7 +181,7 @@ class Driving:
             found.plausible.append(proposal)
             return
         guiding = self._common["guiding"]
-        passed = frozenset(line.get("passed") or ()) & {*guiding}
+        passed = frozenset(name for name in listed(line.get("passed")) if name in guiding)
         if passed and line.get("failed") in guiding:
             trial = Trial(
                 passing=len(passed),
@@ -181,3 +193,8 @@ class Driving:
                 passed=passed,
             )
             found.partial.append((proposal, trial))
+
+
+def listed(value: object) -> list[Any]:
+    """A list that a driver told; whatever else stands in its place is as none."""
+    return value if isinstance(value, list) else []

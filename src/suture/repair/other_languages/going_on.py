@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 
@@ -17,24 +18,28 @@ PAIRED = 60
 """Of the likeliest single changes, those that are tried two at a time where none mended a part."""
 
 
-def going_on(singles: Sequence[Proposal], found: Findings, language: Language) -> list[Proposal]:
+def going_on(
+    singles: Sequence[Proposal], found: Findings, language: Language, seconds: float
+) -> list[Proposal]:
     """Two changes of one file, the likeliest first; nothing where a single one passed.
 
     Args:
         singles: The changes that were tried, in their order.
         found: What came of them.
         language: What the files are written in.
+        seconds: After which what was made must do: those of the best bases come first.
     """
+    until_s = time.monotonic() + seconds
     if found.plausible:
         return []
     best = sorted(found.partial, key=lambda pair: (-pair[1].passing, -pair[0].score))[:MOST_BASES]
-    made = [further for base, _ in best for further in _from(base, found, language)]
+    made = [further for base, _ in best for further in _from(base, found, language, until_s)]
     if not best:
         made = list(_pairs(singles[:PAIRED]))
     return sorted(made, key=lambda proposal: -round(proposal.score, 6))
 
 
-def _from(base: Proposal, found: Findings, language: Language) -> Iterator[Proposal]:
+def _from(base: Proposal, found: Findings, language: Language, until_s: float) -> Iterator[Proposal]:
     """What goes on from a change that mended a part."""
     before = found.texts[base.path]
     half = mutated(before, base.edits)
@@ -42,6 +47,8 @@ def _from(base: Proposal, found: Findings, language: Language) -> Iterator[Propo
     mutants = tree_mutants(half, base.path, language, lines or None)
     likeliest = sorted(mutants, key=lambda m: -m.prior * lines.get(m.line, 1.0) ** 2)
     for mutant in islice(likeliest, MOST_OF_BASE):
+        if time.monotonic() > until_s:
+            return
         yield Proposal(
             path=base.path,
             edits=edits_between(before, mutated(half, mutant.edits)),

@@ -74,9 +74,12 @@ async def search_elsewhere(
         await driving.try_all(proposals, found, limits)
         if found.ended == ALL_TRIED:
             found.ended = ""
-            await driving.try_all(going_on(proposals, found, language), found, limits)
+            left_s = MAKING_SHARE * (limits.seconds - (time.monotonic() - began_s))
+            await driving.try_all(going_on(proposals, found, language, left_s), found, limits)
     else:
         await try_by_command(command, files, outcomes, proposals, found, limits)
+    if found.ended == ALL_TRIED and proposals and not found.tried:
+        found.ended = "no change could be tried"
     found.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
     found.partial.sort(key=lambda pair: (-pair[1].passing, pair[1].failing, -pair[0].score))
     found.seconds = time.monotonic() - began_s

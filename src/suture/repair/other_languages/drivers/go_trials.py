@@ -36,7 +36,7 @@ class Trials:
         self.plan, self.common = plan, plan["common"]
         self.end_s = time.monotonic() + plan["seconds"]
         self.began_s = time.monotonic()
-        self.first = 0
+        self.first: int | None = None
 
     def tell(self, line: dict[str, Any]) -> None:
         """Write down what was seen."""
@@ -144,7 +144,7 @@ class Trials:
         """Try what is left, until there is a reason to end."""
         while self.left_s() > 0.2:
             number = next(waiting, None)
-            since = number - self.first if number is not None and self.first else 0
+            since = number - self.first if number is not None and self.first is not None else 0
             passed_ms = 1000 * (time.monotonic() - self.began_s)
             if number is None or (since > self.plan["rivals"] and passed_ms > self.plan["linger_ms"]):
                 return
@@ -173,7 +173,7 @@ class Trials:
             }
             if wrong or lost:
                 return {"ok": False, "late": code < 0, "failed": min(wrong | lost), "passed": sorted(passed)}
-        self.first = self.first or number
+        self.first = number if self.first is None else self.first
         return {"ok": True}
 
 

@@ -1,0 +1,92 @@
+"""Trials in other languages: where the wall fails, and where a project writes what a driver would."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any, cast
+
+import pytest
+
+from suture.checks.command.test_command import TestCommand
+from suture.errors import SandboxError
+from suture.records import CheckOutcome, Counterexample
+from suture.repair.editing.edits import Edit
+from suture.repair.limits import SearchLimits
+from suture.repair.other_languages.by_command import named_scores, try_by_command
+from suture.repair.other_languages.driver import BY_RUNNER
+from suture.repair.other_languages.driving import Driving
+from suture.repair.other_languages.going_on import going_on
+from suture.repair.search import Findings
+from suture.repair.trials.records import Proposal, Trial
+
+NAME = "a.test.js::adds"
+TEXTS = {"a.js": "exports.add = (a, b) => a - b;\n"}
+FILES = {path: text.encode() for path, text in TEXTS.items()}
+FAILED = CheckOutcome(check_id=NAME, status="failed")
+CHANGE = Proposal(
+    path="a.js", edits=(Edit(start=26, end=27, text="+"),), label="a sign", score=1.0, operators=("sign",)
+)
+
+
+class Wall:
+    """A command's wall: it fails after one run, and brings back what it is given."""
+
+    def __init__(self, *told: object) -> None:
+        self.told = "\n".join(map(json.dumps, told)).encode()
+        self.runs = 0
+
+    async def run_some(
+        self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
+    ) -> tuple[CheckOutcome, ...]:
+        self.runs += 1
+        if self.runs > 1:
+            raise SandboxError("the wall is gone")
+        return (FAILED,)
+
+    async def run_beside(self, *args: Any, **more: Any) -> bytes:
+        return self.told
+
+
+async def test_a_wall_that_fails_is_told_as_itself() -> None:
+    found = Findings(texts=TEXTS)
+    with pytest.raises(SandboxError, match="the wall is gone"):
+        await try_by_command(
+            cast(TestCommand, Wall()), FILES, (FAILED,), [CHANGE, CHANGE], found, SearchLimits()
+        )
+
+
+async def test_what_a_project_writes_into_the_report_breaks_nothing() -> None:
+    wall = Wall(
+        [1],
+        {"event": "look", "tests": 7},
+        {"event": "look", "tests": [7, {"id": NAME, "status": "failed", "lines": [1], "ms": "1e999"}]},
+        {"event": "look", "tests": [{"id": NAME, "status": "failed", "lines": {"a.js": 3}, "ms": -1}]},
+        {"event": "look", "tests": [{"id": NAME, "status": "failed", "stack": f"/a.js:{'9' * 5000}"}]},
+        {"event": "trial", "number": 0, "passed": [{}, [], NAME], "failed": {}},
+        {"event": "trial", "number": 0, "passed": 3, "failed": NAME},
+        {"event": "trial", "number": 9, "ok": True},
+        {"event": "trial", "number": "0", "ok": True},
+    )
+    driver, argv = BY_RUNNER["node:test"], ("node", "--test")
+    driving = Driving(driver, cast(TestCommand, wall), argv, FILES, TEXTS, (FAILED,), "javascript")
+    spectrum = await driving.look(1.0)
+    assert spectrum.guiding == (NAME,)
+    found = Findings(texts=TEXTS)
+    await driving.try_all([CHANGE], found, SearchLimits())
+    assert (found.plausible, found.partial) == ([], [])
+
+
+def test_a_number_without_end_is_no_line() -> None:
+    fact = Counterexample(check_id=NAME, call="", exception=f"Error at a.js:{'9' * 5000}")
+    said = CheckOutcome(check_id=NAME, status="failed", counterexample=fact)
+    _, scores = named_scores(TEXTS, (said,))
+    assert set(scores) == {"a.js"}
+
+
+def test_changes_that_go_on_are_made_within_their_time() -> None:
+    half = Trial(passing=1, failing=1, broken=0, plausible=False, unsupported=False, late=False)
+    found = Findings(texts=TEXTS)
+    found.partial.append((CHANGE, half))
+    assert going_on([CHANGE], found, "javascript", 60.0)
+    assert going_on([CHANGE], found, "javascript", -1.0) == []
