@@ -140,6 +140,8 @@ class AgentTools:
         if refused_files({path: content}, self.suite):
             return Done(told=f"CreateError: no candidate may write {path}.", changed=changed)
         written = {**changed, path: content.rstrip("\n") + "\n"}
+        if why := self._blocked({**self.parent, **written}).get(path, ""):
+            return Done(told=f"CreateError: the safety scan: {why}.", changed=changed)
         return Done(told=f"{path} is written.", changed=self._differing(written))
 
     async def _run_tests(self, changed: Mapping[str, str]) -> Done:
