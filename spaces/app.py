@@ -51,6 +51,8 @@ class Visitors:
 
     def refusal(self, visitor: str, now_s: float) -> str:
         """Why a visitor must wait, or nothing; where nothing, the run counts."""
+        for known in [name for name, runs in self._runs.items() if now_s - runs[-1] > HOUR_S]:
+            del self._runs[known]
         runs = self._runs[visitor]
         while runs and now_s - runs[0] > HOUR_S:
             runs.popleft()

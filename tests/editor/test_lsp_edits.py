@@ -68,3 +68,14 @@ def test_a_new_file_is_made_and_plain_clients_get_plain_edits() -> None:
     plain = as_plain_changes(edited("a = 1\n", "a = 3\n", "a = 1\n"))
     assert plain.changes is not None
     assert [one.new_text for one in plain.changes["file:///project/a.py"]] == ["a = 3\n"]
+
+
+def test_a_link_of_the_project_leads_no_edit_out_of_it(tmp_path: Path) -> None:
+    root, other = tmp_path / "project", tmp_path / "other"
+    root.mkdir()
+    other.mkdir()
+    (root / "out").symlink_to(other)
+    change = Candidate(files={"out/a.py": "a = 3\n"}, origin="sample")
+    found = Findings(run="r", root=root, texts={}, failing=(), change=change)
+    with pytest.raises(Overtaken):
+        workspace_edit(found, lambda _: None, utf16, creates=True)

@@ -18,7 +18,7 @@ from suture.pipeline.commits import base_files, read_checkout
 from suture.pipeline.edits import edits_of, replacing
 from suture.pipeline.gates import Change, forbidden_in, gate_before, gate_change
 from suture.pipeline.junit import junit_of
-from suture.pipeline.markdown import block, span
+from suture.pipeline.markdown import block, is_shown_whole, span
 from suture.pipeline.report import CERTIFICATE, write_folder
 from suture.pipeline.reproducing import left_out_of, without
 from suture.pipeline.sarif import sarif_of
@@ -220,6 +220,25 @@ def test_text_of_others_stays_text() -> None:
     assert len(span("x" * 10_000)) < 300
     assert len(block("y" * 1_000_000)) < 21_000
     assert span("") == "`  `"
+
+
+def test_what_a_suggestion_would_alter_is_none() -> None:
+    assert is_shown_whole("    goods += price\n\n    return goods")
+    for text in ("", "a = 1\n", "a = 1 ", "a = '\x0c'", "a = '\u202e'", "a" * 30_000):
+        assert not is_shown_whole(text)
+
+
+def test_a_folder_of_the_checkout_leads_nowhere(hostile_report: HealReport, tmp_path: Path) -> None:
+    other, folder = tmp_path / "other", tmp_path / "handed"
+    other.write_text("as it was")
+    folder.mkdir()
+    for name in ("report.json", "fix.patch", "summary.md"):
+        (folder / name).symlink_to(other)
+    (folder / "certificate.json").write_text("{}")
+    write_folder(hostile_report, {"summary.md": summary_of(hostile_report)}, folder)
+    assert other.read_text() == "as it was"
+    assert sorted(one.name for one in folder.iterdir()) == ["fix.patch", "report.json", "summary.md"]
+    assert not any(one.is_symlink() for one in folder.iterdir())
 
 
 @pytest.fixture

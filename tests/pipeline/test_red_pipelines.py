@@ -217,10 +217,22 @@ def test_the_step_that_installs_makes_a_program(tmp_path: Path) -> None:
             archive.writestr(name, text)
     step = {"do": "neither", "install": str(wheel)}
     job = {**job_variables(tmp_path), "PIP_NO_INDEX": "1"}
-    ended = run_action(step, job, tmp_path, tmp_path / "runner")
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    for name in ("venv", "pip", "secrets"):
+        (checkout / f"{name}.py").write_text("raise SystemExit('the checkout has run')\n")
+    ended = run_action(step, job, checkout, tmp_path / "runner")
     assert ended.status == 0, ended.said
     program = tmp_path / "runner" / "suture" / "bin" / "suture"
     assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == "here\n"
+
+
+def test_no_python_of_a_step_takes_modules_of_the_checkout() -> None:
+    scripts = [step["run"] for step in ACTION["runs"]["steps"]]
+    text = "\n".join([*scripts, (ROOT / "templates" / "heal.yml").read_text()])
+    options = re.findall(r"python3?\"? (-\S+)", text)
+    assert len(options) == 5
+    assert set(options) <= {"-I", "-P"}, "the checkout is where they are started"
 
 
 def test_zizmor_has_nothing_to_say(tmp_path: Path) -> None:

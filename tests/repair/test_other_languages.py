@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from requirements import Require
 from suture.api import heal
+from suture.checks.command.test_command import TestCommand
 from suture.languages import LANGUAGES
 from suture.ledger import find_run, read_ledger, those_of
 from suture.ledger.kinds import SearchFinished
 from suture.records import CheckOutcome, CheckStatus, Language
 from suture.repair import mutated
+from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.by_command import passes
+from suture.repair.other_languages.driver import BY_RUNNER
+from suture.repair.other_languages.driving import Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.tree_mutants import tree_mutants
+from suture.repair.search import Findings
+from suture.repair.trials.records import Proposal
 from suture.settings import BudgetSettings, PathSettings, ProofSettings, Settings
 from suture.settings.model_schema import ModelSettings
 
@@ -128,6 +136,45 @@ def test_what_games_the_tests_is_told(language: Language, before: str, after: st
 
 def test_a_file_that_the_grammar_cannot_read_costs_no_run() -> None:
     assert isinstance(list(tree_mutants("function ( { ]", "a.js", "javascript")), list)
+
+
+class Forged:
+    """Brings back what candidates have written where the driver writes."""
+
+    def __init__(self, *lines: object) -> None:
+        self.raw = "\n".join(map(json.dumps, lines)).encode()
+
+    async def run_beside(self, *_: object, **__: object) -> bytes:
+        return self.raw
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"event": "look", "tests": 5},
+        {"event": "look", "tests": ["a.test.js"]},
+        {"event": "look", "tests": [{"id": "a.test.js::t", "status": "failed", "ms": "1e999"}]},
+        {"event": "look", "tests": [{"id": "a.test.js::t", "status": "failed", "lines": {"a.js": ["x"]}}]},
+        {"event": "trial", "number": 0, "ok": False, "passed": 5},
+        {"event": "trial", "number": 0, "ok": False, "passed": [["a"]]},
+    ],
+)
+async def test_lines_that_no_driver_writes_are_passed_over(forged: dict[str, object]) -> None:
+    node = BY_RUNNER["node:test"]
+    stack = "x" * 200_000 + f"/a.js:{'9' * 5000}"  # which must cost neither time nor the run
+    look = {"event": "look", "tests": [{"id": "a.test.js::t", "status": "failed", "stack": stack}]}
+    command = cast(TestCommand, Forged(forged, look))
+    outcome = CheckOutcome(check_id="a.test.js::t", status="failed")
+    driving = Driving(node, command, ("node", "--test"), {}, {"a.js": "x\n"}, [outcome], "javascript")
+    assert (await driving.look(1)).guiding == ("a.test.js::t",)
+    change = Proposal(path="a.js", edits=(), label="", score=1.0, operators=(), swap=False)
+    found = Findings(texts={"a.js": "x\n"})
+    trial = {"event": "trial", "number": 0, "ok": False, "failed": "a.test.js::t", "passed": []}
+    command = cast(TestCommand, Forged(look, forged, trial, *[{**trial, "ok": True}] * 9))
+    driving = Driving(node, command, ("node", "--test"), {}, {"a.js": "x\n"}, [outcome], "javascript")
+    await driving.look(1)
+    await driving.try_all([change], found, SearchLimits())
+    assert (found.tried, found.plausible) == (1, [change])
 
 
 def test_a_test_that_is_gone_or_skipped_is_no_pass() -> None:

@@ -42,6 +42,14 @@ git+https://example.org/a.git
     }
 
 
+def test_an_address_hides_neither_behind_blanks_nor_in_another_file() -> None:
+    text = f"flask{' ' * 2000}@ https://example.org/thing.whl\n-r https://example.org/more.txt\n"
+    assert asked_of("requirements.txt", text) == {
+        "python: flask": "dependency.outside-index",
+        "python: -r https://example.org/more.txt": "dependency.outside-index",
+    }
+
+
 def test_a_pyproject_asks_in_all_its_tables() -> None:
     text = """
 [build-system]

@@ -166,6 +166,11 @@ def test_what_the_code_did_already_is_not_new() -> None:
     assert [one.rule for one in new_findings(before, other, LEVELS)] == ["python.exec"]
 
 
+def test_what_is_quoted_is_the_use_itself_whatever_ends_the_lines() -> None:
+    text = "note = '\x0c \x1c \u2028'\nsafe = 1\r\n\rhidden = eval(word)\nmore = 2\n"
+    assert [(one.line, one.code) for one in scan({"a.py": text}, LEVELS)] == [(4, "hidden = eval(word)")]
+
+
 def test_a_setting_gives_a_rule_its_level() -> None:
     levels = levels_of(SafetySettings(block=("python.*",), warn=("python.eval",), off=("go.unsafe",)))
     code = {"a.py": "eval(x); exec(x)\n", "a.go": 'package p\nimport "unsafe"\n'}

@@ -151,7 +151,8 @@ async def test_what_an_agent_writes_of_it_is_put_back(project: Path, settings: S
     edit = f"TOOL: edit\nshapes.py\n{change}"
     line = "TOOL: shell\n```sh\nsed -i \"s/w + h/eval('w * h')/\" shapes.py\n```"
     mend = f"TOOL: shell\n```sh\n{MENDS}```"
-    script = ScriptedModel([edit, line, mend, "TOOL: run_tests", "TOOL: submit"])
+    create = "TOOL: create_file\nINPUT: more.py\n```python\nx = eval('1')\n```"
+    script = ScriptedModel([edit, line, create, mend, "TOOL: run_tests", "TOOL: submit"])
     result = await heal(project, test="python -m unittest", settings=chosen, model=script)
     assert result.outcome == "healed", result.reason
     folder = find_run(chosen.paths.home, result.run_id)
@@ -161,5 +162,5 @@ async def test_what_an_agent_writes_of_it_is_put_back(project: Path, settings: S
         for event in events
         if isinstance(event.payload, AgentStepped)
     ]
-    assert all("python.eval" in said for said in told[:2])
-    assert "python.eval" not in told[2]
+    assert all("python.eval" in said for said in told[:3])
+    assert "python.eval" not in told[3]

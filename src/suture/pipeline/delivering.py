@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from suture.errors import PrerequisiteError, UsageError
+from suture.narrative.lines import printable
 from suture.pipeline.commits import Checkout, read_checkout
 from suture.pipeline.edits import changed_lines, edits_of, replacing
 from suture.pipeline.gates import Change, Refusal, gate_before, gate_change
@@ -17,6 +18,7 @@ from suture.pipeline.github import GitHub
 from suture.pipeline.gitlab import GitLab
 from suture.pipeline.healing import Asked, task_of
 from suture.pipeline.hosts import ChangedFile, CodeHost, Proposal
+from suture.pipeline.markdown import is_shown_whole
 from suture.pipeline.reproducing import left_out_of
 from suture.pipeline.surroundings import Pipeline
 from suture.pipeline.telling import handover_text
@@ -76,6 +78,11 @@ def prepare_delivery(
         after = apply_diff(task.files, certificate.diff)
     except PatchRefused as fault:
         return Delivery(refusal=Refusal(reason="not_verified", detail=str(fault)))
+    changes = any(task.files.get(path) != content for path, content in after.items())
+    if not changes or task.files.keys() - after.keys():  # no heal of ours does either
+        return Delivery(
+            refusal=Refusal(reason="not_verified", detail="it changes nothing, or deletes a file")
+        )
     refusal = _gate_certificate(certificate, task, after, settings)
     if refusal is not None:
         return Delivery(refusal=refusal)
@@ -171,10 +178,13 @@ def _proposal(
     changed = sorted(path for path in after if before.get(path) != after[path])
     _require_committed(checkout, changed, before)
     prefix = checkout.repository.prefix
-    edits = edits_of(before, after)
-    shown = f"{changed[0]}{f' and {len(changed) - 1} more' if len(changed) > 1 else ''}"
+    edits = tuple(replacing(edit, before, prefix) for edit in edits_of(before, after) if edit.path in before)
+    tellable = all(path in before for path in changed) and all(
+        is_shown_whole("\n".join(edit.new)) for edit in edits
+    )
+    shown = f"{_word(changed[0])}{f' and {len(changed) - 1} more' if len(changed) > 1 else ''}"
     title = f"Heal {shown[:MOST_TITLE_CHARS]}"
-    fixed = [f"- {' '.join(name.split())}" for name in certificate.fixed[:10]]
+    fixed = [f"- {_word(name)}" for name in certificate.fixed[:10]]
     body = "\n".join(["Passing now:", *fixed, ""]) if fixed else ""
     command, left_out = left_out_of(certificate.task.test_command)
     programs = _programs(checkout, changed)
@@ -201,10 +211,13 @@ def _proposal(
             )
             for path in changed
         ),
-        suggestions=tuple(replacing(edit, before, prefix) for edit in edits)
-        if all(path in before for path in changed)
-        else (),
+        suggestions=edits if tellable else (),
     )
+
+
+def _word(name: str) -> str:
+    """A name of others as one word: services obey `[skip ci]` and `closes #1` in a commit's message."""
+    return "_".join(printable(name).split())
 
 
 def _require_committed(checkout: Checkout, paths: list[str], before: Mapping[str, bytes]) -> None:

@@ -25,6 +25,11 @@ def block(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{shown.rstrip()}\n{fence}\n"
 
 
+def is_shown_whole(text: str) -> bool:
+    """Whether a block shows a text to the letter, so that a service may put it into a file."""
+    return bool(text) and text == printable(text).rstrip() and len(text) <= MOST_BLOCK_CHARS
+
+
 def span(text: str) -> str:
     """Text as code within a line; it names no person, links nowhere, and can stand in a table."""
     shown = " ".join(printable(text).split())

@@ -101,8 +101,11 @@ def write_folder(report: HealReport, texts: Mapping[str, str], folder: Path) -> 
     whole = json.dumps(report_json(report), indent=1) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / CERTIFICATE).unlink(missing_ok=True)  # an earlier heal's, which would be handed over
-        for name, text in {"report.json": whole, PATCH: report.diff, **texts}.items():
+        names = {"report.json": whole, PATCH: report.diff, **texts}
+        # Of a checkout that brings such files along: a link would lead elsewhere, a certificate is not ours.
+        for name in (*names, CERTIFICATE):
+            (folder / name).unlink(missing_ok=True)
+        for name, text in names.items():
             # A patch of a file in another encoding holds surrogates for its bytes.
             (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
         if report.certificate is not None and report.outcome == "healed":

@@ -85,9 +85,12 @@ def _requirement(text: str) -> Requested | None:
     line = re.sub(r"\s#.*", "", text[:LONGEST]).partition(";")[0].strip()
     if not line or line.startswith("#"):
         return None
+    if len(text) > LONGEST:  # an address may stand behind what is looked at
+        return _elsewhere("python", line)
     if line.startswith("-"):
         harmless = ("-r", "-c", "--requirement", "--constraint", "--hash", "--no-binary", "--only-binary")
-        return None if line.startswith(harmless) else _elsewhere("python", line)
+        near = line.startswith(harmless) and "//" not in line
+        return None if near else _elsewhere("python", line)
     match = NAME.fullmatch(line)
     if match is None or ELSEWHERE.search(line):
         return _elsewhere("python", line)

@@ -39,6 +39,8 @@ def workspace_edit(
     changes: list[types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile] = []
     for path, text in sorted(findings.change.files.items()):
         place = findings.root / path
+        if not place.resolve().is_relative_to(findings.root.resolve()):
+            raise Overtaken(f"{path} lies behind a link that leads out of the project")
         before, now = findings.texts.get(path), held(place)
         if before is None:
             if now is not None or not creates:

@@ -112,7 +112,8 @@ def uses_in_python(path: str, text: str) -> Iterator[UnsafeUse]:
         if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Dict)
         for rule in _rules_of(node, known)
     }
-    lines = text.splitlines()
+    # As the parser counts them: `splitlines` knows more ends, and would quote another line than is meant.
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for (rule, line, _), node in sorted(found.items(), key=lambda item: item[0][1:]):
         yield UnsafeUse(rule=rule, line=line, code=quoted(_source(node, lines)))
 

@@ -143,6 +143,8 @@ class AgentTools:
             told = f"CreateError: no candidate may write {path}. The safety scan: {blocked}."
             return Done(told=told, changed=changed)
         written = {**changed, path: content.rstrip("\n") + "\n"}
+        if why := self._blocked({**self.parent, **written}).get(path, ""):
+            return Done(told=f"CreateError: the safety scan: {why}.", changed=changed)
         return Done(told=f"{path} is written.", changed=self._differing(written))
 
     async def _run_tests(self, changed: Mapping[str, str]) -> Done:

@@ -18,6 +18,8 @@ DRIVERS = "suture.repair.other_languages.drivers"
 PLAN, TRIALS = "plan.json", "trials"
 START_S = 20.0
 """What a driver may take beside the trials themselves: a compiler's start."""
+MOST_MS = 1e7
+"""No test is said to take longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,5 +108,24 @@ def _told(raw: bytes) -> Iterator[dict[str, Any]]:
             value = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict):
+        if isinstance(value, dict) and _is_sound(value):
             yield value
+
+
+def _is_sound(line: Mapping[str, Any]) -> bool:
+    """Whether what is read of a line is of the kind that a driver writes; candidates may forge any."""
+    if line.get("event") == "look":
+        tests = line.get("tests")
+        return isinstance(tests, list) and all(isinstance(one, dict) and _is_seen(one) for one in tests)
+    return _is_words(line.get("passed", []))
+
+
+def _is_seen(one: Mapping[str, Any]) -> bool:
+    lines, took_ms = one.get("lines") or {}, one.get("ms", 0)
+    if not isinstance(took_ms, int | float) or not 0 <= took_ms < MOST_MS or not isinstance(lines, dict):
+        return False
+    return all(isinstance(own, list) and all(type(at) is int for at in own) for own in lines.values())
+
+
+def _is_words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)

@@ -22,7 +22,7 @@ const main = document.getElementById("main");
 let leaving = new AbortController();
 
 async function show() {
-  const path = decodeURI(location.hash.slice(1)) || "/";
+  const path = location.hash.slice(1) || "/"; // no address of ours has anything to decode
   if (path === "main") return main.focus();
   const found = PAGES.map(([pattern, page, title]) => [pattern.exec(path), page, title]).find(([match]) => match);
   leaving.abort();
