@@ -163,18 +163,13 @@ async def test_lines_that_no_driver_writes_are_passed_over(forged: dict[str, obj
     node = BY_RUNNER["node:test"]
     stack = "x" * 200_000 + f"/a.js:{'9' * 5000}"  # which must cost neither time nor the run
     look = {"event": "look", "tests": [{"id": "a.test.js::t", "status": "failed", "stack": stack}]}
-    command = cast(TestCommand, Forged(forged, look))
-    outcome = CheckOutcome(check_id="a.test.js::t", status="failed")
-    driving = Driving(node, command, ("node", "--test"), {}, {"a.js": "x\n"}, [outcome], "javascript")
+    trial = {"event": "trial", "number": 0, "ok": False, "failed": "a.test.js::t", "passed": []}
+    command = cast(TestCommand, Forged(look, forged, trial, *[{**trial, "ok": True}] * 9))
+    before = [CheckOutcome(check_id="a.test.js::t", status="failed")]
+    driving = Driving(node, command, ("node", "--test"), {}, {"a.js": "x\n"}, before, "javascript")
     assert (await driving.look(1)).guiding == ("a.test.js::t",)
     change = Proposal(path="a.js", edits=(), label="", score=1.0, operators=(), swap=False)
     found = Findings(texts={"a.js": "x\n"})
-    trial = {"event": "trial", "number": 0, "ok": False, "failed": "a.test.js::t", "passed": []}
-    driving = Driving(
-        *(node, cast(TestCommand, Forged(look, forged, trial, *[{**trial, "ok": True}] * 9))),
-        *(("node", "--test"), {}, {"a.js": "x\n"}, [outcome], "javascript"),
-    )
-    await driving.look(1)
     await driving.try_all([change], found, SearchLimits())
     assert (found.tried, found.plausible) == (1, [change])
 

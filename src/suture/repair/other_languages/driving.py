@@ -160,7 +160,7 @@ class Driving:
         # One of each, as forged lines may be any number: that it passes, which is judged again.
         said: dict[int, dict[str, Any]] = {}
         for line in told:
-            number = line.get("number")
+            number: Any = line.get("number")
             known = line.get("event") == "trial" and type(number) is int and 0 <= number < len(able)
             if known and (number not in said or line.get("ok") is True):
                 said[number] = line
