@@ -102,6 +102,8 @@ async def review(run: Run, said: ReviewSaid, service: ServiceOf, caller: Reviewe
     question = pending_review(folder.path)
     if question is None:
         raise Refused(409, f"run {run} waits for no answer", remedy="see how it stands: GET /v1/runs/{run}")
+    if said.key and said.key != question.key:  # whoever answers has seen another one
+        raise Refused(409, f"run {run} asks something else by now", remedy="look at its question again")
     answer = ReviewAnswer(choice=said.choice, hint=said.hint, files=said.files)
     question.require_answered_by(answer)
     request = {"answer": {"choice": said.choice, "hint": said.hint, "files": dict(said.files)}}

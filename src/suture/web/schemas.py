@@ -67,6 +67,7 @@ class ReviewSaid(BaseModel):
     choice: Literal["approve", "edit", "redirect", "reject", "abort", "first", "second", "neither", "unsure"]
     hint: Text = Field(default="", description="For `redirect`: what the model is told.")
     files: dict[Line, Text] = Field(default={}, description="For `edit`: path to text.")
+    key: Line = Field(default="", description="The question's, where only that one is answered.")
 
 
 class RunAccepted(BaseModel):

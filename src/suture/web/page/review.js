@@ -31,7 +31,7 @@ function questionView(asked, state) {
     fill(said, note("Answering ...", "loading"));
     for (const one of buttons) one.disabled = true;
     try {
-      await post(`/v1/runs/${state.run}/review`, answered);
+      await post(`/v1/runs/${state.run}/review`, { ...answered, key: asked.key });
       fill(said, note("Answered: the run goes on.", "hint"));
     } catch (error) {
       fill(said, fault(error));
