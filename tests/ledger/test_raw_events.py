@@ -12,8 +12,8 @@ import suture
 from suture.ledger import CATALOGUE
 
 SOURCE = Path(suture.__file__).parent
-OTHER_DATA = ("evals/tracking/mlflow.py", "mcp/asking.py")
-"""Where `.data` is that of a run of MLflow's, and of what a client of MCP answers."""
+OTHER_DATA = ("evals/tracking/mlflow.py", "mcp/asking.py", "editor/lsp/showing.py")
+"""Where `.data` is that of a run of MLflow's, of what a client of MCP answers, and of an editor's diagnostic."""
 RAW = {"RawPayload", "data_of", "payload_of", "written_event", "parsed_event", "every_field_of"}
 """What knows how an event lies on disk."""
 MAY_KNOW_RAW = {"cli/terminal/live.py": {"RawPayload"}}

@@ -16,10 +16,12 @@ OWN_SETTINGS = {
     "coder": "coder",
     "agent": "coder",
     "planner": "planner",
+    "project_coder": "coder",
     "subtask_coder": "coder",
     "reproducer": "coder",
     "spec_tester": "tester",
     "property_tester": "tester",
+    "project_tester": "tester",
     "adversarial_tester": "tester",
     "critic": "critic",
     "reviewer": "reviewer",
@@ -45,7 +47,7 @@ WANTED_BY: dict[str, Helpers] = {
 
 def test_every_prompt_is_of_somebody_with_a_seat() -> None:
     assert set(packaged_names()) == set(OWN_SETTINGS)
-    assert {"coder": "coder", "agent": "coder", **SEATS} == OWN_SETTINGS
+    assert {"coder": "coder", "agent": "coder", "project_coder": "coder", **SEATS} == OWN_SETTINGS
 
 
 @pytest.mark.parametrize("role", get_args(Role))
