@@ -13,7 +13,7 @@ from suture.ledger import CATALOGUE
 
 SOURCE = Path(suture.__file__).parent
 OTHER_DATA = ("evals/tracking/mlflow.py", "mcp/asking.py", "editor/lsp/showing.py")
-"""Where `.data` is that of a run of MLflow's, of what a client of MCP answers, and of an editor's diagnostic."""
+"""Where `.data` is a run's of MLflow, an answer's of a client of MCP, a diagnostic's of an editor."""
 RAW = {"RawPayload", "data_of", "payload_of", "written_event", "parsed_event", "every_field_of"}
 """What knows how an event lies on disk."""
 MAY_KNOW_RAW = {"cli/terminal/live.py": {"RawPayload"}}
