@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
@@ -73,6 +74,6 @@ def test_the_hook_is_one_that_pre_commit_takes(require: Require) -> None:
     path = ROOT / ".pre-commit-hooks.yaml"
     for hook in yaml.safe_load(path.read_text()):
         assert hook["entry"].split()[:2] == ["suture", "heal"]
-    pre_commit = shutil.which("pre-commit")
+    pre_commit = shutil.which("pre-commit", path=str(Path(sys.executable).parent))
     require("pre-commit", pre_commit is not None, "no program 'pre-commit'; .ci/run installs it")
     subprocess.run([str(pre_commit), "validate-manifest", str(path)], check=True, capture_output=True)
