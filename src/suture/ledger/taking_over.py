@@ -29,12 +29,12 @@ def taken_over(events: Iterable[Event], run: str, *, offset: int) -> list[RawPay
     Raises:
         StorageError: One of them settles what none of them reserves.
     """
-    told: list[RawPayload] = []
+    taken: list[RawPayload] = []
     place: dict[int, int] = {}
     for event in events:
         if event.kind in LEFT_BEHIND:
             continue
-        place[event.seq] = offset + len(told)
+        place[event.seq] = offset + len(taken)
         data = {**event.data, "from_run": run}
         match event.payload:
             case BudgetSettled(reservation=reservation):
@@ -45,5 +45,5 @@ def taken_over(events: Iterable[Event], run: str, *, offset: int) -> list[RawPay
                 data |= {"reservation": place[reservation], "model_calls": 0, "unpriced_calls": 0}
             case ModelCalled():
                 data["replayed"] = True
-        told.append(RawPayload(kind=event.kind, data=data, version=event.version))
-    return told
+        taken.append(RawPayload(kind=event.kind, data=data, version=event.version))
+    return taken

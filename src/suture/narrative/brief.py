@@ -84,16 +84,16 @@ class BriefTeller:
 
     def tell(self, event: Event) -> tuple[str, ...]:
         """The lines about an event; none for most, and a line that is said again and again is counted."""
-        told: list[str] = []
+        lines: list[str] = []
         for line in map(one_line, self._lines(event)):
             if line == self._last:
                 self._again += 1
                 continue
-            told += [*self._counted_again(), line]
+            lines += [*self._counted_again(), line]
             self._last = line
         if isinstance(event.payload, RunFinished | RunParked):
-            told += self._counted_again()
-        return tuple(told)
+            lines += self._counted_again()
+        return tuple(lines)
 
     def _counted_again(self) -> Iterator[str]:
         if self._again:

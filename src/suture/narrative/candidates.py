@@ -30,12 +30,12 @@ def candidates_as_json(run: RunFolder) -> list[dict[str, Any]]:
     Raises:
         StorageError: The ledger cannot be read.
     """
-    told: dict[str, dict[str, Any]] = {}
+    by_id: dict[str, dict[str, Any]] = {}
     reading = read_ledger(run.ledger_path)
     for event in reading.events:
-        _take(event, told)
+        _take(event, by_id)
     best = _best(reading)
-    return [{**one, "best": one["candidate"] == best} for one in told.values()]
+    return [{**one, "best": one["candidate"] == best} for one in by_id.values()]
 
 
 def _best(reading: LedgerReading) -> str | None:
@@ -43,10 +43,10 @@ def _best(reading: LedgerReading) -> str | None:
     return end.payload.best if end is not None and isinstance(end.payload, RunFinished | RunParked) else None
 
 
-def _take(event: Event, told: dict[str, dict[str, Any]]) -> None:
+def _take(event: Event, by_id: dict[str, dict[str, Any]]) -> None:
     match event.payload:
         case CandidateProposed() as proposed:
-            told.setdefault(proposed.candidate, _new(proposed.candidate, event)).update(
+            by_id.setdefault(proposed.candidate, _new(proposed.candidate, event)).update(
                 origin=proposed.origin,
                 parent=proposed.parent,
                 label=proposed.label,
@@ -54,13 +54,13 @@ def _take(event: Event, told: dict[str, dict[str, Any]]) -> None:
                 warnings=list(proposed.warnings),
             )
         case CandidateChecked() as checked:
-            one = told.setdefault(checked.candidate, _new(checked.candidate, event))
+            one = by_id.setdefault(checked.candidate, _new(checked.candidate, event))
             one.update(passed=checked.passed, failed=checked.failed, evidence=checked.evidence)
             one["label"] = one["label"] or checked.label
-        case CandidateRegressed(candidate=candidate) if candidate in told:
-            told[candidate]["regressed"] = True
-        case CandidateUnconfirmed(candidate=candidate) if candidate in told:
-            told[candidate]["unconfirmed"] = True
+        case CandidateRegressed(candidate=candidate) if candidate in by_id:
+            by_id[candidate]["regressed"] = True
+        case CandidateUnconfirmed(candidate=candidate) if candidate in by_id:
+            by_id[candidate]["unconfirmed"] = True
         case _:
             return
 

@@ -89,7 +89,7 @@ def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
         yield from (f"  {line}" for line in statement.splitlines())
     start_s = reading.events[0].time_s if reading.events else 0.0
     base = _base_files(run, reading)
-    told: set[str] = set()
+    seen: set[str] = set()
     remarks: set[str] = set()
     for event in reading.events:
         line = tell(event)
@@ -98,12 +98,12 @@ def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
         yield ""
         yield f"{_offset(event.time_s - start_s)}  {line}"
         proposed = event.payload.candidate if isinstance(event.payload, CandidateProposed) else ""
-        if proposed in told:
+        if proposed in seen:
             yield "         the same code as before"
             continue
         yield from (f"         {detail}" for detail in _details(run, event, base, remarks))
         if proposed:
-            told.add(proposed)
+            seen.add(proposed)
     yield ""
     if state == "running":
         yield "the run still goes on"

@@ -78,8 +78,8 @@ def scan(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
     if levels.bandit:
         for path, use, why in bandit_uses(python):
             found.append(_finding(path, use, why, levels.of(use.rule)))
-    told = sorted((one for one in found if one.level != "off"), key=lambda one: (one.path, one.line))
-    return tuple(told)
+    findings = sorted((one for one in found if one.level != "off"), key=lambda one: (one.path, one.line))
+    return tuple(findings)
 
 
 def _finding(path: str, use: UnsafeUse, why: str, level: Danger) -> Finding:

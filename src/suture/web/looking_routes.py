@@ -130,8 +130,8 @@ async def diff(
     if before or after:
         if not has_ledger(folder):
             raise Refused(404, f"run {run} has no candidates yet", remedy="ask again when it runs")
-        told = await asyncio.to_thread(diff_between, folder, before or GIVEN, after or GIVEN)
-        return Response(told.encode("utf-8", "replace"), media_type="text/x-diff")
+        patch = await asyncio.to_thread(diff_between, folder, before or GIVEN, after or GIVEN)
+        return Response(patch.encode("utf-8", "replace"), media_type="text/x-diff")
     path = folder.path / "result.diff"
     if not path.is_file():
         raise Refused(404, f"run {run} has no diff", remedy="see what it did: GET /v1/runs/{run}")

@@ -23,8 +23,8 @@ async def alive() -> Health:
 async def ready(request: Request) -> Response:
     """Whether it takes work."""
     ok = bool(request.app.state.ready)
-    told = Health(ok=ok, detail="" if ok else "it starts, or is being stopped")
-    return JSONResponse(told.model_dump(), status_code=200 if ok else 503)
+    health = Health(ok=ok, detail="" if ok else "it starts, or is being stopped")
+    return JSONResponse(health.model_dump(), status_code=200 if ok else 503)
 
 
 @router.get("/metrics", responses=declared(), response_class=PlainTextResponse)

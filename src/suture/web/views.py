@@ -49,7 +49,7 @@ def shown(pool: Pool, folder: RunFolder, *, with_events: bool) -> RunShown:
     """
     job, state = pool.last_of(folder.id), state_in(pool, folder)
     end = pool.end_of(job) if job is not None else None
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "run": folder.id,
         "state": state,
         "caller": job.caller if job is not None else None,
@@ -57,14 +57,14 @@ def shown(pool: Pool, folder: RunFolder, *, with_events: bool) -> RunShown:
     }
     if has_ledger(folder):
         plain = run_as_json(folder)
-        told.update(outcome=plain["outcome"], reason=plain["reason"], spend=plain["spend"])
+        fields.update(outcome=plain["outcome"], reason=plain["reason"], spend=plain["spend"])
         if with_events:
-            told["events"] = plain["events"]
+            fields["events"] = plain["events"]
     if state == "waiting":
         asked = pending_review(folder.path)
         more = {"key": asked.key, "texts": _first_texts(asked)} if asked else {}
-        told["question"] = {**review_as_json(asked), **more} if asked else None
-    return RunShown(**told)
+        fields["question"] = {**review_as_json(asked), **more} if asked else None
+    return RunShown(**fields)
 
 
 def _first_texts(asked: Review) -> dict[str, str]:

@@ -50,8 +50,8 @@ class Smoke:
         """
         groups = smoke_groups(self.task)
         result, events = await self._started(files, groups)
-        told = {event["id"]: event["fact"] for event in events if "id" in event}
-        outcomes = [_outcome(check, told) for check in step_ids(groups)]
+        facts = {event["id"]: event["fact"] for event in events if "id" in event}
+        outcomes = [_outcome(check, facts) for check in step_ids(groups)]
         ended = any(event.get("end") for event in events)
         if not ended and not any(outcome.status == "failed" for outcome in outcomes):
             at = next((n for n, outcome in enumerate(outcomes) if not outcome.passed), -1)
@@ -113,11 +113,11 @@ class Smoke:
         return {**group, "steps": steps, **served}
 
 
-def _outcome(check: str, told: Mapping[str, Mapping[str, str]]) -> CheckOutcome:
-    if check not in told:
+def _outcome(check: str, facts: Mapping[str, Mapping[str, str]]) -> CheckOutcome:
+    if check not in facts:
         return replace(_failed(check, {}), status="missing", counterexample=None)
-    if told[check]:
-        return _failed(check, told[check])
+    if facts[check]:
+        return _failed(check, facts[check])
     return CheckOutcome(check_id=check, status="passed", provenance=provenance_of(check), evidence="nonce")
 
 

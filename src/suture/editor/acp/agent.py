@@ -130,10 +130,10 @@ class Agent:
         """The conversations that can be gone on with, the newest first."""
         wanted = _folder(cwd) if cwd else None
         kept = (one for one in self._sessions.newest() if wanted in (None, one.cwd))
-        told = [
+        sessions = [
             SessionInfo(session_id=one.id, cwd=str(one.cwd), title=f"{len(one.runs)} run(s)") for one in kept
         ]
-        return ListSessionsResponse(sessions=told)
+        return ListSessionsResponse(sessions=sessions)
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
         """Change when the user is asked, from the next run on."""

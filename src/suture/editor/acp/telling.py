@@ -159,9 +159,9 @@ class Telling:
             lines += fact_lines(fact)
         status: ToolCallStatus = "failed" if checked.failed or not total else "completed"
         call = self._calls[checked.candidate]
-        told = tool_content(text_block(markdown("\n".join(lines))))
+        text = tool_content(text_block(markdown("\n".join(lines))))
         # An update's content replaces what was there: the diff is sent along.
-        await self._send(update_tool_call(call, status=status, content=[*self._diffs.get(call, ()), told]))
+        await self._send(update_tool_call(call, status=status, content=[*self._diffs.get(call, ()), text]))
 
 
 def task_of(folder: RunFolder) -> Task | None:

@@ -98,7 +98,7 @@ class Checking:
         title = "Healing" if asks_model else "Running tests"
         async with _Progress(self._server, f"Suture: {title} in {root.name}") as progress:
 
-            async def told(event: Event) -> None:
+            async def report(event: Event) -> None:
                 if (line := tell(event)) is not None:
                     progress.report(line)
 
@@ -108,7 +108,7 @@ class Checking:
                     settings.paths.home,
                     "heal",
                     {"path": str(root), "test": self.test},
-                    told,
+                    report,
                     flags=self._work.flags,
                     chosen=chosen,
                 )

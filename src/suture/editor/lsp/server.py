@@ -112,14 +112,14 @@ class Server(LanguageServer):
     def show(self, found: Findings) -> None:
         """Show a run's findings in place of the folder's earlier ones."""
         self.found[found.root] = found
-        told = diagnostics_of(found, self.units)
-        for uri in self._shown.get(found.root, set()) - told.keys():
+        by_uri = diagnostics_of(found, self.units)
+        for uri in self._shown.get(found.root, set()) - by_uri.keys():
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=uri, diagnostics=[]))
-        for uri, diagnostics in told.items():
+        for uri, diagnostics in by_uri.items():
             self.text_document_publish_diagnostics(
                 types.PublishDiagnosticsParams(uri=uri, diagnostics=diagnostics)
             )
-        self._shown[found.root] = set(told)
+        self._shown[found.root] = set(by_uri)
 
     def edit_of(self, found: Findings) -> types.WorkspaceEdit | None:
         """The change of a run's findings; `None` where there is none, or the files are others by now."""

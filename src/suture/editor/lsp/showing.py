@@ -36,7 +36,7 @@ def diagnostics_of(found: Findings, units: Callable[[str], int]) -> Mapping[str,
         found: What a run found out.
         units: How long a text is, as the client counts characters.
     """
-    told: dict[str, list[types.Diagnostic]] = {}
+    by_uri: dict[str, list[types.Diagnostic]] = {}
     for failing in found.failing:
         if failing.place is None:
             continue
@@ -55,8 +55,8 @@ def diagnostics_of(found: Findings, units: Callable[[str], int]) -> Mapping[str,
             ],
             data={"run": found.run, "test": failing.test},
         )
-        told.setdefault(_uri(found, failing.place), []).append(diagnostic)
-    return told
+        by_uri.setdefault(_uri(found, failing.place), []).append(diagnostic)
+    return by_uri
 
 
 def actions_for(server: Shows, found: Findings, params: types.CodeActionParams) -> list[Action]:

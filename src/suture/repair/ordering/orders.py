@@ -190,9 +190,9 @@ def _singles_of(
 ) -> Iterator[tuple[float, Proposal]]:
     """Changes of one file, each with the suspicion of its line."""
     worst = max(lines.values())
-    told = None if on_fault is None else partial(on_fault, path)
+    report_fault = None if on_fault is None else partial(on_fault, path)
     raw = text.encode("utf-8", "surrogatepass")
-    for mutant in make(path, text, lines, told):
+    for mutant in make(path, text, lines, report_fault):
         suspicion = lines.get(mutant.line, worst / 2)
         yield (
             suspicion,

@@ -90,11 +90,11 @@ async def driven(
     lines = [script for script in scripts_run_by(argv, files) if script] or [" ".join(argv)]
     folder = resources.files(DRIVERS)
     own = {name: folder.joinpath(name).read_bytes() for name in driver.programs}
-    told = json.dumps({**plan, "seconds": seconds}).encode("ascii")
+    whole_plan = json.dumps({**plan, "seconds": seconds}).encode("ascii")
     result = await command.run_beside(
         lambda python, box: driver.argv(python, lines, box),
         files,
-        {**own, PLAN: told},
+        {**own, PLAN: whole_plan},
         collect=TRIALS,
         wall_s=seconds + START_S,
     )

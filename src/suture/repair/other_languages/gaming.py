@@ -38,7 +38,7 @@ def tree_warnings(
     old, new = _signs(before, path, language), _signs(after, path, language)
     named = (new[0] - old[0]) & test_literals
     lost, unread = old[2] - new[2], new[5] - old[5]
-    told = (
+    signs = (
         (bool(named), f"compares with {', '.join(sorted(named))}, which the tests use"),
         (new[1] > old[1], DEAD),
         (bool(lost), f"no longer calls {', '.join(sorted(lost))}"),
@@ -47,7 +47,7 @@ def tree_warnings(
         (bool(unread), f"leaves {', '.join(sorted(unread))} unused"),
         (new[6] < old[6], "takes a statement away"),
     )
-    return tuple(words for holds, words in told if holds)
+    return tuple(words for holds, words in signs if holds)
 
 
 def tree_literals(sources: Iterable[tuple[str, str]], language: Language) -> frozenset[str]:

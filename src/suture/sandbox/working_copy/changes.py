@@ -39,10 +39,10 @@ def read_changes(account: bytes) -> Changes:
         account: As `inside_copy.changes` writes it, or anything at all.
     """
     try:
-        told: Any = json.loads(account)
-        listed = [(str(path), str(content)) for path, content in told["changed"][:MOST_FILES]]
-        gone = [str(path) for path in told["deleted"]]
-        left_out = [str(path) for path in told["left_out"]]
+        report: Any = json.loads(account)
+        listed = [(str(path), str(content)) for path, content in report["changed"][:MOST_FILES]]
+        gone = [str(path) for path in report["deleted"]]
+        left_out = [str(path) for path in report["left_out"]]
         contents = {path: base64.b64decode(content, validate=True) for path, content in listed}
     except (ValueError, TypeError, KeyError, RecursionError):
         return Changes()

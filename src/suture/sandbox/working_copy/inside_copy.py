@@ -153,5 +153,5 @@ def changes(before: dict[str, bytes], after: dict[str, bytes], order: dict[str, 
         changed.append([path, base64.b64encode(content).decode("ascii")])
     gone = sorted(path for path in before if path not in after)
     most = order["most_files"]
-    told = {"changed": changed, "deleted": gone[:most], "left_out": left_out[:most]}
-    return json.dumps(told).encode("ascii")
+    report = {"changed": changed, "deleted": gone[:most], "left_out": left_out[:most]}
+    return json.dumps(report).encode("ascii")

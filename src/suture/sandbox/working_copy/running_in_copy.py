@@ -127,14 +127,14 @@ async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
 def _ending(line: bytes) -> dict[str, Any] | None:
     """How the command ended, by the account of the side that ran it; `None` where that makes no sense."""
     try:
-        told = json.loads(line)
-        ended = told["ended"]
+        report = json.loads(line)
+        ended = report["ended"]
         known = {"exit": "exit", "timeout": "timeout", "unstarted": "unstarted"}
         return {
             "ended": known[ended],
-            "code": int(told["code"]),
-            "seconds": max(0.0, float(told["seconds"])),
-            "printed_bytes": max(0, int(told["bytes"])),
+            "code": int(report["code"]),
+            "seconds": max(0.0, float(report["seconds"])),
+            "printed_bytes": max(0, int(report["bytes"])),
         }
     except (ValueError, TypeError, KeyError, OverflowError):
         return None

@@ -24,9 +24,9 @@ def argv(python: str, lines: Sequence[str], box: str) -> tuple[str, ...]:
         lines: What starts the tests.
         box: The folder of the driver.
     """
-    told = next((line for line in lines if re.search(r"(?:^|[\s/])(?:node|tsx)\s", line)), "")
-    flags = [word for match in LOADERS.finditer(told) for word in match[0].split(" ")]
-    if TYPES.search(told) and not flags:
+    line_of_script = next((line for line in lines if re.search(r"(?:^|[\s/])(?:node|tsx)\s", line)), "")
+    flags = [word for match in LOADERS.finditer(line_of_script) for word in match[0].split(" ")]
+    if TYPES.search(line_of_script) and not flags:
         flags = ["--import", "tsx"]
     return ("node", "--enable-source-maps", *flags, f"{box}/node_trials.cjs")
 
