@@ -88,10 +88,10 @@ class Chains:
                 [(start.proposal, start.trial)], spectrum, texts, seed=seed, most=most
             )
             for place, proposal in enumerate(longer):
-                longer = replace(proposal, score=proposal.score * LATER_START**number * LATER**place)
-                if longer not in self._parents:
-                    self._parents[longer] = start.trial
-                    self._waiting.append(longer)
+                rescored = replace(proposal, score=proposal.score * LATER_START**number * LATER**place)
+                if rescored not in self._parents:
+                    self._parents[rescored] = start.trial
+                    self._waiting.append(rescored)
         self._waiting.sort(key=lambda proposal: -round(proposal.score, 6))
         del self._waiting[MOST_WAITING:]
 
