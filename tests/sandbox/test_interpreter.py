@@ -373,7 +373,7 @@ def test_sockets_and_pipes_below_what_is_shown_are_refused(
     modules.mkdir(parents=True)
     os.mkfifo(modules / "pipe")
     with pytest.raises(PrerequisiteError, match="socket, a pipe or a device"):
-        project_packages(tmp_path)
+        project_packages(tmp_path, "node_modules")
 
 
 def test_files_of_a_project_are_read_neither_for_ever_nor_through_pipes(tmp_path: Path) -> None:

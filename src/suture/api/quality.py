@@ -9,6 +9,7 @@ from pathlib import Path
 from suture.api.replay_resume import recorded_run
 from suture.checks import prepare_suite
 from suture.errors import UsageError
+from suture.languages import LANGUAGES
 from suture.ledger import RunFolder, last_of, read_ledger
 from suture.ledger.kinds import RunFinished
 from suture.proof.quality import Measured, Subject, measure_quality
@@ -45,8 +46,9 @@ async def quality(
     result, task = _result_of(recorded.folder), recorded.task
     if result is None or result.candidate is None:
         raise UsageError(f"run {recorded.folder.id} has no code to measure")
-    if task.language != "python":
-        raise UsageError(f"the code of run {recorded.folder.id} is {task.language}; only Python is measured")
+    facts = LANGUAGES[task.language]
+    if not facts.parsed:
+        raise UsageError(f"the code of run {recorded.folder.id} is {facts.label}; only Python is measured")
     interpreter = recorded.interpreter or discover_programs(recorded.project, os.environ, task.language)
     known = recorded.settings
     wall = sandbox or open_sandbox(known.sandbox, keys=known.keys, cache=known.paths.cache)

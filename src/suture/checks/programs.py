@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from importlib import resources
 
+from suture.languages import LANGUAGES
 from suture.records import Language
 from suture.sandbox import LIBRARY, ProgramLimits, RunRequest
 from suture.settings import SandboxSettings
@@ -71,9 +72,9 @@ def program_limits(settings: SandboxSettings, wall_s: float) -> ProgramLimits:
 
 
 def test_limits(settings: SandboxSettings, wall_s: float, language: Language) -> ProgramLimits:
-    """The limits of a test command; those of node and Go are as large as such programs need."""
+    """The limits of a test command; those of other programs than Python are as large as node and Go need."""
     limits = program_limits(settings, wall_s)
-    if language == "python":
+    if not LANGUAGES[language].program:
         return limits
     return replace(
         limits,

@@ -15,7 +15,7 @@ from suture.checks.projects.smoke import Smoke
 from suture.checks.sources.needed_names import plan_program, promised_classes, promised_functions
 from suture.checks.split.nonce import run_in_one_process
 from suture.checks.split.split_runner import ProgramOutcome, SplitRunner
-from suture.languages import Interpreter, is_source
+from suture.languages import LANGUAGES, Interpreter, is_source
 from suture.pysource.parsing import parsed
 from suture.records import Candidate, Check, CheckOutcome, Counterexample, Evidence, Task, Verdict
 from suture.sandbox import Sandbox
@@ -155,7 +155,8 @@ def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str
     for path in candidate_files:
         plain = posixpath.normpath(path)
         elsewhere = bool(task.only) and not is_protected(path, task.only)
-        foreign = task.language != "python" and task.project is None and not is_source(plain, task.language)
+        as_text = not LANGUAGES[task.language].parsed and task.project is None
+        foreign = as_text and not is_source(plain, task.language)
         guarded = elsewhere or foreign or is_protected(path, globs) or _shadows(plain, task)
         roots = suite.command.interpreter.source_roots if suite.command else ()
         guarded = guarded or takes_a_librarys_place(plain, task.files, suite.libraries, roots)

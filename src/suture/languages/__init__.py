@@ -4,7 +4,7 @@ This room is plain data and plain functions over argument vectors and files' con
 and calls no model; `suture.sandbox` finds programs and runs things.
 """
 
-from suture.languages.detecting import DetectedCommand, detect_command, scripts_run_by
+from suture.languages.detecting import DetectedCommand, detect_command
 from suture.languages.interpreter import Interpreter
 from suture.languages.known import (
     LANGUAGES,
@@ -15,8 +15,9 @@ from suture.languages.known import (
     languages_of_files,
     runner_of,
 )
-from suture.languages.language import LanguageFacts
+from suture.languages.language import DownloadedPackages, LanguageFacts
 from suture.languages.layouts.layout import ProjectLayout, filled
+from suture.languages.package_scripts import scripts_run_by
 from suture.languages.python import (
     is_pytest_command,
     program_environment,
@@ -24,14 +25,17 @@ from suture.languages.python import (
     resolve_command,
 )
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
+from suture.languages.signs import ProjectSigns
 from suture.languages.toolchain import Toolchain
 
 __all__ = [
     "LANGUAGES",
     "DetectedCommand",
+    "DownloadedPackages",
     "Interpreter",
     "LanguageFacts",
     "ProjectLayout",
+    "ProjectSigns",
     "Report",
     "ReportedTest",
     "Runner",

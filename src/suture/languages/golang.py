@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from suture.languages.grammars import Grammars
-from suture.languages.language import LanguageFacts
+from suture.languages.language import DownloadedPackages, LanguageFacts
 from suture.languages.layouts.golang import GO_LAYOUT
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
+from suture.languages.signs import ProjectSigns
+from suture.languages.syntax import in_go as in_go_syntax
 from suture.languages.unsafe import in_go
 from suture.languages.unsafe.in_trees import uses_by_queries
 
@@ -18,6 +21,14 @@ PLACE = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")
 FRAME = re.compile(r"^\s+(/\S+\.go):(\d+)")
 MODULE = re.compile(rb"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 UNBUILT = re.compile(r"^FAIL\t(\S+) \[(?:build|setup) failed\]$")
+DEFINITION = re.compile(
+    r"func\s+(\([^)]*\)\s*[A-Za-z_]\w*)|func\s+([A-Za-z_]\w*)|(?:type|var|const)\s+([A-Za-z_]\w*)"
+    r"|(package)\s|(import)\s"
+)
+ABSENT = re.compile(
+    r"(?:no required module provides package|cannot find module providing package|missing go\.sum entry for"
+    r" module providing package|cannot find package) \"?(?P<name>[\w./@-]+[\w/-])"
+)
 FAULT = re.compile(r"^(?:\s*)((?:panic|fatal error): .*?)(?: \[recovered\])?$")
 
 
@@ -117,6 +128,31 @@ def _folder(package: str, output: RunnerOutput) -> str:
     return package
 
 
+def tests_in_go(signs: ProjectSigns) -> tuple[tuple[str, ...], str] | None:
+    """`go test`, where there is a module with tests."""
+    if "go.mod" in signs.files and any(name.endswith("_test.go") for name in signs.files):
+        return ("go", "test", "./..."), "go.mod names a Go module"
+    return None
+
+
+def absent_module(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
+    """What a line says of a module that is not downloaded, and what to do; none of the project's own."""
+    match = ABSENT.search(line)
+    own = MODULE.search(files.get("go.mod", b""))
+    module = own[1].decode("utf-8", "replace") if own else ""
+    if match is None or (module and (match["name"] == module or match["name"].startswith(f"{module}/"))):
+        return None
+    why = f"the module of {match['name']!r} is not there"
+    return why, "run `go mod download` in the project, or vendor it"
+
+
+def module_cache(environ: Mapping[str, str]) -> str:
+    """The folder of modules that were downloaded before."""
+    home = environ.get("HOME", "")
+    path = environ.get("GOPATH", "").split(os.pathsep)[0] or (f"{home}/go" if home else "")
+    return environ.get("GOMODCACHE") or f"{path}/pkg/mod"
+
+
 GRAMMARS: Grammars = {"": ("tree_sitter_go", "language")}
 GO = LanguageFacts(
     label="Go",
@@ -138,7 +174,10 @@ GO = LanguageFacts(
     block_comment=("/*", "*/"),
     formatter=("gofmt",),
     linter=("go", "vet"),
+    find_tests=tests_in_go,
     installation=("bin", "pkg", "src"),
+    beside_it=("go.env", "VERSION"),
+    downloaded=DownloadedPackages(folder=module_cache, shown_as="/go-modules", variable="GOMODCACHE"),
     variables={
         "GOCACHE": "/tmp/go-build",
         "GOPATH": "/tmp/go",
@@ -149,9 +188,12 @@ GO = LanguageFacts(
         "GOFLAGS": "-p=4 -v",
     },
     error_line=re.compile(r"^\s*[\w./-]+\.go:\d+|^panic: |no required module provides|missing go\.sum entry"),
+    find_absent=absent_module,
     ran=re.compile(rb"^=== RUN ", re.MULTILINE),
     grammars=GRAMMARS,
     safety_rules=in_go.RULES,
     unsafe_uses=uses_by_queries(GRAMMARS, in_go.QUERIES),
-    layout=GO_LAYOUT,
+    new_project=GO_LAYOUT,
+    definition=DEFINITION,
+    syntax=in_go_syntax.SYNTAX,
 )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from suture.languages.grammars import Grammars
 from suture.languages.language import LanguageFacts
 from suture.languages.layouts.javascript import JAVASCRIPT_LAYOUT, TYPESCRIPT_LAYOUT
+from suture.languages.package_scripts import tests_by_npm
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
+from suture.languages.syntax import in_javascript as in_javascript_syntax
 from suture.languages.unsafe import in_javascript
 from suture.languages.unsafe.in_trees import uses_by_queries
 
@@ -29,7 +33,14 @@ RAN = re.compile(  # node:test, Jest and Vitest, Mocha: each package of a worksp
     rb"|^\s+(\d+) (?:passing|failing)",
     re.MULTILINE,
 )
+ABSENT = re.compile(r"Cannot find (?:module|package) '(?P<name>[^']+)'")
 PLACE = re.compile(r"(?:file://)?(/[^\s():]+):(\d+)(?::\d+)?")
+NAME = r"([A-Za-z_$][\w$]*)"
+DEFINITION = re.compile(
+    r"(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
+    rf"(?:function\s*\*?|class|const\s+enum|const|let|var|interface|type|enum|namespace)\s+{NAME}"
+    r"|((?:module\.)?exports(?:\.[\w$]+)?)\s*="
+)
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -109,6 +120,32 @@ RUNNERS = (
         environment=_by_options,
     ),
 )
+
+
+def absent_package(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
+    """What a line says of a package that is not installed, and what to do.
+
+    `None` for a module of the project's own, and for a name that is nearly one that it requires: a slip.
+    """
+    match = ABSENT.search(line)
+    if match is None or match["name"].startswith((".", "/", "#", "node:", "file:")):
+        return None
+    package = "/".join(match["name"].split("/")[: 2 if match["name"].startswith("@") else 1])
+    required = _requirements(files)
+    if package not in required and get_close_matches(package, required, n=1, cutoff=0.8):
+        return None
+    return f"the package {package!r} is not installed", "run `npm install` in the project"
+
+
+def _requirements(files: Mapping[str, bytes]) -> frozenset[str]:
+    try:
+        package = json.loads(files.get("package.json", b"{}"))
+    except (ValueError, RecursionError):
+        return frozenset()
+    groups = [value for key, value in package.items() if key.lower().endswith("dependencies")]
+    return frozenset(str(name) for group in groups if isinstance(group, dict) for name in group)
+
+
 SCRIPT = ("tree_sitter_javascript", "language")
 OF_JAVASCRIPT: Grammars = {"": SCRIPT}
 OF_TYPESCRIPT: Grammars = {
@@ -127,18 +164,22 @@ COMMON: dict[str, Any] = {
     "packages": "node_modules",
     "variables": VARIABLES,
     "error_line": ERROR_LINE,
+    "find_absent": absent_package,
     "ran": RAN,
     "safety_rules": in_javascript.RULES,
+    "definition": DEFINITION,
+    "syntax": in_javascript_syntax.SYNTAX,
 }
 JAVASCRIPT = LanguageFacts(
     label="JavaScript",
     fence="javascript",
     endings=(".js", ".cjs", ".mjs", ".jsx"),
     formatter=("prettier", "--parser", "babel"),
+    find_tests=tests_by_npm,
     grammars=OF_JAVASCRIPT,
     unsafe_uses=uses_by_queries(OF_JAVASCRIPT, in_javascript.QUERIES),
     aliases=("node", "js"),
-    layout=JAVASCRIPT_LAYOUT,
+    new_project=JAVASCRIPT_LAYOUT,
     **COMMON,
 )
 TYPESCRIPT = LanguageFacts(
@@ -149,6 +190,6 @@ TYPESCRIPT = LanguageFacts(
     grammars=OF_TYPESCRIPT,
     unsafe_uses=uses_by_queries(OF_TYPESCRIPT, in_javascript.QUERIES),
     aliases=("ts",),
-    layout=TYPESCRIPT_LAYOUT,
+    new_project=TYPESCRIPT_LAYOUT,
     **COMMON,
 )

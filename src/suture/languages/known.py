@@ -3,26 +3,69 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import PurePosixPath
 
-from suture.errors import UsageError
-from suture.languages.detecting import scripts_run_by
+from suture.errors import PrerequisiteError, UsageError
 from suture.languages.golang import GO
 from suture.languages.javascript import JAVASCRIPT, TYPESCRIPT
 from suture.languages.language import LanguageFacts
+from suture.languages.package_scripts import scripts_run_by
 from suture.languages.python import PYTHON_FACTS
 from suture.languages.reports import Runner
+from suture.plugins import load_plugin, plugin_names
 from suture.records import Language
 
 PASSING_ON = ("npm", "pnpm")
 """Package managers that hand words on to a script only behind `--`."""
-LANGUAGES: Mapping[Language, LanguageFacts] = {
+OURS: Mapping[Language, LanguageFacts] = {
     "python": PYTHON_FACTS,
     "javascript": JAVASCRIPT,
     "typescript": TYPESCRIPT,
     "go": GO,
 }
+GROUP = "suture.languages"
+NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
+
+
+class _Languages(Mapping[Language, LanguageFacts]):
+    """Ours, then those that installed packages bring; these are loaded when first a language must be told."""
+
+    def __getitem__(self, name: Language) -> LanguageFacts:
+        if name not in self:
+            raise UsageError(
+                f"there is no language {name!r}",
+                remedy=f"name one of {', '.join(self)}, or install the package that brings it",
+            )
+        return OURS[name] if name in OURS else _brought()[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in OURS or name in _brought()
+
+    def __iter__(self) -> Iterator[Language]:
+        yield from (*OURS, *_brought())
+
+    def __len__(self) -> int:
+        return len(OURS) + len(_brought())
+
+
+LANGUAGES: Mapping[Language, LanguageFacts] = _Languages()
+"""Every language by its name; to ask for another is a `UsageError`."""
+
+
+@cache
+def _brought() -> Mapping[Language, LanguageFacts]:
+    found: dict[Language, LanguageFacts] = {}
+    for name in plugin_names(GROUP):
+        facts = load_plugin(GROUP, name, what="language", where="an installed package")
+        if name in OURS or not NAME.fullmatch(name) or not isinstance(facts, LanguageFacts):
+            raise PrerequisiteError(
+                f"an installed package brings {name!r} as a language, and it is none that can be added",
+                remedy="its entry point is to be a LanguageFacts under a name of its own, such as `lua`",
+            )
+        found[name] = facts
+    return found
 
 
 def language_named(word: str) -> Language:

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from suture.errors import UsageError
 from suture.languages.grammars import Grammars
 from suture.languages.layouts.layout import ProjectLayout
 from suture.languages.reports import Runner
+from suture.languages.signs import FindTests
+from suture.languages.syntax.syntax import Syntax
 from suture.languages.unsafe.rule import FindUses, SafetyRule
 
 NEVER = re.compile(r"(?!)")
+FindAbsent = Callable[[str, Mapping[str, bytes]], tuple[str, str] | None]
+"""A line of output and the project's files -> what is not installed and what to do; `None` for all else."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DownloadedPackages:
+    """Packages outside the project that were downloaded before: there is no network behind the wall.
+
+    Attributes:
+        folder: Where they lie, by the user's environment.
+        shown_as: Where they are shown behind the wall.
+        variable: The environment variable that says so there.
+    """
+
+    folder: Callable[[Mapping[str, str]], str]
+    shown_as: str
+    variable: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +42,7 @@ class LanguageFacts:
         label: Its name, for people and models.
         fence: What stands behind the opening fence of a block of its code.
         endings: Of its source files.
-        program: What must be installed for its tests.
+        program: What must be installed for its tests; empty for Python's, which are an `Interpreter`.
         commands: Programs that run its tests.
         runners: Those that report on each test; any other command is judged by its exit status. Pytest's
             report is a plug-in of `suture.checks`, which runs in pytest.
@@ -30,15 +50,24 @@ class LanguageFacts:
         block_comment: What begins and ends a longer one; empty where there is none.
         formatter: The usual program that formats a file which it is given on stdin, and its arguments.
         linter: The usual program that finds mistakes in files named behind it, and its arguments.
+        find_tests: Finds the test command of a project; where there is none, the user says it.
         installation: What lies in an installation outside the system's folders, and is shown with it.
+        beside_it: What of this lies there too: files that only some installations have.
         packages: The folder of a project that holds what it requires; empty where it lies elsewhere.
+        downloaded: Where that is, if so.
         variables: Environment variables of its programs behind the wall.
         error_line: A line of output that tells of an error.
+        find_absent: Finds in such a line a package that is not installed.
         aliases: What else people call it.
-        layout: How a new project of it is laid out.
+        parsed: Whether `suture.pysource` reads it, so that examples and asserts can judge it, tests are
+            written for it, and replies are put together by its syntax. The rest is read as text.
+        new_project: How one is laid out; `None` where only code that is there can be healed.
+        definition: What a piece of code at the left margin defines, its name a group; where there is none, a
+            reply must hold whole files.
         ran: How many tests ran, in the output of a command without a report: each match counts one, or the
             number that its group holds.
         grammars: Tree-sitter's, for its files.
+        syntax: What a repair without a model must know to write it, beside these; `None` where there is none.
         safety_rules: What the safety scan looks for in it.
         unsafe_uses: Finds that.
     """
@@ -48,18 +77,38 @@ class LanguageFacts:
     endings: tuple[str, ...]
     program: str
     commands: re.Pattern[str]
-    layout: ProjectLayout
+    parsed: bool = False
+    new_project: ProjectLayout | None = None
+    definition: re.Pattern[str] = NEVER
     aliases: tuple[str, ...] = ()
     runners: tuple[Runner, ...] = ()
     line_comment: str
     block_comment: tuple[str, str] | None = None
     formatter: tuple[str, ...] = ()
     linter: tuple[str, ...] = ()
+    find_tests: FindTests | None = None
     installation: tuple[str, ...] = ()
+    beside_it: tuple[str, ...] = ()
     packages: str = ""
+    downloaded: DownloadedPackages | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     error_line: re.Pattern[str] = NEVER
+    find_absent: FindAbsent | None = None
     ran: re.Pattern[bytes] = re.compile(rb"(?!)")
     grammars: Grammars = field(default_factory=dict)
+    syntax: Syntax | None = None
     safety_rules: tuple[SafetyRule, ...] = ()
     unsafe_uses: FindUses | None = None
+
+    @property
+    def layout(self) -> ProjectLayout:
+        """How a new project is laid out.
+
+        Raises:
+            UsageError: No new code can be written in it.
+        """
+        if self.new_project is None:
+            raise UsageError(
+                f"nothing new can be written in {self.label}", remedy="heal code that is there: suture heal"
+            )
+        return self.new_project

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from suture.languages.interpreter import Interpreter
 from suture.languages.language import LanguageFacts
 from suture.languages.layouts.python import PYTHON_LAYOUT
+from suture.languages.python_tests import tests_in_python
 from suture.languages.unsafe import in_python
 
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
@@ -19,14 +20,16 @@ PYTHON_FACTS = LanguageFacts(
     label="Python",
     fence="python",
     endings=(".py",),
-    program="python",
+    program="",
     commands=re.compile(r"python(3(\.\d+)?)?|pytest|py\.test|tox|nox|unittest"),
     line_comment="#",
     formatter=("ruff", "format", "-"),
     linter=("ruff", "check"),
     safety_rules=in_python.RULES,
     unsafe_uses=in_python.uses_in_python,
-    layout=PYTHON_LAYOUT,
+    find_tests=tests_in_python,
+    parsed=True,
+    new_project=PYTHON_LAYOUT,
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from suture.languages import LANGUAGES
 from suture.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_run
 from suture.loop.context import RunContext
 from suture.loop.recipes.plugins import load_extensions
@@ -48,7 +49,7 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
     try:
         folder = spec.folder or new_run(settings.paths.home, run_id=spec.run_id)
         interpreter = spec.interpreter
-        if interpreter is None and (task.test_command or task.project or task.language != "python"):
+        if interpreter is None and (task.test_command or task.project or LANGUAGES[task.language].program):
             python = settings.sandbox.python
             interpreter = discover_programs(spec.project, os.environ, task.language, python)
         with (

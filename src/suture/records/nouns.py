@@ -34,8 +34,8 @@ Outcome = Literal[
     "cancelled",
 ]
 
-Language = Literal["python", "javascript", "typescript", "go"]
-"""What code is written in; `suture.languages` says what is known of each."""
+Language = str
+"""What code is written in, by its name; `suture.languages` knows them, those of packages too."""
 
 FaultCause = Literal["suspect_test", "environment", "flaky", "order_dependent"]
 """Why a failing test is no fault of the code (see docs/triage.md)."""

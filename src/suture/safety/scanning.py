@@ -70,7 +70,7 @@ def scan(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
             left -= len(text)
             finder = LANGUAGES[languages[0]].unsafe_uses
             uses = tuple(finder(path, text)) if finder else ()
-            if path.endswith(LANGUAGES["python"].endings):
+            if LANGUAGES[languages[0]].parsed:
                 python[path] = text
         for use in uses:
             rule = rules[use.rule]

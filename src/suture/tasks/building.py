@@ -55,7 +55,7 @@ def write_task(
         raise UsageError(
             "the task is empty", remedy='say what to write, as in `suture run "Write a function ..."`'
         )
-    if language != "python":
+    if not LANGUAGES[language].parsed:
         return foreign_task(statement, language, test=test, entry_point=entry_point)
     source = read_test(test) if test else ""
     name = entry_point or entry_point_of(statement)

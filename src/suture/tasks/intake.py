@@ -60,23 +60,22 @@ def chosen_command(
 def _given(command: tuple[str, ...], free: Sequence[str], only: Sequence[str]) -> DetectedCommand:
     language = language_of_command(command, free)
     if language is None:
-        # Such as `make test`. Python first: of it, more than the exit status can be learnt.
+        # Such as `make test`. What we parse comes first: of it, more than the exit status can be learnt.
         there = languages_of_files(name for name in free if not only or is_protected(name, only))
-        others = [language for language in there if language != "python"]
-        if "python" not in there and len(others) > 1:
+        parsed = [language for language in there if LANGUAGES[language].parsed]
+        if not parsed and len(there) > 1:
             raise UsageError(
                 f"{' '.join(command)!r} does not tell which language it tests",
                 remedy="say which files may change: --only GLOB",
             )
-        language = "python" if "python" in there or not others else others[0]
+        language = next(iter((*parsed, *there, *LANGUAGES)))
     return DetectedCommand(command=command, language=language, why="")
 
 
 def _detected(
     snapshot: Snapshot, free: Sequence[str], protected: Sequence[str], named: Path | None
 ) -> DetectedCommand:
-    python = [name for name in snapshot.files if is_source(name, "python")]
-    tests = [name for name in python if is_protected(name, protected)]
+    tests = [name for name in snapshot.files if is_protected(name, protected)]
     found = detect_command(snapshot.files, tests, lambda: _has_pytest(snapshot.root, named))
     if found is None:
         raise UsageError(

@@ -132,7 +132,7 @@ def project_task(statement: str, wish: ProjectWish, *, secrets: Sequence[str] = 
     closed = (*tests, *new.keys() & _manifests(language, kind, name), *data)
     opened = () if wish.existing or wish.test else OPEN
     globs = tuple(glob for glob in DEFAULT_PROTECTED if glob not in opened)
-    checked = language == "python" and kind == "library" and wish.existing is None
+    checked = LANGUAGES[language].parsed and kind == "library" and wish.existing is None
     checks = (*asserts_in(wish.asserts), *examples_in(statement)) if checked else ()
     return Task(
         statement=statement,
@@ -176,11 +176,11 @@ def _shows_runs(statement: str) -> bool:
 def _language_of(files: dict[str, bytes], folder: Path | None) -> Language:
     found = languages_of_files(path for path in files if not is_test_file(path))
     if folder is None:
-        return "python"
+        return next(iter(LANGUAGES))
     if len(found) != 1:
         raise UsageError(
             f"{str(folder)!r} holds {' and '.join(found) or 'no code that is known'}",
-            remedy="say what the feature is written in: --language python|node|typescript|go",
+            remedy=f"say what the feature is written in: --language {'|'.join(LANGUAGES)}",
         )
     return found[0]
 
@@ -234,11 +234,11 @@ def _given_tests(
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """The tests that a user gives, where the language looks for them, and the command that decides."""
     if wish.test is None:
-        tests = [path for path in there if is_test_file(path) and path.endswith(".py")]
+        tests = [path for path in there if is_test_file(path)]
         found = detect_command(there, tests, lambda: True)
         return {}, found.command if found and any(map(is_test_file, there)) else ()
     source = read_test(wish.test)
-    if language == "python" and not is_pytest_source(source):
+    if LANGUAGES[language].parsed and not is_pytest_source(source):
         raise UsageError(
             f"{str(wish.test)!r} holds no test function, and a project is tested by pytest",
             remedy="write `def test_...`; plain asserts are for one function",

@@ -63,11 +63,10 @@ class PlainCommand:
         else:
             result = await self._sandbox.run(self._line.request(files))
         idle = ""
-        language = self._line.task.language
         if result.status == "ok" and base is not None and self._is_unittest:
             idle = kept_from_running(result, base)
-        elif result.status == "ok" and base is not None and language != "python":
-            idle = fewer_ran(result, base, language)
+        elif result.status == "ok" and base is not None:
+            idle = fewer_ran(result, base, self._line.task.language)
         return CommandRun(
             outcomes=(self._outcome(result, idle),),
             output=output_of(result),
@@ -139,7 +138,7 @@ def _unittest_counts(result: RunResult) -> tuple[int, int]:
 
 
 def fewer_ran(result: RunResult, base: RunResult, language: Language) -> str:
-    """Why a success of node or Go decides less than the run before; empty where it does not."""
+    """Why a success decides less than the run before; empty where it does not."""
     ran, before = _total(result.stdout, language), _total(base.stdout, language)
     return f"only {ran} of {before} tests ran" if ran < before else ""
 

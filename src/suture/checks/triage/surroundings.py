@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from posixpath import basename, isabs, normpath
 
 from suture.checks.triage.unbuilt import module_not_built
-from suture.languages import LANGUAGES
+from suture.languages import languages_of_files
 from suture.sandbox import BOX
 from suture.workspace import text_of
 
@@ -20,7 +20,6 @@ ATTRIBUTE_RE = re.compile(
 )
 FILE_RE = re.compile(r"^FileNotFoundError: .*No such file or directory: '(?P<path>[^']+)'")
 VARIABLE_RE = re.compile(r"^KeyError: '(?P<name>[A-Z][A-Z0-9_]+)'")
-CODE = tuple(ending for facts in LANGUAGES.values() for ending in facts.endings)
 NETWORK_RE = re.compile(
     r"^(?:[\w.]*\.)?(?:gaierror|ConnectionRefusedError|ConnectError|ConnectionError|URLError|OSError|NewConnectionError)"
     r"\b.*(?:Temporary failure in name resolution|Name or service not known|Network is unreachable"
@@ -105,7 +104,9 @@ def missing_file(path: str, files: Mapping[str, bytes]) -> tuple[str, str] | Non
 def _is_made(path: str, files: Mapping[str, bytes]) -> bool:
     name = re.escape(basename(path))
     making = re.compile(rf"{name}['\"]\s*,\s*['\"][wax]|(?:write|append|create)\w*\(.*{name}", re.IGNORECASE)
-    return any(making.search(text_of(content)) for path, content in files.items() if path.endswith(CODE))
+    return any(
+        making.search(text_of(content)) for path, content in files.items() if languages_of_files((path,))
+    )
 
 
 def _own_modules(files: Mapping[str, bytes]) -> frozenset[str]:

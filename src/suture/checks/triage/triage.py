@@ -13,6 +13,7 @@ from suture.checks.triage.other_languages import fault_in_line, printed_errors
 from suture.checks.triage.pollution import shared_state_written_by
 from suture.checks.triage.reruns import Reruns
 from suture.checks.triage.surroundings import fault_of_surroundings
+from suture.languages import LANGUAGES
 from suture.pysource.parsing import parsed
 from suture.records import CheckOutcome, FaultCause, Verdict
 from suture.workspace import is_test_file, text_of
@@ -143,10 +144,10 @@ def _from_surroundings(
 ) -> NotCode | None:
     files, left_out = suite.task.files, suite.task.left_out
     raised = [outcome.counterexample.exception] if outcome.counterexample else []
-    if suite.task.language != "python":
+    if not LANGUAGES[suite.task.language].parsed:
         said = base.output if outcome.evidence == "exit_status" else "\n".join(raised)
         lines = printed_errors(said, suite.task.language)
-        return _environment(outcome, [fault_in_line(line, files) for line in lines])
+        return _environment(outcome, [fault_in_line(line, files, suite.task.language) for line in lines])
     if outcome.evidence == "exit_status":  # the command as a whole: every error that it printed must be one
         raised = [line.strip() for line in base.output.splitlines() if _is_error(line)]
     return _environment(outcome, [fault_of_surroundings(line, files, code, left_out) for line in raised])

@@ -137,7 +137,7 @@ class TaskPrepared(Payload, kind="task.prepared"):
         checks: Checks of functions that decide.
         test_command: The user's test command; empty where there is none.
         test_origin: How it was found.
-        language: What the code is written in, where that is not Python.
+        language: What the code is written in; empty for Python in ledgers of earlier versions.
         toolchain: The program that the language's tests need.
         python: What `python` means in the test command: an absolute path.
         python_origin: How that was chosen.

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from suture.checks.trust import Assessment, assess_checks
+from suture.languages import LANGUAGES
 from suture.ledger.kinds import AssessedTest, RemovedTest, TestsAssessed, TestsWritten
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
@@ -29,7 +30,7 @@ NOTHING: Mapping[str, float] = MappingProxyType({})
 
 def may_be_tested(context: RunContext) -> bool:
     """Whether tests can be written for the task: one function or class, judged by checks of functions."""
-    return context.task.kind == "write" and context.task.language == "python"
+    return context.task.kind == "write" and LANGUAGES[context.task.language].parsed
 
 
 def generated_checks(aids: Aids, context: RunContext) -> tuple[Check, ...]:

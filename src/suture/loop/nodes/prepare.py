@@ -58,7 +58,7 @@ def _prepared(checks: int, context: RunContext) -> TaskPrepared:
         checks=checks,
         test_command=tuple(task.test_command),
         test_origin=task.test_origin,
-        language=task.language if task.language != "python" else "",
+        language=task.language,
         toolchain=toolchain.program if toolchain else "",
         python=python.executable if python else "",
         python_origin=python.origin if python else "",

@@ -7,6 +7,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from suture.languages import LANGUAGES
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.helper_state import Aids, aids_of
@@ -35,7 +36,7 @@ async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     helpers, wants_ties = context.recipe.helpers, context.recipe.tournament
     if context.task.project is not None:
         return await tested_project(state, context)
-    if (helpers == Helpers() and not wants_ties) or context.task.language != "python":
+    if (helpers == Helpers() and not wants_ties) or not LANGUAGES[context.task.language].parsed:
         return {}
     before, aids = state, aids_of(state)
     if helpers.tests and may_be_tested(context):

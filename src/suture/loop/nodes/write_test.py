@@ -66,7 +66,7 @@ class WrittenTest:
 def wants_test(state: LoopState, context: RunContext) -> bool:
     """Whether the user reports a fault that no test shows, and a test for it can be written and run."""
     task, base = context.task, next(iter(tried_in(state)), None)
-    reported = task.kind == "heal" and task.language == "python" and bool(task.statement.strip())
+    reported = task.kind == "heal" and bool(task.statement.strip())
     can = is_pytest_command(task.test_command) and context.model.name != NO_MODEL
     passes = base is not None and base.origin == "user" and base.solved and not state["not_code"]
     return reported and can and passes and last_of(context.ledger.events, TestAccepted) is None
@@ -207,7 +207,7 @@ def _shown(suite: Suite, context: RunContext) -> dict[str, str]:
         *refused_files(dict.fromkeys(files, ""), suite),
         *(path for path in files if is_protected(path)),
     }
-    return named_files(files, context.task.statement, closed, "python")
+    return named_files(files, context.task.statement, closed, context.task.language)
 
 
 def _example(suite: Suite) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from suture.checks import Suite, refused_files
+from suture.languages import LANGUAGES
 from suture.loop.context import RunContext
 from suture.loop.helper_state import aids_of
 from suture.loop.policy.progress import Attempt
@@ -55,7 +56,7 @@ def _brief(move: Move, parent: Attempt | None, state: LoopState, context: RunCon
             entry_point=task.entry_point,
             tests=tests,
         )
-    if task.language != "python":
+    if not LANGUAGES[task.language].parsed:
         return _text_brief(move, parent, state, context, suite)
     return repair_brief(parent, state, context, suite, move.strategy)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from suture.checks import Suite, refused_files
+from suture.languages import LANGUAGES
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt
 from suture.records import Candidate, Move, Task
@@ -17,7 +18,7 @@ MOST_SHOWN_CHARS = 24_000
 
 def writes_files(task: Task) -> bool:
     """Whether a task is written file by file, as text: a project, or one in another language than Python."""
-    return task.kind == "write" and (task.project is not None or task.language != "python")
+    return task.kind == "write" and (task.project is not None or not LANGUAGES[task.language].parsed)
 
 
 def fresh_brief(context: RunContext, suite: Suite) -> ProjectBrief:

@@ -15,9 +15,9 @@ from suture.repair.other_languages.grammars import (
     DECLARING_LISTS,
     EXPRESSIONS,
     FUNCTIONS,
-    GRAMMARS,
     MEMBERS,
     parsed_tree,
+    syntax_of,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class TreeView:
 
     def __init__(self, text: str, path: str, language: Language) -> None:
         self.raw = text.encode("utf-8", "surrogatepass")
-        self.grammar = GRAMMARS[language]
+        self.grammar = syntax_of(language)
         self.root = parsed_tree(text, path, language)
         self._of_functions: dict[int, tuple[list[str], list[tuple[str, Node]]]] = {}
 

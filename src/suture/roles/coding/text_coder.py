@@ -8,7 +8,6 @@ of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from suture.errors import MalformedReply
@@ -24,17 +23,7 @@ from suture.roles.replies.fenced import Block, fenced_blocks
 
 START = re.compile(r"^(?=[^\s)\]}])", re.MULTILINE)
 COMMENT = re.compile(r"(?://|/\*|\*)")
-NAME = r"([A-Za-z_$][\w$]*)"
-DEFINITIONS: Mapping[Language, re.Pattern[str]] = {
-    "javascript": re.compile(
-        rf"(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:function\s*\*?|class|const|let|var)\s+{NAME}"
-        rf"|((?:module\.)?exports(?:\.[\w$]+)?)\s*="
-    ),
-    "go": re.compile(
-        rf"func\s+(\([^)]*\)\s*[A-Za-z_]\w*)|func\s+{NAME}|(?:type|var|const)\s+{NAME}|(package)\s|(import)\s"
-    ),
-}
-FIRST_COMMENT = re.compile(r"\s*//\s*(?:[Ff]ile:?\s*)?([\w./-]+\.[A-Za-z]{1,4})\s*\n")
+FIRST_COMMENT = r"\s*{}\s*(?:[Ff]ile:?\s*)?([\w./-]+\.[A-Za-z]{{1,4}})\s*\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +79,8 @@ def files_from_text_reply(reply: Reply, brief: TextBrief) -> dict[str, str]:
 
 def _target(block: Block, brief: TextBrief) -> str | None:
     """The file that a block names, else the one whose names it defines."""
-    first = FIRST_COMMENT.match(block.code)
+    mark = re.escape(LANGUAGES[brief.language].line_comment)
+    first = re.match(FIRST_COMMENT.format(mark), block.code)
     said = block.path or (first[1] if first else None)
     if said is not None:
         named = [path for path in brief.files if path == said or path.endswith(f"/{said}")]
@@ -119,12 +109,12 @@ def _merged(path: str, original: str, code: str, language: Language) -> str:
 def _chunks(text: str, language: Language) -> dict[str, str]:
     """Top-level pieces by the name that each defines; the rest stays with the piece before it."""
     found: dict[str, str] = {"": ""}
-    name, waiting = "", ""
+    name, waiting, definition = "", "", LANGUAGES[language].definition
     for piece in START.split(text):
         if COMMENT.match(piece):
             waiting += piece  # a comment stands above what it is about
             continue
-        defined = DEFINITIONS[language].match(piece)
+        defined = definition.match(piece)
         if defined:
             name = next(re.sub(r"\s+", " ", group) for group in defined.groups() if group)
             while name in found:

@@ -12,14 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from suture.errors import PrerequisiteError
-from suture.languages import LANGUAGES, Interpreter, Toolchain
+from suture.languages import LANGUAGES, Interpreter, LanguageFacts, Toolchain
 from suture.records import Language
 from suture.sandbox.mounts.interpreter import discover_interpreter
 from suture.sandbox.mounts.places import in_system, require_plain
-
-PACKAGES = "/node_modules"
-"""Behind the wall: node looks for packages in every folder above a file, up to the root."""
-MODULES = "/go-modules"
 
 
 def discover_programs(
@@ -43,7 +39,7 @@ def discover_programs(
 def discover_toolchain(
     project: Path | None, environ: Mapping[str, str], language: Language
 ) -> Toolchain | None:
-    """A language's programs; `None` for Python, whose programs are an `Interpreter`.
+    """A language's programs; `None` where these are an `Interpreter`.
 
     Args:
         project: The project's root folder, where there is one.
@@ -53,23 +49,22 @@ def discover_toolchain(
     Raises:
         PrerequisiteError: They are not installed, or lie where they cannot be shown behind the wall.
     """
-    if language == "python":
+    facts = LANGUAGES[language]
+    if not facts.program:
         return None
     root = None if project is None else project.resolve()
-    facts = LANGUAGES[language]
     found = _on_path(facts.program, root, environ)
     if found is None:
         raise PrerequisiteError(
             f"{facts.label} tests need {facts.program!r}, which is not on PATH",
             remedy=f"install it, or give a test command of another language: {facts.program} is not fetched",
         )
-    shown = {} if in_system(str(found.resolve())) else _installation(found, language)
+    shown = {} if in_system(str(found.resolve())) else _installation(found, facts)
     variables = dict(facts.variables)
     if facts.packages:
-        shown |= project_packages(root)
-    elif (modules := _module_cache(root, environ)) is not None:
-        shown[str(modules)] = MODULES
-        variables["GOMODCACHE"] = MODULES
+        shown |= project_packages(root, facts.packages)
+    elif facts.downloaded and (modules := _plain_folder(facts.downloaded.folder(environ), root)):
+        shown[str(modules)] = variables[facts.downloaded.variable] = facts.downloaded.shown_as
     return Toolchain(
         language=language,
         program=str(found),
@@ -87,41 +82,40 @@ def _on_path(program: str, root: Path | None, environ: Mapping[str, str]) -> Pat
     return Path(found) if found else None
 
 
-def _installation(found: Path, language: Language) -> dict[str, str]:
+def _installation(found: Path, facts: LanguageFacts) -> dict[str, str]:
     """What to show of programs outside the system's folders; never a whole prefix, which can be a home."""
     prefix = found.resolve().parent.parent
-    marks = LANGUAGES[language].installation
+    marks = facts.installation
     if not all((prefix / mark).is_dir() for mark in marks):
         raise PrerequisiteError(
             f"{str(found)!r} is no plain installation: {' and '.join(marks)} are not beside it",
             remedy=f"put the folder of a real {found.name} first on PATH, not a version manager's shim",
         )
     parts = [prefix / mark for mark in marks]
-    parts += [path for name in ("go.env", "VERSION") if (path := prefix / name).is_file()]
+    parts += [path for name in facts.beside_it if (path := prefix / name).is_file()]
     return {str(part): str(part) for part in parts}
 
 
-def project_packages(root: Path | None) -> dict[str, str]:
-    """What to show of a project's own `node_modules`, where it has one.
+def project_packages(root: Path | None, name: str) -> dict[str, str]:
+    """What to show of a project's own packages, where it has any: at the root, where node looks last.
 
     Args:
         root: The project.
+        name: Of the folder that holds them, such as `node_modules`.
 
     Raises:
         PrerequisiteError: There is a socket, a pipe or a device in it.
     """
-    folder = root / "node_modules" if root else None
+    folder = root / name if root else None
     # A link may have been planted, to be shown a folder of ours.
     if folder is None or folder.is_symlink() or not folder.is_dir():
         return {}
     require_plain(folder)
-    return {str(folder): PACKAGES}
+    return {str(folder): f"/{name}"}
 
 
-def _module_cache(root: Path | None, environ: Mapping[str, str]) -> Path | None:
-    """Modules that were downloaded before: there is no network behind the wall."""
-    home = environ.get("HOME", "")
-    path = environ.get("GOPATH", "").split(os.pathsep)[0] or (f"{home}/go" if home else "")
-    folder = Path(environ.get("GOMODCACHE") or f"{path}/pkg/mod")
+def _plain_folder(said: str, root: Path | None) -> Path | None:
+    """A folder that is there, and none of the project's."""
+    folder = Path(said)
     is_ours = folder.is_absolute() and folder.is_dir()
     return folder if is_ours and not (root and folder.resolve().is_relative_to(root)) else None

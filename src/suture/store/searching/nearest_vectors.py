@@ -173,7 +173,7 @@ def _joined(known: _Kept | None, rows: list[Any], size: int) -> _Kept:
     if known is not None and not rows:
         return known
     ids = np.array([row.id for row in rows], dtype=np.int64)
-    languages = np.array([row.language for row in rows], dtype="U12")
+    languages = np.array([row.language for row in rows], dtype=np.str_)
     vectors = np.frombuffer(b"".join(row.vector for row in rows), dtype="<f4").reshape(len(rows), size)
     if known is not None:
         ids = np.concatenate([known.ids, ids])

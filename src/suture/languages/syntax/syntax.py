@@ -1,0 +1,32 @@
+"""What a change must know to write a piece of a language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Syntax:
+    """What a language writes in its own way.
+
+    Attributes:
+        length: Of `{}`, a sequence.
+        end: Of a statement.
+        test: An `if` with a condition and a statement.
+        equal: Whether two are the same, and whether they are not.
+        nothing: What stands for no value.
+        put: How a value `{1}` gets into a sequence `{0}`.
+        around: Expressions that people forget around or behind `{}`, the likeliest first.
+        answers: What a function may return where it has nothing to say.
+        families: Names of which one is easily taken for another.
+    """
+
+    length: str
+    end: str
+    test: str
+    equal: tuple[str, str]
+    nothing: str
+    put: str
+    around: tuple[str, ...]
+    answers: tuple[str, ...]
+    families: tuple[tuple[str, ...], ...]
