@@ -8,6 +8,7 @@ from suture.languages.detecting import DetectedCommand, detect_command
 from suture.languages.interpreter import Interpreter
 from suture.languages.known import (
     LANGUAGES,
+    OURS,
     argv_for_report,
     is_source,
     language_named,
@@ -30,6 +31,7 @@ from suture.languages.toolchain import Toolchain
 
 __all__ = [
     "LANGUAGES",
+    "OURS",
     "DetectedCommand",
     "DownloadedPackages",
     "Interpreter",

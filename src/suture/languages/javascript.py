@@ -153,7 +153,13 @@ OF_TYPESCRIPT: Grammars = {
     ".tsx": ("tree_sitter_typescript", "language_tsx"),
     ".js": SCRIPT,
 }
+STEERING = (
+    *("package.json", "jest.config.*", "vitest.config.*", "vite.config.*", "babel.config.*"),
+    *(".babelrc*", ".mocharc*", "node_modules/"),
+    *("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"),
+)
 COMMON: dict[str, Any] = {
+    "steering": STEERING,
     "program": "node",
     "commands": COMMANDS,
     "runners": RUNNERS,
@@ -175,6 +181,10 @@ JAVASCRIPT = LanguageFacts(
     fence="javascript",
     endings=(".js", ".cjs", ".mjs", ".jsx"),
     formatter=("prettier", "--parser", "babel"),
+    test_files=(
+        *("__tests__/", "__mocks__/", "*.test.js", "*.test.[cm]js", "*.test.jsx"),
+        *("*.spec.js", "*.spec.[cm]js", "*.spec.jsx"),
+    ),
     find_tests=tests_by_npm,
     grammars=OF_JAVASCRIPT,
     unsafe_uses=uses_by_queries(OF_JAVASCRIPT, in_javascript.QUERIES),
@@ -187,6 +197,7 @@ TYPESCRIPT = LanguageFacts(
     fence="typescript",
     endings=(".ts", ".cts", ".mts", ".tsx"),
     formatter=("prettier", "--parser", "typescript"),
+    test_files=("*.test.ts", "*.test.tsx", "*.spec.ts", "*.spec.tsx"),
     grammars=OF_TYPESCRIPT,
     unsafe_uses=uses_by_queries(OF_TYPESCRIPT, in_javascript.QUERIES),
     aliases=("ts",),

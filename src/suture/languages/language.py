@@ -50,6 +50,8 @@ class LanguageFacts:
         block_comment: What begins and ends a longer one; empty where there is none.
         formatter: The usual program that formats a file which it is given on stdin, and its arguments.
         linter: The usual program that finds mistakes in files named behind it, and its arguments.
+        test_files: Globs of its tests, as in a `.gitignore`.
+        steering: Globs of what configures a run of these, or is loaded before the project's own code.
         find_tests: Finds the test command of a project; where there is none, the user says it.
         installation: What lies in an installation outside the system's folders, and is shown with it.
         beside_it: What of this lies there too: files that only some installations have.
@@ -86,6 +88,8 @@ class LanguageFacts:
     block_comment: tuple[str, str] | None = None
     formatter: tuple[str, ...] = ()
     linter: tuple[str, ...] = ()
+    test_files: tuple[str, ...] = ()
+    steering: tuple[str, ...] = ()
     find_tests: FindTests | None = None
     installation: tuple[str, ...] = ()
     beside_it: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from suture.languages.interpreter import Interpreter
 from suture.languages.language import LanguageFacts
 from suture.languages.layouts.python import PYTHON_LAYOUT
-from suture.languages.python_tests import tests_in_python
+from suture.languages.python_tests import STEERING, tests_in_python
 from suture.languages.unsafe import in_python
 
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
@@ -27,6 +27,8 @@ PYTHON_FACTS = LanguageFacts(
     linter=("ruff", "check"),
     safety_rules=in_python.RULES,
     unsafe_uses=in_python.uses_in_python,
+    test_files=("test_*.py", "*_test.py", "conftest.py"),
+    steering=STEERING,
     find_tests=tests_in_python,
     parsed=True,
     new_project=PYTHON_LAYOUT,

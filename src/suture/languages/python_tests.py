@@ -18,6 +18,18 @@ CONFIGURES: Mapping[str, bytes] = {
     "setup.cfg": b"[tool:pytest]",
 }
 """Files that configure pytest, and what must stand in them."""
+STEERING = (
+    *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg", "pyproject.toml"),
+    "noxfile.py",
+    # What Python runs before anything else.
+    *("sitecustomize.py", "usercustomize.py", "sitecustomize/", "usercustomize/", "*.pth"),
+    # What pytest loads as a plugin because it looks installed.
+    *("*.dist-info/", "*.egg-info/"),
+    # Modules in the tree come before the real ones of the same name.
+    *("/pytest.py", "/pytest/", "/_pytest/", "/pluggy/", "/unittest.py", "/unittest/"),
+    *("requirements*.txt", "constraints*.txt"),
+)
+"""Files that decide what a test command says, or what it loads."""
 TEST_CASE = re.compile(rb"^class \w+\(.*TestCase\b.*\):", re.MULTILINE)
 NOT_UNITTEST = re.compile(rb"^(?:async )?def test|^\s*(?:import|from) pytest\b", re.MULTILINE)
 PYTEST = ("python", "-m", "pytest", "-q")

@@ -190,11 +190,11 @@ class RunContext:
             return limits
         return limits.model_copy(update={"test_wall_s": min(limits.test_wall_s, LONGEST_RUN * left_s)})
 
-    def test_sources(self) -> tuple[str, ...]:
-        """Texts of the project's tests, as far as they are known: the suite says which files hold them."""
+    def test_sources(self) -> dict[str, str]:
+        """The project's tests, path -> text, as far as known: the suite says which files hold them."""
         suite = self._own_suite.ready
         paths = suite.test_files if suite is not None else ()
-        return tuple(text_of(self.task.files[path]) for path in paths if path in self.task.files)
+        return {path: text_of(self.task.files[path]) for path in paths if path in self.task.files}
 
     def candidate(self, blob: str) -> Candidate:
         """Read a candidate back."""

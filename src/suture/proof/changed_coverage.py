@@ -10,7 +10,7 @@ from suture.checks import Suite
 from suture.checks.programs import PRIVATE, program_limits, without_private
 from suture.languages import Interpreter, program_environment, resolve_command
 from suture.proof.certificate import Coverage
-from suture.proof.changed_statements import NO_STATEMENT, touched_statements
+from suture.proof.changed_statements import touched_statements, why_unmeasured
 from suture.sandbox import BOX, RunRequest, interpreter_mounts
 from suture.workspace import text_of
 
@@ -46,7 +46,7 @@ async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> Coverage
     statements = touched(suite.task.files, after)
     changed = {path: tuple(spot.start for spot in spots) for path, spots in statements.items()}
     if not changed:
-        return Coverage(unmeasured=NO_STATEMENT)
+        return Coverage(unmeasured=why_unmeasured(suite.task.language))
     if suite.command is None:
         return Coverage(unmeasured=NO_COMMAND, changed=changed)
     interpreter = suite.command.interpreter

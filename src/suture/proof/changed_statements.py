@@ -5,10 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from suture.languages import LANGUAGES
 from suture.pysource.parsing import first_line, parsed
+from suture.records import Language
 from suture.workspace import changed_stretches
 
 NO_STATEMENT = "no statement of a Python file was changed, or only of one that is too large"
+
+
+def why_unmeasured(language: Language) -> str:
+    """Why a change that touches no statement is not measured: only what we parse has statements here."""
+    facts = LANGUAGES[language]
+    return NO_STATEMENT if facts.parsed else f"that is done for Python alone, and this is {facts.label}"
 
 
 def changed_lines(before: str, after: str) -> frozenset[int]:

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from suture.proof.certificate import MutantRun, Mutation
-from suture.proof.changed_statements import NO_STATEMENT
-from suture.records import content_hash
+from suture.proof.changed_statements import why_unmeasured
+from suture.records import Language, content_hash
 from suture.repair import Mutant, mutants, mutated
 from suture.workspace import apply_diff, text_of, unified_diff
 
@@ -96,6 +96,7 @@ async def measure_mutation(
     *,
     most: int,
     seconds: float,
+    language: Language = "python",
 ) -> Mutation:
     """Run mutants of the touched statements.
 
@@ -105,6 +106,7 @@ async def measure_mutation(
         noticed: Whether the tests notice files that are changed further.
         most: The most mutants to run.
         seconds: The most seconds; mutants that were run by then count, those that were not as not noticed.
+        language: What the project is written in.
     """
     draw: Draw | None = None
     done: list[MutantRun] = []
@@ -120,16 +122,16 @@ async def measure_mutation(
         return Mutation(unmeasured=NO_TIME)
     count = len(draw.mutants)
     return Mutation(
-        unmeasured=_unmeasured(bool(statements), len(done), count, most),
+        unmeasured=_unmeasured("" if statements else why_unmeasured(language), len(done), count, most),
         generated=draw.generated,
         drawn=count,
         mutants=tuple(done),
     )
 
 
-def _unmeasured(touched: bool, done: int, drawn: int, most: int) -> str:
+def _unmeasured(untouched: str, done: int, drawn: int, most: int) -> str:
     if not drawn:
-        return NONE_THERE if touched else NO_STATEMENT
+        return untouched or NONE_THERE
     if done == drawn:
         return ""
     if most == 0:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from suture.checks import Suite, check_candidate, prepare_suite, refused_files
 from suture.errors import UsageError
-from suture.languages import Interpreter, scripts_run_by
+from suture.languages import Interpreter, languages_of_files, scripts_run_by
 from suture.proof.certificate import Certificate, digest
 from suture.proof.certified_task import new_failures, statuses
 from suture.proof.changed_coverage import measure_coverage, touched
@@ -20,9 +20,9 @@ from suture.sandbox import Sandbox
 from suture.settings import Settings
 from suture.tasks.commands import files_named_in
 from suture.workspace import (
-    DEFAULT_PROTECTED,
     PatchRefused,
     apply_diff,
+    default_protected,
     is_protected,
     is_test_file,
     overlay,
@@ -30,9 +30,7 @@ from suture.workspace import (
 )
 
 MOST_LISTED = 5
-CODE_SUFFIXES = frozenset(
-    (".py", ".pyi", ".pyc", ".pyd", ".so", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".go")
-)
+BUILT = frozenset((".pyi", ".pyc", ".pyd", ".so"))
 NOWHERE = Path("/nowhere")
 """A certificate names files by their paths in the project; a folder of some machine means nothing in it."""
 
@@ -164,7 +162,8 @@ def _files_of(certificate: Certificate, project: Mapping[str, bytes]) -> dict[st
 
 def _decides(path: str) -> bool:
     """Whether a file may change what the tests say: code, a test, a setting of the project's."""
-    return PurePosixPath(path).suffix in CODE_SUFFIXES or is_protected(path, DEFAULT_PROTECTED)
+    is_code = PurePosixPath(path).suffix in BUILT or bool(languages_of_files((path,)))
+    return is_code or is_protected(path, default_protected())
 
 
 def _after(certificate: Certificate, files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -209,7 +208,7 @@ def _require_allowed(
         "files",
         "code that was there is no new code",
     )
-    closed = {path for path in paths if is_protected(path, DEFAULT_PROTECTED)}
+    closed = {path for path in paths if is_protected(path, default_protected())}
     if task.kind == "heal":
         words = (*task.test_command, *scripts_run_by(task.test_command, after))
         closed |= paths & set(files_named_in(words, after, NOWHERE))
@@ -219,7 +218,7 @@ def _require_allowed(
             closed = {path for path in closed if not is_test_file(path)}  # they decide nothing
     closed |= set(refused_files(candidate.files, suite))
     _require(
-        not task.test_command or not any(is_protected(path, DEFAULT_PROTECTED) for path in task.modules),
+        not task.test_command or not any(is_protected(path, default_protected()) for path in task.modules),
         "files",
         f"the module {task.module!r} decides, or one beside it",
     )

@@ -19,6 +19,7 @@ from suture.tasks.wanted_files import asks_for_several, wanted_files
 from suture.workspace import (
     DEFAULT_PROTECTED,
     Snapshot,
+    default_protected,
     earlier_versions,
     is_protected,
     take_snapshot,
@@ -127,7 +128,7 @@ def heal_task(
     snapshot = take_snapshot(path, secrets=secrets)
     # What a build has written, the next one writes again: a repair there would be lost.
     built = (literal_glob(name) for name in snapshot.built)
-    given, chosen = (*DEFAULT_PROTECTED, *protect, *built), tuple(only)
+    given, chosen = (*default_protected(), *protect, *built), tuple(only)
     typed = words_of(test or ())
     if test is not None and not typed:
         raise UsageError("the test command is empty", remedy="leave it out: the project's files show one")

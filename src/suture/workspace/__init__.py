@@ -10,7 +10,13 @@ from suture.workspace.diffs import unified_diff
 from suture.workspace.history import earlier_versions
 from suture.workspace.matching import changed_stretches
 from suture.workspace.patching import PatchRefused, apply_diff
-from suture.workspace.protected import DEFAULT_PROTECTED, TEST_FILES, is_protected, is_test_file
+from suture.workspace.protected import (
+    DEFAULT_PROTECTED,
+    TEST_FILES,
+    default_protected,
+    is_protected,
+    is_test_file,
+)
 from suture.workspace.repository import Repository, open_repository
 from suture.workspace.snapshot import Snapshot, take_snapshot
 from suture.workspace.texts import overlay, text_of
@@ -26,6 +32,7 @@ __all__ = [
     "apply_changes",
     "apply_diff",
     "changed_stretches",
+    "default_protected",
     "earlier_versions",
     "is_protected",
     "is_test_file",

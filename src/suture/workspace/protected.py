@@ -7,77 +7,31 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
+from suture.languages import LANGUAGES, OURS
 from suture.workspace.globs import Globs, parse_globs
 
 TEST_FILES: tuple[str, ...] = (
-    *("tests/", "test/", "test_*.py", "*_test.py", "conftest.py"),
-    *("__tests__/", "__mocks__/", "*.test.js", "*.test.[cm]js", "*.test.jsx"),
-    *("*.spec.js", "*.spec.[cm]js", "*.spec.jsx"),
-    *("*.test.ts", "*.test.tsx", "*.spec.ts", "*.spec.tsx", "*_test.go", "testdata/"),
+    *("tests/", "test/"),
+    *(glob for facts in OURS.values() for glob in facts.test_files),
 )
-"""Globs of test files, written as in a `.gitignore`."""
+"""Globs of test files in our languages, written as in a `.gitignore`."""
 
 DEFAULT_PROTECTED: tuple[str, ...] = (
     *TEST_FILES,
     # What configures a test run, or decides what a test command does.
-    "pytest.ini",
-    ".pytest.ini",
-    "pytest.toml",
-    ".pytest.toml",
-    "tox.ini",
-    "setup.cfg",
-    "pyproject.toml",
-    "noxfile.py",
-    "Makefile",
-    "package.json",
-    "jest.config.*",
-    "vitest.config.*",
-    "vite.config.*",
-    "babel.config.*",
-    ".babelrc*",
-    ".mocharc*",
-    "go.mod",
-    "go.work",
-    "suture.toml",
-    ".env*",
-    # What Python runs before anything else.
-    "sitecustomize.py",
-    "usercustomize.py",
-    "sitecustomize/",
-    "usercustomize/",
-    "*.pth",
-    # What pytest loads as a plugin because it looks installed.
-    "*.dist-info/",
-    "*.egg-info/",
-    # Modules in the tree come before the real ones of the same name.
-    "/pytest.py",
-    "/pytest/",
-    "/_pytest/",
-    "/pluggy/",
-    "/unittest.py",
-    "/unittest/",
-    "node_modules/",
+    *dict.fromkeys(glob for facts in OURS.values() for glob in facts.steering),
+    *("Makefile", "suture.toml", ".env*"),
     # Continuous integration, locked dependencies, the repository itself.
-    ".github/",
-    ".gitlab-ci.yml",
-    ".circleci/",
-    ".ci/",
-    "Jenkinsfile",
-    "azure-pipelines.yml",
-    "*.lock",
-    "requirements*.txt",
-    "constraints*.txt",
-    "go.sum",
-    "go.work.sum",
-    "package-lock.json",
-    "npm-shrinkwrap.json",
-    "pnpm-lock.yaml",
-    ".git",
-    ".gitignore",
-    ".gitattributes",
-    ".gitmodules",
+    *(".github/", ".gitlab-ci.yml", ".circleci/", ".ci/", "Jenkinsfile", "azure-pipelines.yml", "*.lock"),
+    *(".git", ".gitignore", ".gitattributes", ".gitmodules"),
 )
 """What is protected unless the user says otherwise; globs as in a `.gitignore`."""
+
+
+def default_protected() -> tuple[str, ...]:
+    """`DEFAULT_PROTECTED`, and what languages of installed packages protect."""
+    brought = (facts for name, facts in LANGUAGES.items() if name not in OURS)
+    return (*DEFAULT_PROTECTED, *(glob for one in brought for glob in (*one.test_files, *one.steering)))
 
 
 def is_protected(path: str, globs: Iterable[str] = DEFAULT_PROTECTED) -> bool:
@@ -95,7 +49,7 @@ def is_protected(path: str, globs: Iterable[str] = DEFAULT_PROTECTED) -> bool:
 
 def is_test_file(path: str) -> bool:
     """Whether a path relative to the project root is a test, or serves tests only."""
-    return is_protected(path, TEST_FILES)
+    return is_protected(path, (*TEST_FILES, *(glob for one in LANGUAGES.values() for glob in one.test_files)))
 
 
 @lru_cache(maxsize=32)

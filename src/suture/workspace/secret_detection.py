@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError, UsageError
+from suture.languages import OURS
 from suture.workspace.globs import parse_globs
 from suture.workspace.repository import open_repository
 
@@ -77,7 +78,7 @@ SECRET_FILES: tuple[str, ...] = (
 NOT_SECRET: tuple[str, ...] = (
     *("*.example", "*.sample", "*.template", "*.dist", "*.pub"),
     *("*.example.*", "*.sample.*", "*.template.*"),
-    *("*.py", "*.pyi", "*.js", "*.cjs", "*.mjs", "*.jsx", "*.ts", "*.tsx", "*.go"),
+    *("*.pyi", *(f"*{ending}" for facts in OURS.values() for ending in facts.endings)),
 )
 """What is no secret whatever else its name says: examples, public halves, code."""
 

@@ -98,7 +98,12 @@ async def prove(
     async def guard() -> Mutation:
         noticed = await notices(suite, candidate.files, verdict, fixed)
         spots = touched(base, after)
-        return await measure_mutation(after, spots, noticed, most=settings.mutants, seconds=clock.left_s())
+        return await measure_mutation(
+            *(after, spots, noticed),
+            most=settings.mutants,
+            seconds=clock.left_s(),
+            language=context.task.language,
+        )
 
     async with ended_together() as begin:
         covering = begin(clock.within(lambda: measure_coverage(suite, after), Coverage(unmeasured=NO_TIME)))

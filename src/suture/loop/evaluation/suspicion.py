@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from suture.languages import LANGUAGES, languages_of_files
 from suture.loop.context import RunContext
 from suture.records import Candidate
 from suture.repair import literals_of, warnings_about
+from suture.repair.other_languages import has_grammar, tree_literals, tree_warnings
 from suture.workspace import text_of
 
 
 def suspicious_signs(candidate: Candidate, context: RunContext) -> tuple[str, ...]:
-    """Signs that a change of Python code games the tests, each with its file; new code has none."""
-    before = context.task.files
+    """Signs that a change games the tests, each with its file; new code has none.
+
+    Files in languages of whose syntax nothing is known are not looked at.
+    """
     if context.task.kind != "heal" or candidate.origin == "user":
         return ()
-    literals = literals_of(context.test_sources())
+    tests = context.test_sources()
     return tuple(
         f"{path}: {sign}"
         for path, text in sorted(candidate.files.items())
-        if path.endswith(".py")
-        for sign in warnings_about(text_of(before.get(path, b"")), text, literals)
+        for sign in signs_in_file(path, text_of(context.task.files.get(path, b"")), text, tests)
     )
+
+
+def signs_in_file(path: str, before: str, after: str, tests: Mapping[str, str]) -> tuple[str, ...]:
+    """Those of one file.
+
+    Args:
+        path: For its language.
+        before: Its text before the change.
+        after: Its text with it.
+        tests: The project's tests, path -> text.
+    """
+    language = next(iter(languages_of_files((path,))), None)
+    if language is None:
+        return ()
+    if LANGUAGES[language].parsed:
+        return warnings_about(before, after, literals_of(tests.values()))
+    if has_grammar(language):
+        return tree_warnings(before, after, path, language, tree_literals(tests.items(), language))
+    return ()

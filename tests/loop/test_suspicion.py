@@ -1,0 +1,41 @@
+"""Signs that a change games the tests, in whatever language it is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.loop.evaluation.suspicion import signs_in_file
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "test", "says"),
+    [
+        (
+            "a.py",
+            "def f(n):\n    return n + 1\n",
+            "def f(n):\n    if n == 41:\n        return 4711\n    return n + 1\n",
+            "assert f(41) == 4711\n",
+            ("compares with 41, which the tests use",),
+        ),
+        (
+            "a.ts",
+            "export function f(n: number) { return n + 1; }\n",
+            "export function f(n: number) { if (n === 41) return 4711; return n + 1; }\n",
+            "assert.equal(f(41), 4711);\n",
+            ("compares with 41, which the tests use",),
+        ),
+        (
+            "a.go",
+            "package a\n\nfunc F(n int) int {\n\treturn n + 1\n}\n",
+            "package a\n\nfunc F(n int) int {\n\treturn n - 1\n}\n",
+            "package a\n\nvar want = F(41)\n",
+            (),
+        ),
+        ("a.txt", "1\n", "41\n", "41\n", ()),
+    ],
+)
+def test_a_change_that_names_what_the_tests_use_is_suspicious(
+    path: str, before: str, after: str, test: str, says: tuple[str, ...]
+) -> None:
+    tests = {f"test_{path}": test}
+    assert signs_in_file(path, before, after, tests) == says
