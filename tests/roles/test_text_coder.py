@@ -31,6 +31,18 @@ function add(a, b) {
 
 module.exports = { add };
 """
+TS = """interface Point {
+  x: number;
+}
+
+export function add(a: number, b: number): number {
+  return a - b;
+}
+
+export const enum Side {
+  Left,
+}
+"""
 
 
 def read(text: str, language: Language, **files: str) -> dict[str, str]:
@@ -50,6 +62,7 @@ def test_a_whole_file_replaces_the_file() -> None:
         ("go", GO, "// Add moves.\nfunc Add(a, b int) int {\n\treturn a + b\n}\n"),
         ("go", GO, "package clock\n\nfunc Add(a, b int) int {\n\treturn a + b\n}\n"),
         ("javascript", JS, "function add(a, b) {\n  return a + b;\n}\n"),
+        ("typescript", TS, "export function add(a: number, b: number): number {\n  return a + b;\n}\n"),
     ],
 )
 def test_a_part_replaces_its_namesake_and_the_rest_stays(

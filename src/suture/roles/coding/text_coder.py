@@ -59,7 +59,8 @@ def files_from_text_reply(reply: Reply, brief: TextBrief) -> dict[str, str]:
         EditDoesNotApply: A search/replace block in it has no one place.
     """
     edits, text = split_edits(reply.text)
-    blocks = [block for block in fenced_blocks(text) if block.may_be_code and block.closed]
+    fence = LANGUAGES[brief.language].fence
+    blocks = [b for b in fenced_blocks(text) if b.closed and (b.may_be_code or b.label == fence)]
     if not blocks and not edits:
         cut = reply.finish == "length"
         why = "was cut short before the code was complete" if cut else "holds no code in a fenced block"

@@ -93,9 +93,14 @@ class Block:
     before: str = ""
 
     @property
+    def label(self) -> str:
+        """The first word behind the fence, such as `python`; empty where there is none."""
+        return re.split(r"[\s:,{}]+", self.info.strip(" {.").lower())[0]
+
+    @property
     def may_be_code(self) -> bool:
         """Whether its label leaves it open that this is Python."""
-        return re.split(r"[\s:,{}]+", self.info.strip(" {.").lower())[0] not in NOT_CODE
+        return self.label not in NOT_CODE
 
 
 def fenced_blocks(text: str) -> list[Block]:
