@@ -48,6 +48,8 @@ async def test_wrong_first_and_right_second_heals(
     assert prepared["test_command"] == COMMANDS[foreign["needs"]]
     assert prepared["test_origin"]
     assert prepared["toolchain"].endswith(foreign["needs"])
+    unmeasured = next(e.data["coverage_unmeasured"] for e in events if e.kind == "certificate.written")
+    assert unmeasured.startswith("that is done for Python alone"), unmeasured
     prompt = "\n".join(message.content for message in model.calls[0].messages)
     assert f"```{fence}" in prompt
     assert "python" not in prompt.lower()

@@ -26,7 +26,8 @@ OURS: Mapping[Language, LanguageFacts] = {
     "go": GO,
 }
 GROUP = "suture.languages"
-NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
+MOST_NAME_CHARS = 31
+NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{MOST_NAME_CHARS - 1}}}")
 
 
 class _Languages(Mapping[Language, LanguageFacts]):
@@ -35,7 +36,7 @@ class _Languages(Mapping[Language, LanguageFacts]):
     def __getitem__(self, name: Language) -> LanguageFacts:
         if name not in self:
             raise UsageError(
-                f"there is no language {name!r}",
+                f"there is no language {name[:MOST_NAME_CHARS]!r}",
                 remedy=f"name one of {', '.join(self)}, or install the package that brings it",
             )
         return OURS[name] if name in OURS else _brought()[name]

@@ -22,7 +22,6 @@ from suture.roles.replies.edit_blocks import apply_edits, split_edits
 from suture.roles.replies.fenced import Block, fenced_blocks
 
 START = re.compile(r"^(?=[^\s)\]}])", re.MULTILINE)
-COMMENT = re.compile(r"(?://|/\*|\*)")
 FIRST_COMMENT = r"\s*{}\s*(?:[Ff]ile:?\s*)?([\w./-]+\.[A-Za-z]{{1,4}})\s*\n"
 
 
@@ -110,12 +109,13 @@ def _merged(path: str, original: str, code: str, language: Language) -> str:
 def _chunks(text: str, language: Language) -> dict[str, str]:
     """Top-level pieces by the name that each defines; the rest stays with the piece before it."""
     found: dict[str, str] = {"": ""}
-    name, waiting, definition = "", "", LANGUAGES[language].definition
+    name, waiting, facts = "", "", LANGUAGES[language]
+    comments = (facts.line_comment, "/*", "*")
     for piece in START.split(text):
-        if COMMENT.match(piece):
+        if piece.startswith(comments):
             waiting += piece  # a comment stands above what it is about
             continue
-        defined = definition.match(piece)
+        defined = facts.definition.match(piece)
         if defined:
             name = next(re.sub(r"\s+", " ", group) for group in defined.groups() if group)
             while name in found:
