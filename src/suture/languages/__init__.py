@@ -6,7 +6,7 @@ and calls no model; `suture.sandbox` finds programs and runs things.
 
 from suture.languages.calling.call_driver import CallDriver, CallSite, Plus
 from suture.languages.detecting import DetectedCommand, detect_command
-from suture.languages.interpreter import Interpreter
+from suture.languages.interpreter import SHOWN_PACKAGES, Interpreter
 from suture.languages.known import (
     LANGUAGES,
     OURS,
@@ -33,6 +33,7 @@ from suture.languages.toolchain import Toolchain
 __all__ = [
     "LANGUAGES",
     "OURS",
+    "SHOWN_PACKAGES",
     "CallDriver",
     "CallSite",
     "DetectedCommand",

@@ -7,6 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.checks import Triage, shows_endless_loops, triage, triage_of_tests, unread_calls, unread_examples
+from suture.checks.projects.smoke_plan import smoke_groups, step_ids
 from suture.languages import LANGUAGES
 from suture.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
 from suture.loop.context import RunContext
@@ -56,7 +57,7 @@ def _prepared(checks: int, context: RunContext) -> TaskPrepared:
     toolchain = program.toolchain if program else None
     python = program if toolchain is None else None
     return TaskPrepared(
-        checks=checks,
+        checks=checks + len(step_ids(smoke_groups(task))),
         test_command=tuple(task.test_command),
         test_origin=task.test_origin,
         language=task.language,
