@@ -160,6 +160,7 @@ GO = LanguageFacts(
     fence="go",
     endings=(".go",),
     program="go",
+    compiles_library=True,
     commands=re.compile(r"go|gotestsum"),
     runners=(
         Runner(

@@ -73,6 +73,8 @@ class LanguageFacts:
         syntax: What a repair without a model must know to write it, beside these; `None` where there is none.
         safety_rules: What the safety scan looks for in it.
         unsafe_uses: Finds that.
+        installer: Which package manager installs what a new project asks for, such as `npm`; empty: none does.
+        compiles_library: Whether its standard library is compiled by each build that has no cache of it.
         calls: Calls one function of it from outside; Python has a judge of its own (`suture.checks.split`).
     """
 
@@ -105,6 +107,8 @@ class LanguageFacts:
     syntax: Syntax | None = None
     safety_rules: tuple[SafetyRule, ...] = ()
     unsafe_uses: FindUses | None = None
+    installer: str = ""
+    compiles_library: bool = False
     calls: CallDriver | None = None
 
     @property

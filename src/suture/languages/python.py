@@ -19,6 +19,7 @@ SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 PYTHON_FACTS = LanguageFacts(
     label="Python",
     fence="python",
+    installer="pip",
     endings=(".py",),
     program="",
     commands=re.compile(r"python(3(\.\d+)?)?|pytest|py\.test|tox|nox|unittest"),
