@@ -95,6 +95,7 @@ ONLY_IN = {
             "repair/other_languages/drivers/go_trials.py",  # behind the wall
             "pytest_plugin.py",  # our own command line, apart from what tests have done to their process
             "checks/projects/smoke_program.py",  # behind the wall
+            "checks/command/go_library_program.py",  # behind the wall
         ),
     ),
     # All of it runs behind the wall.

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from suture.checks.command.go_library import with_library
 from suture.checks.command.libraries import libraries_of, takes_a_librarys_place
 from suture.checks.command.test_command import PLUGIN, TestCommand
 from suture.checks.projects.smoke import Smoke
@@ -120,6 +121,7 @@ async def prepare_suite(
     if task.test_command:
         if interpreter is None:
             raise ValueError("a task with a test command needs an interpreter")
+        interpreter = await with_library(interpreter, task.files, sandbox, settings)
         command = TestCommand(task, sandbox, settings, interpreter)
         await command.collect(run=run)
     smoke = None

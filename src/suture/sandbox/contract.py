@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Literal, Protocol, get_args, runtime_checkable
 
 from suture.settings.schema import IsolationLevel
@@ -243,3 +244,10 @@ class KeepingSandbox(Sandbox, Protocol):
     def at_close(self, act: Callable[[], Awaitable[None]]) -> None:
         """Have something done once, when this wall is closed."""
         ...
+
+
+@runtime_checkable
+class CachingSandbox(Sandbox, Protocol):
+    """A wall that knows the user's own folder for what can be made anew."""
+
+    cache: Path | None

@@ -57,7 +57,7 @@ class VettedSandbox:
         self._open_one = open_one
         self._sandbox = open_one()
         self._minimum = minimum
-        self._cache = cache
+        self.cache = cache
         self._found: Capabilities | None = None
         self._finding = asyncio.Lock()
         self._at_close: list[Callable[[], Awaitable[None]]] = []
@@ -89,16 +89,16 @@ class VettedSandbox:
         return known
 
     async def _find(self, claim: Capabilities, key: str) -> ProbeReport:
-        known = KNOWN.get(key) or (recall(self._cache, self.name, key) if self._cache else None)
+        known = KNOWN.get(key) or (recall(self.cache, self.name, key) if self.cache else None)
         if known is None:
-            folders = [self._cache] if self._cache is not None and _is_made(self._cache) else []
+            folders = [self.cache] if self.cache is not None and _is_made(self.cache) else []
             try:
                 known = await probe(self._open_one, claim.level, folders=folders)
             except OSError as fault:
                 raise refusal(f"{self.name} could not be tried", fault) from fault
             # A limit that does not hold for once, on a busy machine, is tried again next time.
-            if self._cache and not known.holes and claim.limits <= known.limits:
-                remember(self._cache, self.name, key, known)
+            if self.cache and not known.holes and claim.limits <= known.limits:
+                remember(self.cache, self.name, key, known)
         return known
 
     async def _admit(self) -> None:
