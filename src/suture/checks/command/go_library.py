@@ -63,7 +63,9 @@ async def with_library(
         SandboxError: The wall failed.
     """
     go = interpreter.toolchain
-    if go is None or go.language != "go" or not isinstance(sandbox, CachingSandbox) or sandbox.cache is None:
+    if go is None or "GOCACHE" not in go.variables:
+        return interpreter
+    if not isinstance(sandbox, CachingSandbox) or sandbox.cache is None:
         return interpreter
     if (await sandbox.capabilities()).level not in LEVELS or "'" in go.program:
         return interpreter
