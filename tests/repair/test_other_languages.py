@@ -100,6 +100,15 @@ def test_a_change_is_among_those_of_a_file(language: Language, path: str, before
     assert before not in made
 
 
+def test_a_change_that_two_operators_make_is_as_likely_as_the_likeliest() -> None:
+    """`i` is what the function may give back, and what is left of `i + a[i]`: one change."""
+    text = "function f(a, i) {\n  return i + a[i];\n}"
+    mutants = list(tree_mutants(text, "a.js", "javascript"))
+    prior = {mutated(text, mutant.edits): mutant.prior for mutant in mutants}
+    assert len({mutant.edits for mutant in mutants}) == len(mutants)
+    assert prior[text.replace("i + a[i]", "i")] > prior[text.replace("i + a[i]", "a[i]")]
+
+
 WARNED: list[tuple[Language, str, str, str]] = [
     (
         "javascript",

@@ -88,5 +88,7 @@ def test_changes_that_go_on_are_made_within_their_time() -> None:
     half = Trial(passing=1, failing=1, broken=0, plausible=False, unsupported=False, late=False)
     found = Findings(texts=TEXTS)
     found.partial.append((CHANGE, half))
-    assert going_on([CHANGE], found, "javascript", 60.0)
+    further = going_on([CHANGE], found, "javascript", 60.0)
+    assert further
+    assert going_on([CHANGE, *further], found, "javascript", 60.0) == []
     assert going_on([CHANGE], found, "javascript", -1.0) == []

@@ -160,7 +160,6 @@ GO = LanguageFacts(
     fence="go",
     endings=(".go",),
     program="go",
-    compiles_library=True,
     commands=re.compile(r"go|gotestsum"),
     runners=(
         Runner(

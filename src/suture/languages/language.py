@@ -74,7 +74,6 @@ class LanguageFacts:
         safety_rules: What the safety scan looks for in it.
         unsafe_uses: Finds that.
         installer: Which package manager installs what a new project asks for, such as `npm`; empty: none does.
-        compiles_library: Whether its standard library is compiled by each build that has no cache of it.
         calls: Calls one function of it from outside; Python has a judge of its own (`suture.checks.split`).
     """
 
@@ -108,7 +107,6 @@ class LanguageFacts:
     safety_rules: tuple[SafetyRule, ...] = ()
     unsafe_uses: FindUses | None = None
     installer: str = ""
-    compiles_library: bool = False
     calls: CallDriver | None = None
 
     @property

@@ -20,7 +20,7 @@ from io import BytesIO
 from pathlib import Path
 
 from suture.checks.programs import test_limits
-from suture.languages import LANGUAGES, Interpreter, Toolchain, program_environment
+from suture.languages import Interpreter, Toolchain, program_environment
 from suture.sandbox import BOX, CachingSandbox, RunRequest, Sandbox, interpreter_mounts
 from suture.settings import SandboxSettings
 
@@ -63,7 +63,7 @@ async def with_library(
         SandboxError: The wall failed.
     """
     go = interpreter.toolchain
-    if go is None or not LANGUAGES[go.language].compiles_library:
+    if go is None or "GOCACHE" not in go.variables:
         return interpreter
     if not isinstance(sandbox, CachingSandbox) or sandbox.cache is None:
         return interpreter

@@ -19,12 +19,12 @@ PAIRED = 60
 
 
 def going_on(
-    singles: Sequence[Proposal], found: Findings, language: Language, seconds: float
+    before: Sequence[Proposal], found: Findings, language: Language, seconds: float
 ) -> list[Proposal]:
-    """Two changes of one file, the likeliest first; nothing where a single one passed.
+    """Two changes of one file, the likeliest first; nothing where something passed.
 
     Args:
-        singles: The changes that were tried, in their order.
+        before: The changes that were tried, in their order.
         found: What came of them.
         language: What the files are written in.
         seconds: After which what was made must do: those of the best bases come first.
@@ -33,9 +33,15 @@ def going_on(
     if found.plausible:
         return []
     best = sorted(found.partial, key=lambda pair: (-pair[1].passing, -pair[0].score))[:MOST_BASES]
-    made = [further for base, _ in best for further in _from(base, found, language, until_s)]
+    tried = {(one.path, one.edits) for one in before}
+    made = [
+        further
+        for base, _ in best
+        for further in _from(base, found, language, until_s)
+        if (further.path, further.edits) not in tried
+    ]
     if not best:
-        made = list(_pairs(singles[:PAIRED]))
+        made = list(_pairs(before[:PAIRED]))
     return sorted(made, key=lambda proposal: -round(proposal.score, 6))
 
 

@@ -18,9 +18,12 @@ from suture.repair.other_languages.driving import ALL_TRIED, Driving
 from suture.repair.other_languages.going_on import going_on
 from suture.repair.other_languages.tree_mutants import tree_mutants
 from suture.repair.search import Findings
+from suture.repair.trials.records import Proposal
 
 LOOKING_SHARE = 0.3
 """Of the seconds, the most that a look at the unchanged code may take."""
+LIKELIEST = 200
+"""Single changes that are tried before any that go on from another."""
 
 
 async def search_elsewhere(
@@ -71,11 +74,7 @@ async def search_elsewhere(
     )
     found.made_s = time.monotonic() - began_s
     if driving is not None and found.spectrum.guiding:
-        await driving.try_all(proposals, found, limits)
-        if found.ended == ALL_TRIED:
-            found.ended = ""
-            left_s = MAKING_SHARE * (limits.seconds - (time.monotonic() - began_s))
-            await driving.try_all(going_on(proposals, found, language, left_s), found, limits)
+        await _try_with(driving, proposals, found, language, limits, began_s)
     else:
         await try_by_command(command, files, outcomes, proposals, found, limits)
     if found.ended == ALL_TRIED and proposals and not found.tried:
@@ -84,6 +83,33 @@ async def search_elsewhere(
     found.partial.sort(key=lambda pair: (-pair[1].passing, pair[1].failing, -pair[0].score))
     found.seconds = time.monotonic() - began_s
     return found
+
+
+async def _try_with(
+    driving: Driving,
+    proposals: Sequence[Proposal],
+    found: Findings,
+    language: Language,
+    limits: SearchLimits,
+    began_s: float,
+) -> None:
+    """Try the likeliest, then the others among those that go on from what mended a part, then pairs."""
+
+    def further(tried: Sequence[Proposal]) -> list[Proposal]:
+        found.ended = ""
+        left_s = MAKING_SHARE * (limits.seconds - (time.monotonic() - began_s))
+        return going_on(tried, found, language, left_s)
+
+    tried = [*proposals[:LIKELIEST]]
+    await driving.try_all(tried, found, limits)
+    if found.ended == ALL_TRIED and (others := proposals[LIKELIEST:]):
+        both = [*others, *(further(tried) if found.partial else ())]
+        found.ended = ""
+        both.sort(key=lambda proposal: -round(proposal.score, 6))
+        await driving.try_all(both, found, limits)
+        tried += both
+    if found.ended == ALL_TRIED:
+        await driving.try_all(further(tried), found, limits)
 
 
 def _changes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from itertools import islice
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from suture.records import Language
@@ -37,9 +37,16 @@ def tree_mutants(
     nodes = [node for node in walked(view.root) if node.is_named and (lines is None or _line(node) in lines)]
     if isinstance(lines, Mapping):
         nodes.sort(key=lambda node: -lines[_line(node)])
-    for node in nodes:
-        for name, changes in FAMILIES.items():
-            yield from _of(node, name, islice(changes(node, view), MOST_OF_ONE), view, seen, alike)
+    for _, of_line in groupby(nodes, _line):
+        best: dict[tuple[Edit, ...], Mutant] = {}
+        for node in of_line:
+            for name, changes in FAMILIES.items():
+                for mutant in _of(node, name, islice(changes(node, view), MOST_OF_ONE), view, alike):
+                    # Several operators may make one text: it is as likely as the likeliest of them.
+                    if mutant.edits not in best or best[mutant.edits].prior < mutant.prior:
+                        best[mutant.edits] = mutant
+        yield from (mutant for edits, mutant in best.items() if edits not in seen)
+        seen |= best.keys()
     for group in alike.values():
         if len(group) > 1:
             yield everywhere(group)
@@ -54,17 +61,15 @@ def _of(
     name: str,
     changes: Iterator[Change],
     view: TreeView,
-    seen: set[tuple[Edit, ...]],
     alike: Alike,
 ) -> Iterator[Mutant]:
-    """The new ones among an operator's changes of a node: the second likeliest waits behind other places."""
-    made = []
+    """An operator's changes of a node: the second likeliest waits behind other places."""
+    found: dict[tuple[Edit, ...], Change] = {}
     for change in changes:
         edits = tuple(trimmed(e, view.raw) for e in sorted(change.edits, key=lambda e: (e.start, e.end)))
-        if edits not in seen and all(e.start < e.end or e.text for e in edits):
-            seen.add(edits)
-            made.append((change, edits))
-    made.sort(key=lambda pair: -pair[0].weight)
+        if all(e.start < e.end or e.text for e in edits):
+            found.setdefault(edits, change)
+    made = sorted(((change, edits) for edits, change in found.items()), key=lambda pair: -pair[0].weight)
     function = view.function_of(node)
     for place, (change, edits) in enumerate(made, 1):
         line = view.raw[: edits[0].start].count(b"\n") + 1
@@ -80,4 +85,6 @@ def _of(
         whole = change.edits[0]
         if len(edits) == 1 and name in REPEATED and function is not None:
             key = (function.id, name, view.raw[whole.start : whole.end], whole.text)
-            alike.setdefault(key, []).append((edits[0], mutant))
+            group = alike.setdefault(key, [])
+            if all(edit != edits[0] for edit, _ in group):
+                group.append((edits[0], mutant))
