@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 
 from suture.repair.editing.edits import Edit, Mutant, trimmed
 from suture.repair.editing.view import FUNCTIONS, View, open_view
@@ -20,6 +21,7 @@ REPEATED = ("comparison", "arithmetic sign", "variable", "attribute", "called na
 EVERYWHERE = 0.4
 """What such a change weighs beside the likeliest of its parts."""
 Alike = tuple[int, str, bytes, str]
+PLACE = attrgetter("start", "end")
 SCALE = 0.4
 """Room below 1 for weights above the ordinary."""
 NO_PLACE = (ast.JoinedStr, ast.FormattedValue, ast.pattern)
@@ -113,7 +115,7 @@ def _of(
     """The new ones among an operator's changes of a node: the second likeliest waits behind other places."""
     made = []
     for change in changes:
-        edits = tuple(trimmed(e, view.raw) for e in sorted(change.edits, key=lambda e: (e.start, e.end)))
+        edits = tuple(trimmed(e, view.raw) for e in sorted(change.edits, key=PLACE))
         if edits in seen or any(e.start == e.end and not e.text for e in edits):
             continue
         seen.add(edits)

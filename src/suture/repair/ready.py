@@ -30,6 +30,7 @@ class Looked:
 
     def __init__(self, looking: Looking, texts: Mapping[str, str], limits: SearchLimits) -> None:
         self._looking, self._texts, self._limits = looking, texts, limits
+        self._early: asyncio.Future[Ordered] = asyncio.get_running_loop().create_future()
         self._first = asyncio.create_task(looking.first())
         self._ordered = asyncio.create_task(self._order_first())
 
@@ -47,7 +48,23 @@ class Looked:
             most=limits.candidates,
             seconds=limits.seconds,
             factors=limits.factors,
+            early=self._tell_early,
         )
+
+    def _tell_early(self, made: Ordered) -> None:
+        if not self._early.done():
+            self._early.set_result(made)
+
+    async def early(self, hunks: Sequence[Hunk]) -> Ordered | None:
+        """The likeliest changes of the most suspicious lines, where all are not made yet.
+
+        Args:
+            hunks: What changed when the tests began to fail: that is to be tried before all others.
+        """
+        if hunks:
+            return None
+        await asyncio.wait((self._ordered, self._early), return_when=asyncio.FIRST_COMPLETED)
+        return None if self._ordered.done() else self._early.result()
 
     async def ordered(self, spectrum: Spectrum, hunks: Sequence[Hunk]) -> Ordered:
         """Changes to try.

@@ -7,11 +7,11 @@ comes through is plausible and no more: it is ranked elsewhere, and judged by th
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 
 from suture.checks.command.test_command import TestCommand
 from suture.ledger.kinds import SuspectLine
@@ -46,6 +46,8 @@ PATIENT_SHARE = 0.3
 """Of the seconds: when they are over, such candidates are tried again, even if others wait."""
 CHAINED_SHARE = 0.3
 """Of the seconds: when they are over, each second candidate goes on from a change that did a part."""
+FIRST_SINGLES = 2
+"""Before that, single changes for each that goes on from one with which most of the failing tests pass."""
 RECOMMENDED_SHARE = 0.5
 """Of the seconds, after which a repair that something is suspicious about ends the search too."""
 
@@ -135,7 +137,7 @@ class Search:
         self._began_s = time.monotonic()
         self._slow: list[tuple[Proposal, Trial]] = []
         self._chains = Chains()
-        self._chained = False
+        self._longer: asyncio.Task[None] | None = None
         self._before: dict[str, TestRun] = {}
         self._was_patient = False
         self._first_rank = 0
@@ -154,9 +156,10 @@ class Search:
 
     async def close(self) -> None:
         """End its processes."""
-        if self._all is not None:
-            self._all.cancel()
-            await asyncio.gather(self._all, return_exceptions=True)
+        tasks = [task for task in (self._all, self._longer) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._ready.close()
 
     async def run(self, failing: frozenset[str], baseline: Mapping[str, str] | None = None) -> Findings:
@@ -180,33 +183,52 @@ class Search:
         return found
 
     async def _search(self) -> None:
-        found, limits = self.found, self._limits
-        ordered = await self._looked.ordered(found.spectrum, self._hunks)
-        found.faults = ordered.faults
-        found.broken += ordered.broken
-        found.made_s = self._now_s()
+        found = self.found
         assert self._all is not None
         workers, coming = self._ready.workers, self._all
         self._benches = benches = [Bench(worker, found.spectrum, found.texts, coming) for worker in workers]
+        early = await self._looked.early(self._hunks)
+        if early is not None:
+            found.faults, found.made_s = early.faults, self._now_s()
+            await self._try(iter(early.singles), benches, is_early=True)
+        ordered = await self._looked.ordered(found.spectrum, self._hunks)
+        found.faults = ordered.faults
+        found.broken += ordered.broken
+        found.made_s = found.made_s or self._now_s()
         waiting = iter(ordered.singles)
-        await self._try(waiting, benches, pause_s=CHAINED_SHARE * limits.seconds)
-        self._chained = True
-        while self._chains.is_due(found.tried) and not found.plausible and not self._reason():
-            await self._chains.extend(found.spectrum, found.texts, seed=limits.seed, most=self._left())
-            await self._try(self._in_turns(waiting), benches)
         await self._try(self._in_turns(waiting), benches)
+        while not (found.plausible or self._reason()) and self._begin_longer(anyhow=True):
+            assert self._longer is not None
+            await self._longer
+            await self._try(self._in_turns(waiting), benches)
 
     def _in_turns(self, waiting: Iterator[Proposal]) -> Iterator[Proposal]:
-        """Changes that go on from others, and single ones, one of each in turns until both are out."""
+        """Single changes, and such as go on from others, in turns until both are out."""
         is_out = False
         while not is_out:
             longer = self._chains.pop()
             if longer is not None:
                 yield longer
-            single = next(waiting, None)
-            if single is not None:
-                yield single
-            is_out = longer is None and single is None
+            singles = list(islice(waiting, 1 if self._is_late() else FIRST_SINGLES))
+            yield from singles
+            is_out = longer is None and not singles
+
+    def _is_late(self) -> bool:
+        return self._now_s() > CHAINED_SHARE * self._limits.seconds
+
+    def _begin_longer(self, *, anyhow: bool = False) -> bool:
+        """Make candidates that go on from what did a part, while others are tried; whether they are made."""
+        found = self.found
+        if self._longer is not None:
+            if not self._longer.done():
+                return True
+            self._longer.result()
+        is_time = anyhow or self._is_late() or self._chains.is_near()
+        if found.plausible or not is_time or not self._chains.is_due(found.tried):
+            return False
+        making = self._chains.extend(found.spectrum, found.texts, seed=self._limits.seed, most=self._left())
+        self._longer = asyncio.create_task(making)
+        return True
 
     def _conclude(self) -> None:
         """What is known when the search has ended, or was ended."""
@@ -251,35 +273,35 @@ class Search:
         return self.found.tried >= self._first_rank + LEAST_RIVALS or since_s > LINGER * first_s
 
     async def _try(
-        self, waiting: Iterator[Proposal], benches: Sequence[Bench], *, pause_s: float = math.inf
+        self, waiting: Iterator[Proposal], benches: Sequence[Bench], *, is_early: bool = False
     ) -> None:
-        """Each process takes the likeliest that is left, until there is a reason to end, or to try pairs."""
+        """Each process takes the likeliest that is left, until there is a reason to end."""
         self._are_tried = False
         first, *others = benches
-        joining = (self._join(waiting, bench, pause_s) for bench in others)
-        await all_of([self._take(waiting, first, pause_s), *joining])
+        joining = (self._join(waiting, bench, is_early) for bench in others)
+        await all_of([self._take(waiting, first, is_early), *joining])
+        if is_early:
+            return
         self.found.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
         self.found.partial.sort(key=lambda pair: (-pair[1].passing, pair[1].failing, -pair[0].score))
         await self._try_slow(benches[0])
 
-    async def _join(self, waiting: Iterator[Proposal], bench: Bench, pause_s: float) -> None:
+    async def _join(self, waiting: Iterator[Proposal], bench: Bench, is_early: bool) -> None:
         """As `_take`, in the process that runs all tests on the unchanged code first."""
         while not (bench.can_finish or self._are_tried or self._reason()):
             await bench.knows_all(TICK_S)
         if bench.can_finish:
-            await self._take(waiting, bench, pause_s)
+            await self._take(waiting, bench, is_early)
 
-    async def _take(self, waiting: Iterator[Proposal], bench: Bench, pause_s: float) -> None:
+    async def _take(self, waiting: Iterator[Proposal], bench: Bench, is_early: bool) -> None:
         while bench.usable and not self._reason():
             left_s = self._limits.seconds - self._now_s()
-            if self._goes_on_elsewhere(pause_s):
-                self._are_tried = True
-                return
+            self._begin_longer()
             if self._now_s() > PATIENT_SHARE * self._limits.seconds:
                 await self._try_slow(bench)
             proposal = self._held.pop(0) if self._held and bench.can_finish else next(waiting, None)
             if proposal is None:
-                self._are_tried = not self._held
+                self._are_tried = is_early or not self._held
                 if self._are_tried or not await bench.knows_all(left_s):
                     return
                 continue
@@ -292,12 +314,6 @@ class Search:
             else:
                 self._passed = [other for other in self._passed if other != proposal]
                 self._note(proposal, trial)
-
-    def _goes_on_elsewhere(self, pause_s: float) -> bool:
-        """Whether it is time to make candidates that go on from what did a part."""
-        if self.found.plausible or not (self._chained or self._now_s() > pause_s):
-            return False
-        return self._chains.is_due(self.found.tried)
 
     def _is_new(self, proposal: Proposal) -> bool:
         """Two operators may make the same text."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import takewhile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +64,8 @@ def trimmed(edit: Edit, source: bytes) -> Edit:
         source: The UTF-8 bytes that its offsets were counted in.
     """
     old, new = source[edit.start : edit.end], edit.text.encode("utf-8", "surrogatepass")
+    if old[:1] != new[:1] and old[-1:] != new[-1:]:
+        return edit
     first = _shared(old, new)
     while first and (_inside(old, first) or _inside(new, first)):
         first -= 1
@@ -81,7 +82,14 @@ def trimmed(edit: Edit, source: bytes) -> Edit:
 
 def _shared(one: bytes, other: bytes) -> int:
     """How many bytes two texts begin with alike."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[least:middle] == other[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
 
 
 def _inside(raw: bytes, at: int) -> bool:

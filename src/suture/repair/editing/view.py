@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 from suture.pysource.parsing import parsed
@@ -47,6 +48,8 @@ class View:
         self._names: dict[ast.AST, Names] = {}
         self.mined: dict[ast.AST, list[tuple[ast.expr, str]]] = {}
         self._remembered: dict[str, Any] = {}
+        self._functions: dict[ast.AST, Function | None] = {}
+        self._parts: dict[Function, tuple[ast.AST, ...]] = {}
 
     def remembered(self, what: str, find: Callable[[View], T]) -> T:
         """What an operator found out about the whole source, found once."""
@@ -72,11 +75,7 @@ class View:
 
     def line_at(self, offset: int) -> int:
         """The line, from 1, of an offset."""
-        low, high = 0, len(self._starts)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._starts[middle] <= offset else (low, middle)
-        return low + 1
+        return bisect_right(self._starts, offset)
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Where a node stands."""
@@ -99,7 +98,12 @@ class View:
 
     def _stands(self, node: ast.expr, text: str) -> bool:
         """Whether an expression may stand in a node's place without parentheses."""
-        parent, shape = self.parent(node), shape_of(text)
+        parent = self.parent(node)
+        if text.isidentifier() and text not in ("True", "False", "None"):
+            return True
+        if "," not in text and self._takes_any(parent, node):
+            return True  # to read a text costs more than all else here
+        shape = shape_of(text)
         if isinstance(shape, ast.Tuple) and not text.startswith("("):
             return isinstance(parent, (ast.Return, ast.Assign)) or (
                 isinstance(parent, ast.Subscript) and node is parent.slice
@@ -114,8 +118,27 @@ class View:
             return isinstance(shape, ast.BinOp) or is_negative(shape)
         return isinstance(parent, LOOSE)
 
+    @staticmethod
+    def _takes_any(parent: ast.AST | None, node: ast.expr) -> bool:
+        """Whether any expression that is no tuple may stand there."""
+        if isinstance(parent, STATEMENTS):
+            return True
+        within = getattr(parent, "func", None), getattr(parent, "value", None)
+        return isinstance(parent, LOOSE) and node not in within
+
+    def parts_of(self, function: Function) -> tuple[ast.AST, ...]:
+        """A function and all nodes in it."""
+        if function not in self._parts:
+            self._parts[function] = tuple(ast.walk(function))
+        return self._parts[function]
+
     def function_of(self, node: ast.AST) -> Function | None:
         """The innermost function that holds a node in its body."""
+        if node not in self._functions:
+            self._functions[node] = self._find_function(node)
+        return self._functions[node]
+
+    def _find_function(self, node: ast.AST) -> Function | None:
         child = node
         for parent in self.above(node):
             if isinstance(parent, FUNCTIONS) and any(child is statement for statement in parent.body):
@@ -184,6 +207,7 @@ class View:
         return counts
 
 
+@lru_cache(maxsize=4096)
 def shape_of(text: str) -> ast.expr | None:
     """The expression that a text is."""
     tree = parsed(f"({text}\n)")

@@ -47,11 +47,11 @@ def _answers(function: Function, view: View) -> Iterator[tuple[str, float]]:
     """What a guard could return: what the function returns elsewhere, then the empty values."""
     if any(
         isinstance(n, (ast.Yield, ast.YieldFrom)) and view.function_of(n) is function
-        for n in ast.walk(function)
+        for n in view.parts_of(function)
     ):
         yield "", 1.0
         return
-    returned = [n.value for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None]
+    returned = [n.value for n in view.parts_of(function) if isinstance(n, ast.Return) and n.value is not None]
     plain = [view.text(value) for value in returned if isinstance(value, (ast.Constant, ast.Name, ast.List))]
     parameters = {argument.arg for argument in function.args.args}
     own = [
@@ -71,7 +71,7 @@ def _put_in(node: ast.AST, view: View) -> Iterator[Change]:
         return
     names = view.names(node)
     around = [function, *(parent for parent in view.above(function) if isinstance(parent, FUNCTIONS))]
-    made = _containers(around[-1])
+    made = _containers(around[-1], view)
     for container, kind in made.items():
         if names.bound_at.get(container, 0) > node.lineno:
             continue
@@ -81,10 +81,10 @@ def _put_in(node: ast.AST, view: View) -> Iterator[Change]:
                     yield from _beside(node, view, f"{container}.{method}({value})", fit)
 
 
-def _containers(function: Function) -> dict[str, str]:
+def _containers(function: Function, view: View) -> dict[str, str]:
     """Local variables that begin as an empty or small container, and parameters used as one."""
     made: dict[str, str] = {}
-    for node in ast.walk(function):
+    for node in view.parts_of(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             value = node.value
             called = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
@@ -106,7 +106,9 @@ def _assignment(node: ast.AST, view: View) -> Iterator[Change]:
     names = view.names(node)
     line = node.end_lineno or node.lineno
     bound = names.near(line)
-    stored = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    stored = [
+        n.id for n in view.parts_of(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    ]
     for target in dict.fromkeys(name for name in stored if name in bound):
         for value in bound:
             if value != target:
@@ -128,7 +130,9 @@ def _return(node: ast.AST, view: View) -> Iterator[Change]:
     if function is None or node is not block[-1] or isinstance(node, ast.Return):
         return
     ends_function = block is function.body
-    stored = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    stored = [
+        n.id for n in view.parts_of(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    ]
     values = [*dict.fromkeys(stored), *(a.arg for a in function.args.args), "True", "False", "None"]
     for value in values:
         yield from _beside(node, view, f"return {value}", 1.0 if ends_function else 0.4, before=False)
@@ -141,7 +145,7 @@ def _copied(node: ast.AST, view: View) -> Iterator[Change]:
     if function is None:
         return
     others = [
-        n for n in ast.walk(function) if isinstance(n, SIMPLE) and n is not node and not is_docstring(n)
+        n for n in view.parts_of(function) if isinstance(n, SIMPLE) and n is not node and not is_docstring(n)
     ]
     others.sort(key=lambda other: abs(other.lineno - node.lineno))
     for other in others[:MOST_SOURCES]:

@@ -22,7 +22,7 @@ MOST_STARTS = 60
 ALIKE = 2
 """Of starts with which the tests say the same, those that are gone on from."""
 SETTLING = 60
-"""Candidates tried after a chain has grown, before the next round: a likelier one may be among them."""
+"""Candidates tried once more is mended than ever before, before the next round: a better one may come."""
 MOST_WAITING = 3000
 LATER_START, LATER = 0.9, 0.98
 """What a change weighs for each place of its start in the round, and for each place of its own."""
@@ -52,6 +52,7 @@ class Chains:
         self._gone_on = 0
         self._said: Counter[tuple[object, ...]] = Counter()
         self._grown_at: int | None = None
+        self._most_passing = 0
 
     def note(self, proposal: Proposal, trial: Trial, before: Mapping[str, TestRun], tried: int) -> bool:
         """Whether a candidate that still fails did a part, and more of it than what it goes on from.
@@ -68,12 +69,18 @@ class Chains:
         if not _is_progress(trial, parent, before):
             return False
         self._starts.append(Start(proposal, trial))
-        if parent is not None and self._grown_at is None:
+        is_better = trial.passing > self._most_passing
+        if self._grown_at is None and (parent is not None or is_better):
             self._grown_at = tried
+        self._most_passing = max(self._most_passing, trial.passing)
         return True
 
+    def is_near(self) -> bool:
+        """Whether most of the failing tests that were run pass with a change that nobody went on from yet."""
+        return any(start.trial.passing > start.trial.failing for start in self._starts)
+
     def is_due(self, tried: int) -> bool:
-        """Whether another round is worth its while: a chain has grown, or nothing waits and starts do."""
+        """Whether another round is worth its while: more was mended, or nothing waits and starts do."""
         if not self._starts or self._gone_on >= MOST_STARTS:
             return False
         return not self._waiting or (self._grown_at is not None and tried >= self._grown_at + SETTLING)

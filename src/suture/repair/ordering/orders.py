@@ -35,6 +35,8 @@ DEAR_S = 0.5
 """CPU seconds of collecting the tests, from which on it is dear to do so for one candidate."""
 CHEAP_BETWEEN = 8
 """Changes that are put in place, between two that are imported anew."""
+EARLY_OF, EARLY = 10_000, 100
+"""Changes of the most suspicious lines, of which the likeliest are tried while all others are made."""
 MAKING_SHARE = 0.2
 """Of a search's seconds, the most that making single changes may take."""
 
@@ -63,6 +65,7 @@ async def order(
     most: int,
     seconds: float,
     factors: Mapping[str, float] = NO_FACTORS,
+    early: Callable[[Ordered], None] | None = None,
 ) -> Ordered:
     """Make single changes of what the failing tests point to.
 
@@ -74,10 +77,20 @@ async def order(
         most: How many changes.
         seconds: Of the search.
         factors: Operator -> how much likelier its changes are than usual.
+        early: Told of the likeliest of the most suspicious lines, where it takes long to make all.
     """
     broken: list[tuple[str, OperatorFault]] = []
     faults = rank_faults(spectrum, texts)
     scores = narrowed(line_scores(faults, spectrum, texts), changed_lines(hunks, texts))
+
+    def as_tried(singles: Sequence[Proposal]) -> Ordered:
+        singles = [*reverts(hunks, texts), *singles]
+        if spectrum.errors:  # nothing that the failing tests need is there to be given new code
+            singles = [replace(proposal, swap=False) for proposal in singles]
+        elif spectrum.collect_s >= DEAR_S:
+            singles = spread(singles)
+        return Ordered(faults=tuple(faults), singles=tuple(singles), broken=tuple(broken))
+
     singles = await first_order(
         scores,
         texts,
@@ -88,13 +101,9 @@ async def order(
         on_fault=lambda path, fault: broken.append((path, fault)),
         clues=clues_of(spectrum),
         factors=factors,
+        early=None if early is None else lambda singles: early(as_tried(singles)),
     )
-    singles = [*reverts(hunks, texts), *singles]
-    if spectrum.errors:  # nothing that the failing tests need is there to be given new code
-        singles = [replace(proposal, swap=False) for proposal in singles]
-    elif spectrum.collect_s >= DEAR_S:
-        singles = spread(singles)
-    return Ordered(faults=tuple(faults), singles=tuple(singles), broken=tuple(broken))
+    return as_tried(singles)
 
 
 def spread(singles: Sequence[Proposal]) -> list[Proposal]:
@@ -130,6 +139,8 @@ async def first_order(
     clues: Sequence[Clue] = (),
     factors: Mapping[str, float] = NO_FACTORS,
     make: Maker | None = None,
+    early: Callable[[Sequence[Proposal]], None] | None = None,
+    looked_at: float = math.inf,
 ) -> list[Proposal]:
     """Every single change of a suspicious line, the likeliest first; others may run meanwhile.
 
@@ -144,20 +155,32 @@ async def first_order(
         clues: What the failing tests say.
         factors: Operator -> how much likelier its changes are than usual.
         make: Makes the changes of a file's lines; those of Python where it is left out.
+        early: Told of the likeliest of the first `EARLY_OF`, where there are more.
+        looked_at: How many are made at most, those of the worst lines first.
     """
     end_s = time.monotonic() + seconds
     found: list[tuple[float, str, Proposal]] = []
+    last = math.inf
     for count, proposal in enumerate(
         _singles(scores, texts, imported, on_fault, clues, factors, make or _of_python), 1
     ):
-        found.append((-round(proposal.score, 6), _draw(proposal, seed), proposal))
+        place = -round(proposal.score, 6)
+        if place <= last:
+            found.append((place, _draw(proposal, seed), proposal))
         if len(found) >= 2 * most + LEAST_HELD:
-            found = sorted(found, key=itemgetter(0, 1))[:most]
+            found = _best(found, most)
+            last = found[-1][0]
         if count % BREATH == 0:
             await asyncio.sleep(0)
-            if time.monotonic() > end_s:
+            if time.monotonic() > end_s or count >= looked_at:
                 break
-    return [proposal for _, _, proposal in sorted(found, key=itemgetter(0, 1))[:most]]
+        if count == EARLY_OF and early is not None:
+            early([proposal for _, _, proposal in _best(found, EARLY)])
+    return [proposal for _, _, proposal in _best(found, most)]
+
+
+def _best(found: list[tuple[float, str, Proposal]], most: int) -> list[tuple[float, str, Proposal]]:
+    return sorted(found, key=itemgetter(0, 1))[:most]
 
 
 def _singles(

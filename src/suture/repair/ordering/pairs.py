@@ -18,8 +18,8 @@ from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
 
 PARTIALS = 6
 """First changes that are gone on from."""
-PARTNERS = 250
-"""Second changes of each."""
+PARTNERS, PARTNERS_OF = 250, 15_000
+"""Second changes of each, and those of the most suspicious lines of which they are the likeliest."""
 UNKNOWN = ("NameError", "UnboundLocalError", "AttributeError", "ModuleNotFoundError", "ImportError")
 """Faults that are there whatever the values are: where one is gone, something was mended."""
 FURTHER = 0.5
@@ -49,6 +49,9 @@ def went_further(before: TestRun, trial: Trial) -> bool:
 def left_by(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str]) -> Spectrum:
     """What is left of a spectrum behind a first change: the tests that still fail, and where they fail now.
 
+    Those that it mends speak for the lines that they run. Of failing tests that a candidate does not run
+    nothing is known now.
+
     Args:
         spectrum: Of the code as it is.
         trial: What the first change showed.
@@ -57,6 +60,8 @@ def left_by(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str]) -> Spect
     tests = []
     for test in spectrum.tests:
         if test.id in trial.passed:
+            test = replace(test, outcome="passed")
+        elif test.failed and test.id not in spectrum.guiding:
             continue
         if test.id == trial.test and trial.reached:
             frames = tuple(place for place in trial.reached if place[0] in texts)
@@ -104,7 +109,13 @@ async def second_order(
         left = left_by(spectrum, trial, texts)
         scores = line_scores(rank_faults(left, own), left, own)
         partners = await first_order(
-            scores, own, left.imported, seed=seed, most=PARTNERS, clues=clues_of(left)
+            scores,
+            own,
+            left.imported,
+            seed=seed,
+            most=PARTNERS,
+            clues=clues_of(left),
+            looked_at=PARTNERS_OF,
         )
         best = max((other.score for other in partners), default=1.0) or 1.0
         weight = (max(trial.passing, FURTHER) / (trial.passing + trial.failing or 1)) * 0.9**number
