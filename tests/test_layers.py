@@ -15,7 +15,7 @@ SOURCE = Path(suture.__file__).parent
 # From the ground up; inside one line, left to right.
 LINES = (
     ("errors", "plain_files", "plugins", "pysource", "records", "settings", "ledger"),
-    ("languages", "safety"),
+    ("languages", "safety", "packages"),
     ("sandbox", "models", "workspace", "store", "memory", "tracing"),
     ("checks",),
     ("repair", "roles"),
@@ -89,6 +89,7 @@ ONLY_IN = {
         (
             *("sandbox/", "models/weights/fetch.py"),
             *("models/embedded/server.py", "models/embedded/server_child.py"),
+            "packages/installer.py",  # the user's own pip and npm
             "workspace/git.py",
             "jobs/process.py",
             "cli/terminal/editor.py",  # the person's own, on their own terminal

@@ -64,6 +64,23 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     ("run x --verbose --quiet", 2, "exclude each other"),
     (f"run x --replies nobody {ASK}", 2, "no run called 'nobody'"),
     ("run x --model local:qwen2.5-coder-1.5b", 3, "suture models pull"),
+    # run --project
+    (f'run "" --project library {ASK}', 2, "empty"),
+    (f"run x --project website {ASK}", 2, "there is no kind of project 'website'"),
+    (f"run x --project cli_tool --language cobol {ASK}", 2, "there is no language 'cobol'"),
+    (f"run x --language go {ASK}", 2, "tests of its own"),
+    (f"run x --project cli_tool --into broken.py {ASK}", 2, "broken.py"),
+    (f"run x --project cli_tool --into full {ASK}", 2, "README.md"),
+    (f"run x --existing nowhere {ASK}", 2, "'nowhere' is no folder"),
+    (f"run x --existing broken.py {ASK}", 2, "'broken.py' is no folder"),
+    (f"run x --existing untested --project web_app {ASK}", 2, "leave out --project"),
+    (f"run x --existing empty {ASK}", 2, "--language"),
+    (f"run x --project data_pipeline --sample nowhere.csv {ASK}", 2, "'nowhere.csv' does not exist"),
+    (f"run x --project data_pipeline --sample pipe {ASK}", 2, "regular file"),
+    (f"run x --project cli_tool --sample empty.txt {ASK}", 2, "for a data pipeline"),
+    (f"run x --sample empty.txt {ASK}", 2, "for a data pipeline"),
+    (f"run x --project library --test right.json {ASK}", 2, "test"),
+    ("run x --project library --approve-deps maybe", 2, "safety.approve_deps"),
     # heal
     ("heal nowhere", 2, "nothing at 'nowhere'"),
     ('heal ""', 2, "nothing at ''"),
@@ -207,11 +224,12 @@ ROWS: tuple[tuple[str, int, str], ...] = (
 @pytest.fixture
 def places(tmp_path: Path, home: Path) -> Path:
     """A folder with everything that the rows name."""
-    for folder in ("empty", "untested", "typed", "torn", "unknown"):
+    for folder in ("empty", "untested", "typed", "torn", "unknown", "full"):
         (tmp_path / folder).mkdir()
     texts = {
         "untested/code.py": "x = 1\n",
         "untested/notes.txt": "words\n",
+        "full/README.md": "mine\n",
         "typed/suture.toml": '[budget]\nattempts = "many"\n',
         "torn/suture.toml": "[budget\n",
         "unknown/suture.toml": "[budgets]\nattempts = 3\n",

@@ -32,6 +32,7 @@ git+https://example.org/a.git
 ./local
 """
     assert asked_of("requirements-dev.txt", text) == {
+        "python: -r more.txt": "dependency.unread",
         "python: reqeusts": "dependency.near-name",
         "python: left-pad": "dependency.unlisted",
         "python: flask": "dependency.unlisted",
@@ -103,6 +104,69 @@ replace example.org/c => ../c
     }
 
 
+def test_every_other_place_that_asks_is_read_or_named() -> None:
+    setup = """
+from setuptools import setup
+setup(name="a", install_requires=["flask", "left_pad"], extras_require={"x": ["thing @ git+https://e.org/t"]},
+      tests_require=read("requirements.txt"))
+"""
+    assert asked_of("setup.py", setup) == {
+        "python: left-pad": "dependency.unlisted",
+        "python: thing @ git+https://e.org/t": "dependency.outside-index",
+        "python: setup.py": "dependency.unread",
+    }
+    cfg = "[options]\ninstall_requires =\n    click\n    first\n[options.extras_require]\nx = second\n"
+    assert set(asked_of("setup.cfg", cfg)) == {"python: first", "python: second"}
+    pipfile = "[[source]]\nurl = 'https://e.org/s'\n[packages]\nfirst = {git = 'x'}\n[dev]\nsecond = '*'\n"
+    assert asked_of("Pipfile", pipfile) == {
+        "python: https://e.org/s": "dependency.outside-index",
+        "python: first": "dependency.outside-index",
+        "python: second": "dependency.unlisted",
+    }
+    over = {"express": {".": "^4.19.2", "first@1": "1"}, "second": "npm:left-pad@1", "third": "file:../t"}
+    package = {
+        "overrides": over,
+        "resolutions": {"a/**/fourth": "1"},
+        "pnpm": {"overrides": {"fifth": "x/y"}},
+    }
+    assert asked_of("package.json", json.dumps(package)) == {
+        "javascript: first": "dependency.unlisted",
+        "javascript: left-pad": "dependency.unlisted",
+        "javascript: third": "dependency.outside-index",
+        "javascript: fourth": "dependency.unlisted",
+        "javascript: fifth": "dependency.outside-index",
+    }
+    npmrc = "; ours\nregistry=https://e.org/\nignore-scripts=false\n"
+    rules = asked_of("sub/.npmrc", npmrc)
+    assert rules == dict.fromkeys(
+        ("javascript: registry=https://e.org/", "javascript: ignore-scripts=false"),
+        "dependency.outside-index",
+    )
+    conf = "[global]\nindex-url = https://e.org/simple\n"
+    assert set(asked_of("pip.conf", conf).values()) == {"dependency.outside-index"}
+    lines = "-r more-requirements.txt\n-c constraints.txt\n-r other.list\n--requirement=../requirements.txt\n"
+    assert asked_of("requirements.txt", lines) == dict.fromkeys(
+        ("python: -r other.list", "python: --requirement=../requirements.txt"), "dependency.unread"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("requirements.txt", "flask\n" * 40_000, "more than 200,000 characters"),
+        ("package.json", '{"a": "' + "x" * 200_000 + '"}', "more than 200,000 characters"),
+        ("requirements.txt", "flask\n" * 501, "more than 500 packages"),
+        ("package.json", "{", "not written as such a file is"),
+        ("Pipfile", "[packages", "not written as such a file is"),
+        ("setup.py", "def", "not written as such a file is"),
+    ],
+)
+def test_what_cannot_be_read_is_asked_about_with_the_reason(name: str, text: str, why: str) -> None:
+    (found,) = new_findings({}, {name: text}, Levels())
+    assert (found.rule, found.level) in (("dependency.unread", "ask"),)
+    assert why in found.why
+
+
 def test_what_was_asked_for_before_is_not_new_and_another_in_its_place_is() -> None:
     before = {"requirements.txt": "mine>=1\n"}
     assert new_findings(before, {"requirements.txt": "mine>=2\nflask\n"}, Levels()) == ()
@@ -149,7 +213,10 @@ def test_names_are_near_where_a_letter_or_two_differ() -> None:
     assert near_name("flasher", known) == ""
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml", "package.json", "go.mod"])
+@pytest.mark.parametrize(
+    "name",
+    ["requirements.txt", "pyproject.toml", "package.json", "go.mod", "setup.py", "setup.cfg", "Pipfile"],
+)
 @pytest.mark.parametrize(
     "text",
     ["a" * 200_000, "[" * 50_000, "\0", "{}", "a\n" * 90_000, "//" * 50_000, "[project]\ndependencies = 3\n"],

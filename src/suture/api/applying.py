@@ -11,6 +11,7 @@ from suture.errors import StorageError, UsageError
 from suture.ledger import Ledger, RunFolder, SystemClock, last_of, list_runs, read_ledger
 from suture.ledger.kinds import RunFinished, RunStarted
 from suture.loop import RecordedRun
+from suture.packages import Packages
 from suture.proof import HealedRun, choose_handover, hand_over, require_possible, stands_applied
 from suture.records import Result, Task
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
@@ -63,7 +64,8 @@ async def apply(
         known = recorded.settings
         walls.append(sandbox or open_sandbox(known.sandbox, keys=known.keys, cache=known.paths.cache))
         interpreter = recorded.interpreter or discover_programs(recorded.project, os.environ, task.language)
-        return await prepare_suite(task, walls[-1], known.sandbox, interpreter)
+        packages = Packages.of(task, known)
+        return await prepare_suite(task, walls[-1], known.sandbox, interpreter, packages=packages)
 
     try:
         with Ledger(recorded.folder.ledger_path, SystemClock()) as ledger:

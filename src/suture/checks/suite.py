@@ -7,7 +7,7 @@ import posixpath
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from suture.checks.command.libraries import libraries_of, takes_a_librarys_place
 from suture.checks.command.test_command import PLUGIN, TestCommand
@@ -16,6 +16,7 @@ from suture.checks.sources.needed_names import plan_program, promised_classes, p
 from suture.checks.split.nonce import run_in_one_process
 from suture.checks.split.split_runner import ProgramOutcome, SplitRunner
 from suture.languages import LANGUAGES, Interpreter, is_source
+from suture.packages import Packages, PackagesRefused, is_lock, showing
 from suture.pysource.parsing import parsed
 from suture.records import Candidate, Check, CheckOutcome, Counterexample, Evidence, Task, Verdict
 from suture.sandbox import Sandbox
@@ -24,6 +25,8 @@ from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
 
 EVIDENCE: tuple[Evidence, ...] = ("split", "nonce", "report", "exit_status")
 LONGEST_OUTPUT = 8000
+PACKAGES = "its packages are installed"
+"""The check of what a candidate asks for."""
 OF_PYTEST = frozenset(
     (
         "_pytest",
@@ -55,6 +58,7 @@ class Suite:
         libraries: What these import of the environment.
         vet: Says of a candidate that must not be run what its verdict is; `None` for all others.
         smoke: Starts the project that the task asks for, where it asks for one.
+        packages: Installs what a candidate asks for, where it may ask.
     """
 
     task: Task
@@ -67,6 +71,23 @@ class Suite:
     libraries: frozenset[str] = frozenset()
     vet: Callable[[Candidate], Verdict | None] | None = None
     smoke: Smoke | None = None
+    packages: Packages | None = None
+
+    async def with_packages(self, files: Mapping[str, bytes]) -> Suite:
+        """The same, started with the packages that a project's files ask for.
+
+        Raises:
+            PackagesRefused: They cannot be had.
+            PrerequisiteError: The index cannot be reached, or its client is not there.
+        """
+        if self.packages is None or self.smoke is None:
+            return self
+        installed = await self.packages.for_files(files, self.smoke.interpreter)
+        if installed is None:
+            return self
+        interpreter = showing(installed, self.smoke.interpreter)
+        command = self.command.by(interpreter) if self.command is not None else None
+        return replace(self, command=command, smoke=replace(self.smoke, interpreter=interpreter))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +120,7 @@ async def prepare_suite(
     interpreter: Interpreter | None = None,
     *,
     run: bool = False,
+    packages: Packages | None = None,
 ) -> Suite:
     """Make a task's checks ready; the tests of its command are collected before any candidate is there.
 
@@ -108,14 +130,19 @@ async def prepare_suite(
         settings: The group `sandbox`: time and memory for each program.
         interpreter: What `python` means in the task's test command; not needed where there is none.
         run: Whether the command is run at once, as its verdict on the task's own files will be asked for.
+        packages: Installs what candidates ask for; what the task's own files need, at once.
 
     Raises:
+        PrerequisiteError: Packages are needed, and their index cannot be reached.
         ValueError: The task holds a check of provenance `oracle`, which has no place inside a run.
         UsageError: The test command cannot start, or there are no tests.
         SandboxError: The wall failed, or none can be built here.
     """
     if any(check.provenance == "oracle" for check in task.checks):
         raise ValueError("an oracle check was handed to a run; only the evaluator may hold one")
+    if packages is not None and interpreter is not None:
+        installed = await packages.for_files(task.files, interpreter)
+        interpreter = showing(installed, interpreter) if installed is not None else interpreter
     command = None
     if task.test_command:
         if interpreter is None:
@@ -139,6 +166,7 @@ async def prepare_suite(
         if command
         else frozenset(),
         smoke=smoke,
+        packages=packages,
     )
 
 
@@ -160,6 +188,7 @@ def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str
         guarded = elsewhere or foreign or is_protected(path, globs) or _shadows(plain, task)
         roots = suite.command.interpreter.source_roots if suite.command else ()
         guarded = guarded or takes_a_librarys_place(plain, task.files, suite.libraries, roots)
+        guarded = guarded and not _is_our_lock(plain, candidate_files[path], suite)
         if plain in suite.test_files or (guarded and plain not in task.modules):
             refused.append(path)
     return tuple(sorted(refused))
@@ -175,6 +204,7 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
 
     Raises:
         UsageError: A path of the candidate leaves the project.
+        PrerequisiteError: It asks for packages, and their index cannot be reached.
         SandboxError: The wall failed.
     """
     refused = suite.vet(candidate) if suite.vet is not None else None
@@ -182,6 +212,10 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
         return refused
     started_s, ran_s = time.monotonic(), 0.0
     files, notes = _laid_over(candidate, suite)
+    try:
+        suite = await suite.with_packages(files)
+    except PackagesRefused as fault:
+        return _refusal(candidate, fault)
     outcomes: list[CheckOutcome] = []
     outputs: list[str] = []
     if suite.task.checks:
@@ -299,6 +333,21 @@ def _laid_over(candidate: Candidate, suite: Suite) -> tuple[dict[str, bytes], tu
     allowed = {path: text for path, text in candidate.files.items() if path not in refused}
     notes = tuple(f"{path} is protected: the candidate's version was left out" for path in refused)
     return overlay(suite.task.files, allowed), notes
+
+
+def _is_our_lock(path: str, text: str, suite: Suite) -> bool:
+    """Whether a file is a lock of packages that we have made: no author's, but handed over with the code."""
+    if suite.packages is None or suite.smoke is None or not is_lock(path):
+        return False
+    return suite.packages.knows(text, suite.smoke.interpreter)
+
+
+def _refusal(candidate: Candidate, fault: PackagesRefused) -> Verdict:
+    fact = Counterexample(
+        check_id=PACKAGES, call="its packages", exception=fault.why, expected="packages that can be installed"
+    )
+    outcome = CheckOutcome(check_id=PACKAGES, status="error", counterexample=fact)
+    return Verdict(candidate=candidate.hash, outcomes=(outcome,), evidence="nonce", output=fault.why)
 
 
 def _shadows(path: str, task: Task) -> bool:

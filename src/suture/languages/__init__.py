@@ -5,7 +5,7 @@ and calls no model; `suture.sandbox` finds programs and runs things.
 """
 
 from suture.languages.detecting import DetectedCommand, detect_command
-from suture.languages.interpreter import Interpreter
+from suture.languages.interpreter import SHOWN_PACKAGES, Interpreter
 from suture.languages.known import (
     LANGUAGES,
     OURS,
@@ -32,6 +32,7 @@ from suture.languages.toolchain import Toolchain
 __all__ = [
     "LANGUAGES",
     "OURS",
+    "SHOWN_PACKAGES",
     "DetectedCommand",
     "DownloadedPackages",
     "Interpreter",

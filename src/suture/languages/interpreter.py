@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from suture.languages.toolchain import Toolchain
 
+SHOWN_PACKAGES = "/packages"
+"""Where the wall shows what `Interpreter.packages` names."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Interpreter:
@@ -23,6 +26,7 @@ class Interpreter:
             `sys.path`. Behind the wall the project lies elsewhere, so these must be put there anew.
         toolchain: What the project's test command needs besides, where its code is not Python.
         project: The project whose own files chose it; empty where the user did. Less is shown then.
+        packages: A folder of packages that were installed for what runs; empty where none were.
     """
 
     executable: str
@@ -34,6 +38,7 @@ class Interpreter:
     source_roots: tuple[str, ...] = ()
     toolchain: Toolchain | None = None
     project: str = ""
+    packages: str = ""
 
     @property
     def is_virtual(self) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from suture.languages.interpreter import Interpreter
+from suture.languages.interpreter import SHOWN_PACKAGES, Interpreter
 from suture.languages.language import LanguageFacts
 from suture.languages.layouts.python import PYTHON_LAYOUT
 from suture.languages.python_tests import STEERING, tests_in_python
@@ -131,7 +131,8 @@ def program_environment(interpreter: Interpreter, box: str) -> dict[str, str]:
     environment = {"PATH": ":".join((*folders, SYSTEM_PATH)), **(toolchain.variables if toolchain else {})}
     if interpreter.is_virtual:
         environment["VIRTUAL_ENV"] = interpreter.prefix
-    if interpreter.source_roots:
-        roots = (str(PurePosixPath(box) / root) for root in interpreter.source_roots)
+    roots = [str(PurePosixPath(box) / root) for root in interpreter.source_roots]
+    roots += [SHOWN_PACKAGES] if interpreter.packages else []
+    if roots:
         environment["PYTHONPATH"] = ":".join(roots)
     return environment

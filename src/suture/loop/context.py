@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from suture.checks import Suite, prepare_suite
 from suture.languages import Interpreter, is_pytest_command, pytest_equivalent
 from suture.ledger import Budget, Ledger, RunFolder, those_of
-from suture.ledger.kinds import CandidateProposed
+from suture.ledger.kinds import CandidateProposed, PackagesInstalled
 from suture.loop.policy.progress import Progress
 from suture.loop.recipes.plugins import Extensions
 from suture.loop.recipes.schema import Recipe
@@ -17,6 +17,7 @@ from suture.loop.run_spec import RunSpec
 from suture.loop.state import LoopState, proposals_in, tried_in
 from suture.loop.vetting import answered_uses, findings_in, refused_verdict, use_of
 from suture.models import NO_MODEL, Model, Models, Role, may_call_tools
+from suture.packages import Installed, Packages
 from suture.records import Candidate, Task, Verdict, to_plain
 from suture.repair import Ready, has_grammar
 from suture.roles import PromptBook
@@ -158,9 +159,18 @@ class RunContext:
         """
         task = self.task  # first: with a test that was accepted since, another suite is needed
         if self._own_suite.ready is None:
-            ready = await prepare_suite(task, self.sandbox, self._limits(), self.interpreter, run=run)
+            packages = self._packages()
+            ready = await prepare_suite(
+                task, self.sandbox, self._limits(), self.interpreter, run=run, packages=packages
+            )
             self._own_suite.ready = replace(ready, vet=self.vet)
         return self._own_suite.ready
+
+    def _packages(self) -> Packages | None:
+        def tell(installed: Installed) -> None:
+            self.ledger.append(PackagesInstalled(packages=installed.names))
+
+        return Packages.of(self.task, self.settings, told=tell)
 
     async def prepare(self, task: Task, *, run: bool = False) -> Suite:
         """The suite of a task like the run's, made ready anew."""

@@ -21,6 +21,7 @@ from suture.ledger.kinds import (
     ModelEscalated,
     ModelSteppedDown,
     MoveFailed,
+    PackagesInstalled,
     ReplyCut,
     ReviewAnswered,
     ReviewAsked,
@@ -286,6 +287,10 @@ def _not_run(refused: CandidateRefused) -> str:
     return f"candidate {refused.candidate[:8]} is not let run: {refused.reasons[0]}{more}"
 
 
+def _installed(installed: PackagesInstalled) -> str:
+    return f"packages for the code, fetched and locked by their hashes: {', '.join(installed.packages)}"
+
+
 def _regressed(regressed: CandidateRegressed) -> str:
     return f"candidate {regressed.candidate[:8]} breaks what worked: {', '.join(regressed.checks)}"
 
@@ -336,6 +341,7 @@ TELLERS: dict[type[Payload], Callable[[Any], str]] = {
     CandidateProposed: _proposed,
     CandidateChecked: _checked,
     CandidateRefused: _not_run,
+    PackagesInstalled: _installed,
     CandidateRegressed: _regressed,
     CandidateUnconfirmed: _unconfirmed,
     ReviewAsked: _asked_person,

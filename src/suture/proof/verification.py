@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from suture.checks import Suite, check_candidate, prepare_suite, refused_files
 from suture.errors import UsageError
 from suture.languages import Interpreter, languages_of_files, scripts_run_by
+from suture.packages import Packages, PackagesRefused, asks_in, is_lock
 from suture.proof.certificate import Certificate, digest
 from suture.proof.certified_task import new_failures, statuses
 from suture.proof.changed_coverage import measure_coverage, touched
@@ -68,6 +69,7 @@ async def verify_certificate(
 
     Raises:
         SandboxError: The wall failed.
+        PrerequisiteError: The change needs packages that are not kept here; none are fetched.
     """
     try:
         files = _files_of(certificate, project)
@@ -79,6 +81,7 @@ async def verify_certificate(
         candidate = Candidate(
             files={path: text_of(after[path]) for path in certificate.result}, origin="repair"
         )
+        await suite.with_packages(after)  # a lock is allowed where its packages are kept
         _require_allowed(certificate, candidate, suite, after)
         yield Finding(name="files", ok=True, detail="no test and no protected file is changed")
         before = await _replay_before(certificate, suite)
@@ -96,6 +99,8 @@ async def verify_certificate(
         yield Finding(name=refuted.name, ok=False, detail=refuted.detail)
     except UsageError as fault:
         yield Finding(name="checks", ok=False, detail=f"they cannot be run: {fault.message}")
+    except PackagesRefused as fault:
+        yield Finding(name="packages", ok=False, detail=fault.why)
 
 
 class _Refuted(Exception):
@@ -194,7 +199,8 @@ async def _suite(
     )
     if interpreter is not None:
         interpreter = replace(interpreter, source_roots=certificate.task.source_roots)
-    return await prepare_suite(task, sandbox, settings.sandbox, interpreter)
+    packages = Packages.of(task, settings, may_fetch=False)
+    return await prepare_suite(task, sandbox, settings.sandbox, interpreter, packages=packages)
 
 
 def _require_allowed(
@@ -216,6 +222,8 @@ def _require_allowed(
         closed -= set(task.modules)  # asserts run apart from them, whatever they are called
         if task.project is not None and task.project.is_new:
             closed = {path for path in closed if not is_test_file(path)}  # they decide nothing
+    if task.project is not None and task.project.is_new:  # it says which packages there are, and no more
+        closed = {path for path in closed if path != asks_in(task.language) and not is_lock(path)}
     closed |= set(refused_files(candidate.files, suite))
     _require(
         not task.test_command or not any(is_protected(path, default_protected()) for path in task.modules),

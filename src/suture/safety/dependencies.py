@@ -21,6 +21,7 @@ WHY = {
     "dependency.unlisted": "a package that is not on the list of what is allowed",
     "dependency.near-name": "a package with nearly the name of one that is allowed",
     "dependency.outside-index": "a package from past the index, which nobody vouches for",
+    "dependency.unread": "a list of packages that cannot be read",
     "dependency.install-script": "a script that runs while packages are installed",
 }
 RULES = tuple(SafetyRule(name=name, why=why, level="ask") for name, why in WHY.items())
@@ -110,6 +111,8 @@ def dependency_uses(path: str, text: str, allowed: Allowed, approval: Approval) 
 
 
 def _judged(one: Requested, allowed: Allowed, approval: Approval) -> tuple[str, str]:
+    if one.unread:
+        return "dependency.unread", f"{WHY['dependency.unread']}: {one.unread}"
     if one.script:
         return "dependency.install-script", WHY["dependency.install-script"]
     if one.elsewhere:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import configparser
 import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, Literal
+
+from suture.pysource.parsing import parsed
 
 Ecosystem = Literal["python", "javascript", "go"]
 NAME = re.compile(r"\s*(@?[A-Za-z0-9][\w./-]*)\s*(\[[^\]]*\])?(.*)", re.DOTALL)
@@ -22,6 +27,9 @@ LONGEST = 1000
 """Characters of one requirement."""
 MOST = 500
 """Packages of one manifest that are looked at."""
+MOST_CHARS = 200_000
+REQUIREMENTS = re.compile(r"(?:.*requirements.*|constraints)\.(?:txt|in)")
+OF_SETUP = ("install_requires", "setup_requires", "tests_require", "extras_require")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +43,7 @@ class Requested:
         line: Where the manifest names it, from 1; 1 where that is not found.
         elsewhere: Whether it comes from past the index: an address, a repository, a path, another index.
         script: Whether it is no package, but a script that runs at an installation.
+        unread: Why it is not known what is asked for; empty where it is.
     """
 
     ecosystem: Ecosystem
@@ -43,31 +52,38 @@ class Requested:
     line: int = 1
     elsewhere: bool = False
     script: bool = False
+    unread: str = ""
+
+
+Reader = Callable[[str], Iterable[Requested]]
 
 
 def requested_in(path: str, text: str) -> tuple[Requested, ...]:
-    """What a file asks for; nothing where it is no manifest, or cannot be read as one.
+    """What a file asks for; nothing where it is no manifest. What cannot be read is told as such.
 
     Args:
         path: For its name.
         text: The file. Not trusted.
     """
     name = PurePosixPath(path).name
-    reader: Callable[[str], Iterable[Requested]] | None = {
-        "pyproject.toml": _pyproject,
-        "package.json": _package_json,
-        "go.mod": _go_mod,
-    }.get(name)
-    if reader is None and re.fullmatch(r"(?:.*requirements.*|constraints)\.(?:txt|in)", name):
-        reader = _requirements
+    reader = _READERS.get(name) or (_requirements if REQUIREMENTS.fullmatch(name) else None)
     if reader is None:
         return ()
+    ecosystem = OF_FILE.get(name, "python")
+    if len(text) > MOST_CHARS:
+        return (_unread(ecosystem, name, f"more than {MOST_CHARS:,} characters"),)
     try:
-        found = [one for one, _ in zip(reader(text), range(MOST), strict=False)]
-    except (ValueError, RecursionError, TypeError, AttributeError):
-        return ()  # no package manager reads it either
+        found = list(islice(reader(text), MOST + 1))
+    except (ValueError, RecursionError, TypeError, AttributeError, KeyError, configparser.Error):
+        return (_unread(ecosystem, name, "it is not written as such a file is"),)
+    if len(found) > MOST:
+        found[MOST - 1 :] = [_unread(ecosystem, name, f"more than {MOST} packages")]
     lines = text.splitlines()
     return tuple(_placed(one, lines) for one in found)
+
+
+def _unread(ecosystem: Ecosystem, name: str, why: str) -> Requested:
+    return Requested(ecosystem=ecosystem, name=name, unread=why)
 
 
 def _placed(one: Requested, lines: list[str]) -> Requested:
@@ -88,9 +104,12 @@ def _requirement(text: str) -> Requested | None:
     if len(text) > LONGEST:  # an address may stand behind what is looked at
         return _elsewhere("python", line)
     if line.startswith("-"):
-        harmless = ("-r", "-c", "--requirement", "--constraint", "--hash", "--no-binary", "--only-binary")
-        near = line.startswith(harmless) and "//" not in line
-        return None if near else _elsewhere("python", line)
+        option, _, value = re.sub(r"[\s=]+", " ", line).partition(" ")
+        if option in ("-r", "-c", "--requirement", "--constraint"):
+            near = REQUIREMENTS.fullmatch(PurePosixPath(value).name) and ".." not in value
+            there = _unread("python", line[:100], "it stands in a file that is not looked through")
+            return _elsewhere("python", line) if "//" in value else None if near else there
+        return None if option in ("--hash", "--no-binary", "--only-binary") else _elsewhere("python", line)
     match = NAME.fullmatch(line)
     if match is None or ELSEWHERE.search(line):
         return _elsewhere("python", line)
@@ -140,21 +159,102 @@ def _of_table(name: str, value: Any) -> Iterator[Requested]:
     yield Requested(ecosystem="python", name=plain_name(name), version=number[0] if number else "")
 
 
+def _setup_py(text: str) -> Iterator[Requested]:
+    """Its lists, where they are written out; code that makes them is not run to see."""
+    tree = parsed(text)
+    if tree is None:
+        raise ValueError("it is no Python")
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        for keyword in node.keywords:
+            if keyword.arg in OF_SETUP:
+                yield from _written_out(keyword.arg, keyword.value)
+            elif keyword.arg is None and _called(node.func) == "setup":
+                yield _unread("python", "setup.py", "it makes its arguments by code")
+
+
+def _called(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _written_out(name: str, value: ast.expr) -> Iterator[Requested]:
+    try:
+        lists = ast.literal_eval(value)
+    except ValueError:
+        yield _unread("python", "setup.py", f"it makes {name} by code")
+        return
+    for words in lists.values() if isinstance(lists, dict) else [lists]:
+        for word in words.splitlines() if isinstance(words, str) else words:
+            found = _requirement(str(word))
+            if found is not None:
+                yield found
+
+
+def _setup_cfg(text: str) -> Iterator[Requested]:
+    table = configparser.RawConfigParser(strict=False)
+    table.read_string(text)
+    lists = [table.get("options", name, fallback="") for name in OF_SETUP]
+    if table.has_section("options.extras_require"):
+        lists += [value for _, value in table.items("options.extras_require")]
+    for line in "\n".join(lists).splitlines():
+        found = _requirement(line)
+        if found is not None:
+            yield found
+
+
+def _pipfile(text: str) -> Iterator[Requested]:
+    for name, value in tomllib.loads(text).items():
+        if name == "source":
+            for source in value:
+                yield _elsewhere("python", str(source.get("url", "")))
+        elif name not in ("requires", "pipenv", "scripts", "pipfile"):
+            for package, versions in value.items():
+                yield from _of_table(package, versions)
+
+
+def _client_settings(text: str) -> Iterator[Requested]:
+    """Each setting of a package manager: one may name another index, or let scripts run."""
+    for line in text.splitlines():
+        if line.strip() and line.strip()[0] not in "#;[":
+            yield _elsewhere("python", line.strip())
+
+
+def _npm_settings(text: str) -> Iterator[Requested]:
+    for one in _client_settings(text):
+        yield _elsewhere("javascript", one.name)
+
+
 def _package_json(text: str) -> Iterator[Requested]:
     package: Mapping[str, Any] = json.loads(text)
-    for kind in OF_NPM:
-        for name, value in package.get(kind, {}).items():
-            wanted = str(value)[:LONGEST]
-            number = NUMBER.search(wanted)
-            if ELSEWHERE.search(wanted) or re.fullmatch(r"[\w.-]+/[\w.-]+(?:#.*)?", wanted):
-                yield _elsewhere("javascript", name)
-            elif wanted.startswith("npm:"):
-                yield Requested(ecosystem="javascript", name=wanted[4:].rpartition("@")[0] or wanted[4:])
-            else:
-                yield Requested(ecosystem="javascript", name=name, version=number[0] if number else "")
+    tables = [package.get(kind, {}) for kind in (*OF_NPM, "overrides", "resolutions")]
+    for table in (*tables, package.get("pnpm", {}).get("overrides", {})):
+        for name, value in _flat(table):
+            yield _of_npm(name, str(value)[:LONGEST])
     for hook in HOOKS:
         if package.get("scripts", {}).get(hook):
             yield Requested(ecosystem="javascript", name=hook, script=True)
+
+
+def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Names and versions; an override may hold others for what a package requires."""
+    for name, value in table.items():
+        own = above if name == "." else re.sub(r"(?<=.)@[^/]*$", "", name.rpartition("/**/")[2])
+        if isinstance(value, dict):
+            yield from _flat(value, own)
+        else:
+            yield own, value
+
+
+def _of_npm(name: str, wanted: str) -> Requested:
+    number = NUMBER.search(wanted)
+    if ELSEWHERE.search(wanted) or re.fullmatch(r"[\w.-]+/[\w.-]+(?:#.*)?", wanted):
+        return _elsewhere("javascript", name)
+    if wanted.startswith("npm:"):
+        return Requested(ecosystem="javascript", name=wanted[4:].rpartition("@")[0] or wanted[4:])
+    if wanted.startswith("$"):  # an override: the version that the project asks for anyway
+        number = None
+    return Requested(ecosystem="javascript", name=name, version=number[0] if number else "")
 
 
 def _go_mod(text: str) -> Iterator[Requested]:
@@ -172,3 +272,20 @@ def _go_mod(text: str) -> Iterator[Requested]:
                 yield Requested(ecosystem="go", name=rest[0], version=number[0] if number else "")
             elif kind == "replace" and len(rest) > 1:
                 yield _elsewhere("go", rest[0])
+
+
+_READERS: Mapping[str, Reader] = {
+    "pyproject.toml": _pyproject,
+    "setup.py": _setup_py,
+    "setup.cfg": _setup_cfg,
+    "Pipfile": _pipfile,
+    "package.json": _package_json,
+    "go.mod": _go_mod,
+    **dict.fromkeys(("pip.conf", "pip.ini", "uv.toml"), _client_settings),
+    **dict.fromkeys((".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmrc", "bunfig.toml"), _npm_settings),
+}
+OF_FILE: Mapping[str, Ecosystem] = {
+    "go.mod": "go",
+    **dict.fromkeys((name for name, reader in _READERS.items() if reader is _npm_settings), "javascript"),
+    "package.json": "javascript",
+}

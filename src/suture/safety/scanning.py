@@ -61,9 +61,8 @@ def scan(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
     for path, text in sorted(files.items()):
         uses: Sequence[UnsafeUse] = ()
         languages = languages_of_files((path,))
-        if len(text) <= MOST_FILE_CHARS:
-            for one in dependency_uses(path, text, levels.allowed, levels.approval):
-                found.append(_finding(path, one.use, one.why, levels.of(one.use.rule)))
+        for one in dependency_uses(path, text, levels.allowed, levels.approval):
+            found.append(_finding(path, one.use, one.why, levels.of(one.use.rule)))
         if languages and (len(text) > MOST_FILE_CHARS or len(text) > left):
             uses = (UnsafeUse(rule=UNREAD.name, line=1, code=f"{len(text)} characters"),)
         elif languages:

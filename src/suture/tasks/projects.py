@@ -17,10 +17,11 @@ from suture.checks import asserts_in, examples_in
 from suture.checks.projects.shown_runs import shown_commands, shown_requests
 from suture.errors import UsageError
 from suture.languages import LANGUAGES, detect_command, filled, is_source, languages_of_files
+from suture.packages import asks_in
 from suture.records import Language, Project, ProjectKind, Task
 from suture.tasks.commands import literal_glob
 from suture.tasks.given_tests import LONGEST_TEST_NAME, is_pytest_source, read_bounded, read_test
-from suture.workspace import DEFAULT_PROTECTED, TEST_FILES, is_test_file, take_snapshot
+from suture.workspace import DEFAULT_PROTECTED, TEST_FILES, is_protected, is_test_file, take_snapshot
 
 KINDS: dict[ProjectKind, str] = {
     "web_app": "web application",
@@ -36,8 +37,6 @@ USUAL: dict[ProjectKind, str] = {
     "cli_tool": "tool",
     "library": "library",
 }
-OPEN = frozenset((*TEST_FILES, "requirements*.txt"))
-"""What a new project's author may write, where no tests of the user's decide: those lie beside it."""
 SAMPLE = "sample/data.csv"
 SAMPLE_ROWS = (
     "id,name,group,amount,score\n1,Ada,a,12.5,90\n2,Ben,b,7,71\n3,Cleo,a,,88\n4,Dan,b,30.25,64\n"
@@ -129,9 +128,14 @@ def project_task(statement: str, wish: ProjectWish, *, secrets: Sequence[str] = 
         sample=sample,
         unshown=bool(wish.existing and not wish.test and not (wish.kind and _shows_runs(statement))),
     )
-    closed = (*tests, *new.keys() & _manifests(language, kind, name), *data)
-    opened = () if wish.existing or wish.test else OPEN
-    globs = tuple(glob for glob in DEFAULT_PROTECTED if glob not in opened)
+    asks = "" if wish.existing else asks_in(language)
+    closed = (*tests, *new.keys() & _manifests(language, kind, name) - {asks}, *data)
+    opened = _opened(wish)
+    globs = tuple(
+        glob
+        for glob in DEFAULT_PROTECTED
+        if glob not in opened and not (asks and is_protected(asks, (glob,)))
+    )
     checked = LANGUAGES[language].parsed and kind == "library" and wish.existing is None
     checks = (*asserts_in(wish.asserts), *examples_in(statement)) if checked else ()
     return Task(
@@ -183,6 +187,11 @@ def _language_of(files: dict[str, bytes], folder: Path | None) -> Language:
             remedy=f"say what the feature is written in: --language {'|'.join(LANGUAGES)}",
         )
     return found[0]
+
+
+def _opened(wish: ProjectWish) -> tuple[str, ...]:
+    """What else its author may write: tests, where none of the user's decide, which would lie beside them."""
+    return () if wish.existing or wish.test else TEST_FILES
 
 
 def _manifests(language: Language, kind: ProjectKind, name: str) -> set[str]:

@@ -229,6 +229,14 @@ class TestCommand:
         other._plain = self._plain.within(other._line)
         return other
 
+    def by(self, interpreter: Interpreter) -> TestCommand:
+        """The same command by an interpreter that sees more packages."""
+        other = copy(self)
+        other.interpreter = interpreter
+        other._line = replace(self._line, interpreter=interpreter)
+        other._plain = self._plain.within(other._line)
+        return other
+
     def on(self, files: Mapping[str, bytes]) -> TestCommand:
         """The same command for a task with other files; its tests are not collected yet."""
         task = replace(self._task, files=files)

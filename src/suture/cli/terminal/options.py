@@ -45,6 +45,15 @@ Autonomy = Annotated[
         help="When you are asked: full_auto, review_repairs or review_all; the setting loop.autonomy.",
     ),
 ]
+ApproveDeps = Annotated[
+    str | None,
+    typer.Option(
+        "--approve-deps",
+        metavar="HOW",
+        help="Packages that new code asks for: ask (about those not on the list), allowlist or never; the "
+        "setting safety.approve_deps.",
+    ),
+]
 RunName = Annotated[
     str,
     typer.Argument(

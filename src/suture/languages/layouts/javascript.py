@@ -40,6 +40,10 @@ def _typed_manifest(kind: ProjectKind, name: str) -> Mapping[str, str]:
     }
 
 
+PACKAGES = (
+    "Use Node's own modules where they will do; a package that is needed stands in `package.json`, which is "
+    "then written whole, with its version under `dependencies`."
+)
 MAIN = "src/index.js"
 JAVASCRIPT_LAYOUT = ProjectLayout(
     module="solution.js",
@@ -54,10 +58,7 @@ JAVASCRIPT_LAYOUT = ProjectLayout(
     one_test=("node", "--test", "{entry}"),
     test_file="test/{name}.test.js",
     tester="node:test and node:assert",
-    style=(
-        "It is CommonJS: `require` and `module.exports`. Use Node's own modules alone: no package is "
-        "installed."
-    ),
+    style=("It is CommonJS: `require` and `module.exports`. " + PACKAGES),
     single="Export it: `module.exports = { name }`.",
     crash="\n    at ",
 )
@@ -75,8 +76,9 @@ TYPESCRIPT_LAYOUT = replace(
     one_test=("tsx", "--test", "{entry}"),
     test_file="test/{name}.test.ts",
     style=(
-        "It is TypeScript that `tsx` runs: `import` and `export`. Use Node's own modules alone: no package "
-        "is installed."
+        "It is TypeScript that `tsx` runs: `import` and `export`. "
+        + PACKAGES
+        + " `tsx` stays among its `devDependencies`."
     ),
     single="Export it: `export function name`.",
 )

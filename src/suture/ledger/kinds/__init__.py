@@ -59,6 +59,7 @@ from suture.ledger.kinds.rounds import (
     Decided,
     DifferingCall,
     MoveFailed,
+    PackagesInstalled,
 )
 from suture.ledger.kinds.runs import (
     ForkPoint,
@@ -131,6 +132,7 @@ __all__ = [
     "MoveFailed",
     "NotTheCodes",
     "Optimised",
+    "PackagesInstalled",
     "PartStepped",
     "PartialRepair",
     "PatchWritten",

@@ -115,6 +115,16 @@ class CandidateRefused(Payload, kind="candidate.refused"):
     reasons: tuple[str, ...]
 
 
+class PackagesInstalled(Payload, kind="packages.installed"):
+    """The packages that a candidate asks for were fetched and laid ready; nothing of them was run.
+
+    Attributes:
+        packages: Each with its version, those among them that others require.
+    """
+
+    packages: tuple[str, ...]
+
+
 class CandidateRegressed(Payload, kind="candidate.regressed"):
     """A candidate breaks what worked before.
 

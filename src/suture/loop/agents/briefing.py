@@ -12,6 +12,7 @@ from suture.loop.policy.progress import Attempt
 from suture.loop.prompting.briefs import deciding_facts
 from suture.records import Counterexample, Task, Verdict, to_plain
 from suture.roles import describe_fact
+from suture.roles.coding.project_coder import rules_of
 from suture.workspace import DEFAULT_PROTECTED
 
 MOST_TESTS = 200
@@ -50,7 +51,9 @@ class Briefing:
         parts = ["# Repair this project" if task.kind == "heal" else "# Write this program"]
         if task.statement.strip():
             parts.append(task.statement.strip())
-        if task.kind == "write":
+        if task.project is not None:
+            parts.append(rules_of(task))
+        elif task.kind == "write":
             named = f", with `{task.entry_point}` in it" if task.entry_point else ""
             parts.append(f"Write the file `{task.module}`{named}.")
         if task.test_command:

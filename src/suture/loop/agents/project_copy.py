@@ -44,7 +44,8 @@ class ProjectCopy:
     @classmethod
     def of(cls, suite: Suite) -> ProjectCopy:
         """The one in which a suite's command would run."""
-        interpreter = suite.command.interpreter if suite.command else own_interpreter()
+        started = suite.command or suite.smoke
+        interpreter = started.interpreter if started else own_interpreter()
         return cls(task=suite.task, sandbox=suite.sandbox, settings=suite.settings, interpreter=interpreter)
 
     async def run(

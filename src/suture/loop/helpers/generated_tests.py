@@ -30,7 +30,8 @@ NOTHING: Mapping[str, float] = MappingProxyType({})
 
 def may_be_tested(context: RunContext) -> bool:
     """Whether tests can be written for the task: one function or class, judged by checks of functions."""
-    return context.task.kind == "write" and LANGUAGES[context.task.language].parsed
+    task = context.task
+    return task.kind == "write" and task.project is None and LANGUAGES[task.language].parsed
 
 
 def generated_checks(aids: Aids, context: RunContext) -> tuple[Check, ...]:

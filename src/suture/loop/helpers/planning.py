@@ -17,8 +17,9 @@ from suture.loop.context import RunContext
 from suture.loop.helper_state import Aids
 from suture.loop.recalling import recalled_lines
 from suture.models import Role
-from suture.records import Lesson, Move, Plan, to_plain
+from suture.records import Lesson, Move, Plan, Task, to_plain
 from suture.roles.advisers.planner import PlanBrief, PlanReply, plan_draft
+from suture.roles.coding.project_coder import rules_of
 from suture.roles.coding.subtask_coder import SubtaskBrief, work_on
 from suture.roles.tools.file_tools import InMemoryFiles, merged_work
 from suture.workspace import text_of
@@ -27,10 +28,10 @@ from suture.workspace import text_of
 async def planned(aids: Aids, context: RunContext) -> Aids:
     """The planner's parts of a task that is to be written; none where the planner is degraded."""
     task = context.task
-    if not context.recipe.helpers.plan or task.kind != "write":
+    if not context.recipe.helpers.plan or task.kind != "write" or task.language != "python":
         return aids
     brief = PlanBrief(
-        statement=task.statement,
+        statement=_wanted(task),
         module=task.module,
         entry_point=task.entry_point,
         project=tuple(task.files),
@@ -46,6 +47,11 @@ async def planned(aids: Aids, context: RunContext) -> Aids:
     plan = reply.record()
     context.ledger.append(Planned(plan=plan))
     return replace(aids, plan=context.folder.put_json(to_plain(plan)))
+
+
+def _wanted(task: Task) -> str:
+    """The statement, and of a project how it is laid out and started."""
+    return f"{task.statement.strip()}\n\n{rules_of(task)}" if task.project else task.statement
 
 
 def plan_of(aids: Aids, context: RunContext) -> Plan | None:
@@ -98,7 +104,7 @@ async def _worked_off(
         base = {**given, **written}
         briefs = [
             SubtaskBrief(
-                statement=task.statement,
+                statement=_wanted(task),
                 goal=goal,
                 module=task.module,
                 done=tuple(done),

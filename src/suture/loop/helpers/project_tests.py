@@ -28,11 +28,12 @@ WHO = "project_tester"
 MOST_SAID = 300
 
 
-async def tested_project(state: LoopState, context: RunContext) -> dict[str, Any]:
-    """Have tests written, once, for a new project that passes all that decides and has none of the user's.
+async def completed_project(state: LoopState, context: RunContext) -> dict[str, Any]:
+    """Once a new project passes all that decides, lay beside it what goes with it: tests, and a lock.
 
-    A test that a model wrote for code of a model has earned no trust: nobody is sent back for failing it. A
-    file that fails on the code is left out, and the ledger says so.
+    Tests are written where the user gave none. A test that a model wrote for code of a model has earned no
+    trust: nobody is sent back for failing it. A file that fails on the code is left out, and the ledger says
+    so. The lock says which packages the code was started with.
 
     Raises:
         BudgetExceeded: The time is up.
@@ -40,18 +41,28 @@ async def tested_project(state: LoopState, context: RunContext) -> dict[str, Any
     """
     aids, best = aids_of(state), best_of(tried_in(state))
     project = context.task.project
-    ready = project is not None and project.is_new and not context.task.test_command
+    ready = project is not None and project.is_new
     if not ready or best is None or not best.solved or DONE in aids.read:
         return {}
-    written = await _written(best, context)
-    update: dict[str, Any] = {"aids": to_plain(replace(aids, read=(*aids.read, DONE)))}
-    if written is None:
-        return update
     suite = await context.load_suite()
-    tested = await _with_tests(written, best, suite, context)
-    if tested is not None:
-        update["tried"] = with_tried(state, (*tried_in(state), tested))["tried"]
+    more: dict[str, str] = {}
+    if not context.task.test_command:
+        more |= await _passing_tests(best, suite, context)
+    more |= await _lock(best, suite, context)
+    update: dict[str, Any] = {"aids": to_plain(replace(aids, read=(*aids.read, DONE)))}
+    if more:
+        completed = await _with_more(more, best, suite, context)
+        update["tried"] = with_tried(state, (*tried_in(state), completed))["tried"]
     return update
+
+
+async def _lock(best: Attempt, suite: Suite, context: RunContext) -> dict[str, str]:
+    files = overlay(context.task.files, context.candidate(best.blob).files)
+    packages, smoke = suite.packages, suite.smoke
+    if packages is None or smoke is None:
+        return {}
+    installed = await packages.for_files(files, smoke.interpreter)
+    return {installed.path: installed.lock} if installed is not None else {}
 
 
 async def _written(best: Attempt, context: RunContext) -> tuple[str, str] | None:
@@ -73,30 +84,38 @@ async def _written(best: Attempt, context: RunContext) -> tuple[str, str] | None
     return None if text is None else (brief.path, text)
 
 
-async def _with_tests(
-    written: tuple[str, str], best: Attempt, suite: Suite, context: RunContext
-) -> Attempt | None:
-    """The candidate with its tests, judged anew; `None` where they fail on it."""
+async def _passing_tests(best: Attempt, suite: Suite, context: RunContext) -> dict[str, str]:
+    """The tests where they pass on the code, path -> text."""
+    written = await _written(best, context)
+    if written is None:
+        return {}
     path, text = written
     before = context.candidate(best.blob)
-    candidate = Candidate(
-        files={**before.files, path: text},
-        origin="repair",
-        parent=before.hash,
-        label=f"{before.label}, with tests",
-    )
+    candidate = replace(before, files={**before.files, path: text}, origin="repair")
     why = "" if not refused_files({path: text}, suite) else f"{path} may not be written"
     if not why and context.vet(candidate) is not None:
         why = "the safety scan does not let them run"
     if not why and suite.smoke is not None:
+        files = overlay(context.task.files, candidate.files)
         async with context.budget.time_limit():
-            ran = await suite.smoke.run_tests(overlay(context.task.files, candidate.files))
+            smoke = (await suite.with_packages(files)).smoke or suite.smoke
+            ran = await smoke.run_tests(files)
         why = "" if ran.status == "ok" else f"they do not pass on the code: {_last_line(ran.stdout)}"
     context.ledger.append(
         TestsWritten(role=WHO, tests=() if why else (text,), dropped={why: 1} if why else {})
     )
-    if why:
-        return None
+    return {} if why else {path: text}
+
+
+async def _with_more(more: dict[str, str], best: Attempt, suite: Suite, context: RunContext) -> Attempt:
+    """The candidate with more files, judged anew."""
+    before = context.candidate(best.blob)
+    candidate = Candidate(
+        files={**before.files, **more},
+        origin="repair",
+        parent=before.hash,
+        label=f"{before.label}, with {' and '.join(sorted(more))}",
+    )
     lineage = Lineage(round=best.round, start=best.start, depth=best.depth)
     proposal = propose_candidate(candidate, lineage, context)
     verdict = await judge(candidate, suite, context)

@@ -15,7 +15,7 @@ from suture.loop.helpers.critique import criticise, diagnose, draw_lessons
 from suture.loop.helpers.generated_tests import adopt_generated, attack, may_be_tested
 from suture.loop.helpers.plugin_calls import advice_of, mended
 from suture.loop.helpers.post_processing import optimised, reviewed
-from suture.loop.helpers.project_tests import tested_project
+from suture.loop.helpers.project_tests import completed_project
 from suture.loop.helpers.tournament import ranked
 from suture.loop.policy.next_moves import decide, next_parent
 from suture.loop.policy.progress import Attempt, best_of
@@ -35,7 +35,7 @@ async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     context = runtime.context
     helpers, wants_ties = context.recipe.helpers, context.recipe.tournament
     if context.task.project is not None:
-        return await tested_project(state, context)
+        return await completed_project(state, context)
     if (helpers == Helpers() and not wants_ties) or not LANGUAGES[context.task.language].parsed:
         return {}
     before, aids = state, aids_of(state)

@@ -75,9 +75,11 @@ def rules_of(task: Task) -> str:
     start = " ".join(filled(layout.by_hand, project.name, task.module))
     contract = CONTRACTS[project.kind].format(start=start, entry=task.module)
     style = layout.style.format(name=project.name)
-    there = ", ".join(f"`{path}`" for path in project.scaffold)
-    done = f" These files are written already: {there}." if there else ""
-    return f"It is {facts.label}, and begins with `{task.module}`. {contract} {style}{done} Write no tests."
+    done = " Its manifest, README and .gitignore are there already." if project.is_new else ""
+    return (
+        f"It is {facts.label}. {contract} {style}{done} Write the code alone, beginning with "
+        f"`{task.module}`, and no tests."
+    )
 
 
 def project_draft(brief: ProjectBrief, prompt: Prompt) -> Draft:
@@ -135,6 +137,10 @@ def files_from_project_reply(reply: Reply, brief: ProjectBrief) -> dict[str, str
         code = [block for block in blocks if block.may_be_code and block.code.strip()]
         files = {wanted: max(code, key=lambda block: len(block.code)).code} if code else {}
     files = _under_root(files, entry)
+    if entry and entry not in files and not brief.mends:
+        code = [path for path in files if path.rpartition(".")[2] == entry.rpartition(".")[2]]
+        if len(code) == 1:  # all of the program in one file, by another name
+            files[entry] = files.pop(code[0])
     if not files:
         raise MalformedReply("the reply holds no file: a line `### path`, and its content in a fenced block")
     if len(files) > MOST_FILES or any(len(text) > LONGEST_FILE for text in files.values()):

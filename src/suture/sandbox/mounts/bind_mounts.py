@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, UsageError
-from suture.languages import Interpreter
+from suture.languages import SHOWN_PACKAGES, Interpreter
 from suture.sandbox.contract import BOX, Mount
 from suture.sandbox.mounts.places import (
     in_system,
@@ -64,7 +64,9 @@ def interpreter_mounts(interpreter: Interpreter) -> tuple[Mount, ...]:
     if interpreter.project:
         for mount in mounts:
             require_plain(Path(mount.source))
-    shown = interpreter.toolchain.shown if interpreter.toolchain else {}
+    shown = dict(interpreter.toolchain.shown) if interpreter.toolchain else {}
+    if interpreter.packages:
+        shown[interpreter.packages] = SHOWN_PACKAGES
     return plan_mounts([*mounts, *(Mount(source=here, target=there) for here, there in shown.items())])
 
 

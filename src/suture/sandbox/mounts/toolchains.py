@@ -65,10 +65,11 @@ def discover_toolchain(
         shown |= project_packages(root, facts.packages)
     elif facts.downloaded and (modules := _plain_folder(facts.downloaded.folder(environ), root)):
         shown[str(modules)] = variables[facts.downloaded.variable] = facts.downloaded.shown_as
+    own = str(found.parent if in_system(str(found)) else found.resolve().parent)
     return Toolchain(
         language=language,
         program=str(found),
-        folders=(str(found.parent if in_system(str(found)) else found.resolve().parent),),
+        folders=(own, *(f"{place}/.bin" for place in shown.values() if place == f"/{facts.packages}")),
         shown=shown,
         variables=variables,
     )

@@ -12,6 +12,7 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import (
+    ApproveDeps,
     Attempts,
     Autonomy,
     Debug,
@@ -91,6 +92,7 @@ def run(
     task_file: Annotated[
         Path | None, typer.Option("--task-file", metavar="FILE", help="The task, from a text file.")
     ] = None,
+    approve_deps: ApproveDeps = None,
     model: Model = None,
     recipe: Recipe = None,
     autonomy: Autonomy = None,
@@ -125,6 +127,7 @@ def run(
         model__name=model,
         loop__recipe=recipe,
         loop__autonomy=autonomy,
+        safety__approve_deps=approve_deps,
         log__file=log_json,
         budget__attempts=attempts,
         budget__tokens=tokens,

@@ -1,0 +1,11 @@
+"""Packages that a written project asks for: fetched, locked by their hashes, and shown behind the wall.
+
+The user's own pip and npm fetch them on this side, from the index that the user has set, in an empty folder
+and without running anything of a package: archives alone, and no script. It asks nobody whether a package may
+be had: `suture.safety` has seen to that before. It starts no program of a project.
+"""
+
+from suture.packages.installer import Installed, PackagesRefused
+from suture.packages.packages import Packages, asks_in, is_lock, showing
+
+__all__ = ["Installed", "Packages", "PackagesRefused", "asks_in", "is_lock", "showing"]

@@ -1,0 +1,156 @@
+"""The packages of one run's candidates: each set is fetched once, and kept by its lock's hash."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from suture.errors import PrerequisiteError, StorageError
+from suture.languages import Interpreter
+from suture.packages.from_npm import Npm
+from suture.packages.from_pip import Pip
+from suture.packages.installer import Installed, Installer
+from suture.records import Language, Task
+from suture.settings import Settings
+
+NODE_MODULES = "/node_modules"
+"""Behind the wall: node looks for packages in every folder above a file, up to the root."""
+INSTALLERS: Mapping[Language, Installer] = {"python": Pip(), "javascript": Npm(), "typescript": Npm()}
+"""Of the languages whose packages are installed; Go's modules are not."""
+
+
+def asks_in(language: Language) -> str:
+    """The file in which a new project asks for packages; empty where none are installed."""
+    installer = INSTALLERS.get(language)
+    return installer.manifest if installer else ""
+
+
+def is_lock(path: str) -> bool:
+    """Whether a path is where we lay a lock."""
+    return path in {installer.lock for installer in INSTALLERS.values()}
+
+
+def _ignore(installed: Installed) -> None:
+    """Nobody wants to know."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packages:
+    """What the candidates of a new project ask for.
+
+    Attributes:
+        language: The project's.
+        cache: Suture's cache, where they are kept.
+        may_fetch: Whether what is not kept is fetched; a verification fetches nothing.
+        told: Called with each set, once.
+    """
+
+    language: Language
+    cache: Path
+    may_fetch: bool = True
+    told: Callable[[Installed], None] = _ignore
+    _kept: dict[tuple[str, ...], Installed] = field(default_factory=dict, init=False)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        settings: Settings,
+        *,
+        may_fetch: bool = True,
+        told: Callable[[Installed], None] = _ignore,
+    ) -> Packages | None:
+        """Those of a new project; one that is there has an environment of its own."""
+        if task.project is None or not task.project.is_new:
+            return None
+        allowed = may_fetch and settings.safety.approve_deps != "never"
+        return cls(language=task.language, cache=settings.paths.cache, may_fetch=allowed, told=told)
+
+    async def for_files(self, files: Mapping[str, bytes], interpreter: Interpreter) -> Installed | None:
+        """The packages that a project's files ask for, ready; `None` where they ask for none.
+
+        Args:
+            files: The project. Its lock counts where it is one that we have made.
+            interpreter: The Python that will import them.
+
+        Raises:
+            PackagesRefused: They cannot be had.
+            PrerequisiteError: The index cannot be reached, or its client is not there.
+            StorageError: The cache cannot be written.
+        """
+        installer = INSTALLERS.get(self.language)
+        if installer is None:
+            return None
+        wanted = installer.wanted(files.get(installer.manifest, b"").decode("utf-8", "replace"))
+        if not wanted:
+            return None
+        lock = files.get(installer.lock, b"").decode("utf-8", "replace")
+        python = ".".join(interpreter.version.split(".")[:2])
+        async with self._turn:
+            key = (*wanted, lock)
+            if key not in self._kept:
+                ready = await self._ready(installer, wanted, lock, python)
+                if all(ready.lock != other.lock for other in self._kept.values()):
+                    self.told(ready)
+                self._kept[key] = ready
+            return self._kept[key]
+
+    def knows(self, lock: str, interpreter: Interpreter) -> bool:
+        """Whether a lock is one of ours: what it names was fetched and installed before."""
+        python = ".".join(interpreter.version.split(".")[:2])
+        return self._place(lock, python).is_dir()
+
+    def _place(self, lock: str, python: str) -> Path:
+        digest = hashlib.sha256(f"{self.language}\n{python}\n{lock}".encode()).hexdigest()
+        return self.cache / "packages" / digest
+
+    async def _ready(
+        self, installer: Installer, wanted: tuple[str, ...], lock: str, python: str
+    ) -> Installed:
+        place = self._place(lock, python)
+        if not (lock and place.is_dir()):
+            if not self.may_fetch:
+                raise PrerequisiteError(
+                    f"packages are needed, not kept here, and none may be fetched: {', '.join(wanted)}",
+                    remedy="have them fetched by a run with --approve-deps ask or allowlist",
+                )
+            try:
+                lock, place = await self._fetched(installer, wanted, python)
+            except OSError as fault:
+                raise StorageError(
+                    f"packages cannot be kept in {str(self.cache)!r}: {fault.strerror}"
+                ) from fault
+        return Installed(
+            folder=place / installer.folder, path=installer.lock, lock=lock, names=installer.names(lock)
+        )
+
+    async def _fetched(self, installer: Installer, wanted: tuple[str, ...], python: str) -> tuple[str, Path]:
+        (self.cache / "packages").mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".making-", dir=self.cache / "packages") as folder:
+            made = Path(folder) / "made"
+            made.mkdir()
+            lock = await installer.resolve(wanted, made, python)
+            place = self._place(lock, python)
+            if not place.is_dir():
+                await installer.install(wanted, lock, made, python)
+                shutil.rmtree(made / "wheels", ignore_errors=True)
+                made.rename(place)  # whole, or not there
+        return lock, place
+
+
+def showing(installed: Installed, interpreter: Interpreter) -> Interpreter:
+    """An interpreter whose programs find these packages behind the wall."""
+    toolchain = interpreter.toolchain
+    if toolchain is None:
+        return replace(interpreter, packages=str(installed.folder))
+    shown = {here: there for here, there in toolchain.shown.items() if there != NODE_MODULES}
+    shown[str(installed.folder)] = NODE_MODULES
+    programs = f"{NODE_MODULES}/.bin"
+    folders = (*(folder for folder in toolchain.folders if folder != programs), programs)
+    return replace(interpreter, toolchain=replace(toolchain, shown=shown, folders=folders))
