@@ -138,9 +138,9 @@ def files_from_project_reply(reply: Reply, brief: ProjectBrief) -> dict[str, str
         files = {wanted: max(code, key=lambda block: len(block.code)).code} if code else {}
     files = _under_root(files, entry)
     if entry and entry not in files and not brief.mends:
-        code = [path for path in files if path.rpartition(".")[2] == entry.rpartition(".")[2]]
-        if len(code) == 1:  # all of the program in one file, by another name
-            files[entry] = files.pop(code[0])
+        sources = [path for path in files if path.rpartition(".")[2] == entry.rpartition(".")[2]]
+        if len(sources) == 1:  # all of the program in one file, by another name
+            files[entry] = files.pop(sources[0])
     if not files:
         raise MalformedReply("the reply holds no file: a line `### path`, and its content in a fenced block")
     if len(files) > MOST_FILES or any(len(text) > LONGEST_FILE for text in files.values()):
