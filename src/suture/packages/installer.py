@@ -16,6 +16,7 @@ from suture.errors import PrerequisiteError
 
 LIMIT_S = 300.0
 MOST_SAID = 600
+NO_CLIENT = "No module named pip"
 ADDRESS = re.compile(r"\b[a-z+]+://\S+|\bhost='[^']*'")
 """What a client says may name the index, and with it a password."""
 
@@ -112,7 +113,7 @@ async def run_client(argv: Sequence[str], place: Path, unreachable: re.Pattern[s
         process = await asyncio.create_subprocess_exec(
             *argv,
             cwd=place,
-            env={**os.environ, "TMPDIR": str(place)},
+            env={**os.environ, "TMPDIR": str(place), "PIP_USER": "0"},  # it excludes `--target`
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -134,6 +135,11 @@ async def run_client(argv: Sequence[str], place: Path, unreachable: re.Pattern[s
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     text = said.decode("utf-8", "replace")
+    if NO_CLIENT in text:
+        raise PrerequisiteError(
+            f"packages are fetched by {client}, which is not there: {NO_CLIENT}",
+            remedy=f"install {client}, or leave packages out with --approve-deps never",
+        )
     if process.returncode:
         lines = [ADDRESS.sub("<address>", line.strip()) for line in text.splitlines() if line.strip()]
         if unreachable.search(text):

@@ -140,7 +140,11 @@ class Packages:
             if not place.is_dir():
                 await installer.install(wanted, lock, made, python)
                 shutil.rmtree(made / "wheels", ignore_errors=True)
-                made.rename(place)  # whole, or not there
+                try:
+                    made.rename(place)  # whole, or not there
+                except OSError:
+                    if not place.is_dir():  # no other run was quicker
+                        raise
         return lock, place
 
 

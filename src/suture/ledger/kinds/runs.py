@@ -134,7 +134,7 @@ class TaskPrepared(Payload, kind="task.prepared"):
     """The checks are there.
 
     Attributes:
-        checks: Checks of functions that decide.
+        checks: Checks that decide: of functions, and looks at a project that is started.
         test_command: The user's test command; empty where there is none.
         test_origin: How it was found.
         language: What the code is written in; empty for Python in ledgers of earlier versions.

@@ -7,6 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.checks import Triage, shows_endless_loops, triage, triage_of_tests, unread_examples
+from suture.checks.projects.smoke_plan import smoke_groups, step_ids
 from suture.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, with_verdict
@@ -55,7 +56,7 @@ def _prepared(checks: int, context: RunContext) -> TaskPrepared:
     toolchain = program.toolchain if program else None
     python = program if toolchain is None else None
     return TaskPrepared(
-        checks=checks,
+        checks=checks + len(step_ids(smoke_groups(task))),
         test_command=tuple(task.test_command),
         test_origin=task.test_origin,
         language=task.language,
