@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from suture.checks import Suite, refused_files
 from suture.errors import MalformedReply
+from suture.languages import LANGUAGES
 from suture.ledger import part_of_branch
 from suture.ledger.kinds import PartStepped, Planned, ToolStep
 from suture.loop.calls.budgeted_calls import Act, precedent_of, set_aside
@@ -28,7 +29,7 @@ from suture.workspace import text_of
 async def planned(aids: Aids, context: RunContext) -> Aids:
     """The planner's parts of a task that is to be written; none where the planner is degraded."""
     task = context.task
-    if not context.recipe.helpers.plan or task.kind != "write" or task.language != "python":
+    if not context.recipe.helpers.plan or task.kind != "write" or not LANGUAGES[task.language].parsed:
         return aids
     brief = PlanBrief(
         statement=_wanted(task),
