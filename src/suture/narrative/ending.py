@@ -22,6 +22,7 @@ from suture.narrative.exit_codes import EXIT_CODES
 from suture.narrative.lines import counted
 from suture.narrative.proof_lines import handover_lines, proof_lines
 from suture.narrative.waiting import waiting_lines
+from suture.packages import is_lock
 from suture.pysource.module_paths import imported_paths, loaded_files
 from suture.records import Result, Task, TaskKind, Verdict, to_plain
 from suture.settings import BudgetSettings
@@ -33,7 +34,7 @@ def what_to_print(result: Result, kind: TaskKind) -> str:
     """The result itself, for stdout: new code as code, a change as a diff."""
     if kind != "write" or result.candidate is None:
         return result.diff
-    files = result.candidate.files
+    files = {path: text for path, text in result.candidate.files.items() if not is_lock(path)}
     if len(files) == 1:
         return next(iter(files.values()))
     return "\n".join(f"==> {path} <==\n{text.rstrip()}\n" for path, text in files.items())

@@ -75,10 +75,12 @@ class Npm:
         (place / self.lock).write_text(lock, "utf-8")
         await run_client(["npm", "ci", *OPTIONS], place, UNREACHABLE)
 
-    def names(self, lock: str) -> tuple[str, ...]:
-        """See `Installer`."""
-        packages = _packages(lock).items()
-        return tuple(f"{path.rpartition('node_modules/')[2]}@{one.get('version')}" for path, one in packages)
+    def names(self, lock: str, place: Path) -> tuple[str, ...]:
+        """See `Installer`: a lock names those of other machines too."""
+        there = {path: one for path, one in _packages(lock).items() if (place / path).is_dir()}
+        return tuple(
+            f"{path.rpartition('node_modules/')[2]}@{one.get('version')}" for path, one in there.items()
+        )
 
 
 def _is_plain(name: str, versions: object) -> bool:

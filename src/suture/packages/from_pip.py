@@ -83,7 +83,7 @@ class Pip:
         if taken:
             raise PackagesRefused(f"a package of {', '.join(wanted)} takes the place of {', '.join(taken)}")
 
-    def names(self, lock: str) -> tuple[str, ...]:
+    def names(self, lock: str, place: Path) -> tuple[str, ...]:
         """See `Installer`."""
         return tuple(line.split()[0] for line in lock.splitlines() if "==" in line)
 

@@ -91,8 +91,8 @@ class Installer(Protocol):
         """
         ...
 
-    def names(self, lock: str) -> tuple[str, ...]:
-        """The packages of a lock, each with its version."""
+    def names(self, lock: str, place: Path) -> tuple[str, ...]:
+        """The packages of a lock that lie in a folder, each with its version."""
         ...
 
 

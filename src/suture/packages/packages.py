@@ -127,7 +127,10 @@ class Packages:
                     f"packages cannot be kept in {str(self.cache)!r}: {fault.strerror}"
                 ) from fault
         return Installed(
-            folder=place / installer.folder, path=installer.lock, lock=lock, names=installer.names(lock)
+            folder=place / installer.folder,
+            path=installer.lock,
+            lock=lock,
+            names=installer.names(lock, place),
         )
 
     async def _fetched(self, installer: Installer, wanted: tuple[str, ...], python: str) -> tuple[str, Path]:
