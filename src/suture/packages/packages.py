@@ -35,6 +35,12 @@ def is_lock(path: str) -> bool:
     return path in {installer.lock for installer in INSTALLERS.values()}
 
 
+def _manifest(files: Mapping[str, bytes], name: str) -> bytes:
+    """The manifest in the root, or the only one: small models lay it beside the code."""
+    found = [content for path, content in files.items() if path.endswith(f"/{name}")]
+    return files.get(name, found[0] if len(found) == 1 else b"")
+
+
 def _ignore(installed: Installed) -> None:
     """Nobody wants to know."""
 
@@ -87,7 +93,7 @@ class Packages:
         installer = INSTALLERS.get(self.language)
         if installer is None:
             return None
-        wanted = installer.wanted(files.get(installer.manifest, b"").decode("utf-8", "replace"))
+        wanted = installer.wanted(_manifest(files, installer.manifest).decode("utf-8", "replace"))
         if not wanted:
             return None
         lock = files.get(installer.lock, b"").decode("utf-8", "replace")
