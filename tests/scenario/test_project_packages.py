@@ -43,7 +43,7 @@ if __name__ == "__main__":
 """
 MAIN = ("camel/__main__.py", "python", CAMEL_MAIN)
 MISTYPED = reply(MAIN, ("requirements.txt", "text", "requets"))
-NOWHERE = reply(MAIN, ("camel/requirements.txt", "text", "inflection==0.0.0.1"))
+NOWHERE = reply(MAIN, ("requirements.txt", "text", "inflection==0.0.0.1"))
 CAMEL = reply(MAIN, ("requirements.txt", "text", "inflection>=0.5"))
 MILLIS_TASK = """A TypeScript CLI that turns spans of time into milliseconds.
 

@@ -168,6 +168,7 @@ COMMON: dict[str, Any] = {
     "linter": ("eslint",),
     "installation": ("bin", "lib/node_modules"),
     "packages": "node_modules",
+    "package_client": "npm",
     "variables": VARIABLES,
     "error_line": ERROR_LINE,
     "find_absent": absent_package,

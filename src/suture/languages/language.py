@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from suture.errors import UsageError
 from suture.languages.grammars import Grammars
@@ -57,6 +58,7 @@ class LanguageFacts:
         beside_it: What of this lies there too: files that only some installations have.
         packages: The folder of a project that holds what it requires; empty where it lies elsewhere.
         downloaded: Where that is, if so.
+        package_client: What fetches packages for a new project; empty where nothing does.
         variables: Environment variables of its programs behind the wall.
         error_line: A line of output that tells of an error.
         find_absent: Finds in such a line a package that is not installed.
@@ -95,6 +97,7 @@ class LanguageFacts:
     beside_it: tuple[str, ...] = ()
     packages: str = ""
     downloaded: DownloadedPackages | None = None
+    package_client: Literal["", "pip", "npm"] = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     error_line: re.Pattern[str] = NEVER
     find_absent: FindAbsent | None = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError
-from suture.languages import Interpreter
+from suture.languages import LANGUAGES, Interpreter
 from suture.packages.from_npm import Npm
 from suture.packages.from_pip import Pip
 from suture.packages.installer import Installed, Installer
@@ -20,13 +20,13 @@ from suture.settings import Settings
 
 NODE_MODULES = "/node_modules"
 """Behind the wall: node looks for packages in every folder above a file, up to the root."""
-INSTALLERS: Mapping[Language, Installer] = {"python": Pip(), "javascript": Npm(), "typescript": Npm()}
-"""Of the languages whose packages are installed; Go's modules are not."""
+INSTALLERS: Mapping[str, Installer] = {"pip": Pip(), "npm": Npm()}
+"""By what `LanguageFacts.package_client` names."""
 
 
 def asks_in(language: Language) -> str:
     """The file in which a new project asks for packages; empty where none are installed."""
-    installer = INSTALLERS.get(language)
+    installer = INSTALLERS.get(LANGUAGES[language].package_client)
     return installer.manifest if installer else ""
 
 
@@ -90,7 +90,7 @@ class Packages:
             PrerequisiteError: The index cannot be reached, or its client is not there.
             StorageError: The cache cannot be written.
         """
-        installer = INSTALLERS.get(self.language)
+        installer = INSTALLERS.get(LANGUAGES[self.language].package_client)
         if installer is None:
             return None
         wanted = installer.wanted(_manifest(files, installer.manifest).decode("utf-8", "replace"))
