@@ -31,6 +31,7 @@ PYTHON_FACTS = LanguageFacts(
     steering=STEERING,
     find_tests=tests_in_python,
     parsed=True,
+    package_client="pip",
     new_project=PYTHON_LAYOUT,
 )
 
