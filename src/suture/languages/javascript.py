@@ -169,6 +169,7 @@ COMMON: dict[str, Any] = {
     "linter": ("eslint",),
     "installation": ("bin", "lib/node_modules"),
     "packages": "node_modules",
+    "package_client": "npm",
     "variables": VARIABLES,
     "error_line": ERROR_LINE,
     "find_absent": absent_package,
@@ -180,7 +181,6 @@ COMMON: dict[str, Any] = {
 JAVASCRIPT = LanguageFacts(
     label="JavaScript",
     fence="javascript",
-    installer="npm",
     endings=(".js", ".cjs", ".mjs", ".jsx"),
     formatter=("prettier", "--parser", "babel"),
     test_files=(
@@ -198,7 +198,6 @@ JAVASCRIPT = LanguageFacts(
 TYPESCRIPT = LanguageFacts(
     label="TypeScript",
     fence="typescript",
-    installer="npm",
     endings=(".ts", ".cts", ".mts", ".tsx"),
     formatter=("prettier", "--parser", "typescript"),
     test_files=("*.test.ts", "*.test.tsx", "*.spec.ts", "*.spec.tsx"),

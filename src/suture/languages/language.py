@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from suture.errors import UsageError
 from suture.languages.calling.call_driver import CallDriver
@@ -58,6 +59,7 @@ class LanguageFacts:
         beside_it: What of this lies there too: files that only some installations have.
         packages: The folder of a project that holds what it requires; empty where it lies elsewhere.
         downloaded: Where that is, if so.
+        package_client: What fetches packages for a new project; empty where nothing does.
         variables: Environment variables of its programs behind the wall.
         error_line: A line of output that tells of an error.
         find_absent: Finds in such a line a package that is not installed.
@@ -73,7 +75,6 @@ class LanguageFacts:
         syntax: What a repair without a model must know to write it, beside these; `None` where there is none.
         safety_rules: What the safety scan looks for in it.
         unsafe_uses: Finds that.
-        installer: Which package manager installs what a new project asks for, such as `npm`; empty: none does.
         calls: Calls one function of it from outside; Python has a judge of its own (`suture.checks.split`).
     """
 
@@ -98,6 +99,7 @@ class LanguageFacts:
     beside_it: tuple[str, ...] = ()
     packages: str = ""
     downloaded: DownloadedPackages | None = None
+    package_client: Literal["", "pip", "npm"] = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     error_line: re.Pattern[str] = NEVER
     find_absent: FindAbsent | None = None
@@ -106,7 +108,6 @@ class LanguageFacts:
     syntax: Syntax | None = None
     safety_rules: tuple[SafetyRule, ...] = ()
     unsafe_uses: FindUses | None = None
-    installer: str = ""
     calls: CallDriver | None = None
 
     @property

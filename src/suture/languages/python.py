@@ -19,7 +19,6 @@ SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 PYTHON_FACTS = LanguageFacts(
     label="Python",
     fence="python",
-    installer="pip",
     endings=(".py",),
     program="",
     commands=re.compile(r"python(3(\.\d+)?)?|pytest|py\.test|tox|nox|unittest"),
@@ -32,6 +31,7 @@ PYTHON_FACTS = LanguageFacts(
     steering=STEERING,
     find_tests=tests_in_python,
     parsed=True,
+    package_client="pip",
     new_project=PYTHON_LAYOUT,
 )
 

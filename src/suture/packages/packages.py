@@ -21,18 +21,24 @@ from suture.settings import Settings
 NODE_MODULES = "/node_modules"
 """Behind the wall: node looks for packages in every folder above a file, up to the root."""
 INSTALLERS: Mapping[str, Installer] = {"pip": Pip(), "npm": Npm()}
-"""By their names in `suture.languages`; Go's modules are not installed."""
+"""By what `LanguageFacts.package_client` names."""
 
 
 def asks_in(language: Language) -> str:
     """The file in which a new project asks for packages; empty where none are installed."""
-    installer = INSTALLERS.get(LANGUAGES[language].installer)
+    installer = INSTALLERS.get(LANGUAGES[language].package_client)
     return installer.manifest if installer else ""
 
 
 def is_lock(path: str) -> bool:
     """Whether a path is where we lay a lock."""
     return path in {installer.lock for installer in INSTALLERS.values()}
+
+
+def _manifest(files: Mapping[str, bytes], name: str) -> bytes:
+    """The manifest in the root, or the only one: small models lay it beside the code."""
+    found = [content for path, content in files.items() if path.endswith(f"/{name}")]
+    return files.get(name, found[0] if len(found) == 1 else b"")
 
 
 def _ignore(installed: Installed) -> None:
@@ -84,10 +90,10 @@ class Packages:
             PrerequisiteError: The index cannot be reached, or its client is not there.
             StorageError: The cache cannot be written.
         """
-        installer = INSTALLERS.get(LANGUAGES[self.language].installer)
+        installer = INSTALLERS.get(LANGUAGES[self.language].package_client)
         if installer is None:
             return None
-        wanted = installer.wanted(files.get(installer.manifest, b"").decode("utf-8", "replace"))
+        wanted = installer.wanted(_manifest(files, installer.manifest).decode("utf-8", "replace"))
         if not wanted:
             return None
         lock = files.get(installer.lock, b"").decode("utf-8", "replace")

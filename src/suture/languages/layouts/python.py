@@ -47,9 +47,9 @@ PYTHON_LAYOUT = ProjectLayout(
     test_file="tests/test_{name}.py",
     tester="pytest, and hypothesis where something must hold for every input",
     style=(
-        "The package is `{name}`; import its modules as `from {name}.module import thing`. Use the standard "
-        "library where it will do; packages that are needed stand in `requirements.txt`, one a line. The "
-        "`__main__.py` of a program has a function `main()`, and calls it where "
+        "The package is `{name}`; import its modules by it, as in `from {name}.store import load`. Use the "
+        "standard library where it will do; packages that are needed stand in `requirements.txt`, one a "
+        "line. The `__main__.py` of a program has a function `main()`, and calls it where "
         '`__name__ == "__main__"`.'
     ),
     single="",
