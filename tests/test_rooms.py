@@ -61,6 +61,7 @@ ORDERS = {
         ("programs",),
         ("command", "sources"),
         ("projects", "split", "tracing"),
+        ("calls",),
         ("suite",),
         ("differential", "triage", "trust"),
         ("__init__",),

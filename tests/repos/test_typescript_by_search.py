@@ -1,4 +1,4 @@
-"""A TypeScript project that tsx runs is healed by the search alone."""
+"""TypeScript that tsx runs: a project is healed by the search alone, a function is written."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from suture.api import heal
+from suture.api import heal, solve
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import BudgetSettings, ModelSettings, PathSettings, Settings
+from suture.testing import ScriptedModel
 
 PACKAGE = '{"name": "ranges", "type": "module", "scripts": {"test": "tsx --test test/*.test.ts"}}'
 CODE = """\
@@ -45,11 +46,11 @@ test("nothing", () => assert.deepEqual(merge([]), []));
 """
 
 
-@pytest.fixture
-def ranges(tmp_path: Path, require: Require) -> Path:
+@pytest.fixture(scope="module")
+def ranges(tmp_path_factory: pytest.TempPathFactory, require: Require) -> Path:
     """The project with tsx beside it, fetched by npm; no script of a package runs."""
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
-    project = tmp_path / "ranges"
+    project = tmp_path_factory.mktemp("ranges")
     for name, text in {"package.json": PACKAGE, "src/ranges.ts": CODE, "test/ranges.test.ts": TESTS}.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
@@ -71,3 +72,18 @@ async def test_the_search_heals_it(ranges: Path, sandbox: BubblewrapSandbox, tmp
     assert result.spend.tokens == 0
     assert "range.from > last.to" not in (ranges / "src/ranges.ts").read_text()
     assert (ranges / "test/ranges.test.ts").read_text() == TESTS
+
+
+async def test_one_function_is_written(
+    ranges: Path, sandbox: BubblewrapSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ranges)  # tsx lies there
+    code = "export function tag<T extends { id: number }>(x: T): string {\n  return `#${x.id}`;\n}"
+    result = await solve(
+        'function tag<T extends { id: number }>(x: T): string\ntag({ id: 7 }) === "#7"',
+        language="typescript",
+        settings=Settings(paths=PathSettings(home=tmp_path / "home"), budget=BudgetSettings(seconds=250)),
+        model=ScriptedModel([f"```typescript\n{code}\n```"]),
+        sandbox=sandbox,
+    )
+    assert (result.outcome, result.evidence) == ("healed", "split"), result.reason

@@ -205,5 +205,5 @@ async def test_one_function_in_javascript_is_judged_by_its_own_tests(
     assert result.candidate is not None
     assert set(result.candidate.files) == {"solution.js"}
     assert "assert.strictEqual(add(1, 2), 3)" in model.calls[0].messages[-1].content
-    with pytest.raises(UsageError, match="judged by tests of its own"):
+    with pytest.raises(UsageError, match="nothing shows what the JavaScript code must do"):
         await solve("function add(a, b)", settings=settings, model=model, sandbox=sandbox, language="node")

@@ -7,6 +7,7 @@ must not propose code, and no candidate may choose how it is judged.
 
 from suture.checks.sources.examples import examples_in, unread_examples
 from suture.checks.sources.plain_asserts import asserts_in
+from suture.checks.sources.shown_calls import calls_in, unread_calls
 from suture.checks.suite import Suite, check_candidate, grade, prepare_suite, refused_files
 from suture.checks.triage import Triage, shows_endless_loops, triage, triage_of_tests
 
@@ -14,6 +15,7 @@ __all__ = [
     "Suite",
     "Triage",
     "asserts_in",
+    "calls_in",
     "check_candidate",
     "examples_in",
     "grade",
@@ -22,5 +24,6 @@ __all__ = [
     "shows_endless_loops",
     "triage",
     "triage_of_tests",
+    "unread_calls",
     "unread_examples",
 ]

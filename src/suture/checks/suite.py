@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from suture.checks.calls.calling import Calls
 from suture.checks.command.libraries import libraries_of, takes_a_librarys_place
 from suture.checks.command.test_command import PLUGIN, TestCommand
 from suture.checks.projects.smoke import Smoke
@@ -55,6 +56,7 @@ class Suite:
         libraries: What these import of the environment.
         vet: Says of a candidate that must not be run what its verdict is; `None` for all others.
         smoke: Starts the project that the task asks for, where it asks for one.
+        calls: Judges the checks where they are calls in another language than Python.
     """
 
     task: Task
@@ -67,6 +69,7 @@ class Suite:
     libraries: frozenset[str] = frozenset()
     vet: Callable[[Candidate], Verdict | None] | None = None
     smoke: Smoke | None = None
+    calls: Calls | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +130,11 @@ async def prepare_suite(
         if interpreter is None:
             raise ValueError("a task with a project needs an interpreter")
         smoke = Smoke(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
+    calls = None
+    if task.checks and LANGUAGES[task.language].calls is not None:
+        if interpreter is None:
+            raise ValueError("a task with calls in another language needs an interpreter")
+        calls = Calls(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
     return Suite(
         task=task,
         sandbox=sandbox,
@@ -139,6 +147,7 @@ async def prepare_suite(
         if command
         else frozenset(),
         smoke=smoke,
+        calls=calls,
     )
 
 
@@ -184,7 +193,11 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     files, notes = _laid_over(candidate, suite)
     outcomes: list[CheckOutcome] = []
     outputs: list[str] = []
-    if suite.task.checks:
+    if suite.calls is not None:
+        results, output = await suite.calls.judge(suite.task.checks, files, wall_s)
+        outcomes += _told_once(suite.task.checks, results)
+        outputs.append(_cut(output))
+    elif suite.task.checks:
         module = _module(suite.task, files)
         names = _Names(
             own=(*suite.task.files, *suite.task.modules),
@@ -227,13 +240,13 @@ async def rule_on(
     Args:
         candidate: What is judged.
         suite: The suite that judges it; its checks are not run.
-        programs: Python sources that use the task's module.
+        programs: Python sources that use the task's module; of another language nothing is known so.
         wall_s: Seconds for each.
 
     Raises:
         SandboxError: The wall failed.
     """
-    if suite.vet is not None and suite.vet(candidate) is not None:
+    if suite.calls is not None or (suite.vet is not None and suite.vet(candidate) is not None):
         return (ProgramOutcome(status="error"),) * len(programs)
     files, _ = _laid_over(candidate, suite)
     module = _module(suite.task, files)
@@ -376,10 +389,19 @@ async def _judge(
             if result.live:
                 result = await run_in_one_process(sandbox, settings, files, module, check.source, wall_s)
             outcomes.append(_outcome(check, result, evidence))
-    output = runner.output.decode("utf-8", "replace")
-    if len(output) > LONGEST_OUTPUT:
-        output = f"{output[: LONGEST_OUTPUT // 2]}\n[...]\n{output[-LONGEST_OUTPUT // 2 :]}"
-    return outcomes, output, runner.candidate_cpu_s
+    return outcomes, _cut(runner.output.decode("utf-8", "replace")), runner.candidate_cpu_s
+
+
+def _cut(output: str) -> str:
+    if len(output) <= LONGEST_OUTPUT:
+        return output
+    return f"{output[: LONGEST_OUTPUT // 2]}\n[...]\n{output[-LONGEST_OUTPUT // 2 :]}"
+
+
+def _told_once(checks: Sequence[Check], results: Sequence[ProgramOutcome]) -> list[CheckOutcome]:
+    """The outcomes of calls; a fact that is the same for every check is told once."""
+    pairs = zip(checks, results, strict=True)
+    return [_outcome(check, r, "split", with_fact=r not in results[:n]) for n, (check, r) in enumerate(pairs)]
 
 
 def _outcome(

@@ -4,6 +4,7 @@ This room is plain data and plain functions over argument vectors and files' con
 and calls no model; `suture.sandbox` finds programs and runs things.
 """
 
+from suture.languages.calling.call_driver import CallDriver, CallSite, Plus
 from suture.languages.detecting import DetectedCommand, detect_command
 from suture.languages.interpreter import Interpreter
 from suture.languages.known import (
@@ -32,10 +33,13 @@ from suture.languages.toolchain import Toolchain
 __all__ = [
     "LANGUAGES",
     "OURS",
+    "CallDriver",
+    "CallSite",
     "DetectedCommand",
     "DownloadedPackages",
     "Interpreter",
     "LanguageFacts",
+    "Plus",
     "ProjectLayout",
     "ProjectSigns",
     "Report",

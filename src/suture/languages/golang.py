@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from suture.languages.calling.golang import GO_CALLS
 from suture.languages.grammars import Grammars
 from suture.languages.language import DownloadedPackages, LanguageFacts
 from suture.languages.layouts.golang import GO_LAYOUT
@@ -198,4 +199,5 @@ GO = LanguageFacts(
     new_project=GO_LAYOUT,
     definition=DEFINITION,
     syntax=in_go_syntax.SYNTAX,
+    calls=GO_CALLS,
 )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from suture.languages.calling.javascript import JAVASCRIPT_CALLS, TYPESCRIPT_CALLS
 from suture.languages.grammars import Grammars
 from suture.languages.language import LanguageFacts
 from suture.languages.layouts.javascript import JAVASCRIPT_LAYOUT, TYPESCRIPT_LAYOUT
@@ -190,6 +191,7 @@ JAVASCRIPT = LanguageFacts(
     unsafe_uses=uses_by_queries(OF_JAVASCRIPT, in_javascript.QUERIES),
     aliases=("node", "js"),
     new_project=JAVASCRIPT_LAYOUT,
+    calls=JAVASCRIPT_CALLS,
     **COMMON,
 )
 TYPESCRIPT = LanguageFacts(
@@ -202,5 +204,6 @@ TYPESCRIPT = LanguageFacts(
     unsafe_uses=uses_by_queries(OF_TYPESCRIPT, in_javascript.QUERIES),
     aliases=("ts",),
     new_project=TYPESCRIPT_LAYOUT,
+    calls=TYPESCRIPT_CALLS,
     **COMMON,
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from suture.errors import UsageError
+from suture.languages.calling.call_driver import CallDriver
 from suture.languages.grammars import Grammars
 from suture.languages.layouts.layout import ProjectLayout
 from suture.languages.reports import Runner
@@ -72,6 +73,7 @@ class LanguageFacts:
         syntax: What a repair without a model must know to write it, beside these; `None` where there is none.
         safety_rules: What the safety scan looks for in it.
         unsafe_uses: Finds that.
+        calls: Calls one function of it from outside; Python has a judge of its own (`suture.checks.split`).
     """
 
     label: str
@@ -103,6 +105,7 @@ class LanguageFacts:
     syntax: Syntax | None = None
     safety_rules: tuple[SafetyRule, ...] = ()
     unsafe_uses: FindUses | None = None
+    calls: CallDriver | None = None
 
     @property
     def layout(self) -> ProjectLayout:

@@ -58,9 +58,10 @@ def _impatient(suite: Suite, verdict: Verdict) -> Suite:
     settings = suite.settings.model_copy(update=limits)
     command = suite.command.within(settings) if suite.command is not None else None
     smoke = replace(suite.smoke, settings=settings) if suite.smoke is not None else None
+    calls = replace(suite.calls, settings=settings) if suite.calls is not None else None
     # What is changed further was let run, perhaps by a person. A refusal here would count as noticed, and a
     # verification, which has no scan, would see another score.
-    return replace(suite, settings=settings, command=command, smoke=smoke, vet=None)
+    return replace(suite, settings=settings, command=command, smoke=smoke, calls=calls, vet=None)
 
 
 async def _passing(suite: Suite, files: Mapping[str, str], tests: Collection[str]) -> frozenset[str]:

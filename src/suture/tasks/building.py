@@ -44,7 +44,7 @@ def write_task(
     Args:
         statement: In plain words, or a signature with a docstring.
         test: A file of tests: pytest's, or plain asserts.
-        asserts: Plain asserts as text.
+        asserts: Plain asserts as text; in another language than Python calls with their results.
         entry_point: The name to define, where the statement does not tell.
         several: Whether it may end in other files than those that are asked for by name.
         language: What it is written in.
@@ -57,7 +57,7 @@ def write_task(
             "the task is empty", remedy='say what to write, as in `suture run "Write a function ..."`'
         )
     if not LANGUAGES[language].parsed:
-        return foreign_task(statement, language, test=test, entry_point=entry_point)
+        return foreign_task(statement, language, test=test, asserts=asserts, entry_point=entry_point)
     source = read_test(test) if test else ""
     name = entry_point or entry_point_of(statement)
     given = asserts

@@ -9,7 +9,8 @@ from __future__ import annotations
 import secrets
 from functools import partial
 
-from suture.checks.split.program_sessions import ProgramSession
+from suture.checks.programs import own_program
+from suture.checks.split.program_sessions import LIFETIME_S, ProgramSession
 from suture.checks.split.wire import BadFrame, dump, load
 from suture.sandbox import KeepingSandbox, Sandbox
 from suture.settings import SandboxSettings
@@ -26,7 +27,7 @@ class Judge(ProgramSession):
     """The program that holds the tests of one verdict at a time."""
 
     def __init__(self, sandbox: Sandbox, settings: SandboxSettings) -> None:
-        super().__init__(sandbox, "split.judge_program", {}, settings)
+        super().__init__(sandbox, own_program("split.judge_program", {}, settings, LIFETIME_S))
         self._key = ""
 
     async def start(self) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
-from suture.checks.programs import own_program
-from suture.sandbox import Channel, ProgramLimits, RunResult, Sandbox
-from suture.settings import SandboxSettings
+from suture.sandbox import Channel, ProgramLimits, RunRequest, RunResult, Sandbox
+
+LIFETIME_S = 24 * 3600
+"""Of a program that is talked with; each exchange has a limit of its own."""
 
 
 class ProgramSession:
@@ -20,16 +20,8 @@ class ProgramSession:
         cpu_s: CPU seconds that it took up to the last such end; `None` where that is not known.
     """
 
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        name: str,
-        files: Mapping[str, bytes],
-        limits: SandboxSettings,
-        cpu_s: float | None = None,
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, request: RunRequest, cpu_s: float | None = None) -> None:
         self.sandbox = sandbox
-        request = own_program(name, files, limits, wall_s=24 * 3600)
         if cpu_s is not None:
             request = replace(request, limits=replace(request.limits, cpu_s=cpu_s))
         self._request = request

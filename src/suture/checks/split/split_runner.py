@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from suture.checks.programs import own_program
 from suture.checks.sources.needed_names import Program, module_name
 from suture.checks.split.decoding import well_formed
 from suture.checks.split.judge_pool import Judge, give_back, take_judge
-from suture.checks.split.program_sessions import ProgramSession
+from suture.checks.split.program_sessions import LIFETIME_S, ProgramSession
 from suture.checks.split.wire import MAX_FRAME_BYTES, BadFrame, dump, load
 from suture.records import CheckStatus
 from suture.sandbox import RunResult, Sandbox
@@ -82,7 +83,9 @@ class SplitRunner:
         self._sandbox = sandbox
         self._settings = settings
         self._judge = Judge(sandbox, settings)
-        self._candidate = ProgramSession(sandbox, "split.candidate_program", files, settings, cpu_s)
+        self._candidate = ProgramSession(
+            sandbox, own_program("split.candidate_program", files, settings, LIFETIME_S), cpu_s
+        )
         self._limit_s = self._deadline = 0.0
         self._death = ""
         self._late = False

@@ -6,7 +6,8 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.checks import Triage, shows_endless_loops, triage, triage_of_tests, unread_examples
+from suture.checks import Triage, shows_endless_loops, triage, triage_of_tests, unread_calls, unread_examples
+from suture.languages import LANGUAGES
 from suture.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, with_verdict
@@ -14,7 +15,7 @@ from suture.loop.evaluation.search_ahead import look_ahead, make_ready
 from suture.loop.policy.progress import Attempt
 from suture.loop.recalling import recall
 from suture.loop.state import LoopState, plain_attempts
-from suture.records import Candidate, Verdict
+from suture.records import Candidate, Task, Verdict
 
 MOST_TOLD = 50
 """Tests that the ledger names one by one."""
@@ -62,8 +63,18 @@ def _prepared(checks: int, context: RunContext) -> TaskPrepared:
         toolchain=toolchain.program if toolchain else "",
         python=python.executable if python else "",
         python_origin=python.origin if python else "",
-        unread=unread_examples(task.statement, task.entry_point) if task.kind == "write" else (),
+        unread=_unread(task),
     )
+
+
+def _unread(task: Task) -> tuple[str, ...]:
+    """What looks like an example in a statement and decides nothing."""
+    calls = LANGUAGES[task.language].calls
+    if task.kind != "write" or (calls is not None and not task.checks):
+        return ()
+    if calls is None:
+        return unread_examples(task.statement, task.entry_point)
+    return unread_calls(task.statement, task.entry_point or "", calls)
 
 
 async def _triage(context: RunContext, base: Verdict) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The split verdict on one function of another language: the host holds the examples."""

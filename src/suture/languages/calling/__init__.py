@@ -1,0 +1,1 @@
+"""How a function of another language than Python is called from outside: literals as data, and the driver."""
