@@ -30,6 +30,8 @@ from suture.settings import SandboxSettings
 MOST_BYTES = 4 << 20
 """Of one answer."""
 MOST_TEXT = 4000
+CLOCK_S = 0.05
+"""By which two clocks may differ on what was too late."""
 PLACE = re.compile(rf"{BOX}/([\w./-]+):(\d+)|^(?:\./)?([\w./-]+\.\w+):(\d+):\d+: ", re.MULTILINE)
 Answer = dict[str, Any]
 
@@ -141,11 +143,13 @@ class _Talk:
         task, settings, driver = self._calls.task, self._calls.settings, self._calls.driver
         await self.session.start()
         wall_s = max(self._wall_s, settings.test_wall_s if driver.compiles else settings.check_wall_s)
-        answer, late = await self._ask({"module": task.module, "name": task.entry_point}, wall_s)
-        if driver.lacks and answer == {"unable": True}:
-            raise PrerequisiteError(
-                driver.lacks, remedy="or give tests that a runner of yours runs: --test FILE"
-            )
+        wanted = {"module": task.module, "name": task.entry_point}
+        if driver.lacks:  # asked before the candidate is loaded, which could say so too
+            able, _ = await self._ask({**wanted, "able": True}, wall_s)
+            if able == {"unable": True}:
+                remedy = "or give tests that a runner of yours runs: --test FILE"
+                raise PrerequisiteError(driver.lacks, remedy=remedy)
+        answer, late = await self._ask(wanted, wall_s)
         if answer == {"ready": True}:
             return None
         if answer.get("absent") is True:
@@ -162,7 +166,7 @@ class _Talk:
         checked = None if answer is None else _checked(answer)
         if checked is not None:
             return checked, False
-        late = answer is None and loop.time() >= deadline_s
+        late = answer is None and loop.time() >= deadline_s - CLOCK_S
         ended = await self.session.stop()
         return {"died": _cause(ended, wall_s, late=late, answered=answer is not None)}, late
 

@@ -47,7 +47,7 @@ class CallDriver:
         raises: How a person writes that a call fails.
         unfit: Why a function as a statement shows it cannot be called so; empty where it can.
         compiles: Whether a candidate is compiled first, which takes as long as a run of tests may.
-        lacks: What is missing where the driver says, before it loads the candidate, that it cannot.
+        lacks: What is missing where the driver says that it cannot load the language; it is asked only then.
         typed: Whether types are the function's own, and a literal gives values alone: nil is an empty list, a
             field that is left out is zero, and there may be several results, the last of them an error.
     """

@@ -213,10 +213,12 @@ async function answer(called, { args, awaits }) {
 }
 
 async function main() {
-  const wanted = hear();
-  if (/\.[cm]?tsx?$/.test(wanted.module) && !(await understandTypes())) {
-    say('{"unable":true}');
-    return;
+  let wanted = hear();
+  if (wanted.able) {
+    const able = await understandTypes();
+    say(able ? '{"ready":true}' : '{"unable":true}');
+    if (!able) return;
+    wanted = hear();
   }
   let called;
   try {

@@ -70,11 +70,11 @@ def _prepared(checks: int, context: RunContext) -> TaskPrepared:
 def _unread(task: Task) -> tuple[str, ...]:
     """What looks like an example in a statement and decides nothing."""
     calls = LANGUAGES[task.language].calls
-    if task.kind != "write" or (calls is not None and not task.checks):
+    if task.kind != "write" or not task.entry_point:
         return ()
     if calls is None:
         return unread_examples(task.statement, task.entry_point)
-    return unread_calls(task.statement, task.entry_point or "", calls)
+    return unread_calls(task.statement, task.entry_point, calls)
 
 
 async def _triage(context: RunContext, base: Verdict) -> dict[str, Any]:
