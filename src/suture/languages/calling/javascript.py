@@ -154,13 +154,15 @@ JAVASCRIPT_CALLS = CallDriver(
 )
 TYPESCRIPT_CALLS = replace(
     JAVASCRIPT_CALLS,
+    # Node itself keeps to a `type`, and tells `import` from `require` where there is none.
+    files=lambda site: {**_files(site), "package.json": b"{}\n"},
     argv=lambda folder: (
         "sh",
         "-c",
-        # Node before 22.6 does not know the option; it needs tsx, which the driver looks for.
+        # Node before 22.7 does not know the option; it needs tsx, which the driver looks for.
         f"exec node $(node {STRIPS} -e 0 </dev/null 2>/dev/null >&2 && "
         f"echo {STRIPS} --disable-warning=ExperimentalWarning) "
         f"{folder}/{DRIVER} 3<&0 4>&1 </dev/null >&2",
     ),
-    lacks="TypeScript needs Node 22.6 or newer, or tsx: npm install tsx",
+    lacks="TypeScript needs Node 22.7 or newer, or tsx: npm install tsx",
 )
