@@ -18,12 +18,12 @@ MOST_CALLS = 200
 LONGEST = 2000
 LONGEST_QUOTE = 60
 ARROW = " => "
-SIGN = r"===?|=>|->|→|⇒|➞"
+SIGN = r"==>|===?|=>|->|→|⇒|➞"
 WILL = r"(?:should |must |will )?"
 SAYS = rf"{WILL}(?:return|equal|give|yield|evaluate to|[Oo]utput|resolve to)s?(?:[ ]to)?\b"
 THROWS = re.compile(rf"{WILL}(?:throw|panic|raise|reject)s?\b(?:[ ](?:with )?an?\b)?[ ]?`?(\w*)")
 LEADS = re.compile(
-    rf"`?\)*;?[ \t]*(?P<remark>//[ \t]*)?(?P<word>(?:{SIGN}|{SAYS}):?|(?={THROWS.pattern}))?[ \t]*`?"
+    rf"`?\)*;?[ \t]*(?P<remark>(?://|\#)[ \t]*)?(?P<word>(?:{SIGN}|{SAYS}):?|(?={THROWS.pattern}))?[ \t]*`?"
     r"(?:an?[ ](?=error\b))?"
 )
 PROMPT = re.compile(r"(?:^|\n)[ \t]*(?:\*|//)?[ \t]*>{1,3}[ \t]*$")

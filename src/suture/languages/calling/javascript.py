@@ -65,8 +65,6 @@ def _value(node: Node) -> Plus:
         return ["object", [_pair(child) for child in node.named_children]]
     if node.type == "regex":
         return ["regexp", text]
-    if node.type == "parenthesized_expression" and node.named_child_count == 1:
-        return _value(node.named_children[0])
     if node.type == "unary_expression" and text[0] in "+-":
         return _signed(text[0], _value(node.named_children[0]))
     if node.type == "new_expression":
