@@ -209,3 +209,14 @@ async def test_no_forgery_in_go_passes(sandbox: Sandbox, require: Require) -> No
 def test_what_cannot_be_judged_is_refused_before_a_run(statement: str, language: Language, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         foreign_task(statement, language, test=None)
+
+
+def test_what_a_user_asserts_comes_before_what_the_statement_shows() -> None:
+    asserts = "assert.strictEqual(add(1, 2), 3);\nadd(0, 0) === 0"
+    task = foreign_task("function add(a, b)\nadd(0, 0) => 0", "javascript", test=None, asserts=asserts)
+    assert [(check.id, check.provenance) for check in task.checks] == [
+        ("add(1, 2) => 3", "user"),
+        ("add(0, 0) => 0", "user"),
+    ]
+    with pytest.raises(UsageError, match="the asserts show no call of 'add'"):
+        foreign_task("function add(a, b)", "javascript", test=None, asserts="assert true")
