@@ -68,7 +68,7 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     (f'run "" --project library {ASK}', 2, "empty"),
     (f"run x --project website {ASK}", 2, "there is no kind of project 'website'"),
     (f"run x --project cli_tool --language cobol {ASK}", 2, "there is no language 'cobol'"),
-    (f"run x --language go {ASK}", 2, "tests of its own"),
+    (f"run x --language go {ASK}", 2, "give --test FILE"),
     (f"run x --project cli_tool --into broken.py {ASK}", 2, "broken.py"),
     (f"run x --project cli_tool --into full {ASK}", 2, "README.md"),
     (f"run x --existing nowhere {ASK}", 2, "'nowhere' is no folder"),
