@@ -1,6 +1,6 @@
-"""What the service costs: its start, a request, an event, and many listeners on one run.
+"""What the service costs: its start, a request, an event, many listeners on one run, many runs at once.
 
-    python benchmarks/serve.py [--listeners 200] [--requests 300]
+    python benchmarks/serve.py [--listeners 200] [--requests 300] [--posted 50]
 
 It starts `suture serve` with a scripted model in a folder of its own, and prints one JSON document. A lag is
 the time from an event's own time in the ledger to its arrival at a listener, both on this machine's clock.
@@ -12,10 +12,13 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -28,14 +31,24 @@ STARTS = 5
 PATIENCE_S = 300.0
 
 
-def start(folder: Path) -> tuple[subprocess.Popen[str], str, float]:
+def start(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str, float]:
     """A server, its address, and the seconds until it took work."""
     script = folder / "script.json"
     script.write_text(json.dumps([REPLY]))
     environ = {**os.environ, "SUTURE_HOME": str(folder / "home")}
     begun_s = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "suture.cli", "serve", "--port", "0", "--model", f"scripted:{script}"],
+        [
+            sys.executable,
+            "-m",
+            "suture.cli",
+            "serve",
+            "--port",
+            "0",
+            "--model",
+            f"scripted:{script}",
+            *options,
+        ],
         env=environ,
         stdout=subprocess.PIPE,
         text=True,
@@ -102,17 +115,75 @@ async def many_listeners(url: str, count: int) -> dict[str, Any]:
     }
 
 
+def page_seconds(url: str) -> float:
+    """Seconds until the page and all of its parts are here, as a browser asks for them at first."""
+    begun_s = time.perf_counter()
+    with httpx.Client(base_url=url) as client:
+        wanted, had = ["/"], set()
+        while wanted:
+            text = client.get(path := wanted.pop()).raise_for_status().text
+            had.add(path)
+            names = re.findall(r"[\"'](?:\./|/page/|page/)([\w-]+\.(?:js|css|svg))[\"']", text)
+            wanted += [one for name in names if (one := f"/page/{name}") not in had and one not in wanted]
+    return time.perf_counter() - begun_s
+
+
+async def many_runs(url: str, count: int) -> dict[str, Any]:
+    """So many runs asked for at once; who is refused asks again when the server has said."""
+    refused: list[str] = []
+    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S) as client:
+
+        async def ask() -> str:
+            while True:
+                answer = await client.post("/v1/runs", json={"kind": "write", "task": TASK})
+                if answer.status_code == 202:
+                    return str(answer.json()["run"])
+                assert answer.status_code == 429, answer.text
+                refused.append(answer.headers["Retry-After"])
+                await asyncio.sleep(float(refused[-1]))
+
+        begun_s = time.perf_counter()
+        runs = await asyncio.gather(*(ask() for _ in range(count)))
+        ends = [[line async for line in _data_of(client, run)][-1] for run in runs]
+        took_s = time.perf_counter() - begun_s
+        shown = [
+            (await client.get(f"/v1/runs/{run}", params={"events": True})).json() for run in sorted(runs)
+        ]
+    starts = [one["events"][0]["time_s"] for one in shown]
+    return {
+        "asked_at_once": count,
+        "refused_with_429": len(refused),
+        "retry_after": sorted(set(refused)),
+        "ended": len(ends),
+        "outcomes": dict(Counter(one["outcome"] for one in shown)),
+        # A place is how a run's beginning stands among all; a few begin together and may change places.
+        "most_places_out_of_order": max(
+            abs(place - at) for place, at in enumerate(sorted(range(count), key=starts.__getitem__))
+        ),
+        "seconds": round(took_s, 1),
+    }
+
+
+async def _data_of(client: httpx.AsyncClient, run: str) -> AsyncIterator[str]:
+    async with client.stream("GET", f"/v1/runs/{run}/events") as stream:
+        async for line in stream.aiter_lines():
+            if line.startswith("data: "):
+                yield line
+
+
 def main() -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--listeners", type=int, default=200)
     parser.add_argument("--requests", type=int, default=300)
+    parser.add_argument("--posted", type=int, default=50)
     given = parser.parse_args()
-    started = []
+    started, shown = [], []
     for _ in range(STARTS):
         with tempfile.TemporaryDirectory() as name:
-            process, _, seconds = start(Path(name))
+            process, url, seconds = start(Path(name))
             started.append(seconds)
+            shown.append(seconds + page_seconds(url))
             stop(process)
     with tempfile.TemporaryDirectory() as name:
         process, url, _ = start(Path(name))
@@ -121,6 +192,7 @@ def main() -> None:
         many = [asyncio.run(many_listeners(url, given.listeners)) for _ in range(2)]
         told = {
             "start_s": {"median": round(median(started), 2), "most": round(max(started), 2), "of": STARTS},
+            "start_with_page_s": {"median": round(median(shown), 2), "most": round(max(shown), 2)},
             "requests": {
                 path: timed_requests(url, path.replace("RUN", one["run"]), given.requests)
                 for path in ("/healthz", "/v1/runs/RUN", "/v1/runs")
@@ -129,6 +201,10 @@ def main() -> None:
             "many_listeners": many,
             "resident_mb": {"before": round(before_mb, 1), "after": round(resident_mb(process), 1)},
         }
+        stop(process)
+    with tempfile.TemporaryDirectory() as name:
+        process, url, _ = start(Path(name), "--set", "serve.runs_at_once=4", "--set", "serve.queue=32")
+        told["many_runs"] = asyncio.run(many_runs(url, given.posted))
         stop(process)
     print(json.dumps(told, indent=1))
 

@@ -54,6 +54,7 @@ ORDERS = {
         ("searching",),
         ("looking_back", "projecting"),
         ("checking", "checkpoints", "recording", "shared_runs"),
+        ("fetching", "shared_jobs"),
         ("sharing",),
         ("__init__",),
     ),
@@ -102,10 +103,13 @@ ORDERS = {
         ("__init__",),
     ),
     "jobs": (
-        ("job",),
-        ("journal",),
+        ("archives", "job"),
+        ("journal", "known", "projects"),
         ("process", "work"),
         ("alone", "child", "pool"),
+        ("ray_worker",),
+        ("ray_cluster",),
+        ("ray_pool",),
         ("__init__",),
     ),
     "pipeline": (

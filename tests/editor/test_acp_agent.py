@@ -203,6 +203,15 @@ async def test_a_session_outlives_its_agent(tmp_path: Path) -> None:
         assert "Healed" in editor.said
         assert "as they were" in editor.said
         assert (project / "cart.py").read_text() == BROKEN["cart.py"]
+        with pytest.raises(RequestError, match="is about"):
+            await agent.fork_session(session, str(tmp_path))
+        fork = (await agent.fork_session(session, str(project))).session_id
+        await agent.close_session(fork)
+        with pytest.raises(RequestError, match="no session"):
+            await agent.prompt(fork, [text_block("/resume")])
+        told = editor.said.count("Healed")
+        await agent.load_session(str(project), fork)
+        assert editor.said.count("Healed") == told + 1, "it knows the run of the session that it came from"
     assert len(list((tmp_path / "home" / "runs").iterdir())) == 1
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +22,9 @@ from mcp.client.context import ClientRequestContext
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, ListRootsResult, Root, TextContent
 from pydantic import FileUrl
 
+from suture.api import Review
+from suture.narrative.review_json import MOST_CHARS, review_as_text
+from suture.records import Task
 from web.projects import BROKEN, HANGING, laid
 from web.server import PATIENCE_S, RIGHT, TASK, environ_of, job_processes, ledger_of, scripted
 
@@ -238,3 +242,21 @@ def _free_port() -> int:
 def _listens(port: int) -> bool:
     with socket.socket() as trying:
         return trying.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_question_that_is_cut_says_so_and_where_the_whole_is() -> None:
+    short = Review(
+        run_id="run-1",
+        key="k",
+        stage="hand_over",
+        moves=(),
+        candidate=None,
+        verdict=None,
+        diagnosis=None,
+        diff="+x\n",
+        task=Task(statement="s"),
+    )
+    assert review_as_text(short).endswith("+x\n")
+    long = review_as_text(replace(short, diff="+x\n" * 4000))
+    assert long.endswith("characters in all; the whole of it: `suture review run-1`)")
+    assert len(long) < MOST_CHARS + 200

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from suture.web.archives import ArchiveRefused, Archives, Limits, unpack
+from suture.jobs.archives import ArchiveRefused, Archives, Limits, unpack
 from web.projects import BROKEN, tarred, zipped
 
 LIMITS = Limits(files=50, unpacked_bytes=2**20)

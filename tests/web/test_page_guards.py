@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has no types
 from playwright.sync_api import Browser, Error, expect
 
-from requirements import Require
-from suture.sandbox import Finding
 from web.browser import PATIENCE_MS, SCHEMES, WIDTHS, Opened
 from web.projects import laid
 from web.server import Server, scripted
@@ -40,9 +39,7 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, require: Require, wall: Finding) -> Iterator[Server]:
-    require("bubblewrap", wall.ok, wall.detail)
-    folder = tmp_path_factory.mktemp("guards")
+def server(folder: Path) -> Iterator[Server]:
     laid(folder / "projects" / "cart", PRINTING)
     options = ("--root", str(folder / "projects"), "--model", scripted(folder, *REPLIES))
     with Server(folder, *options, "--set", "serve.models=none") as running:
@@ -50,10 +47,8 @@ def server(tmp_path_factory: pytest.TempPathFactory, require: Require, wall: Fin
 
 
 @pytest.fixture(scope="module")
-def written(server: Server) -> str:
-    run = server.run(kind="write", task=TASK)
-    assert server.until(run, "ended")["outcome"] == "healed"
-    return run
+def task() -> str:
+    return TASK
 
 
 @pytest.fixture(scope="module")

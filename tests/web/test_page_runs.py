@@ -6,13 +6,12 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from requirements import Require
-from suture.sandbox import Finding
 from web.browser import PATIENCE_MS, Opened
 from web.projects import BROKEN, laid
 from web.server import Server, scripted
@@ -35,14 +34,17 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, require: Require, wall: Finding) -> Iterator[Server]:
-    require("bubblewrap", wall.ok, wall.detail)
-    folder = tmp_path_factory.mktemp("page")
+def server(folder: Path) -> Iterator[Server]:
     laid(folder / "projects" / "cart", BROKEN)
     options = ("--root", str(folder / "projects"), "--model", scripted(folder, *REPLIES))
     # A port of its own, so that the page finds the server again after a restart.
     with Server(folder, *options, "--port", str(free_port())) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def task() -> str:
+    return TASK
 
 
 @pytest.fixture
@@ -68,14 +70,6 @@ def start_writing(opened: Opened, **chosen: str) -> str:
         page.get_by_label(label.replace("_", " ")).select_option(value)
     page.get_by_role("button", name="Start").click()
     return started(page)
-
-
-@pytest.fixture(scope="module")
-def written(server: Server) -> str:
-    """A run that has ended: two wrong candidates, and then the right one."""
-    run = server.run(kind="write", task=TASK)
-    assert server.until(run, "ended")["outcome"] == "healed"
-    return run
 
 
 def test_there_is_nothing_at_first(opened: Opened, server: Server) -> None:

@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 
 from evals.made_rows import benchmark_rows, write_rows
-from requirements import Require
 from suture.ledger import CATALOGUE, read_ledger
 from suture.ledger.kinds import SearchSkipped
 from suture.loop import graph_edges
 from suture.narrative.graph_state import nodes_on_the_way
-from suture.sandbox import Finding
 from web.projects import BROKEN, laid
 from web.server import TASK, Server, ledger_of, scripted
 
@@ -25,21 +23,12 @@ NONE = "0" * 64
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, require: Require, wall: Finding) -> Iterator[Server]:
-    require("bubblewrap", wall.ok, wall.detail)
-    folder = tmp_path_factory.mktemp("details")
+def server(folder: Path) -> Iterator[Server]:
     laid(folder / "projects" / "cart", BROKEN)
     (folder / "projects" / "out").symlink_to(folder)
     root = str(folder / "projects")
     with Server(folder, "--root", root, "--model", scripted(folder, WRONG, RIGHT)) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def written(server: Server) -> str:
-    run = server.run(kind="write", task=TASK)
-    assert server.until(run, "ended")["outcome"] == "healed"
-    return run
 
 
 @pytest.fixture(scope="module")

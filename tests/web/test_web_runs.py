@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from requirements import Require
-from suture.sandbox import Finding
 from web.projects import BROKEN, HANGING, laid, tarred, zipped
 from web.server import RIGHT, TASK, Server, ledger_of, scripted
 
@@ -19,21 +17,11 @@ PYTEST = "python -m pytest -q"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, wall: Finding, require: Require) -> Iterator[Server]:
-    require("bubblewrap", wall.ok, wall.detail)
-    folder = tmp_path_factory.mktemp("serve")
+def server(folder: Path) -> Iterator[Server]:
     laid(folder / "projects" / "hanging", HANGING)
     options = ("--model", scripted(folder, RIGHT), "--root", str(folder / "projects"))
     with Server(folder, *options, "--set", "serve.runs_at_once=1", "--set", "serve.queue=2") as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def written(server: Server) -> str:
-    """A run that has written a function."""
-    run = server.run(kind="write", task=TASK)
-    assert server.until(run, "ended")["outcome"] == "healed"
-    return run
 
 
 @pytest.fixture(scope="module")

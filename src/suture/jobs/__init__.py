@@ -2,12 +2,26 @@
 
 Front doors that serve many callers hand a `Job` to a `Pool`, or start a `JobProcess` themselves. What was
 asked is on disk before it is queued, so that a server which was killed knows what is left to do; what came of
-it is the run's ledger, as always. This room starts runs through the api alone and judges nothing.
+it is the run's ledger, as always. A `RayPool` keeps jobs in PostgreSQL and has a Ray cluster do them. This
+room starts runs through the api alone and judges nothing.
 """
 
 from suture.jobs.job import RUN_KINDS, Job, JobEnd, JobFailed, JobKind
 from suture.jobs.journal import Journal
-from suture.jobs.pool import Pool, QueueFull
+from suture.jobs.known import KnownJobs, QueueFull, RunBusy
+from suture.jobs.pool import Pool
 from suture.jobs.process import JobProcess
 
-__all__ = ["RUN_KINDS", "Job", "JobEnd", "JobFailed", "JobKind", "JobProcess", "Journal", "Pool", "QueueFull"]
+__all__ = [
+    "RUN_KINDS",
+    "Job",
+    "JobEnd",
+    "JobFailed",
+    "JobKind",
+    "JobProcess",
+    "Journal",
+    "KnownJobs",
+    "Pool",
+    "QueueFull",
+    "RunBusy",
+]

@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from suture.errors import UsageError
 from suture.jobs.job import Job, JobEnd
 from suture.jobs.journal import Journal
+from suture.jobs.known import CANCELLED, KnownJobs
 from suture.jobs.process import JobProcess
 from suture.jobs.work import spent_by
 from suture.ledger import RunFolder
 
-RETRY_AFTER_S = 5
-DAY_S = 86_400.0
-CANCELLED = JobEnd(exit_code=130, error="cancelled", fault="Cancelled")
 
-
-class QueueFull(UsageError):
-    """No more can be asked for now.
-
-    Args:
-        message: Why.
-        retry_after_s: When it is worth asking again.
-        remedy: What else the caller can do.
-    """
-
-    def __init__(self, message: str, *, retry_after_s: float, remedy: str = "") -> None:
-        super().__init__(message, remedy=remedy)
-        self.retry_after_s = retry_after_s
-
-
-class Pool:
+class Pool(KnownJobs):
     """Does jobs, a few at once. All methods are for the one event loop that it works in.
 
     Args:
@@ -49,18 +30,15 @@ class Pool:
     def __init__(
         self, journal: Journal, home: Path, flags: Mapping[str, object], *, at_once: int, queue: int
     ) -> None:
+        super().__init__()
         self._journal = journal
         self._home = home
         self._flags = flags
         self._at_once = at_once
         self._most_waiting = queue
-        self._jobs: dict[str, Job] = {}
-        self._ends: dict[str, JobEnd] = {}
         self._waiting: deque[Job] = deque()
         self._processes: dict[str, JobProcess] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._changed = asyncio.Condition()
-        self._closed = False
 
     def take_up(self) -> list[Job]:
         """Queue what an earlier server has left undone; answers that.
@@ -88,25 +66,21 @@ class Pool:
         self._fill()
         return left
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: Job) -> Job:
         """Keep a job on disk and queue it.
 
         Raises:
             QueueFull: Too many wait already.
             StorageError: The disk is full or gone.
         """
-        if self._closed:
-            raise QueueFull("the server is being stopped", retry_after_s=RETRY_AFTER_S)
-        if len(self._tasks) >= self._at_once and len(self._waiting) >= self._most_waiting:
-            raise QueueFull(
-                f"{len(self._waiting)} jobs wait already",
-                retry_after_s=RETRY_AFTER_S,
-                remedy="ask again later, or have the server's serve.queue raised",
-            )
+        self._require_open()
+        if len(self._tasks) >= self._at_once:
+            self._require_room(self._most_waiting)
         self._journal.write(job)
         self._jobs[job.id] = job
         self._waiting.append(job)
         self._fill()
+        return job
 
     def cancel(self, job: Job) -> None:
         """Stop a job that waits or is being done; one that has ended is left alone."""
@@ -120,29 +94,6 @@ class Pool:
         elif job.id in self._processes:
             self._processes[job.id].stop()
 
-    def job(self, job_id: str) -> Job | None:
-        """The job of this id."""
-        return self._jobs.get(job_id)
-
-    def end_of(self, job: Job) -> JobEnd | None:
-        """How it ended; `None` where it has not."""
-        return self._ends.get(job.id)
-
-    def active(self, run: str) -> Job | None:
-        """The job that makes, or goes on with, a run and has not ended."""
-        return next((job for job in self._unfinished() if job.run == run and job.kind != "verify"), None)
-
-    def last_of(self, run: str) -> Job | None:
-        """The newest job that made, or went on with, a run."""
-        found = (job for job in reversed(self._jobs.values()) if job.run == run and job.kind != "verify")
-        return next(found, None)
-
-    def asked_as(self, caller: str, key: str) -> Job | None:
-        """The job that a caller asked for under this name."""
-        if not key:
-            return None
-        return next((job for job in self._jobs.values() if (job.caller, job.key) == (caller, key)), None)
-
     @property
     def waiting(self) -> tuple[Job, ...]:
         """The jobs that wait, in their order."""
@@ -153,30 +104,6 @@ class Pool:
         """How many are being done."""
         return len(self._tasks)
 
-    def ends(self) -> Iterable[tuple[Job, JobEnd]]:
-        """Every job that has ended, with its end."""
-        return ((self._jobs[name], end) for name, end in self._ends.items())
-
-    def used_by(self, caller: str) -> tuple[int, float]:
-        """Tokens and seconds that a caller's jobs of the last day have used, or may still use."""
-        since_s = time.time() - DAY_S
-        tokens: dict[str, int] = {}
-        seconds: dict[str, float] = {}
-        for job in self._jobs.values():
-            if job.caller != caller or job.created_s < since_s:
-                continue
-            end = self._ends.get(job.id)
-            used = (job.tokens, job.seconds) if end is None else (end.tokens, end.seconds)
-            tokens[job.run] = max(used[0], tokens.get(job.run, 0))  # a run that went on counts once
-            seconds[job.run] = max(used[1], seconds.get(job.run, 0.0))
-        return sum(tokens.values()), sum(seconds.values())
-
-    async def ended(self, job: Job) -> JobEnd:
-        """Wait until a job has ended."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: job.id in self._ends)
-        return self._ends[job.id]
-
     async def close(self) -> None:
         """Stop what is being done, so that a later server goes on with it; what waits stays on disk."""
         self._closed = True
@@ -184,9 +111,6 @@ class Pool:
         for process in self._processes.values():
             process.stop()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-
-    def _unfinished(self) -> list[Job]:
-        return [job for job in self._jobs.values() if job.id not in self._ends]
 
     def _fill(self) -> None:
         while self._waiting and len(self._tasks) < self._at_once and not self._closed:
@@ -222,16 +146,3 @@ class Pool:
             self._tasks.pop(job.id, None)
             self._fill()
             self._tell()
-
-    def _tell(self) -> None:
-        async def tell() -> None:
-            async with self._changed:
-                self._changed.notify_all()
-
-        task = asyncio.get_running_loop().create_task(tell())
-        _TELLING.add(task)
-        task.add_done_callback(_TELLING.discard)
-
-
-_TELLING: set[asyncio.Task[None]] = set()
-"""Tasks that nobody waits for; the event loop itself holds them only weakly."""

@@ -23,14 +23,16 @@ from suture.api import (
 )
 from suture.errors import StorageError, UsageError
 from suture.jobs.job import RUN_KINDS, Job, JobEnd
+from suture.jobs.projects import project_of
 from suture.ledger import RunFolder, last_of, read_ledger, spend_of, state_of
 from suture.ledger.kinds import RunFinished
 from suture.narrative.exit_codes import EXIT_CODES
 from suture.records import Result
 from suture.settings import Settings, load_settings
+from suture.store.sharing import fetched, let_go_elsewhere
 
-LETTING_GO_S = 20.0
-"""How long the process of a server that was killed may take to let go of its run."""
+LETTING_GO_S = 60.0
+"""How long a process that was killed may take to let go of its run; its machine may have died with it."""
 
 
 async def do_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
@@ -43,11 +45,12 @@ async def do_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
     Raises:
         SutureError: As the api's functions do.
     """
-    project = Path(job.request["path"]) if job.kind == "heal" else Path.cwd()
-    settings = load_settings(project, flags).settings
+    settings = load_settings(Path.cwd(), flags).settings
     require_wall(settings)
     folder = RunFolder(settings.paths.home / "runs" / job.run)
     await _let_go(folder)
+    await asyncio.to_thread(let_go_elsewhere, settings, job.run, most_s=LETTING_GO_S)
+    await asyncio.to_thread(fetched, settings, job.run)
     if job.kind == "verify":
         return await _verified(job, settings)
     if job.kind in RUN_KINDS and folder.path.exists():
@@ -58,7 +61,9 @@ async def do_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
         return await _gone_on(job, settings, folder)
     if job.kind in ("fork", "replay"):
         require_wall(recorded_run(str(job.request["of"]), settings).settings)
-    start = {"write": _write, "heal": _heal, "fork": _fork, "replay": _replay}[job.kind]
+    if job.kind == "heal":
+        return await _heal(job, settings, flags)
+    start = {"write": _write, "fork": _fork, "replay": _replay}[job.kind]
     return await start(job, settings)
 
 
@@ -96,10 +101,13 @@ async def _write(job: Job, settings: Settings) -> JobEnd:
     return _end_of(result)
 
 
-async def _heal(job: Job, settings: Settings) -> JobEnd:
+async def _heal(job: Job, settings: Settings, flags: Mapping[str, object]) -> JobEnd:
     asked = job.request
+    project = await asyncio.to_thread(project_of, asked, settings, job.run)
+    settings = load_settings(project, flags).settings
+    require_wall(settings)
     result = await heal(
-        str(asked["path"]),
+        project,
         test=asked.get("test") or None,
         protect=asked.get("protect") or (),
         only=asked.get("only") or (),

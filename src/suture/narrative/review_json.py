@@ -15,13 +15,17 @@ MOST_CHARS = 6000
 
 
 def review_as_text(review: Review) -> str:
-    """A question with what there is to know for an answer, cut where it is long."""
+    """A question with what there is to know for an answer; where that is long, it says where the rest is."""
     lines = [f"Suture run {review.run_id} asks: {review.question}"]
     if review.diagnosis is not None:
         lines.append(f"Diagnosis: {review.diagnosis.root_cause}")
     if review.diff:
         lines.append(review.diff)
-    return "\n\n".join(lines)[:MOST_CHARS]
+    text = "\n\n".join(lines)
+    if len(text) <= MOST_CHARS:
+        return text
+    rest = f"(cut here: {len(text):,} characters in all; the whole of it: `suture review {review.run_id}`)"
+    return f"{text[:MOST_CHARS]}\n\n{rest}"
 
 
 def review_as_json(asked: Review) -> dict[str, Any]:

@@ -262,10 +262,18 @@ class ServeSettings(Group):
     """Names, besides `localhost`, under which callers may reach it."""
     roots: Names = ()
     """Folders in which callers may have projects healed; none but what they send where there are none."""
+    git: Names = ()
+    """Beginnings of git addresses that callers may have healed, such as `https://git.example.com/team/`."""
+    git_private: Names = ()
+    """Hosts of these that may lie at an address which is not everybody's."""
     models: Names = ()
     """Models that callers may choose besides the one set; `none` they always may."""
+    executor: Literal["local", "ray"] = "local"
+    """Who does the runs: processes of the server, or a Ray cluster that servers share (docs/serve.md)."""
+    ray_address: str = "auto"
+    """The cluster, as `ray.init` takes it."""
     runs_at_once: int = Field(default=2, ge=1)
-    """The most runs that go on at once; the others wait in their order."""
+    """The most runs that go on at once; the others wait in their order. In a cluster each takes a CPU."""
     queue: int = Field(default=32, ge=0)
     """The most runs that wait; more are refused for now."""
     body_kb: int = Field(default=1024, ge=1)

@@ -24,6 +24,8 @@ LOCK_WAIT_S = 30
 PRIVATE = 0o700
 """As the runs are: it holds what they hold."""
 CONNECT_WAIT_S = 5
+KEEPALIVES = "-ctcp_keepalives_idle=10 -ctcp_keepalives_interval=5 -ctcp_keepalives_count=3"
+"""What a machine held that died is free after half a minute, and not after the server's two hours."""
 EXTRA = "pip install 'suture[postgres]'"
 DRIVER = "postgresql+psycopg"
 
@@ -174,7 +176,7 @@ def _engine(address: URL) -> Engine:
         return _sqlite(address)
     arguments: dict[str, Any] = {"connect_timeout": CONNECT_WAIT_S, "application_name": "suture"}
     if "options" not in address.query:
-        arguments["options"] = f"-csearch_path={SCHEMA},public"
+        arguments["options"] = f"-csearch_path={SCHEMA},public {KEEPALIVES}"
     try:
         import pgvector.sqlalchemy  # noqa: F401  # the columns need it
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, inspect, text
 
 from suture.errors import PrerequisiteError
 
-VERSIONS = ("0001", "0002", "0003")
+VERSIONS = ("0001", "0002", "0003", "0004")
 """Every version that was released, the oldest first; a test compares them with the scripts."""
 NEWEST = VERSIONS[-1]
 VERSION_TABLE = "suture_schema"

@@ -9,16 +9,14 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-from sqlalchemy import Connection, or_, select, text
+from sqlalchemy import Connection, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from suture.errors import StorageError, UsageError
 from suture.ledger import RunFolder
-from suture.ledger.run_folder import PRIVATE
-from suture.plain_files import write_atomically
 from suture.settings import Settings
 from suture.store.database import Store, open_store
 from suture.store.faults import mapped
@@ -142,7 +140,7 @@ class SharedRun:
 
 def open_shared(settings: Settings, folder: RunFolder) -> SharedRun:
     """Hold a run in the database of the settings; raises as `SharedRun` and `open_store`."""
-    store = _shared_store(settings)
+    store = shared_store(settings)
     try:
         shared = SharedRun(store, folder)
     except BaseException:
@@ -151,7 +149,14 @@ def open_shared(settings: Settings, folder: RunFolder) -> SharedRun:
     return shared
 
 
-def _shared_store(settings: Settings) -> Store:
+def shared_store(settings: Settings) -> Store:
+    """The database that runs are shared in.
+
+    Raises:
+        UsageError: `store.url` names no PostgreSQL.
+        PrerequisiteError: Its tables are missing, or the driver is.
+        StorageError: It cannot be reached.
+    """
     store = open_store(settings.store.url, settings.paths.home, namespace=settings.store.namespace)
     if store.is_postgresql:
         return store
@@ -180,59 +185,3 @@ def ledger_in(connection: Connection, run: str) -> bytes:
     if [piece.start for piece in pieces] != ends[:-1]:
         raise StorageError(f"the ledger of run {run} in the database has a gap")
     return content
-
-
-def fetch_run(settings: Settings, name: str) -> None:
-    """Bring a run of the database to this machine, where it has gone on further than here.
-
-    Args:
-        settings: They name the database and the folder of state.
-        name: An id, or its start or end; where it is that of no run, or of several, nothing is done.
-
-    Raises:
-        StorageError: The database failed, or holds what is no run's.
-    """
-    store = _shared_store(settings)
-    with store, store.reading() as connection:
-        column = run_lines.c.run_id
-        like = or_(column.startswith(name, autoescape=True), column.endswith(name, autoescape=True))
-        found = connection.execute(select(column).where(like).distinct().limit(2)).scalars().all()
-        if len(found) != 1 or not RUN_ID.fullmatch(found[0]):
-            return
-        (run,) = found
-        folder = RunFolder(settings.paths.home / "runs" / run)
-        ledger = ledger_in(connection, run)
-        if _is_ahead(folder, ledger):
-            rows = select(run_files.c.path, run_files.c.content).where(run_files.c.run_id == run)
-            _write(folder, ledger, dict(map(tuple, connection.execute(rows))))
-
-
-def _is_ahead(folder: RunFolder, ledger: bytes) -> bool:
-    """Whether the database knows more of the run than this machine.
-
-    Raises:
-        StorageError: Each knows something that the other does not.
-    """
-    try:
-        here = folder.ledger_path.read_bytes()
-    except FileNotFoundError:
-        return True
-    if here.startswith(ledger):
-        return False
-    if ledger.startswith(here[: here.rfind(b"\n") + 1]):
-        return True
-    raise StorageError(
-        f"run {folder.id} has gone on elsewhere, and otherwise than here",
-        remedy=f"move {str(folder.path)!r} away, and try again",
-    )
-
-
-def _write(folder: RunFolder, ledger: bytes, files: Mapping[str, bytes]) -> None:
-    for path in files:
-        if not FILE.fullmatch(path) or path == folder.ledger_path.name:
-            raise StorageError(f"run {folder.id} of the database has a file {path!r:.80}, as no run has")
-    folder.path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-    folder.path.mkdir(mode=PRIVATE, exist_ok=True)
-    for path, content in files.items():
-        write_atomically(folder.path / path, content)
-    write_atomically(folder.ledger_path, ledger)  # last: without it the folder is no run

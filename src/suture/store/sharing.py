@@ -48,6 +48,14 @@ def fetched(settings: Settings, name: str) -> None:
     """Bring a run here that another machine has worked on, where runs are shared; see `fetch_run`."""
     if settings.store.runs == "local" or name in ("last", "newest"):
         return
-    from suture.store.shared_runs import fetch_run
+    from suture.store.fetching import fetch_run
 
     fetch_run(settings, name)
+
+
+def let_go_elsewhere(settings: Settings, run: str, *, most_s: float) -> None:
+    """Wait until no other machine holds a run, where runs are shared; see `wait_for_run`."""
+    if settings.store.runs == "database":
+        from suture.store.fetching import wait_for_run
+
+        wait_for_run(settings, run, most_s=most_s)

@@ -21,7 +21,9 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
+    Text,
     UniqueConstraint,
+    text,
 )
 
 from suture.store.column_types import Embedding, SafeText, SafeWord
@@ -50,6 +52,11 @@ def _count(name: str) -> Column[Any]:
 
 def _number(name: str) -> Column[Any]:
     return Column(name, Double, nullable=False, default=0.0, server_default="0")
+
+
+def _where(condition: str) -> dict[str, Any]:
+    """Of an index: the rows that it is of."""
+    return {"postgresql_where": text(condition), "sqlite_where": text(condition)}
 
 
 def _of_a_run() -> tuple[Column[Any], ...]:
@@ -205,6 +212,41 @@ run_lines = Table(
     Column("content", LargeBinary, nullable=False),
 )
 """A ledger in pieces, each where it begins: the same piece cannot be there twice."""
+
+jobs = Table(
+    "jobs",
+    METADATA,
+    Column("id", String(200), primary_key=True),
+    Column("namespace", String(200), nullable=False),
+    Column("run_id", String(200), nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("caller", String(200), nullable=False),
+    Column("request_key", String(200), nullable=False),  # the caller's name for the request, or empty
+    Column("asked", Text, nullable=False),  # all of it, as JSON
+    Column("stopped", Boolean, nullable=False, default=False, server_default="0"),  # its caller wants no more
+    Column("tries", Integer, nullable=False, default=0, server_default="0"),  # workers that have begun it
+    Column("ended", Text, nullable=True),  # how, as JSON
+    Column("changed_s", Double, nullable=False),  # by the database's clock
+    Index(None, "namespace", "changed_s"),
+    Index(
+        "uq_jobs_request_key",
+        "namespace",
+        "caller",
+        "request_key",
+        unique=True,
+        **_where("request_key <> ''"),
+    ),
+    Index("uq_jobs_working", "run_id", unique=True, **_where("ended IS NULL AND kind <> 'verify'")),
+)
+"""What callers asked servers for that share their work; at most one job at a time works on a run."""
+
+sent_archives = Table(
+    "sent_archives",
+    METADATA,
+    Column("name", String(64), primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+)
+"""Projects that callers have sent to such servers."""
 
 SEARCHED = (tasks, iterations, failures, patterns, lessons)
 """Tables with an index of words."""

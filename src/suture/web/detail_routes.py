@@ -22,7 +22,7 @@ from suture.web.looking_routes import Viewer
 from suture.web.problems import Refused, declared
 from suture.web.run_routes import Run, Runner, ServiceOf
 from suture.web.schemas import RUN_ID, CallerShown, Comparison, Projects
-from suture.web.service import Service
+from suture.web.service import BUDGETS, Service
 from suture.web.views import has_ledger
 
 router = APIRouter(prefix="/v1")
@@ -44,20 +44,21 @@ async def caller(service: ServiceOf, who: Viewer) -> CallerShown:
         recipe=own.loop.recipe,
         model=own.model.name,
         autonomy=own.loop.autonomy,
-        budget={name: getattr(own.budget, name) for name in ("attempts", "tokens", "seconds")},
+        budget={name: getattr(own.budget, name) for name in BUDGETS},
     )
 
 
 @router.get("/projects", responses=declared())
 async def projects(service: ServiceOf, _: Runner) -> Projects:
-    """The roots below which a project may lie, and the folders in them."""
-    return await asyncio.to_thread(_projects, service.settings.serve.roots)
+    """The roots below which a project may lie, the folders in them, and beginnings of git addresses."""
+    serve = service.settings.serve
+    return await asyncio.to_thread(_projects, serve.roots, serve.git)
 
 
-def _projects(names: Iterable[str]) -> Projects:
+def _projects(names: Iterable[str], git: Iterable[str]) -> Projects:
     roots = [Path(name).expanduser() for name in names]
     folders = sorted(path for root in roots for path in _folders_in(root))
-    return Projects(roots=list(map(str, roots)), folders=folders[:MOST_FOLDERS])
+    return Projects(roots=list(map(str, roots)), folders=folders[:MOST_FOLDERS], git=list(git))
 
 
 def _folders_in(root: Path) -> list[str]:

@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from suture.jobs import Pool
+from suture.jobs import KnownJobs
 
 
 class Counted:
@@ -48,7 +48,7 @@ class Metrics(Collector):
         pool: Whose jobs are counted.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: KnownJobs) -> None:
         self._pool = pool
         self._registry = CollectorRegistry()
         labels = ("method", "route")

@@ -20,7 +20,7 @@ from suture.errors import (
     SutureError,
     UsageError,
 )
-from suture.jobs import QueueFull
+from suture.jobs import QueueFull, RunBusy
 
 MEDIA_TYPE = "application/problem+json"
 FAULTS_SHOWN = 5
@@ -65,6 +65,7 @@ class Refused(UsageError):
 
 STATUSES: tuple[tuple[type[SutureError], int], ...] = (
     (QueueFull, 429),
+    (RunBusy, 409),
     (UsageError, 400),
     (PrerequisiteError, 503),
     (ModelError, 502),

@@ -21,6 +21,7 @@ class Asked(BaseModel):
     autonomy: Literal["full_auto", "review_repairs", "review_all"] | None = None
     attempts: int | None = Field(default=None, ge=1, le=10_000)
     tokens: int | None = Field(default=None, ge=1, le=10**9)
+    money: float | None = Field(default=None, gt=0, le=10**6, description="US dollars.")
     seconds: float | None = Field(default=None, gt=0, le=10**6)
 
 
@@ -37,11 +38,13 @@ class WriteAsked(Asked):
 
 
 class HealAsked(Asked):
-    """A repair of a project: a folder below an allowed root, or an archive that was sent."""
+    """A repair of a project: a folder below an allowed root, an archive that was sent, or a repository."""
 
     kind: Literal["heal"]
     path: Line | None = Field(default=None, description="A project's folder below one of serve.roots.")
     archive: Line | None = Field(default=None, description="A name that POST /v1/archives gave.")
+    git: Line | None = Field(default=None, description="A repository's address that serve.git allows.")
+    ref: Line | None = Field(default=None, description="Its branch or tag, where not the first.")
     test: Line | None = Field(default=None, description="What must pass; else what the files show.")
     protect: Lines = Field(default=[], description="Globs of files that stay as they are.")
     only: Lines = Field(default=[], description="Globs of the files that may change.")
@@ -124,7 +127,7 @@ class CallerShown(BaseModel):
     recipe: str = Field(description="Taken where none is chosen.")
     model: str = Field(description="The same.")
     autonomy: str = Field(description="The same.")
-    budget: dict[str, float] = Field(description="The most of a run.")
+    budget: dict[str, float | None] = Field(description="The most of a run; null: no limit.")
 
 
 class Projects(BaseModel):
@@ -132,6 +135,7 @@ class Projects(BaseModel):
 
     roots: list[str]
     folders: list[str] = Field(description="Below these, one level deep.")
+    git: list[str] = Field(description="Beginnings of git addresses.")
 
 
 class Verified(BaseModel):

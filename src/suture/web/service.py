@@ -12,17 +12,20 @@ from typing import Any
 
 from suture.api.replay_resume import run_folder
 from suture.errors import UsageError
-from suture.jobs import Job, JobKind, Journal, Pool, QueueFull
+from suture.jobs import Job, JobKind, Journal, KnownJobs, Pool, QueueFull
+from suture.jobs.archives import Archives
+from suture.jobs.projects import limits_of, require_git
 from suture.ledger import RunFolder, new_run_id
 from suture.loop import list_recipes
 from suture.settings import Settings
-from suture.web.archives import Archives, Limits
 from suture.web.problems import Refused
 from suture.web.schemas import Asked, HealAsked, WriteAsked
 from suture.web.tokens import Caller, Tokens
 
 MOST_KEY_CHARS = 200
 A_WHILE_S = 3600.0
+BUDGETS = ("attempts", "tokens", "money", "seconds")
+"""What a caller may limit further; only money may have no limit of the server's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +41,7 @@ class Service:
     """
 
     settings: Settings
-    pool: Pool
+    pool: KnownJobs
     tokens: Tokens
     archives: Archives
     needs_token: bool
@@ -54,11 +57,13 @@ class Service:
             Refused: There is no such run.
         """
         job = self.pool.last_of(run)
-        if job is not None:
+        if job is not None and self.pool.holds(job):
             return self.folder_of_job(job)
         try:
             return run_folder(run, self.settings)
         except UsageError as fault:
+            if job is not None:  # it was refused, and has no ledger anywhere
+                return self.folder_of_job(job)
             raise Refused(404, f"there is no run called {run!r:.80}", remedy="see GET /v1/runs") from fault
 
     def submit(
@@ -92,10 +97,7 @@ class Service:
             raise Refused(400, f"an idempotency key has at most {MOST_KEY_CHARS} characters")
         before = self.pool.asked_as(caller.name, key)
         if before is not None:
-            if before.digest != digest:
-                remedy = "take another key for another request"
-                raise Refused(409, f"the idempotency key {key!r} was used for something else", remedy=remedy)
-            return before
+            return _the_same(before, digest)
         if run and kind != "verify" and self.pool.active(run) is not None:
             raise Refused(409, f"run {run} is being worked on", remedy="wait for its end, or cancel it")
         budget = self.settings.budget
@@ -116,8 +118,7 @@ class Service:
             key=key,
             digest=digest,
         )
-        self.pool.submit(job)
-        return job
+        return _the_same(self.pool.submit(job), digest)
 
     def request_of(self, asked: WriteAsked | HealAsked) -> dict[str, Any]:
         """The arguments of a run that is asked for.
@@ -129,14 +130,23 @@ class Service:
         if isinstance(asked, WriteAsked):
             return {"task": asked.task, "asserts": asked.asserts, "entry_point": asked.entry_point}
         given = asked.model_dump(include={"test", "protect", "only", "since", "words"})
-        return {**given, "path": str(self._project(asked))}
+        return {**given, **self._project(asked)}
 
-    def _project(self, asked: HealAsked) -> Path:
-        if (asked.path is None) == (asked.archive is None):
-            raise Refused(400, "a repair needs a project", remedy="give either `path` or `archive`")
+    def _project(self, asked: HealAsked) -> dict[str, str]:
+        if sum(one is not None for one in (asked.path, asked.archive, asked.git)) != 1:
+            raise Refused(400, "a repair needs one project", remedy="give either `path`, `archive` or `git`")
+        if asked.git is not None:
+            if asked.since is not None:
+                raise Refused(400, "`since` needs a history, and only the newest commit is fetched")
+            try:
+                require_git(asked.git, asked.ref or "", self.settings.serve.git)
+            except UsageError as fault:
+                raise Refused(403, fault.message, remedy=fault.remedy) from fault
+            return {"git": asked.git, "ref": asked.ref or ""}
         if asked.archive is not None:
-            return self.archives.folder_of(asked.archive)
-        return self.allowed(str(asked.path))
+            self.archives.folder_of(asked.archive)  # refused here, and not when its turn has come
+            return {"archive": asked.archive}
+        return {"path": str(self.allowed(str(asked.path)))}
 
     def allowed(self, path: str) -> Path:
         """A folder that callers may name, without links on the way to it.
@@ -178,10 +188,10 @@ class Service:
                 flags["models.coder"] = "none"
         if asked.autonomy is not None:
             flags["loop.autonomy"] = asked.autonomy
-        for name in ("attempts", "tokens", "seconds"):
-            wanted = getattr(asked, name)
+        for name in BUDGETS:
+            wanted, most = getattr(asked, name), getattr(budget, name)
             if wanted is not None:
-                flags[f"budget.{name}"] = min(wanted, getattr(budget, name))
+                flags[f"budget.{name}"] = wanted if most is None else min(wanted, most)
         return flags
 
     def changes_of(self, asked: Asked) -> dict[str, Any]:
@@ -191,7 +201,7 @@ class Service:
             Refused: That is none that callers may choose.
         """
         own = self.settings.budget
-        most = {f"budget.{name}": getattr(own, name) for name in ("attempts", "tokens", "seconds")}
+        most = {f"budget.{name}": getattr(own, name) for name in BUDGETS if getattr(own, name) is not None}
         return {**most, **self.flags_of(asked)}
 
     @property
@@ -221,6 +231,13 @@ class Service:
                 )
 
 
+def _the_same(job: Job, digest: str) -> Job:
+    if job.digest != digest:
+        remedy = "take another key for another request"
+        raise Refused(409, f"the idempotency key {job.key!r} was used for something else", remedy=remedy)
+    return job
+
+
 def open_service(
     settings: Settings, flags: Mapping[str, object], *, needs_token: bool
 ) -> tuple[Service, Journal]:
@@ -232,18 +249,22 @@ def open_service(
         needs_token: As in `Service`.
 
     Raises:
-        UsageError: Another server works with the same home.
-        StorageError: It cannot be written.
+        UsageError: Another server works with the same home, or `ray` has no PostgreSQL to keep jobs in.
+        PrerequisiteError: Ray or the database's tables are missing, or the cluster does not answer.
+        StorageError: The home cannot be written, or the database does not answer.
     """
     serve, home = settings.serve, settings.paths.home
     journal = Journal(home)
-    pool = Pool(journal, home, flags, at_once=serve.runs_at_once, queue=serve.queue)
-    limits = Limits(files=serve.archive_files, unpacked_bytes=serve.unpacked_mb * 2**20)
+    shared, pool = None, None
+    if serve.executor == "ray":
+        from suture.jobs.ray_pool import open_ray_pool  # SQLAlchemy and Ray: for those who share
+
+        shared, pool = open_ray_pool(settings, flags)
     service = Service(
         settings=settings,
-        pool=pool,
+        pool=pool or Pool(journal, home, flags, at_once=serve.runs_at_once, queue=serve.queue),
         tokens=Tokens(home),
-        archives=Archives(home, limits),
+        archives=Archives(home, limits_of(settings), shared),
         needs_token=needs_token,
     )
     return service, journal

@@ -6,7 +6,7 @@ from typing import Any
 
 from suture.api import Review, pending_review
 from suture.errors import StorageError
-from suture.jobs import Job, JobEnd, Pool
+from suture.jobs import Job, JobEnd, KnownJobs
 from suture.ledger import RunFolder, read_ledger, state_of
 from suture.narrative.review_json import review_as_json
 from suture.narrative.story import run_as_json
@@ -21,7 +21,7 @@ def has_ledger(folder: RunFolder) -> bool:
     return folder.ledger_path.is_file()
 
 
-def state_in(pool: Pool, folder: RunFolder) -> str:
+def state_in(pool: KnownJobs, folder: RunFolder) -> str:
     """How a run stands, in one word."""
     job = pool.active(folder.id)
     if job is not None:
@@ -31,12 +31,12 @@ def state_in(pool: Pool, folder: RunFolder) -> str:
     return "refused"
 
 
-def accepted(pool: Pool, folder: RunFolder) -> RunAccepted:
+def accepted(pool: KnownJobs, folder: RunFolder) -> RunAccepted:
     """A run in two words."""
     return RunAccepted(run=folder.id, state=state_in(pool, folder))
 
 
-def shown(pool: Pool, folder: RunFolder, *, with_events: bool) -> RunShown:
+def shown(pool: KnownJobs, folder: RunFolder, *, with_events: bool) -> RunShown:
     """A run as it stands.
 
     Args:
@@ -85,7 +85,7 @@ def error_of(end: JobEnd | None) -> dict[str, Any] | None:
     return {"detail": end.error, "remedy": end.remedy, "fault": end.fault, "exit_code": end.exit_code}
 
 
-def is_over(pool: Pool, folder: RunFolder) -> bool:
+def is_over(pool: KnownJobs, folder: RunFolder) -> bool:
     """Whether nothing more will be written of a run, as far as is known."""
     if pool.active(folder.id) is not None:
         return False
@@ -97,7 +97,7 @@ def is_over(pool: Pool, folder: RunFolder) -> bool:
         return True
 
 
-def queued_of(pool: Pool) -> list[RunAccepted]:
+def queued_of(pool: KnownJobs) -> list[RunAccepted]:
     """The runs that wait for their turn, in order."""
     return [RunAccepted(run=_run(job), state="queued") for job in pool.waiting if job.kind != "verify"]
 

@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError
@@ -27,6 +28,8 @@ PLUMBING = frozenset(
             "apply",
             "cat-file",
             "check-ref-format",
+            "checkout-index",
+            "clone",
             "commit-tree",
             "config",
             "hash-object",
@@ -48,7 +51,8 @@ PLUMBING = frozenset(
     )
 )
 """What we may call. Commands for people (`log`, `status`, `add`) start what a configuration names: a `log`
-that may show signatures runs `gpg.program`."""
+that may show signatures runs `gpg.program`. `clone` and `checkout-index` are for `cloning`, which has git
+read no configuration at all."""
 
 OFF = (
     *("-c", "core.hooksPath=/dev/null"),
@@ -110,6 +114,22 @@ MOST_MEMORY_BYTES = 4 * 2**30
 """Of private memory; packs are mapped, and count not."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class GitLimits:
+    """What one call may take.
+
+    Attributes:
+        seconds: Of wall-clock time; the usual where not given.
+        file_bytes: The length of each file that it writes; any where not given.
+    """
+
+    seconds: float | None = None
+    file_bytes: int | None = None
+
+
+USUAL = GitLimits()
+
+
 def programs_off(root: Path) -> dict[str, str]:
     """Variables that switch off every program which a configuration names under a name of its own.
 
@@ -139,6 +159,8 @@ def run_git(
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
     ok: tuple[int, ...] = (0,),
+    options: tuple[str, ...] = (),
+    limits: GitLimits = USUAL,
 ) -> bytes:
     """Run git in a folder; answers its stdout.
 
@@ -148,12 +170,14 @@ def run_git(
         stdin: What git reads from its stdin.
         env: Variables beside those that it is given anyway.
         ok: Exit codes that are no fault.
+        options: Of git itself, after those that it is given anyway.
+        limits: What it may take.
 
     Raises:
         StorageError: It exited otherwise, did not end, or said too much.
         PrerequisiteError: Git is not installed.
     """
-    ended = start_git(folder, *arguments, stdin=stdin, env=env)
+    ended = start_git(folder, *arguments, stdin=stdin, env=env, options=options, limits=limits)
     if ended.returncode not in ok:
         said = ended.stderr.decode("utf-8", "replace").strip() or f"exit code {ended.returncode}"
         raise StorageError(f"git {arguments[0]} failed: {said}")
@@ -161,7 +185,12 @@ def run_git(
 
 
 def start_git(
-    folder: Path, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
+    folder: Path,
+    *arguments: str,
+    stdin: bytes = b"",
+    env: Mapping[str, str] | None = None,
+    options: tuple[str, ...] = (),
+    limits: GitLimits = USUAL,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git to its end, with nothing of the repository's own running beside it.
 
@@ -181,7 +210,7 @@ def start_git(
         given.seek(0)
         try:
             process = subprocess.Popen(
-                [program, *OFF, *arguments],
+                [program, *OFF, *options, *arguments],
                 cwd=folder,
                 env={**kept, **QUIET, **(env or {}), "PATH": search},
                 stdin=given,
@@ -191,26 +220,29 @@ def start_git(
             )
         except OSError as fault:
             raise StorageError(f"git {arguments[0]} cannot start: {fault.strerror or fault}") from fault
-        answer = _answer(process, arguments[0])
+        answer = _answer(process, arguments[0], limits)
         error_output.seek(0)
         return subprocess.CompletedProcess(
             process.args, process.returncode, stdout=answer, stderr=error_output.read(64 * 2**10)
         )
 
 
-def _answer(process: subprocess.Popen[bytes], command: str) -> bytes:
+def _answer(process: subprocess.Popen[bytes], command: str, limits: GitLimits) -> bytes:
     """What it prints, until it ends by itself or at a limit."""
-    late = threading.Event()
+    late, seconds = threading.Event(), limits.seconds or TIMEOUT_S
 
     def end() -> None:
         late.set()
         _kill(process)
 
-    timer = threading.Timer(TIMEOUT_S, end)
+    timer = threading.Timer(seconds, end)
     timer.start()
     try:
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_DATA, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+            if limits.file_bytes is not None:
+                most = (limits.file_bytes, limits.file_bytes)
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, most)
         assert process.stdout is not None
         answer = process.stdout.read(MOST_BYTES + 1)
         if len(answer) > MOST_BYTES:
@@ -222,7 +254,7 @@ def _answer(process: subprocess.Popen[bytes], command: str) -> bytes:
         process.stdout.close()  # type: ignore[union-attr] # it is a pipe
         process.wait()
     if late.is_set():
-        raise StorageError(f"git {command} did not end within {TIMEOUT_S:g} s")
+        raise StorageError(f"git {command} did not end within {seconds:g} s")
     return answer
 
 

@@ -17,7 +17,9 @@ from acp.schema import (
     AvailableCommand,
     AvailableCommandInput,
     ClientCapabilities,
+    CloseSessionResponse,
     EmbeddedResourceContentBlock,
+    ForkSessionResponse,
     Implementation,
     InitializeResponse,
     ListSessionsResponse,
@@ -27,6 +29,8 @@ from acp.schema import (
     PromptResponse,
     ResourceContentBlock,
     SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionForkCapabilities,
     SessionInfo,
     SessionListCapabilities,
     SessionMode,
@@ -64,8 +68,9 @@ def serve(settings: Settings, flags: Mapping[str, object], test: str | None) -> 
         UsageError: There would be no sandbox.
     """
     require_wall(settings)
-    # What it has not, such as forks of sessions, the SDK answers as a method that is not there.
-    asyncio.run(run_agent(cast(AnyAgent, Agent(settings, flags, test))))
+    # What it has not, the SDK answers as a method that is not there; forks and ends of sessions it calls new.
+    agent = cast(AnyAgent, Agent(settings, flags, test))
+    asyncio.run(run_agent(agent, use_unstable_protocol=True))
 
 
 class Agent:
@@ -99,7 +104,11 @@ class Agent:
             agent_capabilities=AgentCapabilities(
                 load_session=True,
                 prompt_capabilities=PromptCapabilities(embedded_context=True),
-                session_capabilities=SessionCapabilities(list=SessionListCapabilities()),
+                session_capabilities=SessionCapabilities(
+                    list=SessionListCapabilities(),
+                    fork=SessionForkCapabilities(),
+                    close=SessionCloseCapabilities(),
+                ),
             ),
             agent_info=Implementation(name="suture", title="Suture", version=version("suture")),
             auth_methods=[],
@@ -123,6 +132,30 @@ class Agent:
             raise _refused(fault) from fault
         self._soon(self._offer(session))
         return LoadSessionResponse(modes=_modes(session))
+
+    async def fork_session(self, cwd: str, session_id: str, **_: Any) -> ForkSessionResponse:
+        """Begin another conversation that knows the runs of one so far."""
+        folder = _folder(cwd)
+        try:
+            earlier = self._sessions.load(session_id, self._settings.loop.autonomy)
+            if earlier.cwd != folder:
+                raise UsageError(f"the session is about {str(earlier.cwd)!r}", remedy="fork it there")
+            session = self._sessions.new(folder, earlier.mode)
+            for run in earlier.runs:
+                self._sessions.add_run(session, run)
+        except SutureError as fault:
+            raise _refused(fault) from fault
+        self._soon(self._offer(session))
+        return ForkSessionResponse(session_id=session.id, modes=_modes(session))
+
+    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
+        """End a conversation: what goes on in it is stopped; it can be loaded again."""
+        session = self._open(session_id)
+        if session.work is not None:
+            await self.cancel(session_id)
+            await asyncio.wait([session.work])
+        self._sessions.close(session)
+        return CloseSessionResponse()
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any

@@ -65,19 +65,24 @@ class Sessions:
             raise UsageError(f"there is no session {name!r:.80}", remedy="begin or load one")
         return self._open[name]
 
+    def close(self, session: Session) -> None:
+        """Forget one here; what is kept of it stays."""
+        self._open.pop(session.id, None)
+
     def load(self, name: str, mode: str) -> Session:
-        """One that an earlier process has kept.
+        """One that is open, or that an earlier process has kept.
 
         Raises:
             UsageError: There is none.
             StorageError: Its file is damaged.
         """
+        if name in self._open:
+            return self._open[name]
         kept = self._kept(self._folder / f"{name}.json") if ID.fullmatch(name) else None
         if kept is None:
             raise UsageError(f"there is no session {name!r:.80}", remedy="begin a new one")
-        if name not in self._open:
-            self._open[name] = Session(id=name, cwd=kept.cwd, mode=mode, runs=kept.runs)
-        return self._open[name]
+        self._open[name] = session = Session(id=name, cwd=kept.cwd, mode=mode, runs=kept.runs)
+        return session
 
     def newest(self) -> list[Session]:
         """Those that are kept, the newest first; a damaged one hides no other."""

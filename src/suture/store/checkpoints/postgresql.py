@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -15,6 +17,8 @@ from suture.errors import StorageError
 from suture.store.checkpoints.plain_serializer import PlainSerializer
 from suture.store.database import CONNECT_WAIT_S, database_url, shown_url
 from suture.store.migrating import MIGRATION_LOCK, SCHEMA
+
+PAUSE_S = 0.1
 
 
 @asynccontextmanager
@@ -34,7 +38,7 @@ async def open_on_postgresql(url: str) -> AsyncIterator[AsyncPostgresSaver]:
         ) as connection:
             serializer = PlainSerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
             saver = AsyncPostgresSaver(connection, serde=serializer)
-            await connection.execute("SELECT pg_advisory_lock(%s)", (MIGRATION_LOCK,))
+            await _take_turn(connection)
             await saver.setup()
             await connection.execute("SELECT pg_advisory_unlock(%s)", (MIGRATION_LOCK,))
             yield saver
@@ -44,3 +48,17 @@ async def open_on_postgresql(url: str) -> AsyncIterator[AsyncPostgresSaver]:
             f"the checkpoints in {shown_url(address)} failed: {reason}",
             remedy="see that it runs and that store.url is right; then `suture resume` goes on",
         ) from fault
+
+
+async def _take_turn(connection: psycopg.AsyncConnection[Any]) -> None:
+    """Take the lock of migrations by asking again and again.
+
+    One who waited for it in the database would have a snapshot open, for whose end the indexes wait that
+    LangGraph makes concurrently: PostgreSQL calls that a deadlock, and ends one of the two.
+    """
+    while True:
+        taken = await connection.execute("SELECT pg_try_advisory_lock(%s) AS mine", (MIGRATION_LOCK,))
+        row = await taken.fetchone()
+        if row is not None and row["mine"]:
+            return
+        await asyncio.sleep(PAUSE_S)

@@ -1,4 +1,4 @@
-// A new run: code from a task, or a repair of a project below an allowed root or in an archive.
+// A new run: code from a task, or a repair of a project: below an allowed root, in an archive or a repository.
 
 import { get, post, send } from "./api.js";
 import { choice, el, fault, field, fill, note } from "./dom.js";
@@ -15,7 +15,8 @@ export function choices(caller, recipes, models, chosen = {}) {
   const model = choice([["", `as the server has it (${models.default})`], ...models.choices.map((name) => [name, name === "none" ? "none: small edits without a model" : name])], "");
   const autonomy = choice([["", `as the server has it (${caller.autonomy})`], ...AUTONOMY], "");
   const limits = Object.entries(caller.budget).map(([name, most]) =>
-    [name, el("input", { type: "number", min: "1", max: String(most), step: "1", inputmode: "numeric", placeholder: String(most) }), most]);
+    [name, el("input", { type: "number", max: most, placeholder: most, ...(name === "money" ? { min: "0.01", step: "any", inputmode: "decimal" } : { min: "1", step: "1", inputmode: "numeric" }) }), most]);
+  const bound = (name, most) => (most === null ? "US dollars; needs known prices." : `at most ${name === "money" ? "$" : ""}${most.toLocaleString("en")}`);
   const summary = el("small", {}, "");
   const tell = () => fill(summary, recipes.find((one) => one.name === (recipe.value || caller.recipe))?.summary ?? "");
   recipe.addEventListener("change", tell);
@@ -23,7 +24,7 @@ export function choices(caller, recipes, models, chosen = {}) {
   return {
     node: el("fieldset", {}, el("legend", {}, "How"),
       field("Recipe", recipe), summary, field("Model", model), field("Ask a person", autonomy),
-      el("div", { class: "row" }, limits.map(([name, control, most]) => field(`Most ${name}`, control, `at most ${most.toLocaleString("en")}`)))),
+      el("div", { class: "row" }, limits.map(([name, control, most]) => field(`Most ${name}`, control, bound(name, most))))),
     read: () => ({
       ...(recipe.value && { recipe: recipe.value }),
       ...(model.value && { model: model.value }),
@@ -79,20 +80,26 @@ function healFields(projects) {
   const options = el("datalist", { id: "projects" }, [...projects.roots, ...projects.folders].map((path) => el("option", { value: path })));
   const path = el("input", { type: "text", list: "projects", value: projects.roots.length === 1 ? projects.roots[0] : "", spellcheck: "false", autocomplete: "off" });
   const archive = el("input", { type: "file", accept: ".zip,.tar,.gz,.tgz" });
-  const test = el("input", { type: "text", spellcheck: "false", placeholder: "python -m pytest -q" });
+  const line = (attributes = {}) => el("input", { type: "text", spellcheck: "false", autocomplete: "off", ...attributes });
+  const [git, ref, only, protect, since] = [line({ inputmode: "url" }), line(), line(), line(), line()];
+  const test = line({ placeholder: "python -m pytest -q" });
   const words = el("textarea", { rows: "3" });
-  const only = el("input", { type: "text", spellcheck: "false" });
   const where = projects.roots.length ? `Below ${projects.roots.join(" or ")}.` : "This server has no allowed root (--root): send an archive.";
   const globs = (control) => control.value.split(",").map((one) => one.trim()).filter(Boolean);
   return {
     node: el("div", {}, options,
       field("Project folder", path, where),
       field("Or an archive", archive, ".zip, .tar or .tar.gz of a project's folder."),
+      projects.git.length ? [field("Or a git address", git, `One that begins with ${projects.git.join(" or ")}.`), field("Branch or tag", ref, "The first branch where left empty.")] : null,
       field("Test command", test, "What must pass; found by itself where left empty."),
       field("What is known of the fault", words, "A model reads it. May be left empty."),
-      field("Files that may change", only, "Globs, separated by commas; all that are not tests where left empty.")),
+      field("Files that may change", only, "Globs, separated by commas; all that are not tests where left empty."),
+      field("Files that stay as they are", protect, "Globs, separated by commas."),
+      field("Broken since", since, "The oldest commit that may have broken it. May be left empty.")),
     read: async () => {
-      const rest = { ...(test.value.trim() && { test: test.value.trim() }), words: words.value, only: globs(only) };
+      const said = (name, control) => (control.value.trim() ? { [name]: control.value.trim() } : {});
+      const rest = { ...said("test", test), ...said("since", since), words: words.value, only: globs(only), protect: globs(protect) };
+      if (git.value.trim()) return { ...said("git", git), ...said("ref", ref), ...rest };
       if (archive.files.length) return { archive: (await send("/v1/archives", archive.files[0])).archive, ...rest };
       return { path: path.value.trim(), ...rest };
     },

@@ -22,9 +22,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from suture.errors import StorageError, UsageError
+
+if TYPE_CHECKING:
+    from suture.store.shared_jobs import SharedJobs
 
 PIECE_BYTES = 2**16
 MOST_NAME_BYTES = 255
@@ -67,20 +70,28 @@ class Archives:
     Args:
         home: The folder of state, as the setting `paths.home`.
         limits: What may come out of one.
+        shared: Where other machines find them too.
     """
 
-    def __init__(self, home: Path, limits: Limits) -> None:
+    def __init__(self, home: Path, limits: Limits, shared: SharedJobs | None = None) -> None:
         self._folder = home / "archives"
         self._limits = limits
+        self._shared = shared
 
     def folder_of(self, archive: str) -> Path:
-        """Where an archive was unpacked.
+        """Where an archive was unpacked, or is now, where it was sent to another machine.
 
         Raises:
             UsageError: There is none of this name.
+            StorageError: The disk or the database failed.
         """
         folder = self._folder / archive
-        if not ARCHIVE_ID.fullmatch(archive) or not folder.is_dir():
+        known = bool(ARCHIVE_ID.fullmatch(archive))
+        if known and self._shared is not None and not folder.is_dir():
+            content = self._shared.archive(archive)
+            if content is not None:
+                self._unpack(archive, content)
+        if not known or not folder.is_dir():
             raise UsageError(f"there is no archive {archive!r:.80}", remedy="send it: POST /v1/archives")
         return folder
 
@@ -94,20 +105,25 @@ class Archives:
         name = hashlib.sha256(content).hexdigest()
         target = self._folder / name
         if not target.is_dir():
-            try:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                place = Path(tempfile.mkdtemp(dir=self._folder, prefix=".new-"))
-            except OSError as fault:
-                raise StorageError(f"an archive cannot be kept: {fault.strerror}") from fault
-            try:
-                unpack(content, place, self._limits)
-                with suppress(FileExistsError):  # sent twice at once
-                    place.rename(target)
-            except OSError as fault:
-                raise StorageError(f"an archive cannot be kept: {fault.strerror}") from fault
-            finally:
-                shutil.rmtree(place, ignore_errors=True)
+            self._unpack(name, content)
+        if self._shared is not None:
+            self._shared.keep_archive(name, content)
         return name, sum(len(files) for _, _, files in os.walk(target))
+
+    def _unpack(self, name: str, content: bytes) -> None:
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place = Path(tempfile.mkdtemp(dir=self._folder, prefix=".new-"))
+        except OSError as fault:
+            raise StorageError(f"an archive cannot be kept: {fault.strerror}") from fault
+        try:
+            unpack(content, place, self._limits)
+            with suppress(FileExistsError):  # sent twice at once
+                place.rename(self._folder / name)
+        except OSError as fault:
+            raise StorageError(f"an archive cannot be kept: {fault.strerror}") from fault
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def unpack(content: bytes, target: Path, limits: Limits) -> None:

