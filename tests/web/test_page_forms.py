@@ -53,6 +53,7 @@ def opened(browser: Browser, server: Server) -> Iterator[Opened]:
 def test_an_archive_is_sent_and_healed(opened: Opened) -> None:
     page = opened.go("/new")
     page.get_by_label("What", exact=True).select_option("heal")
+    page.get_by_label("Recipe").select_option("adaptive")
     page.get_by_label("Model").select_option("none")
     bad = FilePayload(name="cart.zip", mimeType="application/zip", buffer=b"PK\x03\x04 is no zip")
     page.get_by_label("Or an archive").set_input_files(bad)
