@@ -127,7 +127,11 @@ def test_who_asks_and_for_what_they_may(server: Server) -> None:
     assert (told["name"], told["role"], told["needs_token"]) == ("local", "admin", False)
     assert told["budget"]["tokens"] == 60000
     root = server.folder / "projects"
-    assert server.get("/v1/projects").json() == {"roots": [str(root)], "folders": [str(root / "cart")]}
+    assert server.get("/v1/projects").json() == {
+        "roots": [str(root)],
+        "folders": [str(root / "cart")],
+        "git": [],
+    }
 
 
 def test_a_question_brings_the_texts_that_may_be_edited(server: Server) -> None:
