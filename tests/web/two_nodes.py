@@ -135,12 +135,16 @@ class Node:
             )
 
     def kill(self) -> None:
-        """As if the machine had lost its power: all of it, at once."""
+        """As if the machine had lost its power: all of it, at once, and every connection with it."""
+        killed = set[int]()
         for _ in range(3):  # what was just being forked, too
             for pid in self.pids():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
         self.process.wait(30)
+        while any(map(_has_files, killed)):
+            time.sleep(0.05)
 
     def pids(self) -> list[int]:
         """Its processes."""
@@ -150,6 +154,14 @@ class Node:
                 if entry.name.isdigit() and self._mark in (entry / "environ").read_bytes().split(b"\0"):
                     found.append(int(entry.name))
         return found
+
+
+def _has_files(pid: int) -> bool:
+    """Whether a process that was killed may still hold its connections: it is neither gone nor a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
 
 
 class TwoNodes:
