@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
@@ -16,7 +18,7 @@ from suture.checks.command.test_command import TestCommand
 from suture.languages import LANGUAGES
 from suture.ledger import find_run, read_ledger, those_of
 from suture.ledger.kinds import SearchFinished
-from suture.records import CheckOutcome, CheckStatus, Language
+from suture.records import CheckOutcome, CheckStatus, Language, Task
 from suture.repair import mutated
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.by_command import passes
@@ -26,7 +28,8 @@ from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.tree_mutants import tree_mutants
 from suture.repair.search import Findings
 from suture.repair.trials.records import Proposal
-from suture.settings import BudgetSettings, PathSettings, ProofSettings, Settings
+from suture.sandbox import BubblewrapSandbox, discover_programs
+from suture.settings import BudgetSettings, PathSettings, ProofSettings, SandboxSettings, Settings
 from suture.settings.model_schema import ModelSettings
 
 CASES: list[tuple[Language, str, str, str]] = [
@@ -238,3 +241,33 @@ async def test_a_project_is_healed_without_a_model(
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     (searched,) = [told for _, told in those_of(events, SearchFinished)]
     assert searched.plausible >= 1
+
+
+async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, require: Require) -> None:
+    """The command is stopped before it reports a test: files stand for their tests then."""
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    text = "exports.count = (n) => {\n  let i = 0;\n  while (i < n) i -= 1;\n  return i;\n};\n"
+    tests = (
+        "const test = require('node:test'), assert = require('node:assert');\n"
+        "test('counts', () => assert.equal(require('./count').count(3), 3));\n"
+    )
+    texts = {"count.js": text}
+    files = {"count.js": text.encode(), "count.test.js": tests.encode()}
+    argv = ("node", "--test")
+    task = Task(kind="heal", statement="", language="javascript", files=files, test_command=argv)
+    environ = {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}
+    programs = discover_programs(None, environ, "javascript")
+    command = TestCommand(task, sandbox, SandboxSettings(), programs)
+    stopped = CheckOutcome(check_id="node --test", status="timeout")
+    driving = Driving(BY_RUNNER["node:test"], command, argv, files, texts, (stopped,), "javascript")
+    spectrum = await driving.look(20.0)
+    assert spectrum.guiding == ("count.test.js",)
+    changes = [
+        Proposal(path="count.js", edits=m.edits, label=m.label, score=1.0, operators=(m.operator,))
+        for m in tree_mutants(text, "count.js", "javascript")
+        if mutated(text, m.edits) in (text.replace("i < n", "i <= n"), text.replace("-=", "+="))
+    ]
+    assert len(changes) == 2
+    found = Findings(texts=texts)
+    await driving.try_all(changes, found, SearchLimits())
+    assert [mutated(text, one.edits) for one in found.plausible] == [text.replace("-=", "+=")]

@@ -9,17 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from suture.checks.command.test_command import TestCommand
+from suture.languages import LANGUAGES
 from suture.ledger.kinds import DifferingTrial
 from suture.records import CheckOutcome, Language
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.driver import Driver, driven
 from suture.repair.search import Findings
 from suture.repair.trials.records import Proposal, Spectrum, TestOutcome, TestRun, Trial
+from suture.workspace import is_test_file
 
 RIVALS = 120
 """Changes that are tried after the first that passes."""
 LINGER_MS = 1500
-LOOK_S = 30.0
+LOOK_S, MUTE_LOOK_S = 30.0, 3.0
 MOST_MS = 1e6
 FIRST_PART = 4
 """Of a round, the first: what is likely is soon known."""
@@ -68,7 +70,9 @@ class Driving:
         Raises:
             SandboxError: The wall failed.
         """
-        tests = sorted({name.partition("::")[0] for name in self._before})
+        tests = self._test_files()
+        if self._is_mute:
+            seconds = min(seconds, MUTE_LOOK_S)
         common = {**self._driver.common(self._files, tests), "texts": dict(self._texts), "files": tests}
         plan = {
             **{"common": common, "jobs": [{"files": tests}], "wall_ms": 1000 * min(LOOK_S, seconds)},
@@ -81,6 +85,8 @@ class Driving:
         ended = {run.id: run.outcome for run in runs}
         failing = [name for name, status in self._before.items() if status not in ("passed", "skipped")]
         guiding = tuple(name for name in failing if ended.get(name) == "failed")
+        if self._is_mute:  # files stand for their tests where none was seen here either
+            guiding = tuple(n for n, how in ended.items() if how == "failed") or tuple(tests)
         wanted = [n for n, s in self._before.items() if s == "passed" and ended.get(n) == "passed"]
         differing = tuple(
             DifferingTrial(test=name, run=status, trial=ended.get(name, "missing"))
@@ -107,6 +113,18 @@ class Driving:
             traced=sum(bool(run.lines) for run in runs),
             suite_s=took_s,
         )
+
+    @property
+    def _is_mute(self) -> bool:
+        """Whether the command was stopped before its tests were reported, such as in an endless loop."""
+        return " ".join(self._argv) in self._before
+
+    def _test_files(self) -> list[str]:
+        """What the runner is to load."""
+        if self._is_mute:
+            ours = LANGUAGES[self._language].endings
+            return [path for path in sorted(self._files) if path.endswith(ours) and is_test_file(path)]
+        return sorted({name.partition("::")[0] for name in self._before})
 
     def _runs(self, seen: Sequence[dict[str, Any]]) -> Iterator[TestRun]:
         for one in seen:
