@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from suture.checks import check_candidate, grade, prepare_suite
+from suture.checks.refused_files import refused_files
 from suture.checks.sources.needed_names import plan_program
-from suture.checks.suite import refused_files
 from suture.records import Candidate, Check, Task
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings

@@ -12,12 +12,11 @@ from suture.checks.trust import Assessed, Assessment, Signs
 from suture.errors import BudgetExceeded
 from suture.ledger import Budget, Ledger, Limits, new_run
 from suture.loop.context import RunContext
-from suture.loop.helper_state import Aids
 from suture.loop.helpers import generated_tests
 from suture.loop.policy.progress import Attempt
 from suture.loop.recipes.recipe import load_recipe
 from suture.loop.run_spec import RunSpec
-from suture.loop.state import LoopState, first_state
+from suture.loop.state import Aids, LoopState, first_state
 from suture.models import Models, RoleModel
 from suture.models.choosing.prices import Prices
 from suture.records import Candidate, Check, Task, Verdict, to_plain

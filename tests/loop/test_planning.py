@@ -14,10 +14,10 @@ from suture.checks import Suite
 from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout
 from suture.ledger import Budget, Ledger, Limits, RunFolder, new_run, open_reservations
 from suture.loop.context import RunContext
-from suture.loop.helper_state import Aids
 from suture.loop.helpers.planning import planned_files
 from suture.loop.recipes.recipe import load_recipe
 from suture.loop.run_spec import RunSpec
+from suture.loop.state import Aids
 from suture.models import Message, Models, Reply, Role, RoleModel, Sampling
 from suture.models.choosing.prices import Prices
 from suture.records import Move, Plan, Subtask, Task

@@ -26,7 +26,7 @@ from suture.repair.other_languages.driver import BY_RUNNER
 from suture.repair.other_languages.driving import Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.tree_mutants import tree_mutants
-from suture.repair.search import Findings
+from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.settings import BudgetSettings, PathSettings, ProofSettings, SandboxSettings, Settings

@@ -17,7 +17,7 @@ from suture.repair.other_languages.by_command import named_scores, try_by_comman
 from suture.repair.other_languages.driver import BY_RUNNER
 from suture.repair.other_languages.driving import Driving
 from suture.repair.other_languages.going_on import going_on
-from suture.repair.search import Findings
+from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal, Trial
 
 NAME = "a.test.js::adds"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from suture.loop.policy.progress import Attempt
@@ -97,3 +98,29 @@ def plain_attempts(attempts: Iterable[Attempt]) -> list[PlainAttempt]:
 def with_tried(state: LoopState, attempts: Iterable[Attempt]) -> LoopState:
     """The state with these as the candidates that were judged."""
     return {**state, "tried": plain_attempts(attempts)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aids:
+    """Contributions of helpers.
+
+    Attributes:
+        plan: The blob of the planner's `Plan`; empty where there is none.
+        generated: The blob of the tests that testers wrote; empty for none.
+        deciding: The blob of those that are trusted enough to decide; empty for none.
+        lessons: What the summariser draws from the run.
+        remarks: Candidate -> what the debugger and the critic say of it.
+        read: Names of what was done about a candidate and is not done again, such as `critic:<hash>`.
+    """
+
+    plan: str = ""
+    generated: str = ""
+    deciding: str = ""
+    lessons: tuple[str, ...] = ()
+    remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    read: tuple[str, ...] = ()
+
+
+def aids_of(state: LoopState) -> Aids:
+    """What the state holds of them."""
+    return from_plain(Aids, state["aids"])

@@ -13,7 +13,8 @@ from suture.repair.other_languages import has_grammar, rank_elsewhere, search_el
 from suture.repair.ranking import Difference, Repair, rank_repairs
 from suture.repair.ready import Ready
 from suture.repair.recovering import recover
-from suture.repair.search import Findings, search
+from suture.repair.search import search
+from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
 
 __all__ = [

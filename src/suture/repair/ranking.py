@@ -17,7 +17,7 @@ from suture.pysource.parsing import parsed
 from suture.repair.editing.edits import mutated
 from suture.repair.editing.view import FUNCTIONS, is_docstring
 from suture.repair.gaming.warnings import literals_of, warnings_about
-from suture.repair.search import Findings
+from suture.repair.search_result import Findings
 from suture.repair.trials.comparing import compare
 from suture.repair.trials.records import Proposal
 

@@ -10,19 +10,17 @@ import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import islice
 
 from suture.checks.command.test_command import TestCommand
-from suture.ledger.kinds import SuspectLine
 from suture.records import content_hash
 from suture.repair.editing.edits import mutated
 from suture.repair.gaming.warnings import DEAD, literals_of, warnings_about
 from suture.repair.limits import SearchLimits
-from suture.repair.mutants import OperatorFault
 from suture.repair.ordering.chains import Chains
 from suture.repair.ordering.reverts import Hunk
 from suture.repair.ready import Looked, Ready
+from suture.repair.search_result import Findings
 from suture.repair.trials.bench import Bench, all_of
 from suture.repair.trials.comparing import unguided
 from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
@@ -50,41 +48,6 @@ FIRST_SINGLES = 2
 """Before that, single changes for each that goes on from one with which most of the failing tests pass."""
 RECOMMENDED_SHARE = 0.5
 """Of the seconds, after which a repair that something is suspicious about ends the search too."""
-
-
-@dataclass
-class Findings:
-    """What a search found.
-
-    Attributes:
-        texts: Path -> text, of the files that could be changed.
-        spectrum: What the tests did on the project as it is.
-        faults: Suspicious lines, the most suspicious first.
-        plausible: Candidates that passed all tests in their trial, in the order of the search.
-        partial: Candidates that made some failing test pass and broke none, the best first.
-        tried: Candidates tried.
-        seconds: How long it took.
-        first_s: Seconds until the first plausible one about which nothing is suspicious.
-        ended: Why it ended.
-        broken: Operators of ours that broke on a file: path, and what happened.
-        located_s: Seconds until localisation was done.
-        made_s: Seconds until single changes were made.
-        notes: What the user should know of how it was tried.
-    """
-
-    texts: Mapping[str, str]
-    spectrum: Spectrum = field(default_factory=Spectrum)
-    faults: tuple[SuspectLine, ...] = ()
-    plausible: list[Proposal] = field(default_factory=list)
-    partial: list[tuple[Proposal, Trial]] = field(default_factory=list)
-    tried: int = 0
-    seconds: float = 0.0
-    first_s: float | None = None
-    ended: str = ""
-    broken: list[tuple[str, OperatorFault]] = field(default_factory=list)
-    located_s: float = 0.0
-    made_s: float = 0.0
-    notes: tuple[str, ...] = ()
 
 
 async def search(

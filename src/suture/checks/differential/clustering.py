@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from suture.checks.differential.questions import edge_questions, questions_near
 from suture.checks.split.split_runner import ProgramOutcome
 from suture.checks.split.value_digest import ANSWER_NAME
-from suture.checks.suite import Suite, rule_on
+from suture.checks.suite import Suite
+from suture.checks.verdicts import rule_on
 from suture.records import Candidate, Check
 
 FIRST_BATCH, BATCH = 6, 18

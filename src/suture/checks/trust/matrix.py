@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from suture.checks.suite import Suite, check_candidate
+from suture.checks.suite import Suite
+from suture.checks.verdicts import check_candidate
 from suture.records import Candidate, Check, CheckStatus, Verdict
 
 GIVEN = ("user", "visible")

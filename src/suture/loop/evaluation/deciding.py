@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from suture.checks import Suite
 from suture.loop.context import RunContext
-from suture.loop.helper_state import Aids
+from suture.loop.state import Aids
 from suture.records import Check, from_plain
 
 

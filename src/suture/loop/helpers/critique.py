@@ -10,12 +10,11 @@ from suture.checks.tracing.variables import Probe
 from suture.ledger.kinds import Criticised, DebuggerStepped, Diagnosed, LessonsDrawn, ToolStep
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
-from suture.loop.helper_state import Aids
 from suture.loop.helpers.tools import Iteration, debugger_tools, setup_of
 from suture.loop.policy.progress import Attempt
 from suture.loop.prompting.briefs import digest
 from suture.loop.recalling import recalled_lines
-from suture.loop.state import LoopState, tried_in
+from suture.loop.state import Aids, LoopState, tried_in
 from suture.records import Critique, Diagnosis, Lesson
 from suture.roles import DiagnosisReply, RepairBrief, diagnosis_draft
 from suture.roles.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft

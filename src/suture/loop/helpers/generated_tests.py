@@ -13,10 +13,9 @@ from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import checks_in, deciding_suite, with_generated
 from suture.loop.evaluation.judging import judged_again
-from suture.loop.helper_state import Aids
 from suture.loop.helpers.plugin_calls import brought_checks
 from suture.loop.policy.progress import Attempt
-from suture.loop.state import LoopState, tried_in, with_tried
+from suture.loop.state import Aids, LoopState, tried_in, with_tried
 from suture.models import Reply
 from suture.records import Check, Task, to_plain
 from suture.roles import Draft, Prompt

@@ -15,8 +15,8 @@ from suture.ledger.kinds import PartStepped, Planned, ToolStep
 from suture.loop.calls.budgeted_calls import Act, precedent_of, set_aside
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
-from suture.loop.helper_state import Aids
 from suture.loop.recalling import recalled_lines
+from suture.loop.state import Aids
 from suture.models import Role
 from suture.records import Lesson, Move, Plan, Task, to_plain
 from suture.roles.advisers.planner import PlanBrief, PlanReply, plan_draft

@@ -10,10 +10,9 @@ from suture.ledger.kinds import TestsWritten
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, judged_attempt
-from suture.loop.helper_state import aids_of
 from suture.loop.policy.progress import Attempt, best_of
 from suture.loop.proposing import Lineage, propose_candidate
-from suture.loop.state import LoopState, tried_in, with_tried
+from suture.loop.state import LoopState, aids_of, tried_in, with_tried
 from suture.models import Role
 from suture.records import Candidate, to_plain
 from suture.roles.testers.project_tester import (

@@ -10,10 +10,9 @@ from suture.checks.differential.clustering import compare_candidates
 from suture.ledger import those_of
 from suture.ledger.kinds import CandidateProposed, CandidatesCompared, DifferingCall
 from suture.loop.context import RunContext
-from suture.loop.helper_state import aids_of
 from suture.loop.helpers.generated_tests import generated_checks
 from suture.loop.policy.progress import Attempt, best_of
-from suture.loop.state import LoopState, tried_in, with_tried
+from suture.loop.state import LoopState, aids_of, tried_in, with_tried
 
 
 async def ranked(suite: Suite, state: LoopState, context: RunContext) -> LoopState:

@@ -14,9 +14,8 @@ from suture.ledger import branch_of_round
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.judging import all_ended, judge, judged_attempt
-from suture.loop.helper_state import aids_of
 from suture.loop.policy.progress import Attempt
-from suture.loop.state import LoopState, plain_attempts, proposals_in, tried_in
+from suture.loop.state import LoopState, aids_of, plain_attempts, proposals_in, tried_in
 from suture.loop.vetting import answered_uses, refused_verdict, use_of
 from suture.records import Candidate, content_hash
 from suture.safety import Finding

@@ -7,10 +7,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.loop.context import RunContext
-from suture.loop.helper_state import aids_of
 from suture.loop.helpers.generated_tests import tests_from_the_task
 from suture.loop.helpers.planning import planned
-from suture.loop.state import LoopState
+from suture.loop.state import LoopState, aids_of
 from suture.records import to_plain
 
 

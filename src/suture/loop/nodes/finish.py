@@ -12,9 +12,8 @@ from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.proving import Proven, prove
 from suture.loop.evaluation.suspicion import suspicious_signs
-from suture.loop.helper_state import aids_of
 from suture.loop.policy.progress import best_of
-from suture.loop.state import LoopState, tried_in
+from suture.loop.state import LoopState, aids_of, tried_in
 from suture.loop.vetting import warnings_of
 from suture.proof.confidence import confidence_in, confidence_when_warned
 from suture.records import Candidate, FaultCause, Outcome, Result, Verdict, to_plain

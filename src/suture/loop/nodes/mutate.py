@@ -23,11 +23,10 @@ from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.divergence import divergences
 from suture.loop.evaluation.search_ahead import editable_texts, search_limits, taken_ready
 from suture.loop.evaluation.search_tests import failing_of, guide_of
-from suture.loop.helper_state import aids_of
 from suture.loop.nodes.propose import Branch
 from suture.loop.prompting.briefs import deciding_facts
 from suture.loop.review.disambiguation import FoundRepairs
-from suture.loop.state import LoopState
+from suture.loop.state import LoopState, aids_of
 from suture.records import Verdict, to_plain
 from suture.repair import (
     Difference,

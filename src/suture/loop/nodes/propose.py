@@ -23,12 +23,11 @@ from suture.loop.agents import work_of_agent
 from suture.loop.calls.fit_and_call import answered
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
-from suture.loop.helper_state import aids_of
 from suture.loop.helpers.planning import plan_of, planned_files
 from suture.loop.policy.progress import Attempt, FaultKind
 from suture.loop.prompting.briefs import brief_for
 from suture.loop.proposing import Lineage, Proposed, propose_candidate
-from suture.loop.state import LoopState, plain_attempts, tried_in
+from suture.loop.state import LoopState, aids_of, plain_attempts, tried_in
 from suture.records import Candidate, Move, from_plain
 from suture.roles import RepairBrief, files_from_reply
 from suture.roles.coding.coder_reply import surplus_in_reply

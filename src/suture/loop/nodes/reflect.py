@@ -10,7 +10,6 @@ from langgraph.runtime import Runtime
 from suture.languages import LANGUAGES
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
-from suture.loop.helper_state import Aids, aids_of
 from suture.loop.helpers.critique import criticise, diagnose, draw_lessons
 from suture.loop.helpers.generated_tests import adopt_generated, attack, may_be_tested
 from suture.loop.helpers.plugin_calls import advice_of, mended
@@ -21,7 +20,7 @@ from suture.loop.policy.next_moves import decide, next_parent
 from suture.loop.policy.progress import Attempt, best_of
 from suture.loop.prompting.briefs import repair_brief
 from suture.loop.recipes.schema import Helpers
-from suture.loop.state import LoopState, tried_in, with_tried
+from suture.loop.state import Aids, LoopState, aids_of, tried_in, with_tried
 from suture.records import to_plain
 from suture.roles import RepairBrief
 

@@ -14,11 +14,10 @@ from suture.ledger.kinds import DifferingAnswers, ReviewAsked
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.judging import judge, judged_attempt
-from suture.loop.helper_state import aids_of
 from suture.loop.policy.progress import Attempt
 from suture.loop.proposing import Lineage, Proposed, propose_candidate
 from suture.loop.review.disambiguation import FoundRepairs, preferred
-from suture.loop.state import LoopState, plain_attempts, tried_in
+from suture.loop.state import LoopState, aids_of, plain_attempts, tried_in
 from suture.records import Candidate, content_hash, from_plain, to_plain
 from suture.repair import Difference, Repair
 

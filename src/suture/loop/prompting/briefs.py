@@ -8,7 +8,6 @@ from dataclasses import replace
 from suture.checks import Suite, refused_files
 from suture.languages import LANGUAGES
 from suture.loop.context import RunContext
-from suture.loop.helper_state import aids_of
 from suture.loop.policy.progress import Attempt
 from suture.loop.prompting.excerpts import MAX_WHOLE_CHARS, excerpt
 from suture.loop.prompting.file_focus import suspect_files
@@ -17,7 +16,7 @@ from suture.loop.prompting.related_functions import siblings_of
 from suture.loop.prompting.search_clues import Clues, clues_of, suspects_in
 from suture.loop.prompting.text_focus import named_files
 from suture.loop.recalling import recalled_lines
-from suture.loop.state import LoopState, proposals_in, tried_in
+from suture.loop.state import LoopState, aids_of, proposals_in, tried_in
 from suture.pysource.parsing import parsed
 from suture.records import Candidate, Counterexample, Move, Strategy, Task, Verdict
 from suture.roles import Brief, EarlierAttempt, RepairBrief, WriteBrief, describe_fact

@@ -13,7 +13,7 @@ from suture.ledger.kinds import SuspectLine
 from suture.records import CheckOutcome, Counterexample
 from suture.repair.editing.edits import mutated
 from suture.repair.limits import SearchLimits
-from suture.repair.search import Findings
+from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
 
 AT_ONCE = 2

@@ -14,7 +14,7 @@ from suture.ledger.kinds import DifferingTrial
 from suture.records import CheckOutcome, Language
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.driver import Driver, driven
-from suture.repair.search import Findings
+from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal, Spectrum, TestOutcome, TestRun, Trial
 from suture.workspace import is_test_file
 

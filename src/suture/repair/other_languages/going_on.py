@@ -9,7 +9,7 @@ from itertools import combinations, islice
 from suture.records import Language
 from suture.repair.editing.edits import edits_between, mutated, overlap
 from suture.repair.other_languages.tree_mutants import tree_mutants
-from suture.repair.search import Findings
+from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
 
 MOST_BASES = 6

@@ -8,7 +8,7 @@ from suture.records import Language
 from suture.repair.editing.edits import mutated
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.ranking import MOST_COMPARED, WARNED, Repair, naturalness
-from suture.repair.search import Findings
+from suture.repair.search_result import Findings
 
 
 def rank_elsewhere(found: Findings, tests: Mapping[str, str], language: Language) -> tuple[Repair, ...]:

@@ -17,7 +17,7 @@ from suture.repair.other_languages.driver import driver_of
 from suture.repair.other_languages.driving import ALL_TRIED, Driving
 from suture.repair.other_languages.going_on import going_on
 from suture.repair.other_languages.tree_mutants import tree_mutants
-from suture.repair.search import Findings
+from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
 
 LOOKING_SHARE = 0.3

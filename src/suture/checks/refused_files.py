@@ -1,0 +1,77 @@
+"""What a candidate must not write: what could change the verdict stays the task's own."""
+
+from __future__ import annotations
+
+import posixpath
+import sys
+from collections.abc import Mapping
+
+from suture.checks.command.libraries import takes_a_librarys_place
+from suture.checks.command.test_command import PLUGIN
+from suture.checks.suite import Suite
+from suture.languages import LANGUAGES, is_source
+from suture.packages import is_lock
+from suture.records import Candidate, Task
+from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay
+
+OF_PYTEST = frozenset(
+    (
+        "_pytest",
+        "colorama",
+        "exceptiongroup",
+        "iniconfig",
+        "packaging",
+        "pluggy",
+        "pygments",
+        "pytest",
+        "tomli",
+    )
+)
+"""Pytest and what it requires, in all versions since 6."""
+
+
+def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str, ...]:
+    """The paths that a candidate must not write, because they could change the verdict; sorted.
+
+    Args:
+        candidate_files: Path -> text, such as `Candidate.files`.
+        suite: The suite that judges it.
+    """
+    task = suite.task
+    globs = task.protected or DEFAULT_PROTECTED
+    refused = []
+    for path in candidate_files:
+        plain = posixpath.normpath(path)
+        elsewhere = bool(task.only) and not is_protected(path, task.only)
+        as_text = not LANGUAGES[task.language].parsed and task.project is None
+        foreign = as_text and not is_source(plain, task.language)
+        guarded = elsewhere or foreign or is_protected(path, globs) or _shadows(plain, task)
+        roots = suite.command.interpreter.source_roots if suite.command else ()
+        guarded = guarded or takes_a_librarys_place(plain, task.files, suite.libraries, roots)
+        guarded = guarded and not _is_our_lock(plain, candidate_files[path], suite)
+        if plain in suite.test_files or (guarded and plain not in task.modules):
+            refused.append(path)
+    return tuple(sorted(refused))
+
+
+def laid_over(candidate: Candidate, suite: Suite) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The project with the candidate in it; what could change the verdict stays the task's own."""
+    refused = refused_files(candidate.files, suite)
+    allowed = {path: text for path, text in candidate.files.items() if path not in refused}
+    notes = tuple(f"{path} is protected: the candidate's version was left out" for path in refused)
+    return overlay(suite.task.files, allowed), notes
+
+
+def _is_our_lock(path: str, text: str, suite: Suite) -> bool:
+    """Whether a file is a lock of packages that we have made: no author's, but handed over with the code."""
+    if suite.packages is None or suite.smoke is None or not is_lock(path):
+        return False
+    return suite.packages.knows(text, suite.smoke.interpreter)
+
+
+def _shadows(path: str, task: Task) -> bool:
+    # A new `json.py` in the project's root would be imported by the test runner in the real one's place; the
+    # plugin that reports, which is given the key, also from a folder that the project puts on the path.
+    stems = [part.removesuffix(".py") for part in path.split("/")]
+    ours = stems[0] in sys.stdlib_module_names or stems[0] in OF_PYTEST or PLUGIN in stems
+    return ours and path not in task.files

@@ -1,0 +1,45 @@
+"""What a search for a repair brings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from suture.ledger.kinds import SuspectLine
+from suture.repair.mutants import OperatorFault
+from suture.repair.trials.records import Proposal, Spectrum, Trial
+
+
+@dataclass
+class Findings:
+    """What a search found.
+
+    Attributes:
+        texts: Path -> text, of the files that could be changed.
+        spectrum: What the tests did on the project as it is.
+        faults: Suspicious lines, the most suspicious first.
+        plausible: Candidates that passed all tests in their trial, in the order of the search.
+        partial: Candidates that made some failing test pass and broke none, the best first.
+        tried: Candidates tried.
+        seconds: How long it took.
+        first_s: Seconds until the first plausible one about which nothing is suspicious.
+        ended: Why it ended.
+        broken: Operators of ours that broke on a file: path, and what happened.
+        located_s: Seconds until localisation was done.
+        made_s: Seconds until single changes were made.
+        notes: What the user should know of how it was tried.
+    """
+
+    texts: Mapping[str, str]
+    spectrum: Spectrum = field(default_factory=Spectrum)
+    faults: tuple[SuspectLine, ...] = ()
+    plausible: list[Proposal] = field(default_factory=list)
+    partial: list[tuple[Proposal, Trial]] = field(default_factory=list)
+    tried: int = 0
+    seconds: float = 0.0
+    first_s: float | None = None
+    ended: str = ""
+    broken: list[tuple[str, OperatorFault]] = field(default_factory=list)
+    located_s: float = 0.0
+    made_s: float = 0.0
+    notes: tuple[str, ...] = ()
