@@ -59,7 +59,7 @@ JAVASCRIPT_LAYOUT = ProjectLayout(
     test_file="test/{name}.test.js",
     tester="node:test and node:assert",
     style=("It is CommonJS: `require` and `module.exports`. " + PACKAGES),
-    single="Export it: `module.exports = { name }`.",
+    single="Export it: `module.exports = {{ {name} }}`.",
     crash="\n    at ",
 )
 TYPED = "src/index.ts"
@@ -80,5 +80,5 @@ TYPESCRIPT_LAYOUT = replace(
         + PACKAGES
         + " `tsx` stays among its `devDependencies`."
     ),
-    single="Export it: `export function name`.",
+    single="Export it: `export function {name}`.",
 )

@@ -71,7 +71,8 @@ def rules_of(task: Task) -> str:
         return f"It is {facts.label}. Keep to the project's own style, and leave its tests alone."
     if project is None or project.kind is None:
         named = f", with `{task.entry_point}`" if task.entry_point else ""
-        return f"Write it in {facts.label} into the file `{task.module}`{named}. {layout.single}"
+        rule = layout.single.format(name=task.entry_point or "name")
+        return f"Write it in {facts.label} into the file `{task.module}`{named}. {rule}"
     start = " ".join(filled(layout.by_hand, project.name, task.module))
     contract = CONTRACTS[project.kind].format(start=start, entry=task.module)
     style = layout.style.format(name=project.name)
