@@ -54,7 +54,7 @@ async def quality(
     known = recorded.settings
     wall = sandbox or open_sandbox(known.sandbox, keys=known.keys, cache=known.paths.cache)
     try:
-        packages = Packages.of(task, known)
+        packages = Packages.of(task, known, may_fetch=False)
         suite = await prepare_suite(task, wall, known.sandbox, interpreter, packages=packages)
         subject = Subject(files=result.candidate.files, suite=suite, interpreter=interpreter)
         return await measure_quality(subject, names)

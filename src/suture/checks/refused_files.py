@@ -48,7 +48,7 @@ def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str
         guarded = elsewhere or foreign or is_protected(path, globs) or _shadows(plain, task)
         roots = suite.command.interpreter.source_roots if suite.command else ()
         guarded = guarded or takes_a_librarys_place(plain, task.files, suite.libraries, roots)
-        guarded = guarded and not _is_our_lock(plain, candidate_files[path], suite)
+        guarded = guarded and not _is_our_lock(plain, candidate_files, suite)
         if plain in suite.test_files or (guarded and plain not in task.modules):
             refused.append(path)
     return tuple(sorted(refused))
@@ -62,11 +62,13 @@ def laid_over(candidate: Candidate, suite: Suite) -> tuple[dict[str, bytes], tup
     return overlay(suite.task.files, allowed), notes
 
 
-def _is_our_lock(path: str, text: str, suite: Suite) -> bool:
+def _is_our_lock(path: str, candidate_files: Mapping[str, str], suite: Suite) -> bool:
     """Whether a file is a lock of packages that we have made: no author's, but handed over with the code."""
     if suite.packages is None or suite.smoke is None or not is_lock(path):
         return False
-    return suite.packages.knows(text, suite.smoke.interpreter)
+    there = overlay(suite.task.files, candidate_files)
+    text = there[path].decode("utf-8", "replace")
+    return suite.packages.knows(text, there, suite.smoke.interpreter)
 
 
 def _shadows(path: str, task: Task) -> bool:

@@ -50,7 +50,7 @@ class RayCluster:
         options = {"name": self._name(job), "get_if_exists": True, "lifetime": "detached"}
         try:
             self._worker.options(**options, max_restarts=-1, num_cpus=1).remote(job, dict(flags))
-        except (self._ray.exceptions.RayError, ConnectionError, ValueError) as fault:
+        except (self._ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError) as fault:
             raise _failed(fault) from fault
 
     def placed(self) -> set[str]:

@@ -28,6 +28,8 @@ log = logging.getLogger("suture.jobs")
 LOOK_EVERY_S = 0.25
 CHECK_EVERY_S = 5.0
 """Seconds between two looks at whether Ray still has what it was given."""
+OF_A_SERVER = ("paths.", "store.", "keys.", "serve.")
+"""Settings that each machine has its own of; some are secret."""
 MOST_LOST = 3
 """How often Ray may have no worker for a job that it was given."""
 
@@ -138,6 +140,10 @@ class RayPool(KnownJobs):
                 if fault.message != last_words:
                     log.warning("%s", fault.message)
                 last_words = fault.message
+            except Exception as fault:  # else nobody would follow, and nobody would notice
+                if repr(fault) != last_words:
+                    log.exception("the shared jobs cannot be followed")
+                last_words = repr(fault)
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_EVERY_S):
                     await self._asked.wait()
@@ -214,7 +220,7 @@ def open_ray_pool(settings: Settings, flags: Mapping[str, object]) -> tuple[Shar
     except BaseException:
         jobs.close()
         raise
-    theirs = {name: value for name, value in flags.items() if not name.startswith("paths.")}
+    theirs = {name: value for name, value in flags.items() if not name.startswith(OF_A_SERVER)}
     shared = {"store.runs": "database", "store.namespace": settings.store.namespace}
     pool = RayPool(jobs, cluster, settings.paths.home, {**theirs, **shared}, queue=settings.serve.queue)
     return jobs, pool

@@ -17,6 +17,8 @@ OPTIONS = (
     "--no-update-notifier",
     "--omit-lockfile-registry-resolved",
     "--git=/nonexistent/git",  # what a package requires might name a repository
+    # Since npm 11, before anything is asked of an address; older ones do not know these words.
+    *(f"--allow-{source}=none" for source in ("git", "remote", "file", "directory")),
     "--fetch-retries=1",
     "--fetch-timeout=30000",
     "--loglevel=error",
@@ -62,7 +64,7 @@ class Npm:
     async def resolve(self, wanted: Sequence[str], place: Path, python: str) -> str:
         """See `Installer`."""
         _lay(wanted, place)
-        await run_client(["npm", "install", "--package-lock-only", *OPTIONS], place, UNREACHABLE)
+        await run_client("npm", ["npm", "install", "--package-lock-only", *OPTIONS], place, UNREACHABLE)
         lock = (place / self.lock).read_text("utf-8")
         elsewhere = [path for path, one in _packages(lock).items() if not _is_of_index(one)]
         if elsewhere:
@@ -73,7 +75,7 @@ class Npm:
         """See `Installer`."""
         _lay(wanted, place)
         (place / self.lock).write_text(lock, "utf-8")
-        await run_client(["npm", "ci", *OPTIONS], place, UNREACHABLE)
+        await run_client("npm", ["npm", "ci", *OPTIONS], place, UNREACHABLE)
 
     def names(self, lock: str, place: Path) -> tuple[str, ...]:
         """See `Installer`: a lock names those of other machines too."""

@@ -23,6 +23,17 @@ UNREACHABLE = re.compile(
     r"|name resolution"
     r"|\b(?:401|403|407|429|5\d\d) (?:Client|Server) Error"
 )
+ALONE = """\
+import runpy, sys
+def refuse(event, _):
+    if event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "os.system"):
+        raise OSError("pip may start no program here")
+sys.addaudithook(refuse)
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
+"""Pip in a process that can start no other: `--only-binary` does not hold for an address that a wheel requires,
+and what lies there would be built, which is to run it."""
+PIP = (sys.executable, "-P", "-c", ALONE)
 MOST = 100
 """Requirements of one project."""
 LONGEST = 200
@@ -43,7 +54,9 @@ class Pip:
 
         found: list[str] = []
         for line in manifest.replace("\\\n", " ").splitlines():
-            text = re.sub(r"(?:^|\s)#.*|\s--hash=\S+", "", line).strip()
+            text = re.sub(r"(?:^|\s)#.*|(?<=\S)\s+--hash=\S+", "", line.strip()).strip()
+            if "$" in text:  # pip would put the user's environment in its place
+                raise PackagesRefused(f"{self.manifest}: {text[:LONGEST]!r} has a sign that no package has")
             if not text:
                 continue
             try:
@@ -61,11 +74,9 @@ class Pip:
 
     async def resolve(self, wanted: Sequence[str], place: Path, python: str) -> str:
         """See `Installer`. Nothing is installed; the wheels are left for `install`."""
-        asked = place / "asked.txt"
-        asked.write_text("\n".join(wanted) + "\n")
         wheels = place / "wheels"
-        argv = ["download", *OPTIONS, *_of(python), "--dest", str(wheels), "-r", str(asked)]
-        await run_client([sys.executable, "-P", "-m", "pip", *argv], place, UNREACHABLE)
+        argv = ["download", *OPTIONS, *_of(python), "--dest", str(wheels), "--", *wanted]
+        await run_client("pip", [*PIP, *argv], place, UNREACHABLE)
         return "".join(sorted(_locked(wheels)))
 
     async def install(self, wanted: Sequence[str], lock: str, place: Path, python: str) -> None:
@@ -73,11 +84,10 @@ class Pip:
         named, wheels = place / self.lock, place / "wheels"
         named.write_text(lock)
         argv = [*OPTIONS, *_of(python), "--no-deps", "--require-hashes", "-r", str(named)]
-        pip = (sys.executable, "-P", "-m", "pip")
         if not wheels.exists():
-            await run_client([*pip, "download", *argv, "--dest", str(wheels)], place, UNREACHABLE)
+            await run_client("pip", [*PIP, "download", *argv, "--dest", str(wheels)], place, UNREACHABLE)
         offline = ("--no-index", "--find-links", str(wheels), "--no-compile", "--target", str(place / "site"))
-        await run_client([*pip, "install", *argv, *offline], place, UNREACHABLE)
+        await run_client("pip", [*PIP, "install", *argv, *offline], place, UNREACHABLE)
         own = {*sys.stdlib_module_names, *NO_PLACE}
         taken = sorted({path.name.partition(".")[0] for path in (place / "site").iterdir()} & own)
         if taken:

@@ -17,6 +17,7 @@ from suture.errors import PrerequisiteError
 LIMIT_S = 300.0
 MOST_SAID = 600
 NO_CLIENT = "No module named pip"
+SECRET = re.compile(r"_API_KEY$|^SUTURE_|^DATABASE_URL$|_DATABASE_URL$")
 ADDRESS = re.compile(r"\b[a-z+]+://\S+|\bhost='[^']*'")
 """What a client says may name the index, and with it a password."""
 
@@ -96,11 +97,12 @@ class Installer(Protocol):
         ...
 
 
-async def run_client(argv: Sequence[str], place: Path, unreachable: re.Pattern[str]) -> None:
+async def run_client(client: str, argv: Sequence[str], place: Path, unreachable: re.Pattern[str]) -> None:
     """Run a package manager's client in a folder of ours, with the user's own settings of it.
 
     Args:
-        argv: The client and its arguments.
+        client: Its name, for messages.
+        argv: Its program and its arguments.
         place: Its working directory; no file of a project lies there.
         unreachable: What it says where the index cannot be reached.
 
@@ -108,12 +110,11 @@ async def run_client(argv: Sequence[str], place: Path, unreachable: re.Pattern[s
         PackagesRefused: It ended with an error; the message quotes it without addresses.
         PrerequisiteError: It is not there, ended too late, or could not reach its index.
     """
-    client = Path(argv[0]).name if "-m" not in argv else argv[argv.index("-m") + 1]
     try:
         process = await asyncio.create_subprocess_exec(
             *argv,
             cwd=place,
-            env={**os.environ, "TMPDIR": str(place), "PIP_USER": "0"},  # it excludes `--target`
+            env={**_environment(), "TMPDIR": str(place), "PIP_USER": "0"},  # it excludes `--target`
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -146,6 +147,11 @@ async def run_client(argv: Sequence[str], place: Path, unreachable: re.Pattern[s
             line = next((line for line in lines if unreachable.search(line)), lines[-1])
             raise _out_of_reach(client, line[:MOST_SAID])
         raise PackagesRefused(" / ".join(lines)[:MOST_SAID] or f"{client} ended with {process.returncode}")
+
+
+def _environment() -> dict[str, str]:
+    """The user's, without the keys of models and the database's address: what a client says may quote it."""
+    return {name: value for name, value in os.environ.items() if not SECRET.search(name)}
 
 
 def _out_of_reach(client: str, said: str) -> PrerequisiteError:

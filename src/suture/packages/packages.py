@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -14,8 +13,8 @@ from suture.errors import PrerequisiteError, StorageError
 from suture.languages import LANGUAGES, Interpreter
 from suture.packages.from_npm import Npm
 from suture.packages.from_pip import Pip
-from suture.packages.installer import Installed, Installer
-from suture.records import Language, Task
+from suture.packages.installer import Installed, Installer, PackagesRefused
+from suture.records import Language, Task, content_hash
 from suture.settings import Settings
 
 NODE_MODULES = "/node_modules"
@@ -107,19 +106,24 @@ class Packages:
                 self._kept[key] = ready
             return self._kept[key]
 
-    def knows(self, lock: str, interpreter: Interpreter) -> bool:
-        """Whether a lock is one of ours: what it names was fetched and installed before."""
+    def knows(self, lock: str, files: Mapping[str, bytes], interpreter: Interpreter) -> bool:
+        """Whether a lock is one of ours: what it names was fetched for just what these files ask for."""
         python = ".".join(interpreter.version.split(".")[:2])
-        return self._place(lock, python).is_dir()
+        installer = INSTALLERS[LANGUAGES[self.language].package_client]
+        try:
+            wanted = installer.wanted(_manifest(files, installer.manifest).decode("utf-8", "replace"))
+        except PackagesRefused:
+            return False
+        return self._place(wanted, lock, python).is_dir()
 
-    def _place(self, lock: str, python: str) -> Path:
-        digest = hashlib.sha256(f"{self.language}\n{python}\n{lock}".encode()).hexdigest()
+    def _place(self, wanted: tuple[str, ...], lock: str, python: str) -> Path:
+        digest = content_hash([self.language, python, list(wanted), lock])
         return self.cache / "packages" / digest
 
     async def _ready(
         self, installer: Installer, wanted: tuple[str, ...], lock: str, python: str
     ) -> Installed:
-        place = self._place(lock, python)
+        place = self._place(wanted, lock, python)
         if not (lock and place.is_dir()):
             if not self.may_fetch:
                 raise PrerequisiteError(
@@ -145,7 +149,7 @@ class Packages:
             made = Path(folder) / "made"
             made.mkdir()
             lock = await installer.resolve(wanted, made, python)
-            place = self._place(lock, python)
+            place = self._place(wanted, lock, python)
             if not place.is_dir():
                 await installer.install(wanted, lock, made, python)
                 shutil.rmtree(made / "wheels", ignore_errors=True)

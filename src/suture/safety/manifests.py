@@ -17,6 +17,8 @@ from suture.pysource.parsing import parsed
 
 Ecosystem = Literal["python", "javascript", "go"]
 NAME = re.compile(r"\s*(@?[A-Za-z0-9][\w./-]*)\s*(\[[^\]]*\])?(.*)", re.DOTALL)
+HARMLESS = re.compile(r"(?:--(?:hash|no-binary|only-binary)[\s=]\S+\s*)+")
+"""Options of pip's behind which nothing is asked for."""
 NUMBER = re.compile(r"\d+(?:\.\d+)*")
 HOOKS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
 OF_NPM = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
@@ -109,7 +111,7 @@ def _requirement(text: str) -> Requested | None:
             near = REQUIREMENTS.fullmatch(PurePosixPath(value).name) and ".." not in value
             there = _unread("python", line[:100], "it stands in a file that is not looked through")
             return _elsewhere("python", line) if "//" in value else None if near else there
-        return None if option in ("--hash", "--no-binary", "--only-binary") else _elsewhere("python", line)
+        return None if HARMLESS.fullmatch(line) else _elsewhere("python", line)
     match = NAME.fullmatch(line)
     if match is None or ELSEWHERE.search(line):
         return _elsewhere("python", line)

@@ -370,6 +370,7 @@ THE_USERS_ALONE = (
     "sandbox.secrets",
     "model.prices",
     "safety.allowed_deps",
+    "safety.approve_deps",
     "proposer.command",
     "proposer.outside",
     "proposer.seconds",

@@ -27,7 +27,7 @@ MOST_BYTES = 64 * 2**10
 MOST_PYPROJECT_BYTES = 2**20
 SPEAKS_OF_US = re.compile(r"""tool[ \t]*\.[ \t]*["']?suture|^[ \t]*\[[ \t]*tool[ \t]*\]""", re.MULTILINE)
 """Without it a `pyproject.toml` has no table of ours, and is not parsed."""
-NOT_SETTINGS = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE"})
+NOT_SETTINGS = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE", "SUTURE_SCREENSHOTS"})
 """Variables that the test suite reads."""
 OF_THE_ENVIRONMENT = frozenset({"DATABASE_URL"})
 """In a project's `.env` they are the project's own business."""

@@ -84,7 +84,9 @@ def clone(
 def _fetch(url: str, place: Path, limits: CloneLimits, *, ref: str, pinned: tuple[str, ...]) -> None:
     words = ("--quiet", "--depth=1", "--no-checkout", "--single-branch", "--no-tags", "--template=")
     branch = (f"--branch={ref}",) if ref else ()
-    environ = {**NO_CONFIGURATION, "GIT_ALLOW_PROTOCOL": urlsplit(url).scheme}
+    # At home lies `.netrc`, which holds the passwords of whoever serves, not of whoever asks.
+    environ = {**NO_CONFIGURATION, "GIT_ALLOW_PROTOCOL": urlsplit(url).scheme, "HOME": str(place.parent)}
+    environ["XDG_CONFIG_HOME"] = environ["HOME"]
     most = GitLimits(seconds=limits.seconds, file_bytes=limits.total_bytes)
     try:
         run_git(

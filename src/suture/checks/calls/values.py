@@ -58,6 +58,8 @@ def same(expected: Plus, got: Plus, *, typed: bool = False) -> bool:
     if not isinstance(expected, list) or not isinstance(got, list):
         return _same_scalar(expected, got, typed=typed)
     if typed and (expected[0], got[0]) == ("list", "object"):
+        if not expected[1]:
+            return _is_zero(got)
         return same(expected, ["list", [part for _, part in got[1]]], typed=True)
     if expected[0] != got[0]:
         return typed and not expected[-1] and not got[-1] and {expected[0], got[0]} <= {"list", "map"}
@@ -69,6 +71,10 @@ def same(expected: Plus, got: Plus, *, typed: bool = False) -> bool:
         return _same_fields(dict(map(tuple, expected[1])), dict(map(tuple, got[1])), typed=typed)
     if tag == "error":
         return all(wanted in (None, came) for wanted, came in zip(expected[1:], got[1:], strict=True))
+    if typed and tag == "map":
+        wanted, came = ({_canonical(key): part for key, part in side[1]} for side in (expected, got))
+        whole = len(expected[1]) == len(got[1]) and wanted.keys() == came.keys()
+        return whole and all(same(wanted[key], came[key], typed=True) for key in wanted)
     return tag != "foreign" and _canonical(expected) == _canonical(got)
 
 
@@ -117,9 +123,9 @@ def _canonical(value: Plus) -> str:
         return "0"
     if tag in ITEMS or tag == "typed":
         items = [_canonical(item) for item in inner]
-        return f"{value[:-1]}{sorted(items) if tag == 'set' else items}"
+        return f"{json.dumps(value[:-1])}[{','.join(sorted(items) if tag == 'set' else items)}]"
     if tag in PAIRS:
-        return f"{tag}{sorted(f'{_canonical(key)}:{_canonical(part)}' for key, part in inner)}"
+        return f"{tag}[{','.join(sorted(f'{_canonical(key)}:{_canonical(part)}' for key, part in inner))}]"
     return json.dumps(value)
 
 

@@ -30,7 +30,7 @@ LEVELS = ("namespace", "container", "user_kernel")
 PROGRAM, PLAN, ENTRIES, STATE = "go_library_program.py", "plan.json", "entries.zip", "state.json"
 ENTRY = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}-[ad]")
 IMPORT = re.compile(rb'^\s*(?:import\s+)?(?:[\w.]+\s+)?"([a-z][a-z0-9/]{0,80})"\s*(?://.*)?$', re.MULTILINE)
-NOT_OURS = {"builtin", "cmd", "internal", "vendor"}
+NOT_OURS = {"all", "builtin", "cgo", "cmd", "internal", "race", "std", "vendor"}
 REQUIRES = re.compile(rb"^\s*require\b", re.MULTILINE)
 OFTEN = ("crypto/sha256", "database/sql", "encoding/json", "flag", "go/ast", "net/http/httptest", "os/exec")
 """What modules of others need, which nobody looks into; with all that these need themselves."""

@@ -34,6 +34,7 @@ WRAPPER = re.compile(
 )
 WITHIN = re.compile(r"(?:[\w)\]][ \t]*[-+*/%&|<>?]|!)[ \t]*$")
 THROWN = re.compile(r"\s*;?\s*\}?\s*(?:,\s*(\w+))?\s*[,)]")
+MOST_ENDS = 40
 NEXT = re.compile(r"\s*,\s*")
 EQUAL = ("equal", "strictEqual", "deepEqual", "deepStrictEqual")
 FAILS = ("throws", "rejects")
@@ -187,9 +188,7 @@ def _start_of_result(
 
 def _value_at(text: str, start: int, driver: CallDriver) -> tuple[Plus, str] | None:
     """The longest literal at a place behind which a sentence, a line or a statement ends."""
-    for end in _ends(text, start):
-        if not AFTER.match(text, end):
-            continue
+    for end in islice((end for end in _ends(text, start) if AFTER.match(text, end)), MOST_ENDS):
         shown = text[start:end].strip()
         values = driver.read(shown) if shown else None
         if values and (len(values) == 1 or driver.typed):

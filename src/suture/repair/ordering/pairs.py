@@ -61,7 +61,7 @@ def left_by(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str]) -> Spect
     for test in spectrum.tests:
         if test.id in trial.passed:
             test = replace(test, outcome="passed")
-        elif test.failed and test.id not in spectrum.guiding:
+        elif test.failed and spectrum.guiding and test.id not in spectrum.guiding:
             continue
         if test.id == trial.test and trial.reached:
             frames = tuple(place for place in trial.reached if place[0] in texts)
