@@ -31,8 +31,8 @@ def refuse(event, _):
 sys.addaudithook(refuse)
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
-"""Pip in a process that can start no other: `--only-binary` does not hold for an address that a wheel requires,
-and what lies there would be built, which is to run it."""
+"""Pip in a process that can start no other: `--only-binary` does not hold for an address that a wheel
+requires, and what lies there would be built, which is to run it."""
 PIP = (sys.executable, "-P", "-c", ALONE)
 MOST = 100
 """Requirements of one project."""
