@@ -39,6 +39,9 @@ f(n, 4) === 2
 g.f([1], 4) === 2
 assert.notStrictEqual(f([1], 4), 2)
 f([1], 4) !== 2
+console.log(f([1], 4) === 2) // false
+f([1], 4) === 2  // this is false
+if (f([1], 4) === 2) throw new Error()
 """
 GO = """
 // f(6, 3) == 2, nil
@@ -106,6 +109,12 @@ def test_an_example_that_cannot_be_read_is_told() -> None:
     driver = DRIVERS["javascript"]
     assert driver is not None
     assert unread_calls("f([1], 2) === g(3)\nf(1) => 2", "f", driver) == ("f([1], 2) === g(3)",)
+    assert unread_calls("f(1) === 2 // false", "f", driver) == ("f(1) === 2 // false",)
+
+
+def test_a_remark_beside_a_false_result_denies_nothing() -> None:
+    text = "false // false, since 1 is odd"
+    assert sources(f"f(1) === {text}\n", "javascript") == [f"f(1) => {text}"]
 
 
 @pytest.mark.parametrize(
@@ -199,11 +208,28 @@ def test_a_type_of_go_is_the_functions_own() -> None:
     assert not both("go", "P{X: 1}", "P{X: 1, Y: 2}")
     assert not both("go", '"1"', "1")
     assert not both("go", "1", "true")
+    points = 'map[string]P{"a": {X: 1}}'
+    assert both("go", points, 'map[string]P{"a": {X: 1, Y: 0}}')
+    assert not both("go", points, 'map[string]P{"a": {X: 1, Y: 2}}')
+    assert not both("go", points, 'map[string]P{"b": {X: 1}}')
+    assert both("go", 'map[string][]int{"a": {}}', 'map[string][]int{"a": nil}')
+    assert both("go", "P{}", "P{X: 0, Y: 0}")
+    assert not both("go", "P{}", "P{X: 1}")
     results = ["results", [2, None]]
     assert same(2, results, typed=True)
     assert not same(2, ["results", [2, ["error", "", "no"]]], typed=True)
     assert same(["error", None, None], ["results", [0, ["error", "*errors.errorString", "no"]]], typed=True)
     assert not same(["error", None, None], results, typed=True)
+
+
+def test_a_deep_answer_is_compared_in_little_room() -> None:
+    """Its text grew twofold with each level, and took all memory."""
+    deep: Plus = ["map", [["k", 1]]]
+    for _ in range(58):
+        deep = ["map", [["k", deep]]]
+    assert well_formed(deep)
+    assert same(deep, deep)
+    assert not same(["map", [["a", 1]]], deep)
 
 
 @pytest.mark.parametrize(

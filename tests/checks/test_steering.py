@@ -181,6 +181,8 @@ async def test_no_candidate_takes_the_place_of_a_library_that_the_tests_import(p
     assert refused_files(dict.fromkeys((*forged, "more.py", "json5.py", "src/yaml.py"), ""), suite) == forged
     own = await prepare({"calc.py": "def f(x): return 0\n", "test_calc.py": test, "yaml/a.py": ""})
     assert refused_files({"yaml/b.py": ""}, own) == ()
+    in_a_file = ("solution.py/a.py", "yaml/a.py/b/c.py")
+    assert refused_files(dict.fromkeys(("solution.py", *in_a_file), ""), own) == in_a_file
 
 
 @pytest.mark.parametrize("path", ["numpy/testing.py", "helpers.py"])

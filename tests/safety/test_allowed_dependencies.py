@@ -10,7 +10,7 @@ import pytest
 from suture.errors import UsageError
 from suture.safety import Levels, levels_of, new_findings
 from suture.safety.dependencies import load_allowed, near_name
-from suture.safety.manifests import requested_in
+from suture.safety.manifests import least_version, requested_in
 from suture.settings import SafetySettings
 
 
@@ -41,6 +41,29 @@ git+https://example.org/a.git
         "python: --extra-index-url https://example.org/simple": "dependency.outside-index",
         "python: ./local": "dependency.outside-index",
     }
+
+
+@pytest.mark.parametrize(
+    ("versions", "least"),
+    [
+        ("", ""),
+        ("*", ""),
+        (">=2,<4", "2"),
+        (" (>= 2)", "2"),
+        ("~=2.2", "2.2"),
+        ("<2", "0"),
+        ("!=9,==0.12", "0.12"),
+        (" --hash=sha256:99 ==0.1", "0.1"),
+        ("==3,==0.2", "0.2"),
+        ("^1.2.3", "1.2.3"),
+        ("1.x", "1"),
+        ("^2 || ^1", "1"),
+        ("2 || <1", "0"),
+        ("1.2 - 2", "1.2"),
+    ],
+)
+def test_the_least_version_is_what_counts(versions: str, least: str) -> None:
+    assert least_version(versions) == least
 
 
 def test_an_address_hides_neither_behind_blanks_nor_in_another_file() -> None:

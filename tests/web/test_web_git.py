@@ -125,6 +125,19 @@ def test_too_much_and_nothing_are_refused(tmp_path: Path, limits: CloneLimits, r
 
 
 @contextmanager
+def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """A server of this machine; its port."""
+    with HTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
 def redirecting(to: str) -> Iterator[tuple[int, list[str]]]:
     """A server that sends whoever asks it elsewhere."""
     asked: list[str] = []
@@ -139,14 +152,31 @@ def redirecting(to: str) -> Iterator[tuple[int, list[str]]]:
         def log_message(self, format: str, *args: object) -> None:
             """Keep quiet."""
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server.server_address[1], asked
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(Handler) as port:
+        yield port, asked
+
+
+def test_the_operators_passwords_are_not_lent_to_whoever_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".netrc").write_text("machine localhost login operator password secret\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shown: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            shown.append(self.headers["authorization"])
+            self.send_response(401)
+            self.send_header("www-authenticate", "Basic realm=x")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep quiet."""
+
+    with listening(Handler) as port, pytest.raises(UsageError):
+        clone(f"http://localhost:{port}/a.git", tmp_path / "here", LIMITS, private=["localhost"])
+    assert shown
+    assert {*shown} == {None}
 
 
 def test_an_address_of_this_machine_is_not_asked_unless_it_is_listed_and_leads_nowhere_else(

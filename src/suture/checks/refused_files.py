@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import PurePosixPath
 
 from suture.checks.command.libraries import takes_a_librarys_place
 from suture.checks.command.test_command import PLUGIN
@@ -40,6 +41,7 @@ def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str
     task = suite.task
     globs = task.protected or DEFAULT_PROTECTED
     refused = []
+    files = {*task.files, *task.modules, *map(posixpath.normpath, candidate_files)}
     for path in candidate_files:
         plain = posixpath.normpath(path)
         elsewhere = bool(task.only) and not is_protected(path, task.only)
@@ -48,6 +50,7 @@ def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str
         guarded = elsewhere or foreign or is_protected(path, globs) or _shadows(plain, task)
         roots = suite.command.interpreter.source_roots if suite.command else ()
         guarded = guarded or takes_a_librarys_place(plain, task.files, suite.libraries, roots)
+        guarded = guarded or _lies_in_a_file(plain, files)
         guarded = guarded and not _is_our_lock(plain, candidate_files, suite)
         if plain in suite.test_files or (guarded and plain not in task.modules):
             refused.append(path)
@@ -62,12 +65,17 @@ def laid_over(candidate: Candidate, suite: Suite) -> tuple[dict[str, bytes], tup
     return overlay(suite.task.files, allowed), notes
 
 
+def _lies_in_a_file(path: str, files: Collection[str]) -> bool:
+    """Whether a folder of a path is the name of a file: no project can hold both."""
+    return any(str(folder) in files for folder in PurePosixPath(path).parents)
+
+
 def _is_our_lock(path: str, candidate_files: Mapping[str, str], suite: Suite) -> bool:
     """Whether a file is a lock of packages that we have made: no author's, but handed over with the code."""
     if suite.packages is None or suite.smoke is None or not is_lock(path):
         return False
     there = overlay(suite.task.files, candidate_files)
-    text = there[path].decode("utf-8", "replace")
+    text = there.get(path, b"").decode("utf-8", "replace")
     return suite.packages.knows(text, there, suite.smoke.interpreter)
 
 

@@ -58,6 +58,7 @@ class RayPool(KnownJobs):
         self._begun: set[str] = set()
         self._placed: set[str] = set()
         self._given: Counter[str] = Counter()
+        self._not_brought: dict[str, str] = {}
         self._seen_s = time.time() - DAY_S
         self._checked_s = 0.0
         self._asked = asyncio.Event()
@@ -152,7 +153,11 @@ class RayPool(KnownJobs):
         """What has changed; runs are brought here first, so that one which has ended is here to its end."""
         rows = self._shared.changed(self._seen_s, unfinished)
         runs = {job_of_json(json.loads(row.asked)).run for row in rows if row.tries}
-        bring_runs(self._shared.store, self._home, runs)
+        failed = bring_runs(self._shared.store, self._home, runs)
+        for run, why in failed.items():
+            if self._not_brought.get(run) != why:
+                log.warning("run %s cannot be brought here: %s", run, why)
+        self._not_brought = failed
         return rows
 
     def _learn(self, rows: list[JobRow]) -> list[Job]:
@@ -220,7 +225,16 @@ def open_ray_pool(settings: Settings, flags: Mapping[str, object]) -> tuple[Shar
     except BaseException:
         jobs.close()
         raise
+    given = flags_of_workers(flags, settings.store.namespace)
+    return jobs, RayPool(jobs, cluster, settings.paths.home, given, queue=settings.serve.queue)
+
+
+def flags_of_workers(flags: Mapping[str, object], namespace: str) -> dict[str, object]:
+    """What of a server's command line its workers take over; Ray shows it to everybody in the cluster.
+
+    Args:
+        flags: Settings by their dotted key.
+        namespace: Under which runs are shared.
+    """
     theirs = {name: value for name, value in flags.items() if not name.startswith(OF_A_SERVER)}
-    shared = {"store.runs": "database", "store.namespace": settings.store.namespace}
-    pool = RayPool(jobs, cluster, settings.paths.home, {**theirs, **shared}, queue=settings.serve.queue)
-    return jobs, pool
+    return {**theirs, "store.runs": "database", "store.namespace": namespace}

@@ -80,12 +80,10 @@ class Pip:
         return "".join(sorted(_locked(wheels)))
 
     async def install(self, wanted: Sequence[str], lock: str, place: Path, python: str) -> None:
-        """See `Installer`. Wheels that `resolve` left are taken, and else fetched by the lock."""
+        """See `Installer`. The wheels are those that `resolve` left."""
         named, wheels = place / self.lock, place / "wheels"
         named.write_text(lock)
         argv = [*OPTIONS, *_of(python), "--no-deps", "--require-hashes", "-r", str(named)]
-        if not wheels.exists():
-            await run_client("pip", [*PIP, "download", *argv, "--dest", str(wheels)], place, UNREACHABLE)
         offline = ("--no-index", "--find-links", str(wheels), "--no-compile", "--target", str(place / "site"))
         await run_client("pip", [*PIP, "install", *argv, *offline], place, UNREACHABLE)
         own = {*sys.stdlib_module_names, *NO_PLACE}

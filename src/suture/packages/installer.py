@@ -17,7 +17,7 @@ from suture.errors import PrerequisiteError
 LIMIT_S = 300.0
 MOST_SAID = 600
 NO_CLIENT = "No module named pip"
-SECRET = re.compile(r"_API_KEY$|^SUTURE_|^DATABASE_URL$|_DATABASE_URL$")
+SECRET = re.compile(r"_API_KEY$|^SUTURE_|DATABASE_URL$")
 ADDRESS = re.compile(r"\b[a-z+]+://\S+|\bhost='[^']*'")
 """What a client says may name the index, and with it a password."""
 
@@ -84,7 +84,7 @@ class Installer(Protocol):
         ...
 
     async def install(self, wanted: Sequence[str], lock: str, place: Path, python: str) -> None:
-        """Lay what a lock names into `place / folder`, each checked against its hash.
+        """Lay what `resolve` locked in the same place into `place / folder`, each checked by its hash.
 
         Raises:
             PackagesRefused: It takes the place of what decides, such as a module of Python's own.

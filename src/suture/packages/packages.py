@@ -109,7 +109,9 @@ class Packages:
     def knows(self, lock: str, files: Mapping[str, bytes], interpreter: Interpreter) -> bool:
         """Whether a lock is one of ours: what it names was fetched for just what these files ask for."""
         python = ".".join(interpreter.version.split(".")[:2])
-        installer = INSTALLERS[LANGUAGES[self.language].package_client]
+        installer = INSTALLERS.get(LANGUAGES[self.language].package_client)
+        if installer is None:
+            return False
         try:
             wanted = installer.wanted(_manifest(files, installer.manifest).decode("utf-8", "replace"))
         except PackagesRefused:

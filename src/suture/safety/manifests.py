@@ -20,6 +20,8 @@ NAME = re.compile(r"\s*(@?[A-Za-z0-9][\w./-]*)\s*(\[[^\]]*\])?(.*)", re.DOTALL)
 HARMLESS = re.compile(r"(?:--(?:hash|no-binary|only-binary)[\s=]\S+\s*)+")
 """Options of pip's behind which nothing is asked for."""
 NUMBER = re.compile(r"\d+(?:\.\d+)*")
+LEAST = re.compile(r"(?:(?<![<!=])(?:===?|~=|>=?|\^|~)|(?:^|(?<=[\s,(]))=?)v?(\d+(?:\.\d+)*)")
+"""A number that a requirement names as one that it takes, or from which on it takes them."""
 HOOKS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
 OF_NPM = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 ELSEWHERE = re.compile(
@@ -98,6 +100,26 @@ def plain_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def least_version(versions: str) -> str:
+    """The least version that a requirement may bring, as far as it says one.
+
+    Args:
+        versions: As pip, Poetry or npm write them, such as `>=2,<4` or `^1.2 || 3`.
+
+    Returns:
+        It; `0` where a requirement has a bound above and none below, empty where it names no version.
+    """
+    if NUMBER.search(versions) is None:
+        return ""
+    found = [LEAST.findall(re.sub(r"([<>=!~^])\s+", r"\1", part)) for part in versions.split("||")]
+    least = [min(part, key=_parts) if part else "0" for part in found]
+    return min(least, key=_parts)
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part[:9]) for part in version.split("."))
+
+
 def _requirement(text: str) -> Requested | None:
     """One requirement as Python's tools write it."""
     line = re.sub(r"\s#.*", "", text[:LONGEST]).partition(";")[0].strip()
@@ -115,8 +137,7 @@ def _requirement(text: str) -> Requested | None:
     match = NAME.fullmatch(line)
     if match is None or ELSEWHERE.search(line):
         return _elsewhere("python", line)
-    number = NUMBER.search(match[3])
-    return Requested(ecosystem="python", name=plain_name(match[1]), version=number[0] if number else "")
+    return Requested(ecosystem="python", name=plain_name(match[1]), version=least_version(match[3]))
 
 
 def _elsewhere(ecosystem: Ecosystem, text: str) -> Requested:
@@ -157,8 +178,8 @@ def _of_table(name: str, value: Any) -> Iterator[Requested]:
     if isinstance(value, dict) and {"git", "url", "path"} & value.keys():
         yield _elsewhere("python", name)
         return
-    number = NUMBER.search(str(value.get("version", "") if isinstance(value, dict) else value))
-    yield Requested(ecosystem="python", name=plain_name(name), version=number[0] if number else "")
+    versions = str(value.get("version", "") if isinstance(value, dict) else value)
+    yield Requested(ecosystem="python", name=plain_name(name), version=least_version(versions))
 
 
 def _setup_py(text: str) -> Iterator[Requested]:
@@ -249,14 +270,13 @@ def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
 
 
 def _of_npm(name: str, wanted: str) -> Requested:
-    number = NUMBER.search(wanted)
     if ELSEWHERE.search(wanted) or re.fullmatch(r"[\w.-]+/[\w.-]+(?:#.*)?", wanted):
         return _elsewhere("javascript", name)
     if wanted.startswith("npm:"):
         return Requested(ecosystem="javascript", name=wanted[4:].rpartition("@")[0] or wanted[4:])
-    if wanted.startswith("$"):  # an override: the version that the project asks for anyway
-        number = None
-    return Requested(ecosystem="javascript", name=name, version=number[0] if number else "")
+    # `$` in an override is the version that the project asks for anyway.
+    version = "" if wanted.startswith("$") else least_version(wanted)
+    return Requested(ecosystem="javascript", name=name, version=version)
 
 
 def _go_mod(text: str) -> Iterator[Requested]:

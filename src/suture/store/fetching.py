@@ -41,7 +41,7 @@ def fetch_run(settings: Settings, name: str) -> None:
             _bring(connection, RunFolder(settings.paths.home / "runs" / found[0]))
 
 
-def bring_runs(store: Store, home: Path, runs: Collection[str]) -> None:
+def bring_runs(store: Store, home: Path, runs: Collection[str]) -> dict[str, str]:
     """Bring those of some runs to this machine that have gone on elsewhere.
 
     Args:
@@ -49,11 +49,15 @@ def bring_runs(store: Store, home: Path, runs: Collection[str]) -> None:
         home: The folder of state.
         runs: Their ids.
 
+    Returns:
+        Those that cannot be brought -> why; the others are here.
+
     Raises:
-        StorageError: The database failed, or holds what is no run's.
+        StorageError: The database failed.
     """
+    failed: dict[str, str] = {}
     if not runs:
-        return
+        return failed
     length = func.sum(func.octet_length(run_lines.c.content))
     asked = (
         select(run_lines.c.run_id, length).where(run_lines.c.run_id.in_(runs)).group_by(run_lines.c.run_id)
@@ -62,7 +66,11 @@ def bring_runs(store: Store, home: Path, runs: Collection[str]) -> None:
         for run, shared_bytes in connection.execute(asked).all():
             folder = RunFolder(home / "runs" / run)
             if RUN_ID.fullmatch(run) and shared_bytes > _length_of(folder.ledger_path):
-                _bring(connection, folder)
+                try:
+                    _bring(connection, folder)
+                except StorageError as fault:
+                    failed[run] = fault.message
+    return failed
 
 
 def _length_of(path: Path) -> int:

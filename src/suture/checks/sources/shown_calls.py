@@ -35,6 +35,9 @@ WRAPPER = re.compile(
 WITHIN = re.compile(r"(?:[\w)\]][ \t]*[-+*/%&|<>?]|!)[ \t]*$")
 THROWN = re.compile(r"\s*;?\s*\}?\s*(?:,\s*(\w+))?\s*[,)]")
 MOST_ENDS = 40
+CONDITION = re.compile(r"\b(?:if|while)[ \t]*\([ \t]*$")
+DENIED = re.compile(r"[ \t]*===?(?!=|[ \t]*false\b)[^\n]*(?://|#)[^\n]*\bfalse\b")
+"""A comparison whose remark says that it does not hold."""
 NEXT = re.compile(r"\s*,\s*")
 EQUAL = ("equal", "strictEqual", "deepEqual", "deepStrictEqual")
 FAILS = ("throws", "rejects")
@@ -146,6 +149,11 @@ def _with_result(
     if start is None:
         return
     at, says_so = start
+    if CONDITION.search(before):
+        return
+    if DENIED.match(text, end):
+        yield _line_of(call, text, end)
+        return
     if fails := THROWS.match(text, at):
         yield _failing(call, fails[1] if fails[1].endswith(("Error", "Exception")) else "", driver)
         return
@@ -154,8 +162,12 @@ def _with_result(
         expected, shown = value
         yield ShownCall(call=call.call, args=call.args, awaits=call.awaits, expected=expected, result=shown)
     elif says_so:
-        line = call.call + text[end:].partition("\n")[0]
-        yield line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}..."
+        yield _line_of(call, text, end)
+
+
+def _line_of(call: ShownCall, text: str, end: int) -> str:
+    line = call.call + text[end : end + 2 * LONGEST_QUOTE].partition("\n")[0]
+    return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}..."
 
 
 def _failing(call: ShownCall, name: str, driver: CallDriver) -> ShownCall:

@@ -9,6 +9,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from suture.languages.calling.call_driver import CallDriver, CallSite, Plus
+from suture.languages.calling.literals import NoLiteral, text_of, values_of
 from suture.languages.grammars import tree_of
 
 if TYPE_CHECKING:
@@ -43,10 +44,6 @@ func TestMain(m *suture_testing.M) {{ suture_calls.Serve({name}) }}
 """A test of the candidate's own package sees its function whatever it is called, and beside a `main`."""
 
 
-class _NoLiteral(Exception):
-    pass
-
-
 def read_values(text: str) -> tuple[Plus, ...] | None:
     """The values of literals with commas between them, as JSON-plus; `None` where one is no literal."""
     if not text.strip():
@@ -58,18 +55,11 @@ def read_values(text: str) -> tuple[Plus, ...] | None:
     values = spec.child_by_field_name("value")
     if values is None or spec.child_by_field_name("type") is not None:
         return None
-    try:
-        return tuple(_value(node) for node in values.named_children if node.type != "comment")
-    except (_NoLiteral, ValueError, SyntaxError, OverflowError, RecursionError):
-        return None
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "surrogatepass")
+    return values_of(values.named_children, _value)
 
 
 def _value(node: Node) -> Plus:
-    text = _text(node)
+    text = text_of(node)
     if text in WORDS:
         return WORDS[text]
     if node.type == "int_literal":
@@ -92,7 +82,7 @@ def _value(node: Node) -> Plus:
         return _unary(text[0], _value(node.named_children[0]))
     if node.type in ("type_conversion_expression", "call_expression"):
         return _converted(node, text)
-    raise _NoLiteral
+    raise NoLiteral
 
 
 def _unary(sign: str, value: Plus) -> Plus:
@@ -100,13 +90,13 @@ def _unary(sign: str, value: Plus) -> Plus:
         return value
     if sign == "-" and isinstance(value, (int, float)) and not isinstance(value, bool):
         return -value
-    raise _NoLiteral
+    raise NoLiteral
 
 
 def _composite(node: Node) -> Plus:
     kind, body = node.child_by_field_name("type"), node.child_by_field_name("body")
     if kind is None or body is None:
-        raise _NoLiteral
+        raise NoLiteral
     if kind.type != "map_type":
         return _listed(body)
     return ["map", [_keyed(child, _value) for child in body.named_children if child.type != "comment"]]
@@ -121,15 +111,15 @@ def _listed(body: Node) -> Plus:
 
 def _keyed(node: Node, read: Callable[[Node], Plus]) -> list[Plus]:
     if node.type != "keyed_element" or node.named_child_count != 2:
-        raise _NoLiteral
+        raise NoLiteral
     key, value = node.named_children
     return [read(key), _value(value)]
 
 
 def _field(node: Node) -> str:
-    name = _text(node)
+    name = text_of(node)
     if not name.isidentifier():
-        raise _NoLiteral
+        raise NoLiteral
     return name
 
 
@@ -138,7 +128,7 @@ def _converted(node: Node, text: str) -> Plus:
         (said,) = read_values(match[1]) or (None,)
         if isinstance(said, str):
             return ["error", None, said]
-        raise _NoLiteral
+        raise NoLiteral
     if text.startswith("[]byte(") and node.named_child_count == 2:
         said = _value(node.named_children[1])
         if isinstance(said, str):
@@ -147,7 +137,7 @@ def _converted(node: Node, text: str) -> Plus:
         values = read_values(text[text.index("(") + 1 : -1]) or ()
         if len(values) == 1 and isinstance(values[0], (int, float, str)):
             return values[0]
-    raise _NoLiteral
+    raise NoLiteral
 
 
 def unfit(statement: str, name: str) -> str:

@@ -9,6 +9,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from suture.languages.calling.call_driver import CallDriver, CallSite, Plus
+from suture.languages.calling.literals import NoLiteral, text_of, values_of
 from suture.languages.grammars import tree_of
 
 if TYPE_CHECKING:
@@ -30,10 +31,6 @@ EXACT = 1 << 53
 STRIPS = "--experimental-strip-types"
 
 
-class _NoLiteral(Exception):
-    pass
-
-
 def read_values(text: str) -> tuple[Plus, ...] | None:
     """The values of literals with commas between them, as JSON-plus; `None` where one is no literal."""
     root = tree_of(f"[{text}\n]", "a.js", GRAMMARS)
@@ -41,18 +38,11 @@ def read_values(text: str) -> tuple[Plus, ...] | None:
     array = statement.named_children[0] if statement and statement.named_child_count == 1 else None
     if array is None or array.type != "array" or (array.start_byte, array.end_byte) != (0, root.end_byte):
         return None
-    try:
-        return tuple(_value(node) for node in array.named_children if node.type != "comment")
-    except (_NoLiteral, ValueError, OverflowError, RecursionError):
-        return None
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "surrogatepass")
+    return values_of(array.named_children, _value)
 
 
 def _value(node: Node) -> Plus:
-    text = _text(node)
+    text = text_of(node)
     if text in WORDS:
         return WORDS[text]
     if node.type == "number":
@@ -69,7 +59,7 @@ def _value(node: Node) -> Plus:
         return _signed(text[0], _value(node.named_children[0]))
     if node.type == "new_expression":
         return _made(node)
-    raise _NoLiteral
+    raise NoLiteral
 
 
 def _number(text: str) -> Plus:
@@ -82,20 +72,20 @@ def _number(text: str) -> Plus:
 
 def _signed(sign: str, value: Plus) -> Plus:
     if sign == "+" or isinstance(value, bool):
-        raise _NoLiteral
+        raise NoLiteral
     if isinstance(value, (int, float)):
         return -value if value else ["number", "-0"]
     if value == ["number", "Infinity"]:
         return ["number", "-Infinity"]
     if isinstance(value, list) and value[0] == "bigint":
         return ["bigint", str(-int(value[1]))]
-    raise _NoLiteral
+    raise NoLiteral
 
 
 def _string(node: Node) -> str:
     if any(child.type == "template_substitution" for child in node.named_children):
-        raise _NoLiteral
-    return ESCAPE.sub(_escaped, _text(node)[1:-1]).encode("utf-16", "surrogatepass").decode("utf-16")
+        raise NoLiteral
+    return ESCAPE.sub(_escaped, text_of(node)[1:-1]).encode("utf-16", "surrogatepass").decode("utf-16")
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -108,33 +98,33 @@ def _escaped(match: re.Match[str]) -> str:
 def _pair(node: Node) -> list[Plus]:
     key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
     if node.type != "pair" or key is None or value is None:
-        raise _NoLiteral
+        raise NoLiteral
     if key.type == "string":
         return [_string(key), _value(value)]
     if key.type not in ("property_identifier", "number"):
-        raise _NoLiteral
-    return [str(_number(_text(key))) if key.type == "number" else _text(key), _value(value)]
+        raise NoLiteral
+    return [str(_number(text_of(key))) if key.type == "number" else text_of(key), _value(value)]
 
 
 def _made(node: Node) -> Plus:
     kind, given = node.child_by_field_name("constructor"), node.child_by_field_name("arguments")
-    name = _text(kind) if kind else ""
+    name = text_of(kind) if kind else ""
     values = [_value(child) for child in given.named_children] if given else []
     if name in ("Map", "Set") and len(values) <= 1:
         items = values[0][1] if values and isinstance(values[0], list) and values[0][0] == "list" else None
         if values and items is None:
-            raise _NoLiteral
+            raise NoLiteral
         return [name.lower(), [_item(item) for item in items or []] if name == "Map" else items or []]
     if name.endswith("Error") and len(values) <= 1:
         return ["error", name, values[0] if values else ""]
     if name == "Date" and len(values) == 1 and isinstance(values[0], int):
         return ["date", values[0]]
-    raise _NoLiteral
+    raise NoLiteral
 
 
 def _item(item: Plus) -> list[Plus]:
     if not (isinstance(item, list) and item[0] == "list" and len(item[1]) == 2):
-        raise _NoLiteral
+        raise NoLiteral
     return list(item[1])
 
 
