@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -26,10 +26,10 @@ def cluster(
         yield model, nodes
 
 
-def wait_until_all_ask_again(model: CountingModel, runs: int) -> None:
+def wait_until(holds: Callable[[], bool], model: CountingModel) -> None:
     until_s = time.monotonic() + PATIENCE_S
-    while len(model.asked) < 2 * runs:
-        assert time.monotonic() < until_s, model.asked
+    while not holds():
+        assert time.monotonic() < until_s, (model.gone, model.asked)
         time.sleep(0.1)
 
 
@@ -39,10 +39,11 @@ def test_a_killed_nodes_runs_go_on_elsewhere_and_any_server_tells_of_them(
     model, nodes = cluster
     with nodes.server("one", "--set", f"serve.queue={RUNS + 1}") as one, nodes.server("two") as two:
         runs = [(one, two)[number % 2].run(kind="write", task=task(number)) for number in range(RUNS)]
-        wait_until_all_ask_again(model, RUNS)
+        wait_until(lambda: len(model.asked) == 2 * RUNS, model)
         assert any((nodes.second.home / "runs").iterdir()), "the second node has one of them"
         waiting = cancelled_from_the_other(one, two)
         nodes.second.kill()
+        wait_until(lambda: model.gone > 0, model)  # it hangs up a little after its death
         model.open.set()
         one.stop()  # whoever was asked for a run need not be there for its end
         for run in runs:

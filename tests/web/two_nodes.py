@@ -54,6 +54,8 @@ class CountingModel:
         """The first request of each run, by the name that it is to define."""
         self.open = threading.Event()
         """Second replies are given from then on."""
+        self.gone = 0
+        """How many hung up before their reply."""
         self._pause_s = pause_s
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -90,10 +92,12 @@ class CountingModel:
                     model.asked[prompt] += 1
                     second = model.first.setdefault(name, prompt) != prompt
                 time.sleep(model._pause_s)
-                if second:
-                    model.open.wait()
-                if select.select([self.connection], [], [], 0)[0]:
-                    return  # whoever asked is gone
+                while not (hung_up := self._hung_up()) and second and not model.open.wait(0.05):
+                    pass
+                if hung_up:
+                    with model._lock:
+                        model.gone += 1
+                    return
                 text = f"```python\ndef {name}(n):\n    return {2 if second else 4} * n\n```"
                 body = json.dumps(chat_completion(text)).encode()
                 with model._lock:
@@ -104,6 +108,9 @@ class CountingModel:
                 self.end_headers()
                 with contextlib.suppress(OSError):
                     self.wfile.write(body)
+
+            def _hung_up(self) -> bool:
+                return bool(select.select([self.connection], [], [], 0)[0])
 
             def log_message(self, format: str, *args: object) -> None:
                 """Keep quiet."""
