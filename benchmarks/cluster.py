@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path[0] = str(Path(__file__).parents[1] / "tests")  # this folder has a `models`, too
 
 from conftest import new_database
 from postgres import find_binaries, running_server
@@ -35,8 +35,9 @@ def measure(folder: Path, url: str, given: argparse.Namespace) -> dict[str, Any]
             begun_s = time.perf_counter()
             both = (one, two)
             runs = [both[number % 2].run(kind="write", task=task(number)) for number in range(given.runs)]
-            while sum(model.answered.values()) < given.after:
+            while sum(model.answered.values()) < given.after or not in_progress(nodes.second.home):
                 time.sleep(0.05)
+            time.sleep(given.pause / 2)  # a reply that arrives at the very moment nobody could keep
             killed = in_progress(nodes.second.home)
             nodes.second.kill()
             killed_s = time.perf_counter()
