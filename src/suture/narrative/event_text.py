@@ -39,9 +39,8 @@ from suture.ledger.kinds import (
     Trials,
     UserAnswered,
 )
-from suture.narrative.helper_lines import HELPER_TELLERS
+from suture.narrative.helper_lines import HELPER_TELLERS, MEMORY_TELLERS
 from suture.narrative.lines import counted, one_line, plain_label
-from suture.narrative.memory_lines import MEMORY_TELLERS
 from suture.narrative.proof_lines import PROOF_TELLERS
 from suture.records import Counterexample, Evidence, MoveKind, Spend
 
