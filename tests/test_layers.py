@@ -33,8 +33,7 @@ STARTS = {
     "__init__.py": "notebook",
     "cli/commands/serving/serve.py": "web",
     "cli/commands/serving/mcp.py": "mcp",
-    "cli/commands/serving/acp.py": "editor",
-    "cli/commands/serving/lsp.py": "editor",
+    "cli/commands/serving/editors.py": "editor",
     "cli/commands/work/watch.py": "watch",
 }
 """What starts a front door -> that door, which nobody else beside it may know."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.checks.triage.other_languages import fault_in_line, printed_errors
+from suture.checks.triage.surroundings import fault_in_line, printed_errors
 from suture.records import Language
 
 FILES = {

@@ -8,7 +8,7 @@ from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.roles import WriteBrief, files_from_reply
 from suture.roles.coding.coder_reply import surplus_in_reply
-from suture.tasks.wanted_files import asks_for_several, wanted_files
+from suture.tasks.module_under_test import asks_for_several, wanted_files
 
 CART = "def total(prices):\n    return sum(prices)\n"
 CLI = "from shop.cart import total\n\n\ndef main(argv):\n    return total(map(int, argv))\n"

@@ -24,7 +24,7 @@ from suture.sandbox.bubblewrap.staging import is_reachable
 from suture.sandbox.runs.program import SandboxNotStarted
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.carrier import ProcessCarrier
-from suture.sandbox.zygote.inside.sockets import Sockets
+from suture.sandbox.zygote.inside.kernel_counts import Sockets
 from suture.sandbox.zygote.process import MOST_AGE_S, MOST_RUNS
 
 LEAVINGS = """

@@ -5,15 +5,13 @@ result = run_sync(solve("Write a function add(a, b) that adds two numbers. add(1
 """
 
 from suture.api.agent import SelfHealingAgent
-from suture.api.applying import apply
+from suture.api.applying import apply, undo, verify
 from suture.api.forking import fork_from_iteration
 from suture.api.healing import heal
-from suture.api.replay_resume import recorded_run, replay, resume
-from suture.api.reviewing import pending_review
+from suture.api.replay_resume import pending_review, recorded_run, replay, resume
 from suture.api.run_execution import run_sync
 from suture.api.solving import solve
 from suture.api.streaming import stream
-from suture.api.verify_undo import undo, verify
 from suture.ledger.follow import Listener
 from suture.ledger.kinds import Choice, ReviewChoice
 from suture.loop.review.disambiguation import Asker

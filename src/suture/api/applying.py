@@ -1,18 +1,30 @@
-"""A healed result handed over later: into the files, a commit, a branch or a patch."""
+"""Hand over what a run has healed, verify it by its certificate, take it back."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from suture.api.replay_resume import recorded_run
 from suture.checks import Suite, prepare_suite
 from suture.errors import StorageError, UsageError
-from suture.ledger import Ledger, RunFolder, SystemClock, last_of, list_runs, read_ledger
+from suture.ledger import Ledger, RunFolder, SystemClock, find_run, last_of, list_runs, read_ledger
 from suture.ledger.kinds import RunFinished, RunStarted
 from suture.loop import RecordedRun
 from suture.packages import Packages
-from suture.proof import HealedRun, choose_handover, hand_over, require_possible, stands_applied
+from suture.proof import (
+    Finding,
+    HealedRun,
+    Undone,
+    choose_handover,
+    find_applied_run,
+    hand_over,
+    require_possible,
+    stands_applied,
+    undo_run,
+    verify_file,
+)
 from suture.records import Result, Task
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import Settings, load_settings
@@ -109,3 +121,39 @@ def _last_healed(home: Path, here: Path) -> Path:
         if here.resolve().is_relative_to(Path(started.project).resolve()):
             return run.path
     raise UsageError("no run has healed this folder", remedy="suture history")
+
+
+async def verify(
+    certificate: str | Path,
+    *,
+    project: str | Path | None = None,
+    settings: Settings | None = None,
+    sandbox: Sandbox | None = None,
+) -> AsyncIterator[Finding]:
+    """Replay a certificate in a clean sandbox and without a model; raises as `proof.verify_file` does.
+
+    Args:
+        certificate: Its file, or a run: `last`, an id, or the unique start or end of one.
+        project: The project, with the change or without; the files in the run folder where not given.
+        settings: Whose limits hold; from environment and files where not given.
+        sandbox: The wall; the settings' where not given.
+
+    Yields:
+        What was found out; the first finding that is not `ok` is the last.
+    """
+    settings = settings or load_settings(Path.cwd()).settings
+    where = Path(project) if project is not None else None
+    async for finding in verify_file(certificate, where, settings, sandbox):
+        yield finding
+
+
+def undo(run: str | None = None, *, settings: Settings | None = None) -> Undone:
+    """Take back what a run changed; raises as `proof.undo_run` does.
+
+    Args:
+        run: An id, the unique start or end of one; where not given, the last run that
+            changed the project around the current folder.
+        settings: Whose runs; from environment and files where not given.
+    """
+    home = (settings or load_settings(Path.cwd(), looks=True).settings).paths.home
+    return undo_run(find_applied_run(home, Path.cwd()) if run is None else find_run(home, run))

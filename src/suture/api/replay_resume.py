@@ -1,4 +1,4 @@
-"""Runs that are there already: do one again, or go on with one."""
+"""Runs that are there already: do one again, see what one asks, or go on with it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from suture.loop.review.reviewing import (
     ReviewAnswer,
     Reviewer,
     answered_with,
-    pending_review,
     recorded_reviewer,
     was_asked_to_distinguish,
 )
+from suture.loop.review.reviewing import pending_review as question_of_run
 from suture.models import Model, ReplySource, open_replies
 from suture.proof import choose_handover
 from suture.records import Result
@@ -125,8 +125,22 @@ async def resume(
         return await carry_out(spec, choose_handover(apply=apply), on_event=on_event)
 
 
+def pending_review(run: str | Path, *, settings: Settings | None = None) -> Review | None:
+    """The question that a run waits for an answer to; `None` where it waits for none.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or a run's folder.
+        settings: Whose runs; from environment and files where not given.
+
+    Raises:
+        UsageError: There is no such run.
+        StorageError: Its folder is damaged.
+    """
+    return question_of_run(run_folder(run, settings))
+
+
 def _question_of(recorded: RecordedRun) -> Review:
-    review = pending_review(recorded.folder)
+    review = question_of_run(recorded.folder)
     if review is None:
         raise UsageError(
             f"run {recorded.folder.id} waits for no answer", remedy="go on with it: `suture resume` alone"

@@ -60,7 +60,16 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
 GROUPS = {"ci", "config", "db", "memory", "models", "recipes", "prompts", "bench", "serve"}
 FOLDERS = {"Work": "work", "Look back": "look_back", "Set up": "set_up", "Serve": "serving"}
 """Where the commands of a section lie below `suture.cli.commands`."""
-OTHER_FILES = {"resume": "suture.cli.commands.look_back.replay", "bench": "suture.cli.bench"}
+OTHER_FILES = {
+    "undo": "suture.cli.commands.work.apply",
+    "resume": "suture.cli.commands.look_back.replay",
+    "self-check": "suture.cli.commands.set_up.doctor",
+    "ui": "suture.cli.commands.serving.serve",
+    "acp": "suture.cli.commands.serving.editors",
+    "lsp": "suture.cli.commands.serving.editors",
+    "bench": "suture.cli.bench",
+}
+"""Commands that lie in the file of another one, or elsewhere."""
 
 
 class CommandsByName(MutableMapping[str, "Command"]):

@@ -22,8 +22,7 @@ from suture.ledger.reservations import Reservation, open_reservations
 from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run, new_run_id
 from suture.ledger.spent import SpendFold, spend_by, spend_of
 from suture.ledger.steady import steady_text
-from suture.ledger.steps import decision_after, events_until, last_step
-from suture.ledger.taking_over import taken_over
+from suture.ledger.steps import decision_after, events_until, last_step, taken_over
 
 __all__ = [
     "CATALOGUE",

@@ -120,14 +120,6 @@ class RunFolder:
             what = f"blob {digest!r} of run {self.id!r}"
             raise StorageError(f"{what} is no {cls.__name__}: {fault}", remedy=REMEDY) from fault
 
-    def put_tree(self, files: Mapping[str, bytes]) -> str:
-        """Store files by hash; answers the hash of their list."""
-        return self.put_json({path: self.put_blob(content) for path, content in files.items()})
-
-    def get_tree(self, digest: str) -> dict[str, bytes]:
-        """Read files back."""
-        return {path: self.get_blob(blob) for path, blob in self.get_json(digest).items()}
-
     def write_text(self, name: str, text: str) -> Path:
         """Write a file for people, such as `result.diff`; answers its path.
 

@@ -31,7 +31,7 @@ class SpendFold:
 
     def __init__(self) -> None:
         self.events = 0
-        """How many were taken in."""
+        """How many events were taken in."""
         self._held: dict[int, BudgetReserved] = {}
         self._settled = Spend()
         self._session_start: float | None = None

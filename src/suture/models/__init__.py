@@ -5,10 +5,17 @@ scripted model, and the store that holds every reply before it is used. It must 
 are imported only when a model of theirs is used.
 """
 
-from suture.models.choosing.capabilities import may_begin, may_call_tools
 from suture.models.choosing.detection import choose_model, detect_models
 from suture.models.choosing.no_model import NO_MODEL, refuse_without_model
-from suture.models.choosing.per_role import Models, Role, RoleModel, open_model, open_models
+from suture.models.choosing.per_role import (
+    Models,
+    Role,
+    RoleModel,
+    may_begin,
+    may_call_tools,
+    open_model,
+    open_models,
+)
 from suture.models.choosing.prices import Price
 from suture.models.choosing.providers import PROVIDERS, notice_of, require_model_name
 from suture.models.embedded.calibrate import Calibration, list_calibrations, read_calibration

@@ -38,9 +38,10 @@ from suture.narrative.ending import (
     surplus_lines,
     unchecked_lines,
 )
-from suture.narrative.event_text import left_out_text, set_apart_text, tell, trials_text
+from suture.narrative.event_text import left_out_text, set_apart_text, tell
 from suture.narrative.lines import counted, one_line, plain_label
 from suture.narrative.proof_lines import certificate_sentences
+from suture.narrative.search_lines import trials_text
 from suture.records import Outcome, Result, Spend
 
 AS_IT_IS = "the code as it is"

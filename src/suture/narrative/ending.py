@@ -17,10 +17,11 @@ from suture.ledger.kinds import (
     TreeUndone,
     UserAnswered,
 )
-from suture.narrative.event_text import EVIDENCE_WORDS, NO_MODEL, describe_spend, fact_lines
+from suture.narrative.event_text import EVIDENCE_WORDS, NO_MODEL, fact_lines
 from suture.narrative.exit_codes import EXIT_CODES
 from suture.narrative.lines import counted
 from suture.narrative.proof_lines import handover_lines, proof_lines
+from suture.narrative.spend_text import describe_spend
 from suture.narrative.waiting import waiting_lines
 from suture.packages import is_lock
 from suture.pysource.module_paths import imported_paths, loaded_files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from suture.ledger import Event, Payload, event_in_short
@@ -16,7 +16,6 @@ from suture.ledger.kinds import (
     CandidateRegressed,
     CandidateUnconfirmed,
     Decided,
-    HistorySearched,
     ModelCalled,
     ModelEscalated,
     ModelSteppedDown,
@@ -31,19 +30,15 @@ from suture.ledger.kinds import (
     RunRefused,
     RunResumed,
     RunStarted,
-    SearchFinished,
-    SearchStarted,
     TaskPrepared,
     TestAccepted,
     TriageFinished,
-    Trials,
-    UserAnswered,
 )
-from suture.narrative.helper_lines import HELPER_TELLERS
+from suture.narrative.helper_lines import HELPER_TELLERS, MEMORY_TELLERS
 from suture.narrative.lines import counted, one_line, plain_label
-from suture.narrative.memory_lines import MEMORY_TELLERS
 from suture.narrative.proof_lines import PROOF_TELLERS
-from suture.records import Counterexample, Evidence, MoveKind, Spend
+from suture.narrative.search_lines import SEARCH_TELLERS
+from suture.records import Counterexample, Evidence, MoveKind
 
 NO_MODEL = "none"
 """As the record of a run names the model where nobody was to be asked."""
@@ -66,7 +61,6 @@ WAITS_BEFORE: dict[ReviewStage, str] = {
     "safety": "a run of code that the safety scan asks about",
 }
 MOST_NAMED = 8
-SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
 MOVES: dict[MoveKind, str] = {
     "mutate": "small edits without a model",
     "sample": "fresh code",
@@ -86,38 +80,6 @@ def tell(event: Event) -> str | None:
         return None
     teller = TELLERS.get(type(event.payload))
     return one_line(teller(event.payload) if teller else event_in_short(event))
-
-
-def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
-    """What was used, and of how much, such as `3 of 12 attempts, 2,310 of 60,000 tokens, 41 of 900 s`."""
-    parts = []
-    for name, unit in SPEND_WORDS:
-        limit = limits.get(name)
-        if name == "money":
-            parts += _money(spend, limit)
-            continue
-        of = "" if limit is None else f" of {limit:,.12g}"
-        used = f"{getattr(spend, name):,.0f}"
-        parts.append(f"{used}{of} {unit[:-1] if used == '1' and not of and len(unit) > 1 else unit}")
-    return ", ".join(parts)
-
-
-def describe_share(spend: Spend) -> str:
-    """What one role or one kind of move has used."""
-    counts = (
-        counted(spend.attempts, "attempt"),
-        counted(spend.tokens, "token"),
-        counted(spend.model_calls, "call"),
-    )
-    return ", ".join([*counts, *_money(spend, None)])
-
-
-def _money(spend: Spend, limit: float | None) -> list[str]:
-    """Money, where there is any to speak of."""
-    unknown = [f"{counted(spend.unpriced_calls, 'call')} of unknown price"] if spend.unpriced_calls else []
-    if not spend.money and limit is None:
-        return unknown
-    return [f"${spend.money:,.4f}" + ("" if limit is None else f" of ${limit:,.12g}"), *unknown]
 
 
 def fact_lines(fact: Counterexample) -> list[str]:
@@ -180,49 +142,6 @@ def _triaged(triaged: TriageFinished) -> str:
 def set_apart_text(triaged: TriageFinished) -> str:
     """Failing tests that are not the code's fault, each with why."""
     return "; ".join(f"{one.test} ({one.cause}: {one.why})" for one in triaged.set_apart)
-
-
-def _search_began(began: SearchStarted) -> str:
-    return (
-        f"searching: at most {began.candidates:,} edits of {counted(len(began.files), 'file')}, "
-        f"for {began.seconds:.0f} s"
-    )
-
-
-def _history_searched(searched: HistorySearched) -> str:
-    if not searched.good:
-        return "history: the tests fail on the oldest code too; no change broke them"
-    return f"history: the tests pass on the code of {searched.good}, and not since {searched.broke}"
-
-
-def _search_ended(ended: SearchFinished) -> str:
-    found = (
-        f"{ended.plausible} of them make all tests pass" if ended.plausible else "none makes all tests pass"
-    )
-    text = f"tried {counted(ended.tried, 'edit')} in {ended.seconds:.1f} s, {found} ({ended.ended})"
-    text += trials_text(ended.trials)
-    if apart := ended.difference:
-        answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart.answers.items())
-        text += f"; {apart.call} tells the likeliest apart: {answers}"
-    for broken in ended.broken[:1]:
-        text += f"; {broken.operator!r} broke on {broken.path}:{broken.line} and was left out there"
-        text += f" (a fault of suture's own: {broken.fault})"
-    return text
-
-
-def trials_text(trials: Trials) -> str:
-    """Where the search could not see what the user's own run shows."""
-    text = "".join(f"; {note}" for note in (trials.partly, *trials.notes) if note)
-    if trials.disagreements:
-        some = [f"{one.test} ({one.run} in your run, {one.trial} in a trial)" for one in trials.differing[:3]]
-        more = ", ..." if trials.disagreements > len(some) else ""
-        text += f"; {trials.disagreements} test(s) end otherwise in a trial and are left to the verdict: "
-        text += ", ".join(some) + more
-    return text
-
-
-def _user_answered(answered: UserAnswered) -> str:
-    return f"asked about {answered.call}: {' or '.join(answered.answers)}? your answer: {answered.choice}"
 
 
 def _decided(decided: Decided) -> str:
@@ -328,10 +247,6 @@ TELLERS: dict[type[Payload], Callable[[Any], str]] = {
     RunStarted: _started,
     TaskPrepared: _prepared,
     TriageFinished: _triaged,
-    HistorySearched: _history_searched,
-    SearchStarted: _search_began,
-    SearchFinished: _search_ended,
-    UserAnswered: _user_answered,
     Decided: _decided,
     ModelCalled: _called,
     ModelSteppedDown: _stepped_down,
@@ -354,4 +269,5 @@ TELLERS: dict[type[Payload], Callable[[Any], str]] = {
     **HELPER_TELLERS,
     **MEMORY_TELLERS,
     **PROOF_TELLERS,
+    **SEARCH_TELLERS,
 }

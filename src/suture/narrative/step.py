@@ -18,8 +18,9 @@ from suture.ledger import (
     those_of,
 )
 from suture.ledger.kinds import CandidateChecked, CandidateProposed, Decided
-from suture.narrative.event_text import describe_spend, fact_lines, tell
+from suture.narrative.event_text import fact_lines, tell
 from suture.narrative.lines import as_lines, plain_label
+from suture.narrative.spend_text import describe_spend
 from suture.records import Candidate, Verdict
 
 

@@ -21,8 +21,9 @@ from suture.ledger import (
     state_of,
 )
 from suture.ledger.kinds import CandidateChecked, CandidateProposed, RunFinished, RunStarted
-from suture.narrative.event_text import EVIDENCE_WORDS, describe_share, describe_spend, fact_lines, tell
+from suture.narrative.event_text import EVIDENCE_WORDS, fact_lines, tell
 from suture.narrative.lines import as_lines
+from suture.narrative.spend_text import describe_share, describe_spend
 from suture.records import Candidate, Task, Verdict
 from suture.workspace import unified_diff
 

@@ -14,8 +14,7 @@ from suture.tasks.entry_point import entry_point_of
 from suture.tasks.foreign_code import foreign_task
 from suture.tasks.given_tests import is_pytest_source, read_bounded, read_test
 from suture.tasks.intake import chosen_command
-from suture.tasks.module_under_test import module_under_test, new_modules
-from suture.tasks.wanted_files import asks_for_several, wanted_files
+from suture.tasks.module_under_test import asks_for_several, module_under_test, new_modules, wanted_files
 from suture.workspace import (
     DEFAULT_PROTECTED,
     Snapshot,

@@ -9,7 +9,8 @@ from difflib import get_close_matches
 from posixpath import basename, isabs, normpath
 
 from suture.checks.triage.unbuilt import module_not_built
-from suture.languages import languages_of_files
+from suture.languages import LANGUAGES, languages_of_files
+from suture.records import Language
 from suture.sandbox import BOX
 from suture.workspace import text_of
 
@@ -25,6 +26,13 @@ NETWORK_RE = re.compile(
     r"\b.*(?:Temporary failure in name resolution|Name or service not known|Network is unreachable"
     r"|Connection refused)"
 )
+PRINTED_FILE_RE = re.compile(
+    r"ENOENT: no such file or directory, \w+ '(?P<node>[^']+)'|open (?P<go>\S+): no such file"
+)
+PRINTED_NETWORK_RE = re.compile(
+    r"\b(?:EAI_AGAIN|ENOTFOUND|ECONNREFUSED|ENETUNREACH)\b|dial tcp\b.*(?:lookup|refused|unreachable)"
+)
+"""As Node and Go print them."""
 
 
 def fault_of_surroundings(
@@ -130,3 +138,34 @@ def _is_paper(path: str) -> bool:
 
 def _nearly(name: str, known: Collection[str]) -> bool:
     return bool(get_close_matches(name, known, n=1, cutoff=0.8))
+
+
+def printed_errors(output: str, language: Language) -> list[str]:
+    """The lines of a test command's output that tell of an error: each must be one of the surroundings.
+
+    Args:
+        output: What the test command printed.
+        language: What the project is written in; not Python.
+    """
+    error = LANGUAGES[language].error_line
+    return [line.strip() for line in output.splitlines() if error.search(line)]
+
+
+def fault_in_line(line: str, files: Mapping[str, bytes], language: Language) -> tuple[str, str] | None:
+    """Why a line of output tells of no fault of the code, and what to do; `None` where it may be the code's.
+
+    A module of the project's own, and a name that is nearly one that it requires, is a slip in the code.
+
+    Args:
+        line: As `printed_errors` answers it.
+        files: The project's files, path -> content.
+        language: What the project is written in.
+    """
+    find = LANGUAGES[language].find_absent
+    if find is not None and (absent := find(line, files)):
+        return absent
+    if match := PRINTED_FILE_RE.search(line):
+        return missing_file(match["node"] or match["go"], files)
+    if PRINTED_NETWORK_RE.search(line):
+        return "it needs a network, and the sandbox has none", "test against a stand-in that runs in the test"
+    return None

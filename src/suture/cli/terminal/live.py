@@ -25,8 +25,8 @@ from suture.ledger.kinds import (
     TaskPrepared,
     TriageFinished,
 )
-from suture.narrative.event_text import describe_spend
 from suture.narrative.lines import plain_label, printable
+from suture.narrative.spend_text import describe_spend
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

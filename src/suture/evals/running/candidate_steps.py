@@ -1,4 +1,8 @@
-"""From a run's ledger to the candidates it judged: what each had cost when it was there, and which led."""
+"""From a run's ledger to the candidates it judged: what each had cost when it was there, and which led.
+
+The tests that it wrote for itself are tried on the reference, after the run has ended, and behind a wall that
+the run did not use: how far did they deserve their trust?
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from suture.evals.rows import Step
-from suture.ledger import Event, RunFolder, those_of
+from suture.evals.grading.hidden import Grade, grade_code
+from suture.evals.problem import Problem
+from suture.evals.rows import Step, WeighedTest
+from suture.ledger import Event, RunFolder, first_of, those_of
 from suture.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
@@ -15,8 +21,12 @@ from suture.ledger.kinds import (
     Decided,
     ModelCalled,
     RunFinished,
+    RunStarted,
+    TestsAssessed,
 )
 from suture.records import Candidate, Verdict
+from suture.sandbox import Sandbox
+from suture.settings import SandboxSettings
 
 Spent = tuple[int, int, int]
 """Tokens of replies, tokens of prompts, calls."""
@@ -205,3 +215,44 @@ def totals_of(events: Sequence[Event]) -> Mapping[str, Any]:
         "checks_s": round(sum(checked.seconds for _, checked in those_of(events, CandidateChecked)), 3),
         "prompts": {call.role: call.prompt for call in called},
     }
+
+
+async def weighed_tests(
+    problem: Problem, folder: RunFolder, events: Sequence[Event], judge: Sandbox, settings: SandboxSettings
+) -> tuple[WeighedTest, ...]:
+    """Every generated test that a run gave a trust, in the order in which it first did.
+
+    Args:
+        problem: The task, with its reference.
+        folder: The run's folder.
+        events: Its ledger.
+        judge: A wall that the run did not use.
+        settings: The group `sandbox`: time and memory for each program.
+
+    Raises:
+        StorageError: The run's settings cannot be read.
+    """
+    trusts: dict[str, list[float]] = {}
+    for _, assessed in those_of(events, TestsAssessed):
+        for assessment in assessed.tests:
+            trusts.setdefault(assessment.test, []).append(assessment.trust)
+    started = first_of(events, RunStarted)
+    if not trusts or started is None:
+        return ()
+    threshold: float = folder.get_json(started.settings)["loop"]["trust_threshold"]
+    return tuple(
+        [
+            WeighedTest(
+                trust=earned[-1],
+                decided=max(earned) >= threshold,
+                right=_right(
+                    await grade_code(replace(problem, hidden=source), problem.solution, judge, settings)
+                ),
+            )
+            for source, earned in trusts.items()
+        ]
+    )
+
+
+def _right(grade: Grade) -> bool | None:
+    return {"right": True, "wrong": False}.get(grade.standing)

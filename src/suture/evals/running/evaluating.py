@@ -18,8 +18,7 @@ from suture.evals.grading.hidden import Grade, grade_code, is_forged, sandbox_ho
 from suture.evals.leaks.prompt_audit import leaked_lines
 from suture.evals.problem import Problem, Regime, shows_all, task_of
 from suture.evals.rows import Row
-from suture.evals.running.candidate_steps import code_of, steps_of, totals_of
-from suture.evals.running.generated_test_trust import weighed_tests
+from suture.evals.running.candidate_steps import code_of, steps_of, totals_of, weighed_tests
 from suture.ledger import Event, RunFolder, read_ledger, those_of
 from suture.ledger.kinds import MoveFailed
 from suture.models import Model, Role

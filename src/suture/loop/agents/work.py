@@ -10,18 +10,23 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from suture.checks import Suite
 from suture.errors import BudgetExceeded, ContextTooLong, MalformedReply, ModelAuthError, ModelError
 from suture.ledger import RunFolder, current_place, find_run, those_of
 from suture.ledger.kinds import AgentStepped
-from suture.loop.agents.briefing import Briefing
+from suture.loop.agents.briefing import Briefing, briefing_on
 from suture.loop.agents.commands import TOOLS, Command, read_command, up_to_its_end
 from suture.loop.agents.history import HISTORY_TOKENS, Step, conversation
+from suture.loop.agents.proposer import proposed
 from suture.loop.agents.tools import AgentTools, Done
 from suture.loop.calls.fit_and_call import SQUEEZES, room_tokens
 from suture.loop.calls.model_call import Question, ask
 from suture.loop.context import RunContext
+from suture.loop.policy.progress import Attempt
+from suture.loop.state import LoopState
 from suture.models import Message, Reply, Role, Sampling
 from suture.records import Move
+from suture.workspace import overlay
 
 MOST_REFUSED = 3
 """Replies in a row that name no tool, before the model is taken to know none."""
@@ -200,3 +205,39 @@ def _recorded(move: Move, number: int, context: RunContext) -> tuple[Done, str] 
 
 def _replayed(context: RunContext) -> RunFolder | None:
     return find_run(context.settings.paths.home, context.spec.replays) if context.spec.replays else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worked:
+    """What an agent changed, path -> text, and the last model call that brought it, where one did."""
+
+    files: dict[str, str]
+    call: str = ""
+
+
+async def work_of_agent(
+    move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
+) -> Worked:
+    """Have the agent of this run work on a copy of a candidate's files.
+
+    Args:
+        move: The turn.
+        parent: The candidate that it begins with; `None` where there is no code yet.
+        state: The run's.
+        context: The run.
+        suite: What decides afterwards.
+
+    Raises:
+        BudgetExceeded: Nothing is left for it.
+        MalformedReply: It changed nothing.
+        ModelError: The model failed.
+        SandboxError: The wall failed.
+    """
+    written = context.candidate(parent.blob).files if parent else {}
+    files = overlay(context.task.files, written)
+    briefing = briefing_on(parent, state["hints"], context)
+    if context.has_proposer:
+        return Worked(files=await proposed(move, files, briefing, suite, context))
+    tools = AgentTools(files=files, parent=written, suite=suite, context=context)
+    done = await work(move, tools, briefing, context.coder(state), context)
+    return Worked(files=done.changed, call=done.call)

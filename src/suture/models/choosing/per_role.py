@@ -1,7 +1,11 @@
-"""Which model each role speaks with, what stands in when it fails, and how the role draws."""
+"""Which model each role speaks with, what stands in when it fails, how the role draws; what a model can do.
+
+What it can do is known from its name: nobody is asked, so a replay decides alike.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +27,13 @@ Role = Literal[
 """Who asks. `escalate` is the coder on a hard case, with a stronger model; only where one is named."""
 SPEAKS_AS: Mapping[Role, Role] = {"reviewer": "critic", "optimiser": "coder", "escalate": "coder"}
 """Whose model, temperature and length hold for a role that has none of its own."""
+
+BEGUN_UNASKED = ("local", "ollama")
+"""Providers that go on from a last turn of the assistant's, whichever model it is."""
+BEGUN_BY_ANTHROPIC = re.compile(r"claude-(?:2|3|instant|(?:opus|sonnet|haiku)-4-(?:[015]\b|\d{8}))")
+"""Its models up to 4.5; later ones refuse a reply that is begun for them."""
+CALL_TOOLS = ("anthropic", "openai", "qwen")
+"""Providers whose own models were trained to call tools, and to work with them for many steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,3 +203,31 @@ def _own(settings: Settings, role: Role, what: str) -> Any:
     """A role's own setting, else that of the role which it speaks as; `None` where neither is set."""
     own = getattr(settings.models, role + what)
     return _own(settings, SPEAKS_AS[role], what) if own is None and role in SPEAKS_AS else own
+
+
+def may_begin(name: str, settings: Settings) -> bool:
+    """Whether a reply of a model may be begun for it (prefill), and ended by texts of ours.
+
+    Args:
+        name: `provider:model`.
+        settings: `model.prefill` decides where it is set: it is for servers that only their user knows.
+    """
+    if settings.model.prefill is not None:
+        return settings.model.prefill
+    provider, _, model = name.partition(":")
+    if provider == "anthropic":
+        return BEGUN_BY_ANTHROPIC.match(model) is not None
+    return provider in BEGUN_UNASKED
+
+
+def may_call_tools(name: str, settings: Settings) -> bool:
+    """Whether a model is told of tools in its provider's own way, and `adaptive` lets it work with them.
+
+    Args:
+        name: `provider:model`.
+        settings: `model.tools` decides where it is set. A server at an address of the user's may hold any
+            model, so it counts as one that does not.
+    """
+    if settings.model.tools is not None:
+        return settings.model.tools
+    return name.partition(":")[0] in CALL_TOOLS and settings.model.base_url is None

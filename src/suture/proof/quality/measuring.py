@@ -10,8 +10,7 @@ from typing import Any
 from suture.errors import SandboxError, UsageError
 from suture.proof.quality.counting import Complexity, Docstrings, Lines
 from suture.proof.quality.evaluator import Evaluator, Measured, Subject
-from suture.proof.quality.executed import Covered
-from suture.proof.quality.scanning import Lint, Security
+from suture.proof.quality.other_programs import Covered, Lint, Security
 
 GROUP = "suture.evaluators"
 """The group of entry points: name -> what makes an evaluator, called without arguments; a class will do."""

@@ -67,10 +67,6 @@ class Names:
         chosen = {*by_line[:MOST_FIRST], *by_line[-MOST_LAST:]}
         return [name for name in names if name in chosen]
 
-    def of_kind(self, *kinds: Kind) -> list[str]:
-        """Variables that seem to hold one of some kinds."""
-        return [name for name, kind in self.kinds.items() if kind in kinds]
-
 
 def names_of(scope: ast.AST, above: Names | None) -> Names:
     """The variables of a function, with those of the functions around it; of a module its own.

@@ -13,12 +13,11 @@ PARTS = (
     "suture.sandbox.runs.inside",
     "suture.sandbox.runs.oom",
     "suture.sandbox.zygote.inside.kernel",
-    "suture.sandbox.zygote.inside.kills",
+    "suture.sandbox.zygote.inside.kernel_counts",
     "suture.sandbox.zygote.inside.child",
     "suture.sandbox.zygote.inside.modules",
     "suture.sandbox.zygote.inside.relay_buffer",
     "suture.sandbox.zygote.inside.relay",
-    "suture.sandbox.zygote.inside.sockets",
     "suture.sandbox.zygote.inside.serve",
 )
 """In the order in which they import each other; the last one serves."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Set, load
 from suture.cli.terminal.output import answer, answer_exactly, answer_json, note, table
-from suture.errors import UsageError
+from suture.errors import StorageError, UsageError
 from suture.plain_files import read_stored
+
+if TYPE_CHECKING:
+    from suture.ledger import RunFolder
 
 MOST_DIFF_BYTES = 256 * 2**20
 
@@ -54,7 +57,6 @@ def show(
             note("no runs yet; start one with `suture run --example`")
         return
     found = find_run(home, run)
-    from suture.cli.commands.look_back.suspects import show_suspects
     from suture.narrative.step import step_as_json, step_as_text
     from suture.narrative.story import run_as_json, run_as_text
 
@@ -73,3 +75,44 @@ def show(
         answer_json(run_as_json(found))
     else:
         answer(run_as_text(found))
+
+
+def show_suspects(run: RunFolder, *, as_json: bool) -> None:
+    """Print the lines that may be at fault, with their scores and their text.
+
+    Raises:
+        UsageError: The run did not look for any.
+    """
+    from suture.ledger import first_of, last_of, read_ledger
+    from suture.ledger.kinds import RunStarted, SearchFinished
+
+    events = read_ledger(run.ledger_path).events
+    searched = last_of(events, SearchFinished)
+    if searched is None:
+        raise UsageError(
+            f"run {run.id} has not located any fault",
+            remedy="`suture heal` does where pytest tests fail and repair.enabled is on",
+        )
+    if as_json:
+        answer_json([vars(fault) for fault in searched.faults])
+        return
+    started = first_of(events, RunStarted)
+    texts = _texts(run, started.task) if started else {}
+    rows = []
+    for fault in searched.faults:
+        lines = texts.get(fault.path, "").splitlines()
+        text = lines[fault.line - 1].strip() if 0 < fault.line <= len(lines) else ""
+        rows.append((f"{fault.score:.2f}", f"{fault.path}:{fault.line}", fault.function or "-", text))
+    answer(table(rows) if rows else "no line of the project ran in a failing test")
+
+
+def _texts(run: RunFolder, blob: str) -> dict[str, str]:
+    """The project's files as the run began; none where the folder no longer has them."""
+    from suture.records import Task
+    from suture.workspace import text_of
+
+    try:
+        files = run.get_record(Task, blob).files
+    except (StorageError, ValueError, KeyError, TypeError):
+        return {}
+    return {path: text_of(content) for path, content in files.items()}

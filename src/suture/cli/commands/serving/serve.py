@@ -1,4 +1,4 @@
-"""`suture serve`: the service, and the tokens of its callers."""
+"""`suture serve` and `suture ui`: the service and its page, and the tokens of its callers."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 serve_app = typer.Typer(name="serve")
 token_app = typer.Typer(name="token", help="Tokens of the service's callers.", no_args_is_help=True)
 serve_app.add_typer(token_app)
+
+LOOPBACK = "127.0.0.1"
 
 
 @serve_app.callback(invoke_without_command=True)
@@ -132,3 +134,27 @@ def _tokens(assignments: list[str] | None) -> tuple[Tokens, Path]:
 
     home = load(Path(), assignments, looks=True).settings.paths.home
     return Tokens(home), home
+
+
+@reports_faults
+def ui(
+    root: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FOLDER]...", help="Projects in it may be healed; this folder, if not given."
+        ),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", metavar="N", help="Its port, 0 for a free one; serve.port.")
+    ] = None,
+    model: Model = None,
+    assignments: Set = None,
+    debug: Debug = False,
+) -> None:
+    """Serve the web page to this machine, until Ctrl-C: start runs, watch them, answer what they ask.
+
+    Prints the address to open. It is `suture serve` for this machine alone. Closing the page stops nothing;
+    what runs when the server is stopped goes on at its next start.
+    """
+    note("open this address in a browser; Ctrl-C stops the server")
+    serve_at(LOOPBACK, port, root or (Path(),), model, assignments)

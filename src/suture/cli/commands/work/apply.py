@@ -1,4 +1,4 @@
-"""`suture apply`: what a run has healed, into the user's files or repository."""
+"""`suture apply` and `suture undo`: what a run has healed, into the user's files or repository and back."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Set, load, require_at_most_one
-from suture.cli.terminal.output import note
+from suture.cli.terminal.options import Debug, Json, Set, load, require_at_most_one
+from suture.cli.terminal.output import answer, answer_json, note
 
 
 @reports_faults
@@ -48,3 +48,33 @@ def apply(
     folder = run_sync(apply_run(run, commit=commit, branch=branch, patch=patch, into=into, settings=settings))
     for line in handover_lines(folder):
         note(line)
+
+
+@reports_faults
+def undo(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RUN", help="An id, or the unique start or end of one; the last that changed this folder."
+        ),
+    ] = None,
+    assignments: Set = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Take back what a run changed in your files or your repository.
+
+    Files get back what they held, to the byte; a commit is reverted by another one; a branch is deleted.
+    Nothing is touched where you have changed the same files since.
+    """
+    from suture.api import undo as take_back
+
+    done = vars(take_back(run, settings=load(Path(), assignments, looks=True).settings))
+    if as_json:
+        answer_json(done)
+    else:
+        from suture.ledger.kinds import TreeUndone
+        from suture.narrative.lines import one_line
+        from suture.narrative.proof_lines import undone_line
+
+        answer(one_line(undone_line(TreeUndone(**done))))

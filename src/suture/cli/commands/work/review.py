@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from suture.cli.terminal.disambiguation import ask_which_is_right
 from suture.cli.terminal.editor import edit_text
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, RunName, Set, load
@@ -27,7 +26,7 @@ from suture.narrative.lines import as_lines, plain_label, printable
 from suture.narrative.waiting import waiting_lines
 
 if TYPE_CHECKING:
-    from suture.api import Difference, Review, ReviewAnswer, Reviewer
+    from suture.api import Choice, Difference, Review, ReviewAnswer, Reviewer
     from suture.cli.terminal.progress import Progress
 
 FACTS_SHOWN = 5
@@ -37,6 +36,8 @@ OTHER_CHOICES = {
     "test": "y yes, it decides from now on; n no (or Enter), h HINT another one, l later, x stop the run",
     "safety": "y yes, it may in this run; n no (or Enter), h HINT no, try this, l later, x stop the run",
 }
+
+NUMBERED: dict[str, Choice] = {"1": "first", "2": "second", "n": "neither", "neither": "neither"}
 
 
 @reports_faults
@@ -208,3 +209,26 @@ class _LineReader:
             await typed.wait()
         finally:
             loop.remove_reader(self._terminal)
+
+
+async def ask_which_is_right(
+    difference: Difference, read: Callable[[], Awaitable[str | None]]
+) -> Choice | None:
+    """Show an input and two answers, and wait for the number of the right one; no more input is no answer.
+
+    Args:
+        difference: What tells the repairs apart.
+        read: The next line that is typed; `None` at the end of input.
+    """
+    first, second = difference.apart
+    note(f"Two repairs pass all tests. For {difference.call} they give:")
+    note(f"  1: {first}")
+    note(f"  2: {second}")
+    while True:
+        note("Which is right: 1, 2 or neither?")
+        typed = await read()
+        if typed is None:
+            return None
+        said = typed.strip().lower()
+        if said in NUMBERED:
+            return NUMBERED[said]

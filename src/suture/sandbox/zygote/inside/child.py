@@ -18,7 +18,7 @@ from typing import Any
 
 from suture.sandbox.runs.inside import account, become, kill_the_rest, lay, limit, open_box, watch
 from suture.sandbox.zygote.inside import kernel
-from suture.sandbox.zygote.inside.kills import Kills, find_counts
+from suture.sandbox.zygote.inside.kernel_counts import Kills, find_counts
 
 BOX_ID = 65534
 SHM_BYTES = 16 << 20

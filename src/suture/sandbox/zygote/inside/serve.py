@@ -14,11 +14,10 @@ from typing import Any
 from suture.sandbox.runs.inside import deafen, exactly
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.child import Place, live
-from suture.sandbox.zygote.inside.kills import Kills
+from suture.sandbox.zygote.inside.kernel_counts import Kills, Sockets
 from suture.sandbox.zygote.inside.modules import take_library
 from suture.sandbox.zygote.inside.relay import Host, HostGone, Relay
 from suture.sandbox.zygote.inside.relay_buffer import RelayBuffer
-from suture.sandbox.zygote.inside.sockets import Sockets
 
 GROWTH = 1.2
 """Times the memory that it started with: more, and it is not what it was."""

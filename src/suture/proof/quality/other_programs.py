@@ -1,4 +1,4 @@
-"""How much of accepted code its own tests run."""
+"""What other programs find: ruff and the code's own tests behind the wall; Bandit here, as it only reads."""
 
 from __future__ import annotations
 
@@ -9,15 +9,68 @@ from suture.checks.programs import PRIVATE, without_private
 from suture.checks.sources.needed_names import module_name
 from suture.languages import resolve_command
 from suture.proof.changed_coverage import touched, watch_lines
+from suture.proof.linting import NOT_FOUND, find_ruff, ruff_findings
+from suture.proof.quality.counting import NO_PYTHON
 from suture.proof.quality.evaluator import Measured, Subject
+from suture.pysource.parsing import parsed
+from suture.safety.bandit import NO_BANDIT, bandit_issues
 from suture.sandbox import BOX, own_interpreter
 from suture.workspace import overlay
+
+SEVERITIES = ("low", "medium", "high")
 
 NO_STATEMENT = "it has no statement"
 NO_TEST = "there is no check and no test command"
 NOT_LOADED = "the tests started no Python that could be watched"
 PROGRAM = f"{PRIVATE}/check_runner.py"
 SOURCES = f"{PRIVATE}/checks.json"
+
+
+class Lint:
+    """Ruff's findings in the candidate's files, by the project's own rules where it has some."""
+
+    name = "lint"
+
+    async def evaluate(self, subject: Subject) -> Measured:
+        """Lint the files where they lie in the project; only the wall runs the linter."""
+        paths = [path for path in subject.files if path.endswith(".py")]
+        ruff = find_ruff(subject.interpreter)
+        if not paths or ruff is None:
+            return Measured(absent=NO_PYTHON if not paths else NOT_FOUND)
+        suite = subject.suite
+        files = overlay(suite.task.files, subject.files)
+        found = await ruff_findings(ruff, files, paths, suite.sandbox, suite.settings)
+        if found is None:
+            return Measured(absent="ruff did not end well on this code")
+        return Measured(
+            values={"lint_findings": float(len(found))},
+            findings=tuple(f"{path}:{line}: {text}" for path, line, text in found),
+        )
+
+
+class Security:
+    """Bandit's findings. A `# nosec` of the candidate does not silence it."""
+
+    name = "security"
+
+    async def evaluate(self, subject: Subject) -> Measured:
+        """Look at the files that can be parsed; nothing of them is run."""
+        texts = {path: text for path, text in subject.files.items() if parsed(text) is not None}
+        if not texts:
+            return Measured(absent=NO_PYTHON)
+        try:
+            issues = bandit_issues(texts)
+        except ValueError as fault:
+            return Measured(absent=str(fault))
+        if issues is None:
+            return Measured(absent=NO_BANDIT)
+        counts = {f"security_{level}": 0.0 for level in SEVERITIES}
+        for issue in issues:
+            counts[f"security_{issue.severity}"] += 1
+        return Measured(
+            values=counts,
+            findings=tuple(f"{issue.path}:{issue.line}: {issue.test} {issue.text}" for issue in issues),
+        )
 
 
 class Covered:
