@@ -27,6 +27,8 @@ REACHING = (
     *("-c", "http.proxy="),
     *("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=20"),
 )
+OWN_AUTHORITIES = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH")
+"""Where whoever serves keeps the certificates of an authority of their own."""
 NO_LINKS = ("-c", "core.symlinks=false")
 MOST_SAID_CHARS = 300
 
@@ -87,6 +89,7 @@ def _fetch(url: str, place: Path, limits: CloneLimits, *, ref: str, pinned: tupl
     # At home lies `.netrc`, which holds the passwords of whoever serves, not of whoever asks.
     environ = {**NO_CONFIGURATION, "GIT_ALLOW_PROTOCOL": urlsplit(url).scheme, "HOME": str(place.parent)}
     environ["XDG_CONFIG_HOME"] = environ["HOME"]
+    environ.update({name: os.environ[name] for name in OWN_AUTHORITIES if os.environ.get(name)})
     most = GitLimits(seconds=limits.seconds, file_bytes=limits.total_bytes)
     try:
         run_git(

@@ -78,7 +78,10 @@ class Server(LanguageServer):
         path = to_fs_path(uri) if isinstance(uri, str) else None
         inside = [root for root in roots if path and Path(path).resolve().is_relative_to(root)]
         if not inside:
-            raise JsonRpcInvalidParams(f"{uri!r:.200} is in no folder of the workspace")
+            raise JsonRpcInvalidParams(
+                f"{uri!r:.200} lies in no folder that the editor has open: open the project's folder, "
+                "or lay what marks one there (pyproject.toml, .git)"
+            )
         return max(inside, key=lambda root: len(root.parts))
 
     def check_soon(self, root: Path) -> None:
@@ -171,8 +174,14 @@ def _register_features(server: Server) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def did_save(params: types.DidSaveTextDocumentParams) -> None:
-        if server.on_save:
-            server.check_soon(server.root_of(params.text_document.uri))
+        if not server.on_save:
+            return
+        try:
+            root = server.root_of(params.text_document.uri)
+        except JsonRpcInvalidParams as fault:  # nobody waits for an answer, and the editor would show a trace
+            server.tell(str(fault), types.MessageType.Warning)
+        else:
+            server.check_soon(root)
 
     kinds = [types.CodeActionKind.QuickFix]
 
