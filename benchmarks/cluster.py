@@ -18,7 +18,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-sys.path[0] = str(Path(__file__).parents[1] / "tests")  # this folder has a `models`, too
+sys.path.remove(str(Path(__file__).parent))  # it has a `models`, as the tests have
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from conftest import new_database
 from postgres import find_binaries, running_server
