@@ -28,7 +28,7 @@ NEEDED_BYTES = 500_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One line of the report."""
+    """One thing that Suture needs or can use, and whether it is there."""
 
     name: str
     ok: bool

@@ -30,7 +30,7 @@ RAISABLE: Mapping[str, type[errors.SutureError]] = {
 """What a script may raise, by name."""
 
 MOST_BYTES = 16 * 2**20
-"""Of a script."""
+"""The most of a script file that is read."""
 BYTES_PER_TOKEN = 4
 """A usual size of a token in English and code; scripted replies count themselves with it."""
 

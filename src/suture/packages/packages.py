@@ -41,7 +41,7 @@ def _manifest(files: Mapping[str, bytes], name: str) -> bytes:
 
 
 def _ignore(installed: Installed) -> None:
-    """Nobody wants to know."""
+    """Take notice of an installation where nobody asked to be told."""
 
 
 @dataclass(frozen=True, kw_only=True)

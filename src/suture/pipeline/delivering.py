@@ -28,7 +28,7 @@ from suture.settings import Settings
 from suture.workspace import PatchRefused, apply_diff
 
 MOST_TITLE_CHARS = 100
-"""Of the names in a title."""
+"""The most that the names of tests take of a title."""
 
 
 @dataclass(frozen=True, kw_only=True)

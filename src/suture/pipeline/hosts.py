@@ -47,7 +47,7 @@ class Proposal:
 
 
 class CodeHost(Protocol):
-    """A service of code."""
+    """Where a repository lives: GitHub or GitLab, behind its REST interface."""
 
     def heals(self) -> list[str]:
         """The commits of the branch whose heals are handed over and still there."""

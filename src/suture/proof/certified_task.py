@@ -31,7 +31,7 @@ def certified_task(suite: Suite) -> CertifiedTask:
 
 
 def statuses(verdict: Verdict | None) -> dict[str, str]:
-    """What each check said."""
+    """Id of each check -> its status; none where there is no verdict."""
     return {o.check_id: o.status for o in verdict.outcomes} if verdict else {}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 MOST_CHARS = 20_000
-"""Of a diff."""
+"""The most that is shown of a diff."""
 COLOURS = (("+++", ""), ("---", ""), ("+", "#1a7f37"), ("-", "#cf222e"), ("@@", "#8250df"))
 """How a line begins -> its colour; each reads on light and on dark ground."""
 

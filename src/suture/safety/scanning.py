@@ -40,7 +40,7 @@ class Finding:
     why: str
 
     def as_words(self) -> str:
-        """It in one line."""
+        """The finding in one line: place, rule, reason, code."""
         return f"{self.path}:{self.line}: {self.rule}: {self.why}: {self.code}"
 
 

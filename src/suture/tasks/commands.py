@@ -13,7 +13,7 @@ from suture.errors import UsageError
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 SHELL_MARKS = frozenset(";<>|&`")
 OPTIONS_WITH_VALUE = ("-k", "-s", "-p", "-t")
-"""Of `python -m unittest`."""
+"""Options of `python -m unittest` whose next word is no test."""
 
 
 def words_of(test: str | Sequence[str]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ NEVER_CODE: Mapping[str, str] = {
 }
 
 MOST_BYTES = 2**20
-"""Of one file of patterns."""
+"""The most of one `.gitignore` that is read."""
 
 
 def never_code(path: Path) -> str | None:

@@ -28,7 +28,7 @@ from suture.sandbox import BOX, RunRequest, RunResult, Sandbox, interpreter_moun
 from suture.settings import SandboxSettings
 
 MOST_BYTES = 4 << 20
-"""Of one answer."""
+"""Of one answer that the driver sends back."""
 MOST_TEXT = 4000
 CLOCK_S = 0.05
 """By which two clocks may differ on what was too late."""

@@ -49,7 +49,7 @@ class ShownRequest:
 
     @property
     def shown(self) -> str:
-        """It, for people."""
+        """The request in one line, for people."""
         body = f" {json.dumps(self.body)}" if self.body is not None else ""
         return f"{self.method} {self.path}{body}"
 

@@ -248,7 +248,7 @@ class Server:
         return self._speech.short(_read(self._said.with_suffix(".err")) or _read(self._said))
 
     def stop(self) -> None:
-        """End it."""
+        """End the program and all that it started."""
         if self._process is not None:
             _end(self._process)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from suture.evals.running.benchmark import Advance
 
 EVERY_S = 20.0
-"""Between plain lines."""
+"""Between two lines of progress, where stderr is no terminal."""
 LONG_S = 90.0
 """From here on minutes are told."""
 DOINGS = {

@@ -34,6 +34,19 @@ Test = Annotated[
         "--test", metavar="COMMAND", help="What must pass; else project.test, or what the files show."
     ),
 ]
+Protect = Annotated[
+    list[str] | None,
+    typer.Option("--protect", metavar="GLOB", help="Files that must stay as they are; may be repeated."),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="GLOB", help="The files that may change; may be repeated."),
+]
+Apply = Annotated[bool, typer.Option("--apply", help="Change the files, once the result is verified.")]
+Branch = Annotated[
+    str | None,
+    typer.Option("--branch", metavar="NAME", help="Commit on a new branch; your files stay as they are."),
+]
 Recipe = Annotated[
     str | None, typer.Option("--recipe", metavar="NAME", help="How to go about it; the setting loop.recipe.")
 ]
@@ -139,6 +152,16 @@ def require_file(path: Path | None, what: str, *, program: bool = False) -> None
         raise UsageError(f"{what} {str(path)!r} is a folder", remedy="name a file in it")
     if program and not os.access(path, os.X_OK):
         raise UsageError(f"{what} {str(path)!r} cannot be run", remedy="name one such as .venv/bin/python")
+
+
+def require_words(test: str | None) -> None:
+    """Refuse a test command without words.
+
+    Raises:
+        UsageError: There is none in it.
+    """
+    if test is not None and not test.strip():
+        raise UsageError("the test command is empty", remedy="leave --test out: the project's files show one")
 
 
 def detail_of(*, verbose: bool, quiet: bool) -> Detail:

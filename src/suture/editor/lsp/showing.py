@@ -16,7 +16,7 @@ MOST_CHARS = 1500
 
 
 class Shows(Protocol):
-    """What actions are made with."""
+    """What an action of the editor may ask the server that offers it."""
 
     @property
     def asks_model(self) -> bool:

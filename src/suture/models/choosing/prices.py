@@ -17,7 +17,7 @@ from suture.settings.schema import Settings
 FREE = ("local", "ollama", "huggingface", "scripted")
 """Providers that run on machines of the user's own, so that tokens cost nothing."""
 MOST_BYTES = 2**20
-"""Of a file of prices."""
+"""The most of a file of prices that is read."""
 _SNAPSHOT = re.compile(r"-(latest|\d{4}-\d{2}-\d{2}|\d{8})$")
 """The end of a name that pins a version of a model; it costs what the model costs."""
 

@@ -117,7 +117,7 @@ class Endpoint:
                 self._closed_until = self._now() + OPEN_S
 
     def answered(self) -> None:
-        """Note that it works."""
+        """Note a success: earlier faults no longer count towards closing the endpoint."""
         with self._lock:
             self._faults, self._closed_until = 0, 0.0
 

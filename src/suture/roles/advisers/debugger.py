@@ -37,7 +37,7 @@ class DiagnosisReply(BaseModel):
     confidence: float = Field(ge=0, le=1)
 
     def record(self) -> Diagnosis:
-        """The record of it."""
+        """The diagnosis as the run keeps it."""
         return Diagnosis(**self.model_dump())
 
 

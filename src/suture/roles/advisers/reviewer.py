@@ -46,7 +46,7 @@ class ReviewReply(BaseModel):
     concerns: list[ConcernReply] = Field(max_length=4, description="[] where there is nothing to say")
 
     def record(self) -> Review:
-        """The record of it."""
+        """The review as the run keeps it."""
         return Review(concerns=tuple(Concern(**concern.model_dump()) for concern in self.concerns))
 
 

@@ -32,4 +32,4 @@ BEHAVIOURS: tuple[Behaviour, ...] = (
     *conversations.BEHAVIOURS,
     *lifetimes.BEHAVIOURS,
 )
-"""All of them."""
+"""Every behaviour that `Conformance` demands of a sandbox."""

@@ -36,7 +36,11 @@ def check(answer: int, what: str) -> None:
 
 
 def mount(kind: str, target: str, flags: int, options: str = "") -> None:
-    """Mount something."""
+    """Mount a file system of a kind at `target`.
+
+    Raises:
+        OSError: The kernel refused.
+    """
     words = (kind.encode(), target.encode(), kind.encode())
     check(libc.mount(*words, ctypes.c_ulong(flags), options.encode() or None), f"mount {target}")
 

@@ -226,7 +226,7 @@ def clear(paths: list[str]) -> None:
 
 
 def write(path: str, size: int) -> None:
-    """Write one file."""
+    """Write a file of so many zero bytes, to meet the limit on disk."""
     with open(path, "wb") as file:
         file.write(bytes(size))
 

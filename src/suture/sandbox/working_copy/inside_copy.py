@@ -29,7 +29,7 @@ CHUNK = 1 << 16
 
 
 def main() -> None:
-    """Carry out the order."""
+    """Run the command that stdin orders, and report how it ended and which files it changed."""
     order = json.loads(sys.stdin.buffer.read())
     before = digests(order["skip"])
     ending, said = carried_out(order)

@@ -12,6 +12,7 @@ import typer
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.files_given import files_given
 from suture.cli.terminal.options import (
+    Apply,
     Autonomy,
     Debug,
     Json,
@@ -52,9 +53,7 @@ def fork(
     model: Model = None,
     recipe: Recipe = None,
     autonomy: Autonomy = None,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Change the files, once the result is verified.")
-    ] = False,
+    apply: Apply = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: Json = False,

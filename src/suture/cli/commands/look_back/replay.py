@@ -11,7 +11,18 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.files_given import files_given
-from suture.cli.terminal.options import Debug, Json, OrLive, Quiet, RunName, Set, Verbose, detail_of, load
+from suture.cli.terminal.options import (
+    Apply,
+    Debug,
+    Json,
+    OrLive,
+    Quiet,
+    RunName,
+    Set,
+    Verbose,
+    detail_of,
+    load,
+)
 from suture.errors import UsageError
 
 if TYPE_CHECKING:
@@ -93,9 +104,7 @@ def resume(
             "--edit", metavar="[PATH=]FILE", help="To what it asks: your own candidate; may be repeated."
         ),
     ] = None,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Change the files, once the result is verified.")
-    ] = False,
+    apply: Apply = False,
     assignments: Set = None,
     verbose: Verbose = False,
     quiet: Quiet = False,

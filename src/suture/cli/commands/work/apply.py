@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load, require_at_most_one
+from suture.cli.terminal.options import Branch, Debug, Json, Set, load, require_at_most_one
 from suture.cli.terminal.output import answer, answer_json, note
 
 
@@ -21,10 +21,7 @@ def apply(
         ),
     ] = None,
     commit: Annotated[bool, typer.Option("--commit", help="Commit it too, and that alone.")] = False,
-    branch: Annotated[
-        str | None,
-        typer.Option("--branch", metavar="NAME", help="Commit on a new branch; your files stay as they are."),
-    ] = None,
+    branch: Branch = None,
     patch: Annotated[
         Path | None, typer.Option("--patch", metavar="FILE", help="Write the diff into a file instead.")
     ] = None,

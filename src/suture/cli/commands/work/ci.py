@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Model, Seconds, Set, load, require_file
+from suture.cli.terminal.options import Debug, Json, Model, Seconds, Set, load, require_file, require_words
 from suture.cli.terminal.output import answer, answer_json, note
 from suture.errors import UsageError
 from suture.narrative.lines import one_line, printable
@@ -185,8 +185,7 @@ def _settings(
 def _asked(path: str, test: str | None, base: str | None) -> Asked:
     from suture.pipeline import Asked
 
-    if test is not None and not test.strip():
-        raise UsageError("the test command is empty", remedy="leave --test out: the project's files show one")
+    require_words(test)
     return Asked(root=Path(path).resolve(), test=test, base=base)
 
 

@@ -14,12 +14,15 @@ from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import (
     Attempts,
     Autonomy,
+    Branch,
     Debug,
     Json,
     LogJson,
     Model,
     Money,
+    Only,
     OrLive,
+    Protect,
     Quiet,
     Recipe,
     Replies,
@@ -32,6 +35,7 @@ from suture.cli.terminal.options import (
     load,
     require_at_most_one,
     require_file,
+    require_words,
 )
 from suture.cli.terminal.output import stdin_is_terminal
 from suture.errors import UsageError
@@ -49,14 +53,8 @@ MOST_ISSUE_BYTES = 16 * 2**20
 def heal(
     path: Annotated[str, typer.Argument(metavar="PATH", help="A project's folder.")] = ".",
     test: Test = None,
-    protect: Annotated[
-        list[str] | None,
-        typer.Option("--protect", metavar="GLOB", help="Files that must stay as they are; may be repeated."),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="GLOB", help="The files that may change; may be repeated."),
-    ] = None,
+    protect: Protect = None,
+    only: Only = None,
     since: Annotated[
         str | None,
         typer.Option(
@@ -87,10 +85,7 @@ def heal(
         bool,
         typer.Option("--commit", help="Change the files and commit that alone; the rest stays as it is."),
     ] = False,
-    branch: Annotated[
-        str | None,
-        typer.Option("--branch", metavar="NAME", help="Commit on a new branch; your files stay as they are."),
-    ] = None,
+    branch: Branch = None,
     patch: Annotated[
         Path | None,
         typer.Option(
@@ -154,8 +149,7 @@ def heal(
     require_file(python, "the Python", program=True)
     if patch is not None and os.path.lexists(patch):
         raise UsageError(f"{str(patch)!r} exists already and would be overwritten", remedy="move it away")
-    if test is not None and not test.strip():
-        raise UsageError("the test command is empty", remedy="leave --test out: the project's files show one")
+    require_words(test)
     loaded = load(
         project,
         assignments,

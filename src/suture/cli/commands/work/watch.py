@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suture.cli.terminal.faults import end_with, reports_faults
-from suture.cli.terminal.options import Debug, Model, Seconds, Set, Test, load
+from suture.cli.terminal.options import Debug, Model, Only, Protect, Seconds, Set, Test, load, require_words
 from suture.cli.terminal.output import answer_exactly, note
 from suture.errors import PrerequisiteError, UsageError
 
@@ -24,14 +24,8 @@ MOST_NAMED = 3
 def watch(
     path: Annotated[str, typer.Argument(metavar="PATH", help="A project's folder.")] = ".",
     test: Test = None,
-    protect: Annotated[
-        list[str] | None,
-        typer.Option("--protect", metavar="GLOB", help="Files that must stay as they are; may be repeated."),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="GLOB", help="The files that may change; may be repeated."),
-    ] = None,
+    protect: Protect = None,
+    only: Only = None,
     apply: Annotated[bool, typer.Option("--apply", help="Change the files, once a fix is verified.")] = False,
     model: Model = None,
     seconds: Seconds = None,
@@ -46,8 +40,7 @@ def watch(
     """
     if not Path(path).is_dir():
         raise UsageError(f"there is no folder at {path!r}", remedy="name a project's folder")
-    if test is not None and not test.strip():
-        raise UsageError("the test command is empty", remedy="leave --test out: the project's files show one")
+    require_words(test)
     project = Path(path)
     loaded = load(
         project,

@@ -80,7 +80,7 @@ class Sockets:
 
 
 def count(handle: int) -> int:
-    """What one of the files tells."""
+    """The TCP sockets in use or in TIME_WAIT that an open `sockstat` tells of."""
     for line in os.pread(handle, MOST_BYTES, 0).splitlines():
         words = line.split()
         if words[:1] in ([b"TCP:"], [b"TCP6:"]):
