@@ -106,7 +106,7 @@ ORDERS = {
     ),
     "jobs": (
         ("archives", "job"),
-        ("journal", "known", "projects"),
+        ("journal", "known", "projects", "sweeping"),
         ("process", "work"),
         ("alone", "child", "pool"),
         ("ray_worker",),

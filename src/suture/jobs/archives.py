@@ -93,6 +93,7 @@ class Archives:
                 self._unpack(archive, content)
         if not known or not folder.is_dir():
             raise UsageError(f"there is no archive {archive!r:.80}", remedy="send it: POST /v1/archives")
+        _touch(folder)
         return folder
 
     def keep(self, content: bytes) -> tuple[str, int]:
@@ -106,6 +107,7 @@ class Archives:
         target = self._folder / name
         if not target.is_dir():
             self._unpack(name, content)
+        _touch(target)
         if self._shared is not None:
             self._shared.keep_archive(name, content)
         return name, sum(len(files) for _, _, files in os.walk(target))
@@ -124,6 +126,12 @@ class Archives:
             raise StorageError(f"an archive cannot be kept: {fault.strerror}") from fault
         finally:
             shutil.rmtree(place, ignore_errors=True)
+
+
+def _touch(folder: Path) -> None:
+    """Note that it is used: `sweeping` removes what nobody has used for long."""
+    with suppress(OSError):
+        os.utime(folder)
 
 
 def unpack(content: bytes, target: Path, limits: Limits) -> None:

@@ -113,6 +113,10 @@ class KnownJobs(ABC):
             seconds[job.run] = max(used[1], seconds.get(job.run, 0.0))
         return sum(tokens.values()), sum(seconds.values())
 
+    def unfinished(self) -> tuple[Job, ...]:
+        """The jobs that wait or are being done."""
+        return tuple(self._unfinished())
+
     async def ended(self, job: Job) -> JobEnd:
         """Wait until a job has ended."""
         async with self._changed:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from suture.errors import SutureError, UsageError
+from suture.errors import StorageError, SutureError, UsageError
 from suture.jobs.job import Job, JobEnd, end_of_json, job_as_json, job_of_json
 from suture.jobs.known import CANCELLED, DAY_S, KnownJobs, RunBusy
 from suture.jobs.ray_cluster import RayCluster
@@ -32,6 +32,8 @@ OF_A_SERVER = ("paths.", "store.", "keys.", "serve.")
 """Settings that each machine has its own of; some are secret."""
 MOST_LOST = 3
 """How often Ray may have no worker for a job that it was given."""
+KEPT_WELL_S = 120.0
+"""Seconds for which Ray has a job without losing it, after which earlier losses count no more."""
 
 
 class RayPool(KnownJobs):
@@ -58,6 +60,8 @@ class RayPool(KnownJobs):
         self._begun: set[str] = set()
         self._placed: set[str] = set()
         self._given: Counter[str] = Counter()
+        self._given_s: dict[str, float] = {}
+        self._not_read: set[str] = set()
         self._not_brought: dict[str, str] = {}
         self._seen_s = time.time() - DAY_S
         self._checked_s = 0.0
@@ -91,9 +95,11 @@ class RayPool(KnownJobs):
         )
         if row is None:
             raise RunBusy(f"run {job.run} is being worked on", remedy="wait for its end, or cancel it")
-        kept = self._learn([row])[0]
+        kept = self._learn([row])
+        if not kept:
+            raise StorageError("what was asked under this key cannot be read", remedy="take another key")
         self._asked.set()
-        return kept
+        return kept[0]
 
     def cancel(self, job: Job) -> None:
         """Stop a job, wherever it is done; what has not begun is taken back at once."""
@@ -152,7 +158,7 @@ class RayPool(KnownJobs):
     def _seen(self, unfinished: tuple[str, ...]) -> list[JobRow]:
         """What has changed; runs are brought here first, so that one which has ended is here to its end."""
         rows = self._shared.changed(self._seen_s, unfinished)
-        runs = {job_of_json(json.loads(row.asked)).run for row in rows if row.tries}
+        runs = {job.run for row in rows if row.tries and (job := self._read(row)) is not None}
         failed = bring_runs(self._shared.store, self._home, runs)
         for run, why in failed.items():
             if self._not_brought.get(run) != why:
@@ -163,22 +169,35 @@ class RayPool(KnownJobs):
     def _learn(self, rows: list[JobRow]) -> list[Job]:
         jobs = []
         for row in rows:
-            job = job_of_json(json.loads(row.asked))
+            self._seen_s = max(self._seen_s, row.changed_s)
+            job = self._read(row)
+            if job is None:
+                continue
             jobs.append(self._jobs.setdefault(job.id, job))
             if row.tries:
                 self._begun.add(job.id)
             if row.ended is not None:
-                self._ends.setdefault(job.id, end_of_json(json.loads(row.ended)))
-            self._seen_s = max(self._seen_s, row.changed_s)
+                self._ends.setdefault(job.id, _end_of(row.ended))
         self._jobs = dict(sorted(self._jobs.items()))
         self._tell()
         return jobs
+
+    def _read(self, row: JobRow) -> Job | None:
+        """The job of a row; one that nobody can read is told once, and the others are done."""
+        try:
+            return job_of_json(json.loads(row.asked))
+        except (StorageError, ValueError, RecursionError) as fault:
+            if row.asked not in self._not_read:
+                log.warning("a job of the database cannot be read, and is left alone: %s", fault)
+            self._not_read.add(row.asked)
+            return None
 
     def _see_to(self, unfinished: list[Job]) -> None:
         """Give Ray what it has not; a job whose workers Ray loses for good is ended."""
         if time.monotonic() - self._checked_s >= CHECK_EVERY_S:
             self._placed = self._cluster.placed()
             self._checked_s = time.monotonic()
+            self._forget_losses({job.id for job in unfinished})
         for job in unfinished:
             if job.id in self._placed:
                 continue
@@ -186,8 +205,16 @@ class RayPool(KnownJobs):
                 self._give_up(job)
                 continue
             self._given[job.id] += 1
+            self._given_s[job.id] = time.monotonic()
             self._cluster.place(job.id, self._flags)
             self._placed.add(job.id)
+
+    def _forget_losses(self, unfinished: set[str]) -> None:
+        """A worker that is lost in its third hour is no third loss of a job that cannot be done."""
+        well_s = time.monotonic() - KEPT_WELL_S
+        for job in [*self._given]:
+            if job not in unfinished or (job in self._placed and self._given_s[job] < well_s):
+                del self._given[job], self._given_s[job]
 
     def _give_up(self, job: Job) -> None:
         error = "the cluster had no worker that could do this"
@@ -200,6 +227,14 @@ class RayPool(KnownJobs):
         if self._shared.end(job.id, end, unless_begun=True):
             self._ends[job.id] = CANCELLED
             self._tell()
+
+
+def _end_of(ended: str) -> JobEnd:
+    try:
+        return end_of_json(json.loads(ended))
+    except (StorageError, ValueError, RecursionError) as fault:
+        error = f"how this ended cannot be read: {fault}"
+        return JobEnd(exit_code=6, error=error, remedy="see the run itself", fault="StorageError")
 
 
 def open_ray_pool(settings: Settings, flags: Mapping[str, object]) -> tuple[SharedJobs, RayPool]:

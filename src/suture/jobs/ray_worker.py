@@ -18,6 +18,7 @@ from suture.errors import StorageError
 from suture.jobs.job import Job, JobEnd, job_as_json, job_of_json
 from suture.jobs.known import CANCELLED
 from suture.jobs.process import JobProcess, job_alone
+from suture.jobs.sweeping import remove_unused
 from suture.jobs.work import spent_by
 from suture.ledger import RunFolder
 from suture.settings import Settings, load_settings
@@ -91,6 +92,7 @@ async def work_on(jobs: SharedJobs, job_id: str, flags: Mapping[str, object], se
         end = await _done(jobs, job, flags)
     tokens, seconds = spent_by(RunFolder(settings.paths.home / "runs" / job.run))
     await _write(jobs, job, replace(end, tokens=tokens, seconds=seconds, ended_s=time.time()))
+    remove_unused(settings.paths.home, settings.serve.keep_sent_days)  # what is asked for is brought anew
 
 
 async def _done(jobs: SharedJobs, job: Job, flags: Mapping[str, object]) -> JobEnd:

@@ -284,6 +284,8 @@ class ServeSettings(Group):
     """The most of what comes out of it, in MiB."""
     archive_files: int = Field(default=5000, ge=1)
     """The most files and folders in it."""
+    keep_sent_days: float = Field(default=30, gt=0)
+    """Days after their last use at which archives and clones are removed that no run can go on with."""
     tokens_a_day: int | None = Field(default=None, ge=1)
     """The most tokens of one caller's runs in 24 hours."""
     seconds_a_day: float | None = Field(default=None, gt=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -36,11 +37,13 @@ def make_app(service: Service, journal: Journal) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.pool.take_up()
+        sweeping = asyncio.create_task(service.sweep())
         app.state.ready, app.state.stopping = True, False
         try:
             yield
         finally:
             app.state.ready = False
+            sweeping.cancel()
             await service.pool.close()
             journal.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
@@ -15,6 +16,7 @@ from suture.errors import UsageError
 from suture.jobs import Job, JobKind, Journal, KnownJobs, Pool, QueueFull
 from suture.jobs.archives import Archives
 from suture.jobs.projects import limits_of, require_git
+from suture.jobs.sweeping import remove_unused, wanted_by
 from suture.ledger import RunFolder, new_run_id
 from suture.loop import list_recipes
 from suture.settings import Settings
@@ -45,6 +47,13 @@ class Service:
     tokens: Tokens
     archives: Archives
     needs_token: bool
+
+    async def sweep(self) -> None:
+        """Remove what callers have sent and nobody needs any more, now and every hour."""
+        home, days = self.settings.paths.home, self.settings.serve.keep_sent_days
+        while True:
+            await asyncio.to_thread(remove_unused, home, days, wanted_by(self.pool.unfinished()))
+            await asyncio.sleep(A_WHILE_S)
 
     def folder_of_job(self, job: Job) -> RunFolder:
         """The folder of a job's run, which may not be there yet."""

@@ -187,7 +187,7 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
             project=Path(started.project or "."),
             schema_version=started.schema_version,
             ended=end is not None,
-            may_go_on=end is not None and _has_passed(end),
+            may_go_on=end is not None and has_passed(end),
             own=own,
             replays=started.replays,
             events=events,
@@ -196,7 +196,7 @@ def open_recorded(folder: RunFolder, present: Settings) -> RecordedRun:
         raise StorageError(f"the first event of run {folder.id} is damaged: {fault!r}") from fault
 
 
-def _has_passed(end: Event) -> bool:
+def has_passed(end: Event) -> bool:
     """Whether what ended a run may be gone by now, so that it could go on."""
     if isinstance(end.payload, RunFinished):
         return end.payload.outcome in NOT_ITS_OWN
