@@ -47,7 +47,8 @@ def context_with(left_s: float | None, model: str, seconds: float | None) -> Run
 def test_where_no_test_passed_more_is_kept() -> None:
     failed = (CheckOutcome(check_id="t", status="error"),)
     base = Verdict(candidate="c", outcomes=failed, evidence="nonce", wall_s=1.0)
-    assert search_limits(context_with(100.0, "none", None), base).seconds == pytest.approx(70.0)
+    limits = search_limits(context_with(100.0, "none", None), base)
+    assert (limits.seconds, limits.beyond_s) == pytest.approx((70.0, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,25 @@ def test_the_time_of_the_verdict_is_kept(
     base = Verdict(candidate="c", outcomes=(), evidence="nonce", wall_s=verdict_s)
     for model, wanted_s in (("local:m", with_model_s), ("none", alone_s)):
         assert search_limits(context_with(left_s, model, None), base).seconds == pytest.approx(wanted_s)
+
+
+@pytest.mark.parametrize(
+    ("left_s", "verdict_s", "model", "knob_s", "wanted_s"),
+    [
+        (100.0, 1.0, "none", None, 3.5),
+        (100.0, 17.0, "none", None, 11.5),
+        (100.0, 90.0, "none", None, 0.0),
+        (100.0, 17.0, "none", 65.0, 4.0),
+        (100.0, 17.0, "none", 7.0, 0.0),
+        (100.0, 17.0, "local:m", None, 0.0),
+        (None, 17.0, "none", None, 0.0),
+    ],
+)
+def test_what_is_kept_for_a_proof_is_the_searchs_while_there_is_nothing_to_prove(
+    left_s: float | None, verdict_s: float, model: str, knob_s: float | None, wanted_s: float
+) -> None:
+    base = Verdict(candidate="c", outcomes=(), evidence="nonce", wall_s=verdict_s)
+    assert search_limits(context_with(left_s, model, knob_s), base).beyond_s == pytest.approx(wanted_s)
 
 
 def test_who_says_how_long_is_heard() -> None:

@@ -36,6 +36,7 @@ FAULTS = {
     "negation": ("def f(a):\n    if a:\n        return 1\n    return 2\n", "if not a:"),
     "strengthening": ("def f(n):\n    while n.next.value:\n        n = n.next\n    return n\n", "n.next is None or"),
     "endless loop": ("def f(q):\n    while True:\n        q.pop()\n", "while q:"),
+    "sign between types": ("def f(n: int / None):\n    return n\n", "n: int | None"),
     "sign": ("def f(n):\n    n ^= n - 1\n    return n\n", "n &= n - 1"),
     "off by one": ("def f(n):\n    return list(range(n))\n", "range(n + 1)"),
     "slice": ("def f(s):\n    return g(s)\n\ndef g(s):\n    return s[1:]\n", "g(s[1:])"),
@@ -211,6 +212,17 @@ def test_a_variable_that_is_called_may_stand_anywhere() -> None:
 
 def test_every_kind_of_value_has_its_calls() -> None:
     assert set(AROUND) == set(get_args(Kind))
+
+
+def test_what_only_annotates_is_changed_after_all_else() -> None:
+    source = "def f(n: int | None, *, m: 'list' = '', k: Annotated[int | None, 3 + 4] = 5) -> Kind[1]:\n    return n | 6\n"
+    priors: dict[str, float] = {}
+    for mutant in mutants(source, operators=("arithmetic sign", "constant")):
+        start = mutant.edits[0].start
+        priors.setdefault(source[start : start + 4], mutant.prior)
+    assert [place for place in priors if place.startswith("|")] == ["| 6\n"]
+    assert priors.keys() > {"3 + ", "+ 4]", "4] =", "5) -", "6\n"}
+    assert max(priors["'lis"], priors["1]:\n"]) < min(priors["'', "], priors["3 + "], priors["5) -"]) / 2
 
 
 def test_an_operator_that_breaks_loses_its_own_mutants_only(monkeypatch: pytest.MonkeyPatch) -> None:

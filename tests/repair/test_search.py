@@ -105,6 +105,19 @@ async def test_what_mends_the_failing_tests_is_kept_when_the_time_is_up(
     assert CART.replace("-=", "+=") in repaired
 
 
+async def test_a_search_that_found_nothing_has_the_time_of_the_proof_too(
+    project: Path, sandbox: BubblewrapSandbox
+) -> None:
+    (project / "tests" / "test_never.py").write_text(
+        "from shop.cart import total\n\ndef test_never():\n    assert total([1]) == 'never'\n"
+    )
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    limits = SearchLimits(seconds=1.0, beyond_s=0.5)
+    found = await search(suite.command, editable_texts(suite), ["tests/test_never.py::test_never"], limits)
+    assert (found.ended, found.plausible) == ("1.5 s are over", [])
+
+
 async def test_a_package_is_searched_and_the_fault_located(project: Path, sandbox: BubblewrapSandbox) -> None:
     suite = await suite_of(project, sandbox)
     assert suite.command is not None
@@ -112,6 +125,9 @@ async def test_a_package_is_searched_and_the_fault_located(project: Path, sandbo
     assert {test.id.partition("::")[2] for test in found.spectrum.failing} == {
         *("test_total[prices1-5]", "test_total[prices2-4]", "TestCart::test_one")
     }
+    for test in found.spectrum.failing:  # a method of a unittest's too
+        assert test.fault.startswith("AssertionError: ")
+        assert [path for path, _ in test.reached] == ["tests/test_cart.py"]
     worst = max(fault.ochiai for fault in found.faults)
     suspects = {(fault.function, fault.line) for fault in found.faults if fault.ochiai == worst}
     assert ("total", CART[: CART.index("result -=")].count("\n") + 1) in suspects

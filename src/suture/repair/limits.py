@@ -13,6 +13,8 @@ class SearchLimits:
     Attributes:
         candidates: Candidates tried.
         seconds: Wall-clock seconds.
+        beyond_s: Wall-clock seconds after those, for as long as nothing is found: they are kept for the proof
+            of what is.
         patches: Plausible repairs, after which it ends.
         seed: Decides between candidates that are equally likely.
         factors: Operator -> how much likelier its changes are than usual, as memory has it.
@@ -20,6 +22,7 @@ class SearchLimits:
 
     candidates: int = 4000
     seconds: float = 60.0
+    beyond_s: float = 0.0
     patches: int = 24
     seed: int = 0
     factors: Mapping[str, float] = field(default_factory=dict)

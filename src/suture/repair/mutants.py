@@ -22,6 +22,8 @@ EVERYWHERE = 0.4
 """What such a change weighs beside the likeliest of its parts."""
 Alike = tuple[int, str, bytes, str]
 PLACE = attrgetter("start", "end")
+ANNOTATED = 0.1
+"""What a change of an annotation weighs: next to nothing reads those at run time."""
 SCALE = 0.4
 """Room below 1 for weights above the ordinary."""
 NO_PLACE = (ast.JoinedStr, ast.FormattedValue, ast.pattern)
@@ -154,6 +156,7 @@ def _mutant(
 ) -> Mutant:
     line = view.line_at(edits[0].start)
     guards = isinstance(node, FUNCTIONS) and all(e.start == e.end for e in edits)
+    share *= ANNOTATED if node in view.annotations else 1.0
     return Mutant(
         edits=edits,
         operator=operator.name,

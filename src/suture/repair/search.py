@@ -138,7 +138,7 @@ class Search:
             found.ended = unguided(found.spectrum)
         else:
             with suppress(TimeoutError):  # whatever a process does, the time is up then
-                async with asyncio.timeout(max(0.0, limits.seconds + GRACE_S - self._now_s())):
+                async with asyncio.timeout(max(0.0, self._end_s() + GRACE_S - self._now_s())):
                     await self._search()
             self._conclude()
             found.ended = self._reason() or (NONE_READY if self._is_lost else "everything was tried")
@@ -207,6 +207,11 @@ class Search:
     def _now_s(self) -> float:
         return time.monotonic() - self._began_s
 
+    def _end_s(self) -> float:
+        """What is kept for the proof of a repair is the search's while there is none."""
+        is_found = self.found.plausible or self._passed
+        return self._limits.seconds + (0.0 if is_found else self._limits.beyond_s)
+
     def _left(self) -> int:
         return max(0, self._limits.candidates - self.found.tried)
 
@@ -221,8 +226,8 @@ class Search:
             2 * self._warned_s + LEAST_LINGER_S, RECOMMENDED_SHARE * self._limits.seconds
         ):
             return "the likeliest changes were tried"
-        if now_s >= self._limits.seconds:
-            return f"{self._limits.seconds:g} s are over"
+        if now_s >= self._end_s():
+            return f"{self._end_s():g} s are over"
         return "" if self._left() else f"{self._limits.candidates} candidates were tried"
 
     def _lingered(self, since_s: float, first_s: float) -> bool:
@@ -258,7 +263,7 @@ class Search:
 
     async def _take(self, waiting: Iterator[Proposal], bench: Bench, is_early: bool) -> None:
         while bench.usable and not self._reason():
-            left_s = self._limits.seconds - self._now_s()
+            left_s = self._end_s() - self._now_s()
             self._begin_longer()
             if self._now_s() > PATIENT_SHARE * self._limits.seconds:
                 await self._try_slow(bench)

@@ -19,6 +19,8 @@ SHARE = 0.5
 VERDICTS = 2
 """Times of the first run that a found repair needs: its verdict's two, side by side, and one of its proof."""
 LEAST_KEPT_S = 5.0
+JUDGED, JUDGED_S = 1.5, 2.0
+"""Times of the first run, and seconds, that its verdict alone needs: what a proof has no time for is told."""
 MOST_KEPT = 0.6
 """Of the run's seconds that are left, the most that is kept from the search."""
 UNSEEN_KEPT = 0.3
@@ -68,19 +70,27 @@ def editable_texts(suite: Suite) -> dict[str, str]:
 
 
 def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:
-    """What a search may use. What it finds has still to be judged, twice, and proved: that time is kept."""
+    """What a search may use. What it finds has still to be judged, twice, and proved: that time is kept.
+
+    Where it finds nothing, there is nothing to prove: it goes on until there is just time for a verdict.
+    """
     knobs, left_s = context.settings.repair, context.budget.remaining_s()
     may_ask = context.model.name != NO_MODEL
     seconds = knobs.seconds or (USUAL_S if may_ask or left_s is None else left_s)
+    beyond_s = 0.0
     if left_s is not None:
         verdict_s = base.wall_s if base is not None else 0.0
         kept_s = min(VERDICTS * verdict_s + LEAST_KEPT_S, MOST_KEPT * left_s)
         if base is not None and base.outcomes and not base.passed:
             kept_s = max(kept_s, UNSEEN_KEPT * left_s)
-        seconds = min(seconds, left_s - kept_s, SHARE * left_s if may_ask else left_s)
+        elif not may_ask:
+            beyond_s = max(0.0, kept_s - JUDGED * verdict_s - JUDGED_S)
+        wanted_s, seconds = seconds, min(seconds, left_s - kept_s, SHARE * left_s if may_ask else left_s)
+        beyond_s = min(beyond_s, wanted_s - seconds)
     return SearchLimits(
         candidates=knobs.candidates,
         seconds=seconds,
+        beyond_s=beyond_s,
         seed=knobs.seed,
         factors=recalled_factors(context.ledger.events),
     )

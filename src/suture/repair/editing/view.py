@@ -193,6 +193,27 @@ class View:
         return tuple(node for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS))
 
     @cached_property
+    def annotations(self) -> frozenset[ast.AST]:
+        """The nodes of annotations, which say what something is and do nothing; not what `Annotated` adds."""
+        found: set[ast.AST] = set()
+        waiting: list[ast.AST | None] = []
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.arg | ast.AnnAssign):
+                waiting.append(node.annotation)
+            elif isinstance(node, FUNCTIONS):
+                waiting.append(node.returns)
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Tuple):
+                named = getattr(part.value, "attr", getattr(part.value, "id", ""))
+                waiting += part.slice.elts[:1] if named == "Annotated" else part.slice.elts
+            elif part is not None:
+                waiting += ast.iter_child_nodes(part)
+            if part is not None:
+                found.add(part)
+        return frozenset(found)
+
+    @cached_property
     def functions(self) -> dict[str, Function]:
         """Functions and methods by name; of two with one name the last."""
         return {node.name: node for node in self.functions_in_order}

@@ -49,9 +49,9 @@ class Outcomes:
         self._status = ""
         self._finished = False
 
-    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
         """Note where an exception came from."""
+        # Not among the first: pytest hands on a unittest's exception by a hook of its own that is.
         if self.faults is not None and call.excinfo is not None:
             self.faults(call.excinfo.value)
 

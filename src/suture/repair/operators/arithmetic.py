@@ -48,7 +48,10 @@ def _sign(node: ast.AST, view: View) -> Iterator[Change]:
     assert isinstance(node, ast.BinOp)
     sign = SIGNS[type(node.op)]
     start, end = operator_sign(view, node.left, node.right, (sign,))
-    for number, other in enumerate(_others(sign) if end else ()):
+    others = _others(sign) if end else ()
+    if node in view.annotations:  # two types have no other sign between them
+        others = tuple(other for other in others if other == "|")
+    for number, other in enumerate(others):
         edit = Edit(start=start, end=end, text=other)
         note = f"{sign} becomes {other} in {view.text(node)}"
         usual = likelier(

@@ -26,7 +26,7 @@ NO_FACTORS: Mapping[str, float] = MappingProxyType({})
 OnFault = Callable[[OperatorFault], None]
 Maker = Callable[[str, str, Collection[int], OnFault | None], Iterator[Mutant]]
 """Path, text, lines, and who is told of an operator that breaks -> changes."""
-SHARPNESS = 2.0
+SHARPNESS = 1.5
 """How much more the suspicion of a line counts than the kind of change."""
 BREATH = 50
 """Changes that are made before others may run."""
