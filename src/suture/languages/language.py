@@ -49,9 +49,6 @@ class LanguageFacts:
         runners: Those that report on each test; any other command is judged by its exit status. Pytest's
             report is a plug-in of `suture.checks`, which runs in pytest.
         line_comment: What begins a comment up to the line's end.
-        block_comment: What begins and ends a longer one; empty where there is none.
-        formatter: The usual program that formats a file which it is given on stdin, and its arguments.
-        linter: The usual program that finds mistakes in files named behind it, and its arguments.
         test_files: Globs of its tests, as in a `.gitignore`.
         steering: Globs of what configures a run of these, or is loaded before the project's own code.
         find_tests: Finds the test command of a project; where there is none, the user says it.
@@ -89,9 +86,6 @@ class LanguageFacts:
     aliases: tuple[str, ...] = ()
     runners: tuple[Runner, ...] = ()
     line_comment: str
-    block_comment: tuple[str, str] | None = None
-    formatter: tuple[str, ...] = ()
-    linter: tuple[str, ...] = ()
     test_files: tuple[str, ...] = ()
     steering: tuple[str, ...] = ()
     find_tests: FindTests | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -11,7 +12,7 @@ from typing import Any
 from suture.checks.command.test_command import TestCommand
 from suture.languages import Runner, runner_of, scripts_run_by
 from suture.records import Language
-from suture.repair.other_languages.drivers import golang, node
+from suture.repair.other_languages.drivers import golang, node, whole_runners
 from suture.repair.trials.records import Proposal
 
 DRIVERS = "suture.repair.other_languages.drivers"
@@ -30,17 +31,38 @@ class Driver:
         programs: Its files, of `suture.repair.other_languages.drivers`.
         argv: What starts it: by the interpreter that runs Suture, and by the lines that start the runner.
         job: What it is told of a candidate; `None` where it cannot try that one.
-        common: What it is told once, by the project's files and the test files.
+        common: What it is told once, by the project's files, the test files and the lines.
         round: Candidates of one start.
         at_once: Starts side by side.
+        rivals: Changes that are tried after the first that passes.
+        least_wall_s: Seconds that a trial has in any case.
+        able: Whether it understands the lines.
     """
 
     programs: tuple[str, ...]
     argv: Callable[[str, Sequence[str], str], tuple[str, ...]]
     job: Callable[[Proposal, str, Language], dict[str, Any] | None]
-    common: Callable[[Mapping[str, bytes], Sequence[str]], dict[str, Any]]
+    common: Callable[[Mapping[str, bytes], Sequence[str], Sequence[str]], dict[str, Any]]
     round: int
     at_once: int
+    rivals: int = 120
+    least_wall_s: float = 0.3
+    able: Callable[[Sequence[str]], bool] = lambda lines: True
+
+
+def _whole(runner: str, programs: tuple[str, ...]) -> Driver:
+    """A runner that stays loaded: it is slower than a harness of ours, and does all that the runner does."""
+    return Driver(
+        programs=programs,
+        argv=whole_runners.argv,
+        job=node.job,
+        common=whole_runners.common_of(runner),
+        round=80,
+        at_once=2,
+        rivals=10,
+        least_wall_s=3.0,
+        able=whole_runners.is_able(runner),
+    )
 
 
 BY_RUNNER: Mapping[str, Driver] = {
@@ -50,6 +72,8 @@ BY_RUNNER: Mapping[str, Driver] = {
     "go test": Driver(
         programs=golang.PROGRAMS, argv=golang.argv, job=golang.job, common=golang.common, round=600, at_once=1
     ),
+    "Jest": _whole("jest", whole_runners.JEST),
+    "Vitest": _whole("vitest", whole_runners.VITEST),
 }
 """Name of a runner -> how candidates are tried on its tests; all others run whole for each candidate."""
 
@@ -63,7 +87,21 @@ def driver_of(argv: Sequence[str], files: Mapping[str, bytes], language: Languag
         language: What it tests.
     """
     runner: Runner | None = runner_of(argv, files, language)
-    return BY_RUNNER.get(runner.name) if runner is not None else None
+    driver = BY_RUNNER.get(runner.name) if runner is not None else None
+    return driver if driver is not None and driver.able(lines_of(argv, files)) else None
+
+
+def lines_of(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
+    """What a command has a shell run: itself, or the scripts of the project that it starts.
+
+    Args:
+        argv: The command.
+        files: The project.
+    """
+    scripts = [script for script in scripts_run_by(argv, files) if script]
+    if len(scripts) == 1 and "--" in argv:
+        scripts = [f"{scripts[0]} {shlex.join(argv[argv.index('--') + 1 :])}"]
+    return scripts or [shlex.join(argv)]
 
 
 async def driven(
@@ -87,7 +125,7 @@ async def driven(
     Raises:
         SandboxError: The wall failed.
     """
-    lines = [script for script in scripts_run_by(argv, files) if script] or [" ".join(argv)]
+    lines = lines_of(argv, files)
     folder = resources.files(DRIVERS)
     own = {name: folder.joinpath(name).read_bytes() for name in driver.programs}
     whole_plan = json.dumps({**plan, "seconds": seconds}).encode("ascii")

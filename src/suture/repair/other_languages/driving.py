@@ -13,21 +13,20 @@ from suture.languages import LANGUAGES
 from suture.ledger.kinds import DifferingTrial
 from suture.records import CheckOutcome, Language
 from suture.repair.limits import SearchLimits
-from suture.repair.other_languages.driver import Driver, driven
+from suture.repair.other_languages.driver import Driver, driven, lines_of
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal, Spectrum, TestOutcome, TestRun, Trial
 from suture.workspace import is_test_file
 
-RIVALS = 120
-"""Changes that are tried after the first that passes."""
 LINGER_MS = 1500
 LOOK_S, MUTE_LOOK_S = 30.0, 3.0
 MOST_MS = 1e6
 FIRST_PART = 4
 """Of a round, the first: what is likely is soon known."""
 ALL_TRIED = "everything was tried"
-PATIENCE, LEAST_WALL_S, START_MS = 6.0, 0.3, 3000
-"""A trial may take so many times what the unchanged code took, and so many seconds at least."""
+PATIENCE, MUTE_WALL_S, START_MS = 6.0, 1.0, 20_000
+"""A trial may take so many times what the unchanged code took, and so many seconds where that never ended; a
+process may take so long until it is ready for one."""
 PLACE = re.compile(r"([^\s():]+):(\d{1,9})\b(?::\d+)?")
 MOST_STACK_CHARS = 4000
 """As a driver cuts it; a candidate's own line may hold any number."""
@@ -61,7 +60,7 @@ class Driving:
         self._files, self._texts, self._language = files, texts, language
         self._before = {outcome.check_id: outcome.status for outcome in outcomes}
         self._common: dict[str, Any] = {}
-        self._wall_s = LEAST_WALL_S
+        self._wall_s = driver.least_wall_s
         self._began_s = time.monotonic()
 
     async def look(self, seconds: float) -> Spectrum:
@@ -73,7 +72,8 @@ class Driving:
         tests = self._test_files()
         if self._is_mute:
             seconds = min(seconds, MUTE_LOOK_S)
-        common = {**self._driver.common(self._files, tests), "texts": dict(self._texts), "files": tests}
+        told_once = self._driver.common(self._files, tests, lines_of(self._argv, self._files))
+        common = {**told_once, "texts": dict(self._texts), "files": tests}
         plan = {
             **{"common": common, "jobs": [{"files": tests}], "wall_ms": 1000 * min(LOOK_S, seconds)},
             **{"start_ms": START_MS, "rivals": 0, "linger_ms": 0},
@@ -97,11 +97,16 @@ class Driving:
             sum(ms for one in seen if isinstance(ms := one.get("ms"), (int, float)) and 0 <= ms < MOST_MS)
             / 1000
         )
-        self._wall_s = max(LEAST_WALL_S, PATIENCE * took_s)
+        least_s = MUTE_WALL_S if self._is_mute else 0.0
+        self._wall_s = max(least_s, self._driver.least_wall_s, PATIENCE * took_s)
         ignored = sorted({name for name, how in ended.items() if how == "failed"} - {*guiding})
         self._common = {
             **{**common, "guiding": list(guiding), "wanted": [*wanted, *guiding]},
-            **{"ignored": ignored, "alone": not any("::" not in name for name in guiding)},
+            **{
+                "covering": _covering(runs),
+                "ignored": ignored,
+                "alone": not any("::" not in name for name in guiding),
+            },
         }
         return Spectrum(
             tests=runs,
@@ -157,7 +162,7 @@ class Driving:
         size = self._driver.round // FIRST_PART
         while waiting and not found.ended:
             left_s = limits.seconds - (time.monotonic() - self._began_s)
-            if left_s <= LEAST_WALL_S:
+            if left_s <= self._driver.least_wall_s:
                 found.ended = f"{limits.seconds:g} s are over"
                 break
             many = self._driver.at_once
@@ -185,7 +190,7 @@ class Driving:
         able = [(proposal, job) for proposal, job in jobs if job is not None]
         plan = {
             **{"common": self._common, "jobs": [job for _, job in able], "wall_ms": 1000 * self._wall_s},
-            **{"start_ms": START_MS, "rivals": RIVALS, "linger_ms": LINGER_MS},
+            **{"start_ms": START_MS, "rivals": self._driver.rivals, "linger_ms": LINGER_MS},
         }
         told = await driven(self._driver, self._command, self._argv, self._files, plan, left_s)
         # One of each, as forged lines may be any number: that it passes, which is judged again.
@@ -216,6 +221,16 @@ class Driving:
                 passed=passed,
             )
             found.partial.append((proposal, trial))
+
+
+def _covering(runs: Sequence[TestRun]) -> dict[str, list[str]]:
+    """File of the project -> the test files that run something of it."""
+    found: dict[str, set[str]] = {}
+    for run in runs:
+        for path, lines in run.lines.items():
+            if lines:
+                found.setdefault(path, set()).add(run.id.partition("::")[0])
+    return {path: sorted(owners) for path, owners in found.items()}
 
 
 def listed(value: object) -> list[Any]:

@@ -46,7 +46,7 @@ def job(proposal: Proposal, text: str, language: Language) -> dict[str, Any] | N
     return None
 
 
-def common(files: Mapping[str, bytes], tests: Sequence[str]) -> dict[str, Any]:
+def common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
     """The module's name."""
     match = MODULE.search(files.get("go.mod", b""))
     return {"module": match[1].decode("utf-8", "replace") if match else ""}

@@ -36,7 +36,7 @@ def job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
     return {"path": proposal.path, "text": mutated(text, proposal.edits)}
 
 
-def common(files: Mapping[str, bytes], tests: Sequence[str]) -> dict[str, Any]:
+def common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
     """Whether modules of the project have to be loaded by `import`."""
     manifests = (content for path, content in files.items() if path.endswith("package.json"))
     modules = any(path.endswith((".mjs", ".mts")) for path in files)

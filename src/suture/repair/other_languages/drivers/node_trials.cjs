@@ -9,8 +9,10 @@ const folder = __dirname;
 const root = path.dirname(folder);
 const plan = JSON.parse(fs.readFileSync(path.join(folder, "plan.json"), "utf8"));
 
-if (process.argv[2] === "worker") require("./node_worker.cjs").serve(plan.common, root);
-else watch();
+if (process.argv[2] === "worker") {
+  const program = plan.common.engine ? "./runner_worker.cjs" : "./node_worker.cjs";
+  require(program).serve(plan.common, root, () => process.send({ ready: true }));
+} else watch();
 
 function watch() {
   const began = Date.now();
@@ -36,11 +38,16 @@ function watch() {
       process.exit(0);
     }
     if (!worker) start();
-    const number = next++;
-    const most = Math.min(plan.wall_ms, Math.max(1, left()));
-    timer = setTimeout(() => lost(number, true), most + (worker.fresh ? plan.start_ms : 0));
-    worker.fresh = false;
-    worker.current = number;
+    worker.current = next++;
+    if (worker.ready) give();
+    else timer = setTimeout(() => lost(worker.current, false), Math.max(1, Math.min(plan.start_ms, left())));
+  }
+
+  // The clock of a candidate runs from when its process has all that it needs.
+  function give() {
+    clearTimeout(timer);
+    const number = worker.current;
+    timer = setTimeout(() => lost(number, true), Math.min(plan.wall_ms, Math.max(1, left())));
     worker.send({ number, ...plan.jobs[number] });
   }
 
@@ -52,9 +59,17 @@ function watch() {
   }
 
   function made() {
-    const mine = fork(__filename, ["worker"], { stdio: ["ignore", "ignore", "ignore", "ipc"] });
-    mine.fresh = true;
+    const { flags = [], variables = {} } = plan.common;
+    const env = { ...process.env, ...variables };
+    const execArgv = [...process.execArgv, ...flags];
+    const mine = fork(__filename, ["worker"], { stdio: ["ignore", "ignore", "ignore", "ipc"], env, execArgv });
+    mine.ready = false;
     mine.on("message", (line) => {
+      if (line.ready) {
+        mine.ready = true;
+        if (mine === worker && mine.current !== undefined) give();
+        return;
+      }
       if (mine !== worker || line.number !== mine.current) return;
       tell(line);
       if (line.ok && !first) first = next;

@@ -6,7 +6,7 @@ const path = require("node:path");
 const { pathToFileURL } = require("node:url");
 const { harness, shim } = require("./node_shim.cjs");
 
-exports.serve = (common, root) => {
+exports.serve = (common, root, ready) => {
   const send = process.send.bind(process);
   let number = 0;
   let failed = null;
@@ -109,6 +109,7 @@ exports.serve = (common, root) => {
     const answer = job.files ? await look(job) : { event: "trial", ...(await attempt(job)) };
     send({ ...answer, number: job.number });
   });
+  ready();
 };
 
 function named(file, names) {

@@ -1,0 +1,71 @@
+// Runs a project's tests again and again by Jest or Vitest itself, which stays loaded: each time with new code
+// in one file.
+"use strict";
+const fs = require("node:fs");
+const path = require("node:path");
+
+exports.serve = async (common, root, ready) => {
+  const send = process.send.bind(process);
+  const runner = await require(`./${common.engine}.cjs`).start(common, root);
+
+  // All tests of some files, as they are: how each ended, and the lines that it ran.
+  async function look(job) {
+    const began = performance.now();
+    const tests = await runner.run(job.files, { coverage: true });
+    // The first run also fills the runner's caches, as every process does once.
+    return { event: "look", tests: [...tests, { id: "", ms: (performance.now() - began) / 2 }] };
+  }
+
+  // Whether a candidate passes: the tests that failed, by themselves; then those whose files use what it changes.
+  async function attempt(job) {
+    const own = path.join(root, job.path);
+    fs.writeFileSync(own, job.text);
+    try {
+      runner.changed(own);
+      const covering = common.covering[job.path] ?? common.files;
+      const failing = common.files.filter((file) => common.guiding.some((id) => ownerOf(id) === file));
+      const first = common.alone ? [[failing, common.guiding]] : [];
+      for (const [files, chosen] of [...first, [[...new Set([...failing, ...covering])], null]]) {
+        const tests = await runner.run(files, { chosen: chosen?.map(nameOf) });
+        const passed = new Set(tests.filter(({ status }) => status === "passed").map(({ id }) => id));
+        const wrong = tests.find(({ id, status }) => status === "failed" && !common.ignored.includes(id));
+        if (wrong) return { ok: false, failed: wrong.id, passed: common.guiding.filter((id) => passed.has(id)) };
+        const wanted = (chosen ?? common.wanted).filter((id) => files.includes(ownerOf(id)));
+        const missing = wanted.find((id) => id.includes("::") && !passed.has(id));
+        if (missing || passed.size === 0) return { ok: false, failed: missing ?? "", passed: [] };
+      }
+      return { ok: true };
+    } finally {
+      fs.writeFileSync(own, common.texts[job.path]);
+      runner.changed(own);
+    }
+  }
+
+  process.on("message", async (job) => {
+    const answer = job.files ? await look(job) : { event: "trial", ...(await attempt(job)) };
+    send({ ...answer, number: job.number });
+  });
+  ready();
+};
+
+function ownerOf(id) {
+  return id.split("::")[0];
+}
+
+function nameOf(id) {
+  const name = id.slice(id.indexOf("::") + 2).replace(/ #\d+$/, "");
+  return name.split(" > ").join(" ");
+}
+
+// What both match against a test's names with blanks between them.
+exports.pattern = (chosen) => `^(?:${chosen.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|")})$`;
+
+// Tests of one name in one file are numbered, as in the report.
+exports.numbered = (tests) => {
+  const seen = new Map();
+  return tests.map((test) => {
+    const count = (seen.get(test.id) ?? 0) + 1;
+    seen.set(test.id, count);
+    return count > 1 ? { ...test, id: `${test.id} #${count}` } : test;
+  });
+};

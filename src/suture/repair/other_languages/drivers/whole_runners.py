@@ -1,0 +1,135 @@
+"""Candidates on Jest and Vitest: the project's own runner stays loaded, and runs a few files for each."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+COMMON = ("node_trials.cjs", "runner_worker.cjs", "node_coverage.cjs")
+JEST = (*COMMON, "jest_engine.cjs")
+VITEST = (*COMMON, "vitest_engine.cjs", "vitest_setup.mjs")
+SHELL = re.compile(r"[&|;<>$`()*?{}~#\\\n]")
+ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*")
+BEFORE = ("npx", "cross-env", "env")
+VARIABLES: Mapping[str, Mapping[str, str]] = {
+    "jest": {"NODE_ENV": "test"},
+    "vitest": {"NODE_ENV": "test", "TEST": "true", "VITEST": "true"},
+}
+"""What the program of a runner sets before it loads it."""
+VALUED = ("--config", "-c", "--env", "--environment", "--rootDir", "--dir", "--mode", "--project", "--preset")
+"""Options that go on, and whose value may be the next word."""
+OURS = (
+    *("--coverage", "--runInBand", "-i", "--silent", "--verbose", "--ci", "--bail", "-b", "--watchAll"),
+    *("--watch", "--json", "--run", "--isolate", "--maxWorkers", "-w", "--reporters", "--reporter", "--pool"),
+    *("--outputFile", "--passWithNoTests", "--runTestsByPath", "--detectOpenHandles", "--forceExit"),
+)
+"""Options in whose place we say our own, or none."""
+REFUSED = (
+    *("-t", "--testNamePattern", "--shard", "--onlyChanged", "-o", "--changed", "--changedSince", "--root"),
+    *("-r", "--browser", "--typecheck", "--testPathIgnorePatterns", "--exclude", "--findRelatedTests"),
+)
+"""Options that choose tests in a way that is the runner's own business."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """How a line starts a runner: variables, Node's options, and words that it is to be given again."""
+
+    variables: Mapping[str, str]
+    flags: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+def started(lines: Sequence[str], runner: str) -> Started | None:
+    """How a command starts a runner; `None` where it does more than that, or chooses tests by itself.
+
+    Args:
+        lines: What a shell would run.
+        runner: `jest` or `vitest`.
+    """
+    if len(lines) != 1 or SHELL.search(lines[0]):
+        return None
+    try:
+        waiting = shlex.split(lines[0])
+    except ValueError:
+        return None
+    variables: dict[str, str] = dict(VARIABLES[runner])
+    flags: list[str] = []
+    while waiting and _program(waiting[0]) != runner:
+        word = waiting.pop(0)
+        if ASSIGNED.fullmatch(word):
+            name, _, value = word.partition("=")
+            variables[name] = value
+        elif word.startswith("--") and flags:
+            flags.append(word)
+        elif PurePosixPath(word).name == "node":
+            flags.append("--no-warnings")
+        elif word not in BEFORE:
+            return None
+    words = _words(waiting[1:]) if waiting else None
+    return None if words is None else Started(variables=variables, flags=tuple(flags), words=words)
+
+
+def _program(word: str) -> str:
+    return re.sub(r"\.m?js$", "", PurePosixPath(word).name)
+
+
+def _words(given: Sequence[str]) -> tuple[str, ...] | None:
+    """The options that go on; files and folders are named anew for each run."""
+    kept: list[str] = []
+    waiting = list(given)
+    while waiting:
+        word = waiting.pop(0)
+        name = word.partition("=")[0]
+        if name.partition(".")[0] in REFUSED:
+            return None
+        if not word.startswith("-") or name.partition(".")[0] in OURS:
+            continue
+        kept.append(word)
+        if word in VALUED and waiting:
+            kept.append(waiting.pop(0))
+    return tuple(kept)
+
+
+def argv(python: str, lines: Sequence[str], box: str) -> tuple[str, ...]:
+    """Node; what the command gives it goes to the process that loads the runner.
+
+    Args:
+        python: Not used.
+        lines: Not used.
+        box: The folder of the driver.
+    """
+    return ("node", f"{box}/node_trials.cjs")
+
+
+Common = Callable[[Mapping[str, bytes], Sequence[str], Sequence[str]], dict[str, Any]]
+
+
+def common_of(runner: str) -> Common:
+    """What the driver is told once of a runner.
+
+    Args:
+        runner: `jest` or `vitest`.
+    """
+
+    def common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
+        own = started(lines, runner)
+        told = {"engine": f"{runner}_engine", "covering": {}}
+        if own is None:
+            return told
+        return {**told, "variables": dict(own.variables), "flags": own.flags, "words": own.words}
+
+    return common
+
+
+def is_able(runner: str) -> Callable[[Sequence[str]], bool]:
+    """Whether the lines of a command are understood.
+
+    Args:
+        runner: `jest` or `vitest`.
+    """
+    return lambda lines: started(lines, runner) is not None

@@ -1,0 +1,159 @@
+"""Trials on Jest and Vitest: their runner is loaded once for many candidates."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from suture.checks.command.test_command import TestCommand
+from suture.repair import mutated
+from suture.repair.editing.edits import edits_between
+from suture.repair.limits import SearchLimits
+from suture.repair.other_languages.driver import driver_of
+from suture.repair.other_languages.drivers.whole_runners import started
+from suture.repair.other_languages.driving import Driving
+from suture.repair.search_result import Findings
+from suture.repair.trials.records import Proposal
+from suture.sandbox import BubblewrapSandbox, discover_programs
+from suture.settings import SandboxSettings
+from suture.tasks.building import heal_task
+
+CODE = """\
+EXPORT function merge(ranges) {
+  const sorted = [...ranges].sort((a, b) => a[0] - b[0]);
+  const out = [];
+  for (const range of sorted) {
+    const last = out[out.length - 1];
+    if (last && range[0] > last[1]) {
+      last[1] = Math.max(last[1], range[1]);
+    } else {
+      out.push([...range]);
+    }
+  }
+  return out;
+}
+"""
+TESTS = """\
+describe('merge', () => {
+  it('joins what overlaps', () => expect(merge([[1, 3], [2, 6]])).toEqual([[1, 6]]));
+  it('joins what touches', () => expect(merge([[1, 2], [2, 3]])).toEqual([[1, 3]]));
+  it('leaves what is apart', () => expect(merge([[5, 6], [1, 2]])).toEqual([[1, 2], [5, 6]]));
+});
+test('nothing', () => expect(merge([])).toEqual([]));
+"""
+OTHER = "test('other', () => expect(twice(2)).toBe(4));\n"
+JEST = {
+    "src/merge.js": CODE.replace("EXPORT ", "") + "module.exports = { merge };\n",
+    "src/twice.js": "exports.twice = (n) => n * 2;\n",
+    "test/merge.test.js": "const { merge } = require('../src/merge');\n" + TESTS,
+    "test/twice.test.js": "const { twice } = require('../src/twice');\n" + OTHER,
+}
+VITEST_HEAD = "import { describe, expect, it, test } from 'vitest';\n"
+VITEST = {
+    "src/merge.ts": CODE.replace("EXPORT", "export").replace("(ranges)", "(ranges: number[][]): number[][]"),
+    "src/twice.ts": "export const twice = (n: number): number => n * 2;\n",
+    "test/merge.test.ts": VITEST_HEAD + "import { merge } from '../src/merge';\n" + TESTS,
+    "test/twice.test.ts": VITEST_HEAD + "import { twice } from '../src/twice';\n" + OTHER,
+}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("program", "package", "command", "files"),
+    [("jest", "jest@29", "jest", JEST), ("vitest", "vitest@3", "vitest run", VITEST)],
+    ids=["jest", "vitest"],
+)
+async def test_many_candidates_are_tried_in_one_start(
+    program: str,
+    package: str,
+    command: str,
+    files: dict[str, str],
+    sandbox: BubblewrapSandbox,
+    require: Require,
+    tmp_path: Path,
+) -> None:
+    require("npm", shutil.which("npm") is not None, "it is not on PATH")
+    manifest = json.dumps({"name": "ranges", "type": "commonjs", "scripts": {"test": command}})
+    for name, text in {"package.json": manifest, **files}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", package]
+    fetched = subprocess.run(install, cwd=tmp_path, capture_output=True, check=False, timeout=200)
+    require(program, fetched.returncode == 0, "npm could not fetch it")
+    task, _ = heal_task(tmp_path)
+    programs = discover_programs(tmp_path, os.environ, task.language)
+    test = TestCommand(task, sandbox, SandboxSettings(), programs)
+    await test.collect()
+    outcomes = (await test.run(task.files)).outcomes
+    path = next(name for name in task.files if name.startswith("src/merge."))
+    text = files[path]
+    driver = driver_of(task.test_command, task.files, task.language)
+    assert driver is not None
+    argv, limits = task.test_command, SearchLimits()
+    driving = Driving(driver, test, argv, task.files, {path: text}, outcomes, task.language)
+
+    spectrum = await driving.look(60.0)
+    assert (spectrum.compared, spectrum.disagreements, spectrum.traced) == (5, (), 4)
+    touching = next(run for run in spectrum.tests if run.id.endswith("joins what touches"))
+    nothing = next(run for run in spectrum.tests if run.id.endswith("::nothing"))
+    assert {*spectrum.guiding} >= {touching.id}
+    # The first loop's body ran in one of them, and not in the other.
+    assert {5, 6} <= touching.lines[path]
+    assert 6 not in nothing.lines[path]
+
+    wrong, right = "range[0] > last[1]", "range[0] <= last[1]"
+    texts = [text.replace(wrong, new) for new in ("range[0] == last[1]", "true", right)]
+    texts.insert(0, text.replace("const out = [];", "const out = []; while (true) out.pop();"))
+    changes = [
+        Proposal(path=path, edits=edits_between(text, new), label="", score=1.0, operators=(), swap=False)
+        for new in texts
+    ]
+    found = Findings(texts={path: text})
+    await driving.try_all(changes, found, limits)
+    assert found.tried == len(changes)
+    assert [mutated(text, one.edits) for one in found.plausible] == [texts[-1]]
+
+
+@pytest.mark.parametrize(
+    ("line", "runner", "words"),
+    [
+        ("jest", "jest", ()),
+        ("npx jest --ci --config jest.unit.js test/unit", "jest", ("--config", "jest.unit.js")),
+        (
+            "node --experimental-vm-modules node_modules/jest/bin/jest.js --env=jsdom",
+            "jest",
+            ("--env=jsdom",),
+        ),
+        ("vitest run --coverage.enabled -c x.mts", "vitest", ("-c", "x.mts")),
+    ],
+)
+def test_what_a_line_gives_its_runner_is_given_again(line: str, runner: str, words: Sequence[str]) -> None:
+    found = started([line], runner)
+    assert found is not None
+    assert found.words == words
+    assert ("--experimental-vm-modules" in found.flags) == ("vm-modules" in line)
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["tsc && jest", "jest -t adds", "vitest --changed", "cd packages/a && vitest run", "jest $FLAGS"],
+)
+def test_a_command_that_does_more_runs_whole_for_each_candidate(script: str) -> None:
+    files = {"package.json": json.dumps({"scripts": {"test": script}}).encode()}
+    assert driver_of(("npm", "test"), files, "javascript") is None
+
+
+def test_words_behind_two_dashes_and_variables_are_the_runner_s_too() -> None:
+    files = {"package.json": b'{"scripts": {"test": "cross-env TZ=UTC jest"}}'}
+    driver = driver_of(("npm", "test", "--", "--env=node"), files, "javascript")
+    assert driver is not None
+    told = driver.common(files, [], ["cross-env TZ=UTC jest --env=node"])
+    assert (told["words"], told["variables"]["TZ"]) == (("--env=node",), "UTC")
+    assert driver_of(("npm", "test", "--", "-t", "adds"), files, "javascript") is None
