@@ -15,7 +15,7 @@ const PAGES = [
   [/^\/benchmarks$/, benchmarksPage, "Benchmarks"],
   [/^\/benchmarks\/([\w.-]{1,100})$/, benchmarkPage, "Benchmark"],
   [new RegExp(`^/compare/${RUN}/${RUN}$`), comparePage, "Two runs"],
-  [new RegExp(`^/runs/${RUN}(?:/([a-z]+))?(?:/([0-9a-z]+))?$`), runPage, "Run"],
+  [new RegExp(`^/runs/${RUN}(?:/([a-z]+))?(?:/([0-9a-z]+))?/?$`), runPage, "Run"],
 ];
 
 const main = document.getElementById("main");

@@ -8,7 +8,8 @@ const ROW = 30;
 
 export async function performancePanel(body, state) {
   const draw = unlessSame((used) => {
-    if (!used.calls.length && !used.checks.length) return fill(body, el("h2", {}, "Performance"), note("Nothing has been used yet."));
+    const coming = !used.events && used.spend?.seconds; // it has begun, and its events are on their way
+    if (!used.calls.length && !used.checks.length) return fill(body, el("h2", {}, "Performance"), coming ? note("Loading ...", "loading") : note("Nothing has been used yet."));
     return fill(body, el("h2", {}, "Performance"),
       budget(state, used.limits),
       ["role", "move"].map((what) => shares(used, what)),
@@ -33,6 +34,7 @@ function usedOf(state) {
     tokens: of("model.called").map((event, n) => { sum += calls[n].tokens; return [event.time_s - begun, sum]; }),
     limits: of("run.started")[0]?.data.limits ?? {},
     spend: state.shown.spend,
+    events: state.events.length > 0,
   };
 }
 
