@@ -23,6 +23,8 @@ LOOK_S, MUTE_LOOK_S = 30.0, 3.0
 MOST_MS = 1e6
 FIRST_PART = 4
 """Of a round, the first: what is likely is soon known."""
+MUTE_ROUND, MUTE_RIVALS = 20, 10
+"""Where the unchanged code never ends: most candidates do not either, and take all the time that one has."""
 ALL_TRIED = "everything was tried"
 PATIENCE, MUTE_WALL_S, START_MS = 6.0, 1.0, 20_000
 """A trial may take so many times what the unchanged code took, and so many seconds where that never ended; a
@@ -159,7 +161,8 @@ class Driving:
             SandboxError: The wall failed.
         """
         waiting = list(proposals[: limits.candidates - found.tried])
-        size = self._driver.round // FIRST_PART
+        usual = MUTE_ROUND if self._is_mute else self._driver.round
+        size = min(usual, self._driver.round // FIRST_PART)
         while waiting and not found.ended:
             left_s = limits.seconds - (time.monotonic() - self._began_s)
             if left_s <= self._driver.least_wall_s:
@@ -167,7 +170,7 @@ class Driving:
                 break
             many = self._driver.at_once
             batch, waiting = waiting[: many * size], waiting[many * size :]
-            size = self._driver.round
+            size = usual
             rounds = [self._round(batch[n::many], left_s) for n in range(many) if batch[n::many]]
             parts = await asyncio.gather(*rounds, return_exceptions=True)  # none goes on behind a fault
             for part in parts:
@@ -188,9 +191,10 @@ class Driving:
         """One start of the driver."""
         jobs = [(p, self._driver.job(p, self._texts[p.path], self._language)) for p in proposals]
         able = [(proposal, job) for proposal, job in jobs if job is not None]
+        rivals = MUTE_RIVALS if self._is_mute else self._driver.rivals
         plan = {
             **{"common": self._common, "jobs": [job for _, job in able], "wall_ms": 1000 * self._wall_s},
-            **{"start_ms": START_MS, "rivals": self._driver.rivals, "linger_ms": LINGER_MS},
+            **{"start_ms": START_MS, "rivals": rivals, "linger_ms": LINGER_MS},
         }
         told = await driven(self._driver, self._command, self._argv, self._files, plan, left_s)
         # One of each, as forged lines may be any number: that it passes, which is judged again.

@@ -5,6 +5,8 @@ const fs = require("node:fs");
 const path = require("node:path");
 const { fork } = require("node:child_process");
 
+// Processes that end before they are ready, such as where the runner cannot be loaded.
+const MOST_STILLBORN = 3;
 const folder = __dirname;
 const root = path.dirname(folder);
 const plan = JSON.parse(fs.readFileSync(path.join(folder, "plan.json"), "utf8"));
@@ -19,6 +21,7 @@ function watch() {
   let next = 0;
   let first = 0;
   let restarts = 0;
+  let stillborn = 0;
   let worker = null;
   let spare = null;
   let timer = null;
@@ -26,6 +29,7 @@ function watch() {
   const left = () => plan.seconds * 1000 - (Date.now() - began);
 
   function isOver() {
+    if (stillborn >= MOST_STILLBORN) return true;
     if (next >= plan.jobs.length || left() <= 0) return true;
     return first > 0 && next - first >= plan.rivals && Date.now() - began > plan.linger_ms;
   }
@@ -83,7 +87,8 @@ function watch() {
   function lost(number, late) {
     const old = worker;
     worker = null;
-    if (old) old.kill("SIGKILL");
+    if (!old.ready) stillborn += 1;
+    old.kill("SIGKILL");
     const job = plan.jobs[number];
     if (job.path) fs.writeFileSync(path.join(root, job.path), plan.common.texts[job.path]);
     tell({ event: "trial", number, ok: false, late, lost: !late });
