@@ -243,10 +243,10 @@ async def test_bad_input_is_told_in_words_and_the_server_goes_on(tmp_path: Path)
     empty.mkdir()
     async with opened(tmp_path, empty, "--model", "none", onSave=False) as editor:
         for name, arguments, says in (
-            ("suture.check", ["file:///etc/passwd"], "no folder of the workspace"),
-            ("suture.check", [17], "no folder of the workspace"),
+            ("suture.check", ["file:///etc/passwd"], "lies in no folder"),
+            ("suture.check", [17], "lies in no folder"),
             ("suture.check", [empty.as_uri()], "no Python code"),
-            ("suture.heal", ["https://example.org/"], "no folder of the workspace"),
+            ("suture.heal", ["https://example.org/"], "lies in no folder"),
             ("suture.explain", ["../../etc"], "no run"),
             ("suture.explain", [], "no run"),
             ("suture.dance", [], "dance"),
