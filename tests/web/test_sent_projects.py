@@ -94,6 +94,48 @@ def test_one_run_that_waits_keeps_what_another_has_done_with(tmp_path: Path) -> 
     assert remove_unused(tmp_path, 30) == []
 
 
+def test_what_a_person_keeps_there_stays_as_it_is(tmp_path: Path) -> None:
+    """A folder of another name, a file, a link and what it leads to."""
+    _, folder = sent(tmp_path)
+    own, elsewhere = tmp_path / "archives" / "mine", tmp_path / "elsewhere"
+    for one in (own, elsewhere):
+        one.mkdir()
+        (one / "note.txt").write_text("mine")
+        aged(one)
+    file, link = tmp_path / "archives" / ("a" * 64), tmp_path / "archives" / ("b" * 64)
+    file.write_text("mine")
+    aged(file)
+    link.symlink_to(elsewhere)
+    assert remove_unused(tmp_path, 30) == [folder]
+    assert {one.name for one in (tmp_path / "archives").iterdir()} == {"mine", file.name, link.name}
+    assert [(one / "note.txt").read_text() for one in (own, link)] == ["mine", "mine"]
+
+
+def test_a_run_in_a_part_of_it_or_one_that_cannot_be_looked_at_keeps_it(tmp_path: Path) -> None:
+    _, folder = sent(tmp_path)
+    (folder / "part").mkdir()
+    aged(folder)
+    run_of(tmp_path, "20260101-000000000-abcdef", folder / "part")
+    assert remove_unused(tmp_path, 30) == []
+    ledger = tmp_path / "runs" / "20260101-000000000-abcdef" / "ledger.jsonl"
+    ledger.unlink()
+    ledger.mkdir()
+    assert remove_unused(tmp_path, 30) == []
+    ledger.rmdir()
+    assert remove_unused(tmp_path, 30) == [folder]
+
+
+def test_what_was_begun_or_used_within_the_hour_stays_whatever_the_setting_says(tmp_path: Path) -> None:
+    _, folder = sent(tmp_path)
+    torn = tmp_path / "archives" / ".new-x"
+    torn.mkdir()
+    for one in (folder, torn):
+        aged(one, days=0.01)
+    assert remove_unused(tmp_path, 0.001) == []
+    aged(torn)
+    assert remove_unused(tmp_path, 0.001) == [torn]
+
+
 def test_what_a_job_waits_for_and_what_was_used_lately_stays(tmp_path: Path) -> None:
     name, folder = sent(tmp_path)
     clone = tmp_path / "clones" / "20260101-000000000-abcdef"

@@ -87,13 +87,14 @@ class Archives:
         """
         folder = self._folder / archive
         known = bool(ARCHIVE_ID.fullmatch(archive))
+        if known:
+            _touch(folder)
         if known and self._shared is not None and not folder.is_dir():
             content = self._shared.archive(archive)
             if content is not None:
                 self._unpack(archive, content)
         if not known or not folder.is_dir():
             raise UsageError(f"there is no archive {archive!r:.80}", remedy="send it: POST /v1/archives")
-        _touch(folder)
         return folder
 
     def keep(self, content: bytes) -> tuple[str, int]:
@@ -105,9 +106,9 @@ class Archives:
         """
         name = hashlib.sha256(content).hexdigest()
         target = self._folder / name
+        _touch(target)
         if not target.is_dir():
             self._unpack(name, content)
-        _touch(target)
         if self._shared is not None:
             self._shared.keep_archive(name, content)
         return name, sum(len(files) for _, _, files in os.walk(target))
@@ -120,8 +121,11 @@ class Archives:
             raise StorageError(f"an archive cannot be kept: {fault.strerror}") from fault
         try:
             unpack(content, place, self._limits)
-            with suppress(FileExistsError):  # sent twice at once
+            try:
                 place.rename(self._folder / name)
+            except OSError:
+                if not (self._folder / name).is_dir():  # else it was sent twice at once
+                    raise
         except OSError as fault:
             raise StorageError(f"an archive cannot be kept: {fault.strerror}") from fault
         finally:
@@ -129,7 +133,7 @@ class Archives:
 
 
 def _touch(folder: Path) -> None:
-    """Note that it is used: `sweeping` removes what nobody has used for long."""
+    """Note that it is used, before it is looked for: `sweeping` removes what nobody has used for long."""
     with suppress(OSError):
         os.utime(folder)
 

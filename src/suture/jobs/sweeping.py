@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -10,14 +11,19 @@ from contextlib import suppress
 from pathlib import Path
 
 from suture.errors import StorageError
+from suture.jobs.archives import ARCHIVE_ID
 from suture.jobs.job import Job
 from suture.ledger import RunFolder, last_end, read_ledger
+from suture.ledger.reading import MOST_LINE_BYTES
 from suture.loop.resuming.recorded import has_passed
 
 DAY_S = 86_400.0
-PLACES = ("archives", "clones")
-MOST_LINE_BYTES = 2**20
-"""Of a ledger's first event, which says what project the run is about."""
+BEGUN, GONE = ".new-", ".new-gone-"
+"""How a folder's name begins that is being written, and one that is being removed."""
+OURS = {"archives": ARCHIVE_ID, "clones": re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}", re.ASCII)}
+"""The places, and what folders there are called: a person may keep something else beside them."""
+LEAST_S = 3600.0
+"""For so long none is removed, whatever the setting says: it may be being written, or asked for next."""
 
 
 def wanted_by(jobs: Iterable[Job]) -> set[str]:
@@ -38,26 +44,42 @@ def remove_unused(home: Path, days: float, wanted: Collection[str] = ()) -> list
         wanted: Archives, and runs, that are asked for and have not begun.
 
     Returns:
-        The folders that are gone.
+        The folders that are gone; none where a run cannot be looked at.
     """
-    before_s = time.time() - days * DAY_S
+    before_s = time.time() - max(days * DAY_S, LEAST_S)
     old = {folder for folder in _kept(home) if folder.name not in wanted and _used_s(folder) < before_s}
-    if old:
-        old -= set(_in_use(home, old, wanted, before_s))
-    gone = []
-    for folder in sorted(old):
-        with suppress(OSError):
-            if _used_s(folder) < before_s:  # else somebody has asked for it meanwhile
-                shutil.rmtree(folder.rename(folder.with_name(f".new-gone-{folder.name}")))
-                gone.append(folder)
-    return gone
+    try:
+        old -= set(_in_use(home, old, wanted, before_s)) if old else set()
+    except OSError:  # too many open files, say: that run may want any of them
+        return []
+    return [folder for folder in sorted(old) if _removed(folder, before_s)]
+
+
+def _removed(folder: Path, before_s: float) -> bool:
+    """Whether it is gone; who asks for one meanwhile touches it, and only then sees that it is there."""
+    try:
+        if _used_s(folder) >= before_s:
+            return False
+        away = folder
+        if not folder.name.startswith(BEGUN):
+            away = folder.rename(folder.with_name(f"{GONE}{folder.name}"))
+            if _used_s(away) >= before_s:
+                away.rename(folder)
+                return False
+        shutil.rmtree(away)
+    except OSError:
+        return False
+    return True
 
 
 def _kept(home: Path) -> Iterator[Path]:
-    """What lies there, also what a process that was killed had only begun."""
-    for place in PLACES:
+    """The folders of ours, also what a process that was killed had only begun, or only begun to remove."""
+    for place, ours in OURS.items():
         with suppress(OSError):
-            yield from (home / place).iterdir()
+            for one in (home / place).iterdir():
+                known = ours.fullmatch(one.name) or one.name.startswith(BEGUN)
+                if known and one.is_dir() and not one.is_symlink():
+                    yield one
 
 
 def _used_s(folder: Path) -> float:
@@ -68,23 +90,26 @@ def _used_s(folder: Path) -> float:
 
 
 def _in_use(home: Path, folders: set[Path], wanted: Collection[str], before_s: float) -> Iterator[Path]:
-    real: dict[Path | None, Path] = {folder.resolve(): folder for folder in folders}
+    real = {folder.resolve(): folder for folder in folders}
     for path in (home / "runs").glob("*/ledger.jsonl"):
-        folder = real.get(_project_of(path))
-        if folder is None:
-            continue
+        project = _project_of(path)
+        within = [real[one] for one in (project, *project.parents) if one in real] if project else []
         run = RunFolder(path.parent)
-        if run.id in wanted or _used_s(path) >= before_s or not _is_over(run):
-            yield folder
+        if within and (run.id in wanted or _used_s(path) >= before_s or not _is_over(run)):
+            yield from within
 
 
 def _project_of(ledger: Path) -> Path | None:
-    """What the run is about, by the first line alone: there may be thousands of runs."""
+    """What the run is about, by the first line alone: there may be thousands of runs.
+
+    Raises:
+        OSError: It cannot be read.
+    """
     try:
         with ledger.open("rb") as file:
             return Path(json.loads(file.readline(MOST_LINE_BYTES))["data"]["project"]).resolve()
-    except (OSError, RuntimeError, ValueError, KeyError, TypeError):
-        return None
+    except (FileNotFoundError, RuntimeError, ValueError, KeyError, TypeError):
+        return None  # gone meanwhile, or it says nothing by which anybody could go on with it
 
 
 def _is_over(run: RunFolder) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from suture.web.problems import Refused
 from suture.web.schemas import Asked, HealAsked, WriteAsked
 from suture.web.tokens import Caller, Tokens
 
+log = logging.getLogger("suture.web")
 MOST_KEY_CHARS = 200
 A_WHILE_S = 3600.0
 BUDGETS = ("attempts", "tokens", "money", "seconds")
@@ -52,7 +54,10 @@ class Service:
         """Remove what callers have sent and nobody needs any more, now and every hour."""
         home, days = self.settings.paths.home, self.settings.serve.keep_sent_days
         while True:
-            await asyncio.to_thread(remove_unused, home, days, wanted_by(self.pool.unfinished()))
+            try:
+                await asyncio.to_thread(remove_unused, home, days, wanted_by(self.pool.unfinished()))
+            except Exception:  # else nothing would be removed any more, and nobody would notice
+                log.exception("what callers have sent cannot be looked through")
             await asyncio.sleep(A_WHILE_S)
 
     def folder_of_job(self, job: Job) -> RunFolder:
