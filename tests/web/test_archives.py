@@ -131,6 +131,14 @@ def test_a_project_is_unpacked_as_it_was(tmp_path: Path, pack: Callable[..., byt
     assert (folder / "cart.py").read_text() == BROKEN["cart.py"]
 
 
+def test_one_that_is_sent_twice_at_once_is_kept_once(tmp_path: Path) -> None:
+    archives, content = Archives(tmp_path, LIMITS), zipped(BROKEN)
+    name, _ = archives.keep(content)
+    archives._unpack(name, content)  # whoever saw, at the same time, that it was not there yet
+    assert [one.name for one in (tmp_path / "archives").iterdir()] == [name]
+    assert (archives.folder_of(name) / "cart.py").read_text() == BROKEN["cart.py"]
+
+
 def test_a_tar_of_the_folder_itself_is_a_project(tmp_path: Path) -> None:
     folders = [(entry(name, tarfile.DIRTYPE), b"") for name in (".", "./", "./sub")]
     unpack(tar_of(*folders, (entry("./sub/a.py"), b"x")), tmp_path, LIMITS)

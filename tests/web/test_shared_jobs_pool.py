@@ -73,7 +73,11 @@ async def until(reached: object) -> None:
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("damaged", ["{", "[]", '{"id": "b"}', "[" * 100_000])
+ODD_ID = '{"id": [], "run": "b", "kind": "write", "request": {}, "exit_code": "0"}'
+ODD_REQUEST = '{"id": "b", "run": "b", "kind": "write", "request": [], "exit_code": null}'
+
+
+@pytest.mark.parametrize("damaged", ["{", "[]", '{"id": "b"}', "[" * 100_000, ODD_ID, ODD_REQUEST])
 async def test_a_row_that_cannot_be_read_is_told_once_and_the_others_are_done(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: str
 ) -> None:

@@ -12,6 +12,15 @@ JobKind = Literal["write", "heal", "fork", "replay", "resume", "verify"]
 RUN_KINDS: tuple[JobKind, ...] = ("write", "heal", "fork", "replay")
 """Kinds that make a new run, called as the job is."""
 
+KINDS: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "JobKind": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "Mapping[str, Any]": (dict,),
+}
+"""What the fields below are in JSON."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -120,5 +129,9 @@ def _values(cls: type[Job | JobEnd], plain: Any) -> dict[str, Any]:
     needed = {"id", "run", "kind", "request"} if cls is Job else {"exit_code"}
     if not isinstance(plain, dict) or not needed <= plain.keys():
         raise StorageError(f"a file of a job is no {cls.__name__}", remedy="move it out of the folder `jobs`")
-    known = {one.name for one in fields(cls)}
-    return {name: value for name, value in plain.items() if name in known}
+    known = {one.name: KINDS[str(one.type)] for one in fields(cls)}
+    values = {name: value for name, value in plain.items() if name in known}
+    for name, value in values.items():
+        if not isinstance(value, known[name]):
+            raise StorageError(f"the {name!r} of a {cls.__name__} is a {type(value).__name__}")
+    return values
