@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import shutil
 import time
@@ -17,6 +18,7 @@ from suture.ledger import RunFolder, last_end, read_ledger
 from suture.ledger.reading import MOST_LINE_BYTES
 from suture.loop.resuming.recorded import has_passed
 
+log = logging.getLogger("suture.jobs")
 DAY_S = 86_400.0
 BEGUN, GONE = ".new-", ".new-gone-"
 """How a folder's name begins that is being written, and one that is being removed."""
@@ -50,7 +52,8 @@ def remove_unused(home: Path, days: float, wanted: Collection[str] = ()) -> list
     old = {folder for folder in _kept(home) if folder.name not in wanted and _used_s(folder) < before_s}
     try:
         old -= set(_in_use(home, old, wanted, before_s)) if old else set()
-    except OSError:  # too many open files, say: that run may want any of them
+    except OSError as fault:  # too many open files, say: that run may want any of them
+        log.warning("nothing that callers have sent is removed: a run cannot be looked at: %s", fault)
         return []
     return [folder for folder in sorted(old) if _removed(folder, before_s)]
 
