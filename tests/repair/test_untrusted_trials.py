@@ -11,6 +11,7 @@ import pytest
 from suture.checks.command.test_command import TestCommand
 from suture.errors import SandboxError
 from suture.records import CheckOutcome, Counterexample
+from suture.repair import mutated, search_elsewhere
 from suture.repair.editing.edits import Edit
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.by_command import named_scores, try_by_command
@@ -24,6 +25,13 @@ NAME = "a.test.js::adds"
 TEXTS = {"a.js": "exports.add = (a, b) => a - b;\n"}
 FILES = {path: text.encode() for path, text in TEXTS.items()}
 FAILED = CheckOutcome(check_id=NAME, status="failed")
+STOPPED = CheckOutcome(
+    check_id="npx jest",
+    status="error",
+    counterexample=Counterexample(
+        check_id="npx jest", call="", exception="the time was up though no test failed"
+    ),
+)
 CHANGE = Proposal(
     path="a.js", edits=(Edit(start=26, end=27, text="+"),), label="a sign", score=1.0, operators=("sign",)
 )
@@ -46,6 +54,33 @@ class Wall:
 
     async def run_beside(self, *args: Any, **more: Any) -> bytes:
         return self.told
+
+
+class Endless:
+    """A command that ends where `a.js` adds, and whose runner cannot be loaded beside it."""
+
+    def __init__(self) -> None:
+        self.walls: list[float | None] = []
+
+    async def run_some(
+        self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
+    ) -> tuple[CheckOutcome, ...]:
+        self.walls.append(wall_s)
+        told = (CheckOutcome(check_id=NAME, status="passed"), STOPPED)[: 1 if b"+" in files["a.js"] else 2]
+        return tuple(one for one in told if not tests or one.check_id in tests)
+
+    async def run_beside(self, *args: Any, **more: Any) -> bytes:
+        return b'{"event": "trial", "number": 0, "ok": false, "late": false, "lost": true}'
+
+
+async def test_where_a_command_never_ends_and_its_runner_cannot_be_loaded_it_runs_whole() -> None:
+    wall, limits = Endless(), SearchLimits(seconds=100.0)
+    before = (CheckOutcome(check_id=NAME, status="passed"), STOPPED)
+    found = await search_elsewhere(
+        cast(TestCommand, wall), ("npx", "jest"), FILES, TEXTS, before, "javascript", limits
+    )
+    assert "exports.add = (a, b) => a + b;\n" in [mutated(TEXTS["a.js"], p.edits) for p in found.plausible]
+    assert set(wall.walls) == {5.0}  # none as long as a command may run that never ends
 
 
 async def test_a_wall_that_fails_is_told_as_itself() -> None:

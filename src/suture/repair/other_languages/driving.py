@@ -64,6 +64,9 @@ class Driving:
         self._common: dict[str, Any] = {}
         self._wall_s = driver.least_wall_s
         self._began_s = time.monotonic()
+        self._has_run = False
+        self.is_lost = False
+        """Whether each process ended by itself before it ran a test, as where no runner can be loaded."""
 
     async def look(self, seconds: float) -> Spectrum:
         """What the tests do on the unchanged code, and which of them trials can be made of.
@@ -82,6 +85,7 @@ class Driving:
         }
         told = await driven(self._driver, self._command, self._argv, self._files, plan, min(LOOK_S, seconds))
         looks = [listed(line.get("tests")) for line in told if line.get("event") == "look"]
+        self._has_run = bool(looks)
         seen = [one for tests_seen in looks for one in tests_seen if isinstance(one, dict)]
         runs = tuple(self._runs(seen))
         ended = {run.id: run.outcome for run in runs}
@@ -157,6 +161,8 @@ class Driving:
     async def try_all(self, proposals: Sequence[Proposal], found: Findings, limits: SearchLimits) -> None:
         """Try candidates in their order until some pass and a short look found no more, or time is up.
 
+        None is tried where `is_lost` is true then.
+
         Raises:
             SandboxError: The wall failed.
         """
@@ -176,8 +182,13 @@ class Driving:
             for part in parts:
                 if isinstance(part, BaseException):
                     raise part
-                for proposal, line in part:
-                    self._note(proposal, line, found)
+            told = [pair for part in parts if not isinstance(part, BaseException) for pair in part]
+            self._has_run = self._has_run or not all(line.get("lost") is True for _, line in told)
+            if told and not self._has_run:
+                self.is_lost = True
+                return
+            for proposal, line in told:
+                self._note(proposal, line, found)
             if found.plausible:
                 found.first_s = time.monotonic() - self._began_s
                 found.ended = "the likeliest changes were tried"
