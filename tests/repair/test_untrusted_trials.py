@@ -112,6 +112,19 @@ async def test_what_a_project_writes_into_the_report_breaks_nothing() -> None:
     assert (found.plausible, found.partial) == ([], [])
 
 
+@pytest.mark.parametrize("late", [True, False])
+async def test_a_file_that_was_late_in_both_stands_for_its_tests(late: bool) -> None:
+    """`node --test --test-timeout=N` tells of a file that never ends, and goes on."""
+    files = {**FILES, "a.test.js": b"", "b.test.js": b""}
+    stuck = CheckOutcome(check_id="b.test.js", status="failed")
+    look = {"event": "look", "tests": [{"id": NAME, "status": "passed", "lines": {}, "ms": 1}]}
+    wall = Wall(look, {"event": "trial", "number": 1, "ok": False, "late": late, "lost": not late})
+    before = (CheckOutcome(check_id=NAME, status="passed"), stuck)
+    driver, argv = BY_RUNNER["node:test"], ("node", "--test")
+    driving = Driving(driver, cast(TestCommand, wall), argv, files, TEXTS, before, "javascript")
+    assert (await driving.look(1.0)).guiding == (("b.test.js",) if late else ())
+
+
 def test_a_number_without_end_is_no_line() -> None:
     fact = Counterexample(check_id=NAME, call="", exception=f"Error at a.js:{'9' * 5000}")
     said = CheckOutcome(check_id=NAME, status="failed", counterexample=fact)

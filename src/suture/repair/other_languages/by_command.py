@@ -23,7 +23,7 @@ RIVALS = 10
 PATIENCE, LEAST_WALL_S = 4.0, 3.0
 """A trial may take so many times what the unchanged code took, and so many seconds at least."""
 MUTE_SHARE = 0.05
-"""Of the seconds, what a trial may take where the unchanged code never ends, and tells nothing of how long."""
+"""Of the seconds, what a trial may take where the unchanged code never ends."""
 NAMED, BESIDE, ELSEWHERE = 1.0, 0.6, 0.3
 """Suspicion of a function that failing tests name, of a file in which one lies, of others."""
 NEAR_LINES = 3
