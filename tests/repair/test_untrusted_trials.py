@@ -57,9 +57,10 @@ class Wall:
 
 
 class Endless:
-    """A command that ends where `a.js` adds, and whose runner cannot be loaded beside it."""
+    """A command that ends where `a.js` adds, and none of whose tests is seen beside it."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: Mapping[str, object]) -> None:
+        self.told = json.dumps({"event": "trial", "number": 0, "ok": False, **told}).encode()
         self.walls: list[float | None] = []
 
     async def run_some(
@@ -70,11 +71,14 @@ class Endless:
         return tuple(one for one in told if not tests or one.check_id in tests)
 
     async def run_beside(self, *args: Any, **more: Any) -> bytes:
-        return b'{"event": "trial", "number": 0, "ok": false, "late": false, "lost": true}'
+        return self.told
 
 
-async def test_where_a_command_never_ends_and_its_runner_cannot_be_loaded_it_runs_whole() -> None:
-    wall, limits = Endless(), SearchLimits(seconds=100.0)
+@pytest.mark.parametrize("told", [{"late": False, "lost": True}, {"failed": "", "passed": []}])
+async def test_where_a_command_never_ends_and_no_test_is_seen_beside_it_it_runs_whole(
+    told: Mapping[str, object],
+) -> None:
+    wall, limits = Endless(told), SearchLimits(seconds=100.0)
     before = (CheckOutcome(check_id=NAME, status="passed"), STOPPED)
     found = await search_elsewhere(
         cast(TestCommand, wall), ("npx", "jest"), FILES, TEXTS, before, "javascript", limits

@@ -67,7 +67,7 @@ class Driving:
         self._never_ends = self._is_mute
         self._has_run = False
         self.is_lost = False
-        """Whether each process ended by itself before it ran a test, as where no runner can be loaded."""
+        """Whether no test is seen here: no runner can be loaded, or the files are not of its kind."""
 
     async def look(self, seconds: float) -> Spectrum:
         """What the tests do on the unchanged code, and which of them trials can be made of.
@@ -89,10 +89,10 @@ class Driving:
         }
         told = await driven(self._driver, self._command, self._argv, self._files, plan, min(LOOK_S, seconds))
         looks = [listed(line.get("tests")) for line in told if line.get("event") == "look"]
-        self._has_run = bool(looks)
         seen = [one for tests_seen in looks for one in tests_seen if isinstance(one, dict)]
         runs = tuple(self._runs(seen))
         ended = {run.id: run.outcome for run in runs}
+        self._has_run = any("::" in name for name in ended)
         failing = [name for name, status in self._before.items() if status not in ("passed", "skipped")]
         guiding = tuple(name for name in failing if ended.get(name) == "failed")
         late = [line.get("number") for line in told if line.get("late") is True]
@@ -196,9 +196,8 @@ class Driving:
                 if isinstance(part, BaseException):
                     raise part
             told = [pair for part in parts if not isinstance(part, BaseException) for pair in part]
-            self._has_run = self._has_run or not all(line.get("lost") is True for _, line in told)
-            if told and not self._has_run:
-                self.is_lost = True
+            self.is_lost = self._sees_none([line for _, line in told])
+            if self.is_lost:
                 return
             for proposal, line in told:
                 self._note(proposal, line, found)
@@ -208,6 +207,15 @@ class Driving:
         if not found.ended:
             cut = found.tried >= limits.candidates
             found.ended = f"{limits.candidates} candidates were tried" if cut else ALL_TRIED
+
+    def _sees_none(self, told: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether no test was seen yet, though a candidate came to its end or all processes ended before."""
+        names = [str(line.get("failed", ""))[:MOST_STACK_CHARS] for line in told]
+        seen = [line.get("ok") is True for line in told] + ["::" in name for name in names]
+        self._has_run = self._has_run or any(seen)
+        lost = [line for line in told if line.get("lost") is True]
+        empty = any(line.get("failed") == "" and line.get("late") is not True for line in told)
+        return bool(told) and not self._has_run and (empty or len(lost) == len(told))
 
     async def _round(
         self, proposals: Sequence[Proposal], left_s: float
