@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from typing import cast
 
@@ -22,7 +24,7 @@ from suture.records import CheckOutcome, CheckStatus, Language, Task
 from suture.repair import mutated
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.by_command import passes
-from suture.repair.other_languages.driver import BY_RUNNER
+from suture.repair.other_languages.driver import BY_RUNNER, DRIVERS
 from suture.repair.other_languages.driving import Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.tree_mutants import tree_mutants
@@ -271,3 +273,17 @@ async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, r
     found = Findings(texts=texts)
     await driving.try_all(changes, found, SearchLimits())
     assert [mutated(text, one.edits) for one in found.plausible] == [text.replace("-=", "+=")]
+
+
+def test_a_runner_that_cannot_be_loaded_is_not_waited_for(tmp_path: Path, require: Require) -> None:
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    (box := tmp_path / "box").mkdir()
+    for name in BY_RUNNER["Jest"].programs:
+        (box / name).write_bytes(resources.files(DRIVERS).joinpath(name).read_bytes())
+    common = {"engine": "jest_engine", "covering": {}, "texts": {"a.js": ""}, "files": ["a.test.js"]}
+    jobs = [{"path": "a.js", "text": "x"}] * 9
+    waits = {"wall_ms": 600_000, "start_ms": 600_000, "linger_ms": 0, "rivals": 0, "seconds": 600}
+    (box / "plan.json").write_text(json.dumps({"common": common, "jobs": jobs, **waits}))
+    subprocess.run(["node", box / "node_trials.cjs"], check=True, timeout=100)
+    *trials, end = map(json.loads, (box / "trials").read_text().splitlines())
+    assert ([trial["lost"] for trial in trials], end["event"]) == ([True] * 3, "end")

@@ -11,6 +11,7 @@ import pytest
 from suture.checks.command.test_command import TestCommand
 from suture.errors import SandboxError
 from suture.records import CheckOutcome, Counterexample
+from suture.repair import mutated, search_elsewhere
 from suture.repair.editing.edits import Edit
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.by_command import named_scores, try_by_command
@@ -24,6 +25,13 @@ NAME = "a.test.js::adds"
 TEXTS = {"a.js": "exports.add = (a, b) => a - b;\n"}
 FILES = {path: text.encode() for path, text in TEXTS.items()}
 FAILED = CheckOutcome(check_id=NAME, status="failed")
+STOPPED = CheckOutcome(
+    check_id="npx jest",
+    status="error",
+    counterexample=Counterexample(
+        check_id="npx jest", call="", exception="the time was up though no test failed"
+    ),
+)
 CHANGE = Proposal(
     path="a.js", edits=(Edit(start=26, end=27, text="+"),), label="a sign", score=1.0, operators=("sign",)
 )
@@ -46,6 +54,37 @@ class Wall:
 
     async def run_beside(self, *args: Any, **more: Any) -> bytes:
         return self.told
+
+
+class Endless:
+    """A command that ends where `a.js` adds, and none of whose tests is seen beside it."""
+
+    def __init__(self, told: Mapping[str, object]) -> None:
+        self.told = json.dumps({"event": "trial", "number": 0, "ok": False, **told}).encode()
+        self.walls: list[float | None] = []
+
+    async def run_some(
+        self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
+    ) -> tuple[CheckOutcome, ...]:
+        self.walls.append(wall_s)
+        told = (CheckOutcome(check_id=NAME, status="passed"), STOPPED)[: 1 if b"+" in files["a.js"] else 2]
+        return tuple(one for one in told if not tests or one.check_id in tests)
+
+    async def run_beside(self, *args: Any, **more: Any) -> bytes:
+        return self.told
+
+
+@pytest.mark.parametrize("told", [{"late": False, "lost": True}, {"failed": "", "passed": []}])
+async def test_where_a_command_never_ends_and_no_test_is_seen_beside_it_it_runs_whole(
+    told: Mapping[str, object],
+) -> None:
+    wall, limits = Endless(told), SearchLimits(seconds=100.0)
+    before = (CheckOutcome(check_id=NAME, status="passed"), STOPPED)
+    found = await search_elsewhere(
+        cast(TestCommand, wall), ("npx", "jest"), FILES, TEXTS, before, "javascript", limits
+    )
+    assert "exports.add = (a, b) => a + b;\n" in [mutated(TEXTS["a.js"], p.edits) for p in found.plausible]
+    assert set(wall.walls) == {5.0}  # none as long as a command may run that never ends
 
 
 async def test_a_wall_that_fails_is_told_as_itself() -> None:
@@ -75,6 +114,19 @@ async def test_what_a_project_writes_into_the_report_breaks_nothing() -> None:
     found = Findings(texts=TEXTS)
     await driving.try_all([CHANGE], found, SearchLimits())
     assert (found.plausible, found.partial) == ([], [])
+
+
+@pytest.mark.parametrize("late", [True, False])
+async def test_a_file_that_was_late_in_both_stands_for_its_tests(late: bool) -> None:
+    """`node --test --test-timeout=N` tells of a file that never ends, and goes on."""
+    files = {**FILES, "a.test.js": b"", "b.test.js": b""}
+    stuck = CheckOutcome(check_id="b.test.js", status="failed")
+    look = {"event": "look", "tests": [{"id": NAME, "status": "passed", "lines": {}, "ms": 1}]}
+    wall = Wall(look, {"event": "trial", "number": 1, "ok": False, "late": late, "lost": not late})
+    before = (CheckOutcome(check_id=NAME, status="passed"), stuck)
+    driver, argv = BY_RUNNER["node:test"], ("node", "--test")
+    driving = Driving(driver, cast(TestCommand, wall), argv, files, TEXTS, before, "javascript")
+    assert (await driving.look(1.0)).guiding == (("b.test.js",) if late else ())
 
 
 def test_a_number_without_end_is_no_line() -> None:

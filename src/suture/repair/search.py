@@ -114,7 +114,7 @@ class Search:
         self._benches: list[Bench] = []
         self._is_lost = False
         self._all: asyncio.Task[Spectrum] | None = None
-        self._ready = ready or Ready(command, limits.seconds + SPARE_S)
+        self._ready = ready or Ready(command, limits.seconds + limits.beyond_s + SPARE_S)
         self.found = Findings(texts=texts)
 
     async def close(self) -> None:

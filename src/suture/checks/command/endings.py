@@ -6,12 +6,13 @@ from suture.records import Counterexample
 from suture.sandbox import BOX, RunResult
 
 LONGEST_OUTPUT = 8000
+STOPPED = "the time was up"
 
 
 def ending_of(result: RunResult) -> str:
     """How a program ended."""
     if result.status == "timeout":
-        return "the time was up"
+        return STOPPED
     if result.signal is not None:
         return f"ended by signal {result.signal}"
     return f"exit code {result.exit_code}"

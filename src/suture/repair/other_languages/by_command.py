@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
+from suture.checks.command.endings import STOPPED
 from suture.checks.command.test_command import TestCommand
 from suture.ledger.kinds import SuspectLine
 from suture.records import CheckOutcome, Counterexample
@@ -21,6 +22,8 @@ RIVALS = 10
 """Changes that are tried after the first that passes."""
 PATIENCE, LEAST_WALL_S = 4.0, 3.0
 """A trial may take so many times what the unchanged code took, and so many seconds at least."""
+MUTE_SHARE = 0.05
+"""Of the seconds, what a trial may take where the unchanged code never ends."""
 NAMED, BESIDE, ELSEWHERE = 1.0, 0.6, 0.3
 """Suspicion of a function that failing tests name, of a file in which one lies, of others."""
 NEAR_LINES = 3
@@ -51,13 +54,17 @@ async def try_by_command(
     began_s = time.monotonic() - found.made_s
     texts, waiting, last = found.texts, iter(proposals), limits.candidates
     wanted = {outcome.check_id for outcome in outcomes if outcome.status != "skipped"}
-    failing = {o.check_id for o in outcomes if not o.passed and o.status != "skipped"}
-    base_s = time.monotonic()
-    again = await command.run_some(files, failing)
-    if again and all(outcome.passed for outcome in again):
-        found.ended = "our trial disagrees with your run: what failed there passes here"
-        return
-    wall_s = max(LEAST_WALL_S, PATIENCE * (time.monotonic() - base_s))
+    # An error is told of the whole command, beside its tests: where it ends well there is no such outcome.
+    failing = {o.check_id for o in outcomes if o.status not in ("passed", "skipped", "error")}
+    if any(map(_never_ended, outcomes)):
+        wall_s = max(LEAST_WALL_S, MUTE_SHARE * limits.seconds)
+    else:
+        base_s = time.monotonic()
+        again = await command.run_some(files, failing)
+        if again and all(outcome.passed for outcome in again):
+            found.ended = "our trial disagrees with your run: what failed there passes here"
+            return
+        wall_s = max(LEAST_WALL_S, PATIENCE * (time.monotonic() - base_s))
 
     def is_over() -> bool:
         if found.tried >= limits.candidates:
@@ -85,6 +92,12 @@ async def try_by_command(
 
     in_time = await _side_by_side(take, limits.seconds + LEAST_WALL_S)
     found.ended = found.ended or ("everything was tried" if in_time else f"{limits.seconds:g} s are over")
+
+
+def _never_ended(outcome: CheckOutcome) -> bool:
+    """Whether the command was stopped: by its status, or beside tests that all passed until then."""
+    fact = outcome.counterexample
+    return outcome.status == "timeout" or (fact is not None and fact.exception.startswith(STOPPED))
 
 
 async def _side_by_side(take: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> bool:

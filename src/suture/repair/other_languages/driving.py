@@ -64,6 +64,10 @@ class Driving:
         self._common: dict[str, Any] = {}
         self._wall_s = driver.least_wall_s
         self._began_s = time.monotonic()
+        self._never_ends = self._is_mute
+        self._has_run = False
+        self.is_lost = False
+        """Whether no test is seen here: no runner can be loaded, or the files are not of its kind."""
 
     async def look(self, seconds: float) -> Spectrum:
         """What the tests do on the unchanged code, and which of them trials can be made of.
@@ -76,8 +80,11 @@ class Driving:
             seconds = min(seconds, MUTE_LOOK_S)
         told_once = self._driver.common(self._files, tests, lines_of(self._argv, self._files))
         common = {**told_once, "texts": dict(self._texts), "files": tests}
+        stuck = self._stuck(tests) if "engine" not in told_once else []
+        parts = [part for part in ([path for path in tests if path not in stuck], stuck) if part]
+        jobs = [{"files": part} for part in parts]
         plan = {
-            **{"common": common, "jobs": [{"files": tests}], "wall_ms": 1000 * min(LOOK_S, seconds)},
+            **{"common": common, "jobs": jobs, "wall_ms": 1000 * min(LOOK_S, seconds)},
             **{"start_ms": START_MS, "rivals": 0, "linger_ms": 0},
         }
         told = await driven(self._driver, self._command, self._argv, self._files, plan, min(LOOK_S, seconds))
@@ -85,8 +92,12 @@ class Driving:
         seen = [one for tests_seen in looks for one in tests_seen if isinstance(one, dict)]
         runs = tuple(self._runs(seen))
         ended = {run.id: run.outcome for run in runs}
+        self._has_run = any("::" in name for name in ended)
         failing = [name for name, status in self._before.items() if status not in ("passed", "skipped")]
         guiding = tuple(name for name in failing if ended.get(name) == "failed")
+        late = [line.get("number") for line in told if line.get("late") is True]
+        if stuck and len(parts) - 1 in late:  # a runner that waits so long for a file told of it
+            self._never_ends, guiding = True, (*guiding, *stuck)
         if self._is_mute:  # files stand for their tests where none was seen here either
             guiding = tuple(n for n, how in ended.items() if how == "failed") or tuple(tests)
         wanted = [n for n, s in self._before.items() if s == "passed" and ended.get(n) == "passed"]
@@ -99,7 +110,7 @@ class Driving:
             sum(ms for one in seen if isinstance(ms := one.get("ms"), (int, float)) and 0 <= ms < MOST_MS)
             / 1000
         )
-        least_s = MUTE_WALL_S if self._is_mute else 0.0
+        least_s = MUTE_WALL_S if self._never_ends else 0.0
         self._wall_s = max(least_s, self._driver.least_wall_s, PATIENCE * took_s)
         ignored = sorted({name for name, how in ended.items() if how == "failed"} - {*guiding})
         self._common = {
@@ -125,6 +136,12 @@ class Driving:
     def _is_mute(self) -> bool:
         """Whether the command was stopped before its tests were reported, such as in an endless loop."""
         return " ".join(self._argv) in self._before
+
+    def _stuck(self, tests: Sequence[str]) -> list[str]:
+        """Files that failed before any test of theirs was reported."""
+        begun = {name.partition("::")[0] for name in self._before if "::" in name}
+        failed = {name for name, how in self._before.items() if how not in ("passed", "skipped")}
+        return [path for path in tests if path in failed and path in self._files and path not in begun]
 
     def _test_files(self) -> list[str]:
         """What the runner is to load."""
@@ -157,11 +174,13 @@ class Driving:
     async def try_all(self, proposals: Sequence[Proposal], found: Findings, limits: SearchLimits) -> None:
         """Try candidates in their order until some pass and a short look found no more, or time is up.
 
+        None is tried where `is_lost` is true then.
+
         Raises:
             SandboxError: The wall failed.
         """
         waiting = list(proposals[: limits.candidates - found.tried])
-        usual = MUTE_ROUND if self._is_mute else self._driver.round
+        usual = MUTE_ROUND if self._never_ends else self._driver.round
         size = min(usual, self._driver.round // FIRST_PART)
         while waiting and not found.ended:
             left_s = limits.seconds - (time.monotonic() - self._began_s)
@@ -176,8 +195,12 @@ class Driving:
             for part in parts:
                 if isinstance(part, BaseException):
                     raise part
-                for proposal, line in part:
-                    self._note(proposal, line, found)
+            told = [pair for part in parts if not isinstance(part, BaseException) for pair in part]
+            self.is_lost = self._sees_none([line for _, line in told])
+            if self.is_lost:
+                return
+            for proposal, line in told:
+                self._note(proposal, line, found)
             if found.plausible:
                 found.first_s = time.monotonic() - self._began_s
                 found.ended = "the likeliest changes were tried"
@@ -185,13 +208,22 @@ class Driving:
             cut = found.tried >= limits.candidates
             found.ended = f"{limits.candidates} candidates were tried" if cut else ALL_TRIED
 
+    def _sees_none(self, told: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether no test was seen yet, though a candidate came to its end or all processes ended before."""
+        names = [str(line.get("failed", ""))[:MOST_STACK_CHARS] for line in told]
+        seen = [line.get("ok") is True for line in told] + ["::" in name for name in names]
+        self._has_run = self._has_run or any(seen)
+        lost = [line for line in told if line.get("lost") is True]
+        empty = any(line.get("failed") == "" and line.get("late") is not True for line in told)
+        return bool(told) and not self._has_run and (empty or len(lost) == len(told))
+
     async def _round(
         self, proposals: Sequence[Proposal], left_s: float
     ) -> list[tuple[Proposal, dict[str, Any]]]:
         """One start of the driver."""
         jobs = [(p, self._driver.job(p, self._texts[p.path], self._language)) for p in proposals]
         able = [(proposal, job) for proposal, job in jobs if job is not None]
-        rivals = MUTE_RIVALS if self._is_mute else self._driver.rivals
+        rivals = MUTE_RIVALS if self._never_ends else self._driver.rivals
         plan = {
             **{"common": self._common, "jobs": [job for _, job in able], "wall_ms": 1000 * self._wall_s},
             **{"start_ms": START_MS, "rivals": rivals, "linger_ms": LINGER_MS},

@@ -75,7 +75,8 @@ async def search_elsewhere(
     found.made_s = time.monotonic() - began_s
     if driving is not None and found.spectrum.guiding:
         await _try_with(driving, proposals, found, language, limits, began_s)
-    else:
+        found.made_s = time.monotonic() - began_s if driving.is_lost else found.made_s
+    if driving is None or driving.is_lost or not found.spectrum.guiding:
         await try_by_command(command, files, outcomes, proposals, found, limits)
     if found.ended == ALL_TRIED and proposals and not found.tried:
         found.ended = "no change could be tried"

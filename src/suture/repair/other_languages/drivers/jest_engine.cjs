@@ -30,8 +30,10 @@ module.exports.start = async (common, root) => {
     results = null;
     lines = new Map();
     coverage = more.coverage ? require("./node_coverage.cjs").coverage(common.texts, root) : null;
-    const own = ["--runInBand", "--silent", "--coverage=false", `--reporters=${__filename}`];
-    const chosen = more.chosen ? [`--testNamePattern=${pattern(more.chosen)}`] : ["--bail=0"];
+    // With a `bail` or a `forceExit` of the project's configuration, Jest ends the process that has it loaded.
+    const stay = ["--bail=0", "--forceExit=false"];
+    const own = ["--runInBand", "--silent", "--coverage=false", `--reporters=${__filename}`, ...stay];
+    const chosen = more.chosen ? [`--testNamePattern=${pattern(more.chosen)}`] : [];
     const paths = files.map((file) => path.join(root, file));
     await jest.run([...common.words, ...own, ...chosen, "--runTestsByPath", ...paths], root);
     coverage = null;

@@ -57,7 +57,8 @@ function watch() {
 
   // The next process starts while this one works: after an endless loop it is there at once.
   function start() {
-    const mine = spare ?? made();
+    const isThere = spare && spare.exitCode === null && spare.signalCode === null;
+    const mine = isThere ? spare : made();
     worker = mine;
     spare = restarts++ ? made() : null;
   }
