@@ -90,7 +90,9 @@ async def test_many_candidates_are_tried_in_one_start(
         (tmp_path / name).write_text(text)
     install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", package]
     fetched = subprocess.run(install, cwd=tmp_path, capture_output=True, check=False, timeout=200)
-    require(program, fetched.returncode == 0, "npm could not fetch it")
+    is_here = fetched.returncode == 0
+    require("jest", program != "jest" or is_here, "npm could not fetch it")
+    require("vitest", program != "vitest" or is_here, "npm could not fetch it")
     task, _ = heal_task(tmp_path)
     programs = discover_programs(tmp_path, os.environ, task.language)
     test = TestCommand(task, sandbox, SandboxSettings(), programs)
