@@ -118,10 +118,9 @@ def common_of(runner: str) -> Common:
 
     def common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
         own = started(lines, runner)
-        told = {"engine": f"{runner}_engine", "covering": {}}
-        if own is None:
-            return told
-        return {**told, "variables": dict(own.variables), "flags": own.flags, "words": own.words}
+        assert own is not None, "a driver is asked for by lines that it is able to do"
+        how = {"variables": dict(own.variables), "flags": own.flags, "words": own.words}
+        return {"engine": f"{runner}_engine", "covering": {}, **how}
 
     return common
 
