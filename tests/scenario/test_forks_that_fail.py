@@ -11,7 +11,7 @@ import pytest
 from suture.api import fork_from_iteration, heal
 from suture.errors import Cancelled, PrerequisiteError, SandboxBroken, StorageError
 from suture.ledger import find_run, read_ledger
-from suture.loop.resuming.forking import recorded_start
+from suture.loop.resuming.recorded import recorded_start
 from suture.sandbox import Sandbox
 from suture.settings import ProofSettings, Settings
 from suture.testing import ScriptedModel

@@ -20,7 +20,8 @@ from suture.api import resume
 from suture.api.run_execution import models_for
 from suture.errors import UsageError
 from suture.ledger import find_run
-from suture.loop import RunSpec, list_recipes, open_run, run_task
+from suture.loop import RunSpec, list_recipes, open_run
+from suture.loop.run import run_task
 from suture.models import Message, Reply, Sampling, open_replies
 from suture.records import Result
 from suture.sandbox import Sandbox

@@ -12,7 +12,7 @@ import pytest
 from evals.made_rows import benchmark_rows, write_rows
 from suture.ledger import CATALOGUE, read_ledger
 from suture.ledger.kinds import SearchSkipped
-from suture.loop import graph_edges
+from suture.loop.graph import graph_edges
 from suture.narrative.graph_state import nodes_on_the_way
 from web.projects import BROKEN, laid
 from web.server import TASK, Server, ledger_of, scripted

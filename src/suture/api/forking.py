@@ -12,7 +12,6 @@ from suture.api.run_execution import carry_out, models_for
 from suture.errors import UsageError
 from suture.ledger.follow import Listener
 from suture.loop import RecordedRun
-from suture.loop.resuming.forking import start_at
 from suture.loop.review.reviewing import Reviewer
 from suture.models import Model
 from suture.proof import choose_handover
@@ -72,6 +71,8 @@ async def fork_from_iteration(
             f"run {recorded.folder.id} is not among your own runs",
             remedy="only its record is here: replay it",
         )
+    from suture.loop.resuming.forking import start_at  # LangGraph takes a second
+
     start = await start_at(recorded.folder, iteration, checkpoint_place(recorded.settings))
     chosen = settings_with(recorded.settings, changes)
     start = replace(start, hint=hint.strip(), files=_files(candidate, recorded))

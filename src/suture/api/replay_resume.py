@@ -12,7 +12,7 @@ from suture.errors import UsageError
 from suture.ledger import Limits, RunFolder, compare_runs, find_run
 from suture.ledger.follow import Listener
 from suture.loop import RecordedRun, Replay, open_recorded
-from suture.loop.resuming.forking import recorded_start
+from suture.loop.resuming.recorded import recorded_start
 from suture.loop.review.reviewing import (
     Review,
     ReviewAnswer,

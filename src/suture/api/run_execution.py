@@ -17,7 +17,7 @@ from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageErr
 from suture.ledger import find_run
 from suture.ledger.event_log import EventLog
 from suture.ledger.follow import Heard, Listener, listening
-from suture.loop import RunContext, RunSpec, fork_task, load_recipe, open_run, resume_task, run_task
+from suture.loop import RunContext, RunSpec, load_recipe, open_run
 from suture.loop.review.reviewing import Review, ReviewAnswer, Reviewer
 from suture.memory import kept_of
 from suture.models import Model, Models, ReplySource, open_models, open_replies
@@ -143,6 +143,8 @@ async def _logged(context: RunContext) -> AsyncIterator[None]:
 
 
 def _how(spec: RunSpec) -> Callable[..., Coroutine[Any, Any, Result]]:
+    from suture.loop.run import fork_task, resume_task, run_task  # LangGraph takes a second
+
     if spec.folder is not None:
         return resume_task
     return run_task if spec.start is None else partial(fork_task, start=spec.start)

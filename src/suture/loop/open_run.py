@@ -6,9 +6,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
-
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from typing import TYPE_CHECKING, Any
 
 from suture.languages import LANGUAGES
 from suture.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_run
@@ -22,6 +20,9 @@ from suture.safety import levels_of
 from suture.sandbox import discover_programs, open_sandbox
 from suture.settings import project_prompts
 from suture.store import checkpoint_place, open_checkpointer, sharing
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
 
 
 @asynccontextmanager

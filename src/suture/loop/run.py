@@ -35,9 +35,9 @@ from suture.loop.evaluation.proving import Proven
 from suture.loop.graph import Compiled, build_graph
 from suture.loop.nodes.finish import prove_best, write_result
 from suture.loop.policy.progress import Attempt, best_of
-from suture.loop.resuming.forking import begin, enter, never_begun, recorded_start, rewind
+from suture.loop.resuming.forking import begin, enter, never_begun, rewind
 from suture.loop.resuming.interrupts import answer_to
-from suture.loop.resuming.recorded import started_with
+from suture.loop.resuming.recorded import recorded_start, started_with
 from suture.loop.review.reviewing import review_of
 from suture.loop.run_spec import ForkStart
 from suture.loop.state import LoopState, first_state, tried_in, with_tried

@@ -39,7 +39,7 @@ from suture.ledger.kinds import (
     TestsWritten,
     TriageFinished,
 )
-from suture.loop import Recipe, describe_recipe, graph_edges, list_recipes
+from suture.loop import Recipe, describe_recipe, list_recipes
 
 START, END = "__start__", "__end__"
 ALWAYS: dict[type, str] = {
@@ -61,6 +61,12 @@ NEXT = {"mutate": "mutate", "stop": "finish"}
 """Where a decided move leads to; any other, to `propose`."""
 
 
+def _edges() -> tuple[tuple[str, str], ...]:
+    from suture.loop.graph import graph_edges  # LangGraph takes a second
+
+    return graph_edges()
+
+
 def graph_as_json(run: RunFolder) -> dict[str, Any]:
     """The graph of a run's recipe: its nodes with how often each was entered, its edges, the active node.
 
@@ -74,7 +80,7 @@ def graph_as_json(run: RunFolder) -> dict[str, Any]:
     ended = end is not None and isinstance(end.payload, RunFinished)
     started = first_of(events, RunStarted)
     recipe = _recipe(started.recipe) if started is not None else None
-    edges = graph_edges()
+    edges = _edges()
     names = [name for name in dict.fromkeys(name for edge in edges for name in edge)]
     return {
         "run": run.id,
@@ -112,7 +118,7 @@ def _between(one: str, other: str) -> tuple[str, ...]:
     seen = {one}
     while ways:
         way = ways.pop(0)
-        for source, target in graph_edges():
+        for source, target in _edges():
             if source == way[-1] and target == other:
                 return way[1:]
             if source == way[-1] and target not in seen:

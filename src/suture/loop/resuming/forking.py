@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -12,14 +11,14 @@ from typing import cast
 from langchain_core.runnables import RunnableConfig
 
 from suture.errors import StorageError, UsageError
-from suture.ledger import Event, RunFolder, events_until, first_of, read_ledger, taken_over
+from suture.ledger import RunFolder, events_until, read_ledger, taken_over
 from suture.ledger.kinds import CandidateProposed, ForkPoint, RunStarted
 from suture.loop.context import RunContext
 from suture.loop.graph import Compiled, build_graph
 from suture.loop.policy.progress import best_of
 from suture.loop.proposing import Lineage, edited_candidate, proposed_candidate
 from suture.loop.run_spec import ForkStart
-from suture.loop.state import SCHEMA_VERSION, LoopState, first_state, proposals_in, tried_in
+from suture.loop.state import SCHEMA_VERSION, LoopState, proposals_in, tried_in
 from suture.records import to_plain
 from suture.store import open_checkpointer
 
@@ -52,29 +51,6 @@ async def start_at(folder: RunFolder, at: int, database: Path | str) -> ForkStar
         raise UsageError(f"run {folder.id} has no step {at} to start from", remedy=there)
     events = events_until(read_ledger(folder.ledger_path).events, at)
     return ForkStart(run=folder.id, at=at, state=states[at], events=events, folder=folder)
-
-
-def recorded_start(folder: RunFolder, events: Sequence[Event]) -> ForkStart | None:
-    """Where a recorded run began, if it was a fork; itself holds all that it took over.
-
-    Args:
-        folder: The run's.
-        events: All that its ledger tells.
-
-    Raises:
-        StorageError: The run ended, or was killed, before it had taken over everything.
-    """
-    started = first_of(events, RunStarted)
-    forks = started.forks if started else None
-    if forks is None:
-        return None
-    taken = events[1 : 1 + forks.events]
-    if len(taken) != forks.events:
-        raise StorageError(f"run {folder.id} ended while it began", remedy=f"fork {forks.run} again")
-    state = folder.get_json(forks.state)
-    if not isinstance(state, dict) or not first_state("").keys() <= state.keys():
-        raise StorageError(f"blob {forks.state!r} of run {folder.id!r} is no state of a run")
-    return ForkStart(run=forks.run, at=forks.at, state=cast(LoopState, state), events=taken, folder=folder)
 
 
 def never_begun(start: ForkStart) -> ForkPoint:

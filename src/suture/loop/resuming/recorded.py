@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from suture import errors
 from suture.errors import PrerequisiteError, StorageError, UsageError
@@ -12,8 +14,8 @@ from suture.ledger import Difference, Event, RunFolder, first_of, last_end, read
 from suture.ledger.kinds import RunFinished, RunRefused, RunStarted
 from suture.loop.context import RunContext
 from suture.loop.recipes.recipe import list_recipes, recipe_as_toml
-from suture.loop.run_spec import RunSpec
-from suture.loop.state import SCHEMA_VERSION
+from suture.loop.run_spec import ForkStart, RunSpec
+from suture.loop.state import SCHEMA_VERSION, LoopState, first_state
 from suture.models import Models
 from suture.records import Result, Task, to_plain
 from suture.sandbox import Sandbox
@@ -210,3 +212,26 @@ def _with_recipe_of(folder: RunFolder, settings: Settings) -> Settings:
     if not kept.is_file():
         return settings
     return settings.model_copy(update={"loop": settings.loop.model_copy(update={"recipe": str(kept)})})
+
+
+def recorded_start(folder: RunFolder, events: Sequence[Event]) -> ForkStart | None:
+    """Where a recorded run began, if it was a fork; itself holds all that it took over.
+
+    Args:
+        folder: The run's.
+        events: All that its ledger tells.
+
+    Raises:
+        StorageError: The run ended, or was killed, before it had taken over everything.
+    """
+    started = first_of(events, RunStarted)
+    forks = started.forks if started else None
+    if forks is None:
+        return None
+    taken = events[1 : 1 + forks.events]
+    if len(taken) != forks.events:
+        raise StorageError(f"run {folder.id} ended while it began", remedy=f"fork {forks.run} again")
+    state = folder.get_json(forks.state)
+    if not isinstance(state, dict) or not first_state("").keys() <= state.keys():
+        raise StorageError(f"blob {forks.state!r} of run {folder.id!r} is no state of a run")
+    return ForkStart(run=forks.run, at=forks.at, state=cast(LoopState, state), events=taken, folder=folder)
