@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -90,7 +91,7 @@ async def run_client(client: Client, argv: Sequence[str], place: Place, reach: R
     if not place.walled:
         code, text = await _on_host(client, argv, place.folder)
     else:
-        gate = Gate(reach.origins, reach.proxy_for) if reach is not None else None
+        gate = Gate(reach.origins, reach.proxy_for, reach.names) if reach is not None else None
         code, text = await _walled(client, argv, place.folder, reach or Reach(), gate)
         if code and gate is not None and gate.refused:
             where = ", ".join(gate.refused)
@@ -135,8 +136,7 @@ async def _walled(
     sandbox = BubblewrapSandbox(mode="cold")
     try:
         async with AsyncExitStack() as held:
-            if os.geteuid() == 0:  # there root is somebody else; nobody comes through the folder above
-                os.chmod(folder, 0o777)  # noqa: PTH101 - no disk is waited for
+            _hand(folder, over=True)
             if gate is not None:
                 await held.enter_async_context(gate.watching(folder))
             result = await sandbox.run_keeping(request, folder)
@@ -148,7 +148,8 @@ async def _walled(
         ) from fault
     finally:
         await sandbox.close()
-        _take_back(folder)
+        shutil.rmtree(folder / TEMPORARY, ignore_errors=True)
+        _hand(folder, over=False)
     if result.status == "timeout":
         raise _out_of_reach(client.name, f"no end within {LIMIT_S:.0f} s")
     text = (result.stdout + b"\n" + result.stderr).decode("utf-8", "replace")
@@ -157,24 +158,36 @@ async def _walled(
     return 1, f"{text}\n{client.name} was ended: {result.status}"
 
 
-def _take_back(folder: Path) -> None:
-    """What a client left becomes ours, where another user had to write it; what only it needed goes."""
-    shutil.rmtree(folder / TEMPORARY, ignore_errors=True)
-    if os.geteuid() == 0:
-        folder.chmod(0o755)
-        for top, folders, files in os.walk(folder):
-            for name in (*folders, *files):
-                os.chown(os.path.join(top, name), 0, 0, follow_symlinks=False)  # noqa: PTH118 - of strings
+def _hand(folder: Path, *, over: bool) -> None:
+    """Let a client write to a folder, or only us again: where this side is root it is another user.
+
+    Nobody else gets there meanwhile, through the folder above.
+    """
+    if os.geteuid() != 0:
+        return
+    for top, folders, files in os.walk(folder):
+        for path in (top, *(f"{top}/{name}" for name in (*folders, *files))):
+            mode = os.lstat(path).st_mode
+            os.chown(path, 0, 0, follow_symlinks=False)
+            if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+                all_may = 0o777 if stat.S_ISDIR(mode) else 0o666
+                os.chmod(path, stat.S_IMODE(mode) | all_may if over else stat.S_IMODE(mode) & 0o755)  # noqa: PTH101
 
 
 async def _on_host(client: Client, argv: Sequence[str], folder: Path) -> tuple[int, str]:
     """As the user would, with all of the user's network: where a setting says so."""
+    temporary = folder / TEMPORARY
+    await asyncio.to_thread(temporary.mkdir)
     try:
         process = await asyncio.create_subprocess_exec(
             *client.argv_here,
             *argv,
             cwd=folder,
-            env={**own_environment(), "TMPDIR": str(folder), "PIP_USER": "0"},  # it excludes `--target`
+            env={
+                **own_environment(),
+                **{name: value.replace(KEPT, str(folder)) for name, value in client.variables.items()},
+                "TMPDIR": str(temporary),  # go takes no module in it for one
+            },
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -192,6 +205,7 @@ async def _on_host(client: Client, argv: Sequence[str], folder: Path) -> tuple[i
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
+        await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
     return process.returncode or 0, said.decode("utf-8", "replace")
 
 

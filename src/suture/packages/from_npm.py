@@ -87,6 +87,10 @@ class Npm:
         top = {path.removeprefix("node_modules/"): one for path, one in _packages(lock).items()}
         return {name.lower(): str(one.get("version")) for name, one in top.items()}
 
+    def laid(self, manifest: str, lock: str) -> Mapping[str, str]:
+        """See `Installer`."""
+        return {self.lock: lock}
+
     def names(self, lock: str, folder: Path) -> tuple[str, ...]:
         """See `Installer`: a lock names those of other machines too."""
         there = {path: one for path, one in _packages(lock).items() if (folder / path).is_dir()}

@@ -108,6 +108,10 @@ class Pip:
         pairs = (name.partition("==") for name in self.names(lock, Path()))
         return {name: version for name, _, version in pairs}
 
+    def laid(self, manifest: str, lock: str) -> Mapping[str, str]:
+        """See `Installer`."""
+        return {self.lock: lock}
+
     def names(self, lock: str, folder: Path) -> tuple[str, ...]:
         """See `Installer`."""
         return tuple(line.split()[0] for line in lock.splitlines() if "==" in line)
@@ -152,6 +156,6 @@ def _client() -> Client:
         argv=(own_interpreter().executable, "-I", "-B", "-c", SHOWN),
         argv_here=(sys.executable, "-P", "-c", ALONE),
         shown=(Mount(source=str(Path(found.origin).parent), target=f"{SHOWN_AS}/pip"),),
-        variables={"PIP_USER": "0"},
+        variables={"PIP_USER": "0"},  # it excludes `--target`
         unreachable=UNREACHABLE,
     )

@@ -13,9 +13,9 @@ import os
 import re
 import socket
 import stat
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -80,11 +80,18 @@ class Gate:
     Args:
         origins: These. A redirect, a requirement or a program that leads elsewhere is refused.
         proxy_for: The user's own proxy on the way to one, as an address; empty where there is none.
+        names: Name of one -> the server that is meant by it.
     """
 
-    def __init__(self, origins: Collection[Origin], proxy_for: Callable[[Origin], str]) -> None:
+    def __init__(
+        self,
+        origins: Collection[Origin],
+        proxy_for: Callable[[Origin], str],
+        names: Mapping[str, str] | None = None,
+    ) -> None:
         self._origins = frozenset(origins)
         self._proxy_for = proxy_for
+        self._names = names or {}
         self._answering: set[asyncio.Task[None]] = set()
         self._left = MOST_BYTES
         self.refused: list[str] = []
@@ -173,6 +180,7 @@ class Gate:
 
     async def _dial(self, origin: Origin) -> tuple[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
         """The user's proxy, where one stands between, and a connection that leads to a server."""
+        origin = replace(origin, host=self._names.get(origin.host, origin.host))
         address = self._proxy_for(origin)
         if not address:
             return "", await asyncio.open_connection(origin.host.strip("[]"), origin.port)

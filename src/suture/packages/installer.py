@@ -34,12 +34,14 @@ class Installed:
         folder: Holds them, to be shown behind the wall.
         path: Where their lock belongs in the project.
         lock: Its text: each package with its version and hash.
+        files: Path -> text of what goes with the project: the lock, and a manifest that had to be completed.
         names: Each with its version, in order.
     """
 
     folder: Path
     path: str
     lock: str
+    files: Mapping[str, str]
     names: tuple[str, ...]
 
 
@@ -120,6 +122,14 @@ class Installer(Protocol):
 
     def versions(self, lock: str) -> Mapping[str, str]:
         """Name -> version, of what code that imports it by that name gets."""
+        ...
+
+    def laid(self, manifest: str, lock: str) -> Mapping[str, str]:
+        """Path -> text of what goes with a project that these packages were fetched for.
+
+        Raises:
+            PackagesRefused: The manifest says what the lock does not.
+        """
         ...
 
     def names(self, lock: str, folder: Path) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError
 from suture.languages import LANGUAGES, Interpreter
+from suture.packages.from_go import Go
 from suture.packages.from_npm import Npm
 from suture.packages.from_pip import Pip
 from suture.packages.installer import FETCHED, Installed, Installer, PackagesRefused, Place
@@ -22,7 +23,7 @@ from suture.settings import Settings
 
 NODE_MODULES = "/node_modules"
 """Behind the wall: node looks for packages in every folder above a file, up to the root."""
-INSTALLERS: Mapping[str, Installer] = {"pip": Pip(), "npm": Npm()}
+INSTALLERS: Mapping[str, Installer] = {"pip": Pip(), "npm": Npm(), "go": Go()}
 """By what `LanguageFacts.package_client` names."""
 
 
@@ -69,6 +70,7 @@ class Packages:
     allowed: Allowed = field(default_factory=dict)
     told: Callable[[Installed], None] = _ignore
     _kept: dict[tuple[str, ...], Installed] = field(default_factory=dict, init=False)
+    _laid: set[tuple[str, str]] = field(default_factory=set, init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     @classmethod
@@ -113,6 +115,7 @@ class Packages:
         manifest = _manifest(files, installer.manifest).decode("utf-8", "replace")
         wanted = installer.wanted(manifest)
         if not wanted:
+            installer.laid(manifest, "")  # nothing may only seem not to be asked for
             return None
         bounds = bounds_for(installer.manifest, manifest, self.allowed)
         lock = files.get(installer.lock, b"").decode("utf-8", "replace")
@@ -124,7 +127,14 @@ class Packages:
                 if all(ready.lock != other.lock for other in self._kept.values()):
                     self.told(ready)
                 self._kept[key] = ready
-            return self._kept[key]
+            found = self._kept[key]
+        found = replace(found, files=installer.laid(manifest, found.lock))
+        self._laid.update(found.files.items())
+        return found
+
+    def vouches(self, path: str, text: str) -> bool:
+        """Whether a file is one that was made here, and not by who asked for packages."""
+        return (path, text) in self._laid
 
     def knows(self, lock: str, files: Mapping[str, bytes], interpreter: Interpreter) -> bool:
         """Whether a lock is one of ours: what it names was fetched for just what these files ask for."""
@@ -169,6 +179,7 @@ class Packages:
             folder=place / installer.folder,
             path=installer.lock,
             lock=lock,
+            files={installer.lock: lock},
             names=installer.names(lock, place),
         )
 
@@ -204,9 +215,9 @@ class Packages:
 def _require_within(versions: Mapping[str, str], bounds: Mapping[str, str]) -> None:
     """See that what is resolved is what the list allows; pip has been told, others have no word for it."""
     for name, version in versions.items():
-        if not is_within(version, bounds.get(name, "")):
+        if not is_within(version, bounds.get(name.lower(), "")):
             raise PackagesRefused(
-                f"{name} {version} would be fetched, where {bounds[name]} is allowed: ask for that"
+                f"{name} {version} would be fetched, where {bounds[name.lower()]} is allowed: ask for that"
             )
 
 
@@ -215,6 +226,12 @@ def showing(installed: Installed, interpreter: Interpreter) -> Interpreter:
     toolchain = interpreter.toolchain
     if toolchain is None:
         return replace(interpreter, packages=str(installed.folder))
+    downloaded = LANGUAGES[toolchain.language].downloaded
+    if downloaded is not None:
+        shown = {here: there for here, there in toolchain.shown.items() if there != downloaded.shown_as}
+        variables = {**toolchain.variables, downloaded.variable: downloaded.shown_as}
+        shown[str(installed.folder)] = downloaded.shown_as
+        return replace(interpreter, toolchain=replace(toolchain, shown=shown, variables=variables))
     shown = {here: there for here, there in toolchain.shown.items() if there != NODE_MODULES}
     shown[str(installed.folder)] = NODE_MODULES
     programs = f"{NODE_MODULES}/.bin"

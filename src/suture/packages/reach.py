@@ -32,6 +32,7 @@ class Reach:
         files: Path in its home -> content: settings of the user's that name a key, certificates.
         shown: Folders on this machine that are an index.
         proxy: The proxy that the user has set for this client; the environment's where there is none.
+        names: Name that the client is told -> the server that is meant.
     """
 
     origins: frozenset[Origin] = frozenset()
@@ -39,6 +40,7 @@ class Reach:
     files: Mapping[str, bytes] = field(default_factory=dict)
     shown: tuple[Mount, ...] = ()
     proxy: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def proxy_for(self, origin: Origin) -> str:
         """The user's proxy on the way to a server; empty where none stands between."""

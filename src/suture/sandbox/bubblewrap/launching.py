@@ -123,8 +123,8 @@ class BubblewrapLauncher:
         """
         packed = pack_request(as_program(request, self._own.executable))
         with ExitStack() as held, ExitStack() as unless_started:
-            kept = (Mount(source=folder, target=KEPT),) if folder else ()
-            launch = await self._prepare(path, (*mounts, *kept), self._filter(), held, unless_started)
+            own = [Mount(source=folder, target=KEPT)] if folder else []
+            launch = await self._prepare(path, [*mounts, *own], self._filter(), held, unless_started)
             shown, kept = launch.mounts[: len(mounts)], launch.mounts[len(mounts) :]
             if launch.group is not None:
                 launch.group.limit(request.limits.total_memory_mb)
