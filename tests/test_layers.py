@@ -15,8 +15,8 @@ SOURCE = Path(suture.__file__).parent
 # From the ground up; inside one line, left to right.
 LINES = (
     ("errors", "plain_files", "plugins", "pysource", "records", "settings", "ledger"),
-    ("languages", "safety", "packages"),
-    ("sandbox", "models", "workspace", "store", "memory", "tracing"),
+    ("languages", "safety"),
+    ("sandbox", "packages", "models", "workspace", "store", "memory", "tracing"),
     ("checks",),
     ("repair", "roles"),
     ("tasks", "proof", "loop"),
@@ -88,7 +88,8 @@ ONLY_IN = {
         (
             *("sandbox/", "models/weights/fetch.py"),
             *("models/embedded/server.py", "models/embedded/server_child.py"),
-            "packages/installer.py",  # the user's own pip and npm
+            "packages/client.py",  # the user's own pip, npm and go
+            "packages/reach.py",  # the same, asked for their settings
             "workspace/git.py",
             "jobs/process.py",
             "cli/terminal/editor.py",  # the person's own, on their own terminal

@@ -16,7 +16,7 @@ from suture.packages import Packages, showing
 from suture.records import Candidate, Task, Verdict
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
-from suture.workspace import text_of
+from suture.workspace import overlay, text_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,21 +51,22 @@ class Suite:
     calls: Calls | None = None
     packages: Packages | None = None
 
-    async def with_packages(self, files: Mapping[str, bytes]) -> Suite:
-        """The same, started with the packages that a project's files ask for.
+    async def with_packages(self, files: Mapping[str, bytes]) -> tuple[Suite, dict[str, bytes]]:
+        """The same, started with the packages that a project's files ask for; and the files, with their lock.
 
         Raises:
             PackagesRefused: They cannot be had.
             PrerequisiteError: The index cannot be reached, or its client is not there.
         """
         if self.packages is None or self.smoke is None:
-            return self
+            return self, dict(files)
         installed = await self.packages.for_files(files, self.smoke.interpreter)
         if installed is None:
-            return self
+            return self, dict(files)
         interpreter = showing(installed, self.smoke.interpreter)
         command = self.command.by(interpreter) if self.command is not None else None
-        return replace(self, command=command, smoke=replace(self.smoke, interpreter=interpreter))
+        suite = replace(self, command=command, smoke=replace(self.smoke, interpreter=interpreter))
+        return suite, overlay(files, installed.files)
 
 
 async def prepare_suite(

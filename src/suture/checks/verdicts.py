@@ -67,7 +67,7 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     started_s, ran_s = time.monotonic(), 0.0
     files, notes = laid_over(candidate, suite)
     try:
-        suite = await suite.with_packages(files)
+        suite, files = await suite.with_packages(files)
     except PackagesRefused as fault:
         return _refusal(candidate, fault)
     outcomes: list[CheckOutcome] = []

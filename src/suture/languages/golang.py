@@ -178,6 +178,7 @@ GO = LanguageFacts(
     installation=("bin", "pkg", "src"),
     beside_it=("go.env", "VERSION"),
     downloaded=DownloadedPackages(folder=module_cache, shown_as="/go-modules", variable="GOMODCACHE"),
+    package_client="go",
     variables={
         "GOCACHE": "/tmp/go-build",
         "GOPATH": "/tmp/go",

@@ -93,7 +93,7 @@ class LanguageFacts:
     beside_it: tuple[str, ...] = ()
     packages: str = ""
     downloaded: DownloadedPackages | None = None
-    package_client: Literal["", "pip", "npm"] = ""
+    package_client: Literal["", "pip", "npm", "go"] = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     error_line: re.Pattern[str] = NEVER
     find_absent: FindAbsent | None = None

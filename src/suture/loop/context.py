@@ -181,7 +181,12 @@ class RunContext:
         """What the safety scan says of what a candidate newly does."""
         known, key = self._own_suite.scans, (candidate.hash, candidate.origin)
         if key not in known:
-            known[key] = findings_in(candidate, self.task.files, levels_of(self.settings.safety))
+            ready = self._own_suite.ready
+            found = findings_in(candidate, self.task.files, levels_of(self.settings.safety))
+            if ready is not None and (packages := ready.packages) is not None:
+                files = candidate.files  # what was required in turn came with what a person was asked about
+                found = tuple(one for one in found if not packages.vouches(one.path, files[one.path]))
+            known[key] = found
         return known[key]
 
     def vet(self, candidate: Candidate) -> Verdict | None:

@@ -1,8 +1,9 @@
 """Packages that a written project asks for: fetched, locked by their hashes, and shown behind the wall.
 
-The user's own pip and npm fetch them on this side, from the index that the user has set, in an empty folder
-and without running anything of a package: archives alone, and no script. It asks nobody whether a package may
-be had: `suture.safety` has seen to that before. It starts no program of a project.
+The user's own pip, npm and go fetch them, from the index that the user has set, and run nothing of a package:
+archives alone, and no script. They do so behind a wall of their own (`client`), with an empty folder to write
+to and one way out: a proxy of ours that leads to the index and nowhere else (`gate`). It asks nobody whether
+a package may be had: `suture.safety` has seen to that before. It starts no program of a project.
 """
 
 from suture.packages.installer import Installed, PackagesRefused

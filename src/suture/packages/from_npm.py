@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from suture.packages.installer import PackagesRefused, run_client
+from suture.packages.client import Client, absent, run_client
+from suture.packages.installer import PackagesRefused, Place
+from suture.packages.npm_settings import npm_reach
+from suture.sandbox import Mount, discover_toolchain
 
 OPTIONS = (
     "--ignore-scripts",
@@ -61,25 +66,34 @@ class Npm:
             raise PackagesRefused(f"{self.manifest} asks for more than {MOST} packages")
         return tuple(found)
 
-    async def resolve(self, wanted: Sequence[str], place: Path, python: str) -> str:
+    async def resolve(self, wanted: Sequence[str], place: Place) -> str:
         """See `Installer`."""
-        _lay(wanted, place)
-        await run_client("npm", ["npm", "install", "--package-lock-only", *OPTIONS], place, UNREACHABLE)
-        lock = (place / self.lock).read_text("utf-8")
+        _lay(wanted, place.folder)
+        await _run(["install", "--package-lock-only", *OPTIONS], place)
+        lock = place.text_of(self.lock)
         elsewhere = [path for path, one in _packages(lock).items() if not _is_of_index(one)]
         if elsewhere:
             raise PackagesRefused(f"{', '.join(elsewhere[:3])} comes from past the index, or has no hash")
         return lock
 
-    async def install(self, wanted: Sequence[str], lock: str, place: Path, python: str) -> None:
+    async def install(self, wanted: Sequence[str], lock: str, place: Place) -> None:
         """See `Installer`."""
-        _lay(wanted, place)
-        (place / self.lock).write_text(lock, "utf-8")
-        await run_client("npm", ["npm", "ci", *OPTIONS], place, UNREACHABLE)
+        _lay(wanted, place.folder)
+        (place.folder / self.lock).write_text(lock, "utf-8")
+        await _run(["ci", *OPTIONS], place)
 
-    def names(self, lock: str, place: Path) -> tuple[str, ...]:
+    def versions(self, lock: str) -> Mapping[str, str]:
+        """See `Installer`."""
+        top = {path.removeprefix("node_modules/"): one for path, one in _packages(lock).items()}
+        return {name.lower(): str(one.get("version")) for name, one in top.items()}
+
+    def laid(self, manifest: str, lock: str) -> Mapping[str, str]:
+        """See `Installer`."""
+        return {self.lock: lock}
+
+    def names(self, lock: str, folder: Path) -> tuple[str, ...]:
         """See `Installer`: a lock names those of other machines too."""
-        there = {path: one for path, one in _packages(lock).items() if (place / path).is_dir()}
+        there = {path: one for path, one in _packages(lock).items() if (folder / path).is_dir()}
         return tuple(
             f"{path.rpartition('node_modules/')[2]}@{one.get('version')}" for path, one in there.items()
         )
@@ -88,6 +102,36 @@ class Npm:
 def _is_plain(name: str, versions: object) -> bool:
     known = isinstance(versions, str) and RANGE.fullmatch(versions)
     return bool(known and len(name) <= LONGEST and NAME.fullmatch(name))
+
+
+async def _run(argv: Sequence[str], place: Place) -> None:
+    client = _client()
+    reach = await npm_reach(client.argv_here, place) if place.walled else None
+    await run_client(client, argv, place, reach)
+
+
+def _client() -> Client:
+    """The npm on the user's PATH, with its Node.
+
+    Raises:
+        PrerequisiteError: It is not there, or is a version manager's word for one.
+    """
+    found = shutil.which("npm")
+    script = Path(found).resolve() if found else None
+    if script is None or script.name != "npm-cli.js":
+        raise absent("npm", "it is not on PATH" if script is None else "what is on PATH is no plain npm")
+    node = discover_toolchain(None, os.environ, "javascript")
+    assert node is not None
+    own = str(script.parent.parent)
+    shown = {**node.shown, own: own}
+    return Client(
+        name="npm",
+        argv=("node", str(script)),
+        argv_here=("npm",),
+        shown=tuple(Mount(source=here, target=there) for here, there in shown.items()),
+        folders=node.folders,
+        unreachable=UNREACHABLE,
+    )
 
 
 def _lay(wanted: Sequence[str], place: Path) -> None:
@@ -101,7 +145,12 @@ def _lay(wanted: Sequence[str], place: Path) -> None:
 
 
 def _packages(lock: str) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = json.loads(lock).get("packages", {})
+    try:
+        found = json.loads(lock)["packages"]
+    except (ValueError, RecursionError, KeyError, TypeError) as fault:
+        raise PackagesRefused("npm left a lock that cannot be read") from fault
+    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
+        raise PackagesRefused("npm left a lock that cannot be read")
     return {path: one for path, one in found.items() if path}
 
 

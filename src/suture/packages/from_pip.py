@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from suture.packages.installer import PackagesRefused, run_client
+from suture.packages.client import NO_CLIENT, Client, absent, run_client
+from suture.packages.installer import FETCHED, PackagesRefused, Place
+from suture.packages.pip_settings import pip_reach
+from suture.plain_files import open_plain
+from suture.sandbox import Mount, own_interpreter
 
 OPTIONS = (
     "--only-binary=:all:",
@@ -33,7 +38,9 @@ runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
 """Pip in a process that can start no other: `--only-binary` does not hold for an address that a wheel
 requires, and what lies there would be built, which is to run it."""
-PIP = (sys.executable, "-P", "-c", ALONE)
+SHOWN_AS = "/pip-client"
+SHOWN = f"import sys\nsys.path.insert(0, {SHOWN_AS!r})\n{ALONE}"
+BOUNDS = "bounds.txt"
 MOST = 100
 """Requirements of one project."""
 LONGEST = 200
@@ -72,26 +79,40 @@ class Pip:
             raise PackagesRefused(f"{self.manifest} asks for more than {MOST} packages")
         return tuple(found)
 
-    async def resolve(self, wanted: Sequence[str], place: Path, python: str) -> str:
+    async def resolve(self, wanted: Sequence[str], place: Place) -> str:
         """See `Installer`. Nothing is installed; the wheels are left for `install`."""
-        wheels = place / "wheels"
-        argv = ["download", *OPTIONS, *_of(python), "--dest", str(wheels), "--", *wanted]
-        await run_client("pip", [*PIP, *argv], place, UNREACHABLE)
-        return "".join(sorted(_locked(wheels)))
+        from packaging.requirements import Requirement
+        from packaging.utils import canonicalize_name
 
-    async def install(self, wanted: Sequence[str], lock: str, place: Path, python: str) -> None:
-        """See `Installer`. The wheels are those that `resolve` left."""
-        named, wheels = place / self.lock, place / "wheels"
-        named.write_text(lock)
-        argv = [*OPTIONS, *_of(python), "--no-deps", "--require-hashes", "-r", str(named)]
-        offline = ("--no-index", "--find-links", str(wheels), "--no-compile", "--target", str(place / "site"))
-        await run_client("pip", [*PIP, "install", *argv, *offline], place, UNREACHABLE)
+        names = [canonicalize_name(Requirement(one).name) for one in wanted]
+        reach = await pip_reach(names, place) if place.walled else None
+        bounds = [f"{name} {versions}" for name, versions in place.bounds.items() if versions]
+        (place.folder / BOUNDS).write_text("\n".join(bounds))
+        argv = ["download", *OPTIONS, *_of(place.python), "--constraint", BOUNDS, "--dest", FETCHED, "--"]
+        await run_client(_client(), [*argv, *wanted], place, reach)
+        return "".join(sorted(_locked(place.folder / FETCHED)))
+
+    async def install(self, wanted: Sequence[str], lock: str, place: Place) -> None:
+        """See `Installer`. Nothing is in reach: the wheels are those that `resolve` left."""
+        (place.folder / self.lock).write_text(lock)
+        argv = [*OPTIONS, *_of(place.python), "--no-deps", "--require-hashes", "-r", self.lock]
+        offline = ("--no-index", "--find-links", FETCHED, "--no-compile", "--target", self.folder)
+        await run_client(_client(), ["install", *argv, *offline], place)
         own = {*sys.stdlib_module_names, *NO_PLACE}
-        taken = sorted({path.name.partition(".")[0] for path in (place / "site").iterdir()} & own)
+        taken = sorted({path.name.partition(".")[0] for path in (place.folder / self.folder).iterdir()} & own)
         if taken:
             raise PackagesRefused(f"a package of {', '.join(wanted)} takes the place of {', '.join(taken)}")
 
-    def names(self, lock: str, place: Path) -> tuple[str, ...]:
+    def versions(self, lock: str) -> Mapping[str, str]:
+        """See `Installer`."""
+        pairs = (name.partition("==") for name in self.names(lock, Path()))
+        return {name: version for name, _, version in pairs}
+
+    def laid(self, manifest: str, lock: str) -> Mapping[str, str]:
+        """See `Installer`."""
+        return {self.lock: lock}
+
+    def names(self, lock: str, folder: Path) -> tuple[str, ...]:
         """See `Installer`."""
         return tuple(line.split()[0] for line in lock.splitlines() if "==" in line)
 
@@ -102,10 +123,39 @@ def _of(python: str) -> tuple[str, ...]:
 
 
 def _locked(wheels: Path) -> Iterator[str]:
-    from packaging.utils import parse_wheel_filename
+    from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
     for wheel in wheels.glob("*.whl"):
-        name, version, _, _ = parse_wheel_filename(wheel.name)
-        with wheel.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        yield f"{name}=={version} --hash=sha256:{digest}\n"
+        file = open_plain(wheel)  # a client might have left a link
+        if file is None:
+            continue
+        try:
+            name, version, _, _ = parse_wheel_filename(wheel.name)
+        except InvalidWheelFilename as fault:
+            raise PackagesRefused(
+                f"the index has a wheel of no usual name: {wheel.name[:LONGEST]!r}"
+            ) from fault
+        digest = hashlib.sha256()
+        with file:
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+        yield f"{name}=={version} --hash=sha256:{digest.hexdigest()}\n"
+
+
+def _client() -> Client:
+    """The pip of this environment; behind the wall it runs on the installation below.
+
+    Raises:
+        PrerequisiteError: It is not there.
+    """
+    found = importlib.util.find_spec("pip")
+    if found is None or found.origin is None:
+        raise absent("pip", NO_CLIENT)
+    return Client(
+        name="pip",
+        argv=(own_interpreter().executable, "-I", "-B", "-c", SHOWN),
+        argv_here=(sys.executable, "-P", "-c", ALONE),
+        shown=(Mount(source=str(Path(found.origin).parent), target=f"{SHOWN_AS}/pip"),),
+        variables={"PIP_USER": "0"},  # it excludes `--target`
+        unreachable=UNREACHABLE,
+    )

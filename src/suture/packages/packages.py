@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError
 from suture.languages import LANGUAGES, Interpreter
+from suture.packages.from_go import Go
 from suture.packages.from_npm import Npm
 from suture.packages.from_pip import Pip
-from suture.packages.installer import Installed, Installer, PackagesRefused
+from suture.packages.installer import FETCHED, Installed, Installer, PackagesRefused, Place
 from suture.records import Language, Task, content_hash
+from suture.safety import Allowed, bounds_for, is_within, levels_of
 from suture.settings import Settings
 
 NODE_MODULES = "/node_modules"
 """Behind the wall: node looks for packages in every folder above a file, up to the root."""
-INSTALLERS: Mapping[str, Installer] = {"pip": Pip(), "npm": Npm()}
+INSTALLERS: Mapping[str, Installer] = {"pip": Pip(), "npm": Npm(), "go": Go()}
 """By what `LanguageFacts.package_client` names."""
 
 
@@ -52,14 +56,21 @@ class Packages:
         language: The project's.
         cache: Suture's cache, where they are kept.
         may_fetch: Whether what is not kept is fetched; a verification fetches nothing.
+        walled: Whether it is fetched behind a wall, with the index alone in reach.
+        hosts: Servers in reach besides.
+        allowed: What is allowed without anybody's approval; what is resolved keeps to its versions.
         told: Called with each set, once.
     """
 
     language: Language
     cache: Path
     may_fetch: bool = True
+    walled: bool = True
+    hosts: tuple[str, ...] = ()
+    allowed: Allowed = field(default_factory=dict)
     told: Callable[[Installed], None] = _ignore
     _kept: dict[tuple[str, ...], Installed] = field(default_factory=dict, init=False)
+    _laid: set[tuple[str, str]] = field(default_factory=set, init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     @classmethod
@@ -74,8 +85,17 @@ class Packages:
         """Those of a new project; one that is there has an environment of its own."""
         if task.project is None or not task.project.is_new:
             return None
-        allowed = may_fetch and settings.safety.approve_deps != "never"
-        return cls(language=task.language, cache=settings.paths.cache, may_fetch=allowed, told=told)
+        safety = settings.safety
+        levels = levels_of(safety)
+        return cls(
+            language=task.language,
+            cache=settings.paths.cache,
+            may_fetch=may_fetch and safety.approve_deps != "never",
+            walled=safety.fetch_packages == "sandbox",
+            hosts=safety.package_hosts,
+            allowed={} if levels.of("dependency.unlisted") == "off" else levels.allowed,
+            told=told,
+        )
 
     async def for_files(self, files: Mapping[str, bytes], interpreter: Interpreter) -> Installed | None:
         """The packages that a project's files ask for, ready; `None` where they ask for none.
@@ -92,19 +112,29 @@ class Packages:
         installer = INSTALLERS.get(LANGUAGES[self.language].package_client)
         if installer is None:
             return None
-        wanted = installer.wanted(_manifest(files, installer.manifest).decode("utf-8", "replace"))
+        manifest = _manifest(files, installer.manifest).decode("utf-8", "replace")
+        wanted = installer.wanted(manifest)
         if not wanted:
+            installer.laid(manifest, "")  # nothing may only seem not to be asked for
             return None
+        bounds = bounds_for(installer.manifest, manifest, self.allowed)
         lock = files.get(installer.lock, b"").decode("utf-8", "replace")
         python = ".".join(interpreter.version.split(".")[:2])
         async with self._turn:
             key = (*wanted, lock)
             if key not in self._kept:
-                ready = await self._ready(installer, wanted, lock, python)
+                ready = await self._ready(installer, wanted, lock, python, bounds)
                 if all(ready.lock != other.lock for other in self._kept.values()):
                     self.told(ready)
                 self._kept[key] = ready
-            return self._kept[key]
+            found = self._kept[key]
+        found = replace(found, files=installer.laid(manifest, found.lock))
+        self._laid.update(found.files.items())
+        return found
+
+    def vouches(self, path: str, text: str) -> bool:
+        """Whether a file is one that was made here, and not by who asked for packages."""
+        return (path, text) in self._laid
 
     def knows(self, lock: str, files: Mapping[str, bytes], interpreter: Interpreter) -> bool:
         """Whether a lock is one of ours: what it names was fetched for just what these files ask for."""
@@ -123,7 +153,12 @@ class Packages:
         return self.cache / "packages" / digest
 
     async def _ready(
-        self, installer: Installer, wanted: tuple[str, ...], lock: str, python: str
+        self,
+        installer: Installer,
+        wanted: tuple[str, ...],
+        lock: str,
+        python: str,
+        bounds: Mapping[str, str],
     ) -> Installed:
         place = self._place(wanted, lock, python)
         if not (lock and place.is_dir()):
@@ -133,34 +168,57 @@ class Packages:
                     remedy="have them fetched by a run with --approve-deps ask or allowlist",
                 )
             try:
-                lock, place = await self._fetched(installer, wanted, python)
+                lock, place = await self._fetched(installer, wanted, python, bounds)
             except OSError as fault:
                 raise StorageError(
                     f"packages cannot be kept in {str(self.cache)!r}: {fault.strerror}"
                 ) from fault
+        if self.may_fetch:
+            _require_within(installer.versions(lock), bounds)
         return Installed(
             folder=place / installer.folder,
             path=installer.lock,
             lock=lock,
+            files={installer.lock: lock},
             names=installer.names(lock, place),
         )
 
-    async def _fetched(self, installer: Installer, wanted: tuple[str, ...], python: str) -> tuple[str, Path]:
+    async def _fetched(
+        self, installer: Installer, wanted: tuple[str, ...], python: str, bounds: Mapping[str, str]
+    ) -> tuple[str, Path]:
         (self.cache / "packages").mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".making-", dir=self.cache / "packages") as folder:
-            made = Path(folder) / "made"
-            made.mkdir()
-            lock = await installer.resolve(wanted, made, python)
+            # Two folders: what a client left in the first is not where we write for the second.
+            first, second = (self._new(Path(folder) / name, python, bounds) for name in ("resolved", "made"))
+            lock = await installer.resolve(wanted, first)
+            _require_within(installer.versions(lock), bounds)
             place = self._place(wanted, lock, python)
             if not place.is_dir():
-                await installer.install(wanted, lock, made, python)
-                shutil.rmtree(made / "wheels", ignore_errors=True)
+                with suppress(FileNotFoundError):
+                    (first.folder / FETCHED).rename(second.folder / FETCHED)
+                await installer.install(wanted, lock, second)
+                shutil.rmtree(second.folder / FETCHED, ignore_errors=True)
+                if not stat.S_ISDIR((second.folder / installer.folder).lstat().st_mode):
+                    raise PackagesRefused(f"the client left no folder {installer.folder}")
                 try:
-                    made.rename(place)  # whole, or not there
+                    second.folder.rename(place)  # whole, or not there
                 except OSError:
                     if not place.is_dir():  # no other run was quicker
                         raise
         return lock, place
+
+    def _new(self, folder: Path, python: str, bounds: Mapping[str, str]) -> Place:
+        folder.mkdir()
+        return Place(folder=folder, python=python, walled=self.walled, hosts=self.hosts, bounds=bounds)
+
+
+def _require_within(versions: Mapping[str, str], bounds: Mapping[str, str]) -> None:
+    """See that what is resolved is what the list allows; pip has been told, others have no word for it."""
+    for name, version in versions.items():
+        if not is_within(version, bounds.get(name.lower(), "")):
+            raise PackagesRefused(
+                f"{name} {version} would be fetched, where {bounds[name.lower()]} is allowed: ask for that"
+            )
 
 
 def showing(installed: Installed, interpreter: Interpreter) -> Interpreter:
@@ -168,6 +226,12 @@ def showing(installed: Installed, interpreter: Interpreter) -> Interpreter:
     toolchain = interpreter.toolchain
     if toolchain is None:
         return replace(interpreter, packages=str(installed.folder))
+    downloaded = LANGUAGES[toolchain.language].downloaded
+    if downloaded is not None:
+        shown = {here: there for here, there in toolchain.shown.items() if there != downloaded.shown_as}
+        variables = {**toolchain.variables, downloaded.variable: downloaded.shown_as}
+        shown[str(installed.folder)] = downloaded.shown_as
+        return replace(interpreter, toolchain=replace(toolchain, shown=shown, variables=variables))
     shown = {here: there for here, there in toolchain.shown.items() if there != NODE_MODULES}
     shown[str(installed.folder)] = NODE_MODULES
     programs = f"{NODE_MODULES}/.bin"

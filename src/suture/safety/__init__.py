@@ -4,7 +4,17 @@ It reads text, runs nothing and asks nobody; the rules are the languages' own, a
 wants it. It is a second line: what code can do is bounded by the sandbox alone.
 """
 
+from suture.safety.dependencies import Allowed, bounds_for, is_within
 from suture.safety.levels import Levels, levels_of
 from suture.safety.scanning import Finding, new_findings, scan
 
-__all__ = ["Finding", "Levels", "levels_of", "new_findings", "scan"]
+__all__ = [
+    "Allowed",
+    "Finding",
+    "Levels",
+    "bounds_for",
+    "is_within",
+    "levels_of",
+    "new_findings",
+    "scan",
+]

@@ -122,7 +122,7 @@ def _judged(one: Requested, allowed: Allowed, approval: Approval) -> tuple[str, 
     if name in known:
         if approval == "never":
             return "dependency.unlisted", "no package may be asked for (safety.approve_deps = never)"
-        if _is_within(one.version, known[name]):
+        if is_within(one.version, known[name]):
             return "", ""
         return "dependency.unlisted", f"version {quoted(one.version)}, where {known[name]} is allowed"
     near = near_name(name, known)
@@ -131,7 +131,34 @@ def _judged(one: Requested, allowed: Allowed, approval: Approval) -> tuple[str, 
     return "dependency.unlisted", WHY["dependency.unlisted"]
 
 
-def _is_within(version: str, versions: str) -> bool:
+def bounds_for(path: str, text: str, allowed: Allowed) -> Mapping[str, str]:
+    """The versions that what a manifest asks for is resolved to: the list's.
+
+    Where a manifest names a version past the list's a person had to allow it, and that package has no bound.
+
+    Args:
+        path: The manifest.
+        text: Its text. Not trusted.
+        allowed: As `load_allowed` reads it.
+
+    Returns:
+        Plain name -> versions, never empty. Python has one version of a package in all, so what is required
+        in turn is bounded too; elsewhere only what the manifest names.
+    """
+    asked = {_key(one.ecosystem, one.name): one for one in requested_in(path, text)}
+    ecosystems = {one.ecosystem for one in asked.values()}
+    bounds: dict[str, str] = {}
+    for ecosystem in ecosystems:
+        for name, versions in allowed.get(ecosystem, {}).items():
+            own = asked.get(name)
+            named = own is not None and is_within(own.version, versions)
+            if versions and (named or (own is None and ecosystem == "python")):
+                bounds[name] = versions
+    return bounds
+
+
+def is_within(version: str, versions: str) -> bool:
+    """Whether a version is one of those that a list allows; an empty word is any."""
     from packaging.specifiers import SpecifierSet
     from packaging.version import InvalidVersion
 

@@ -5,7 +5,7 @@ and it never runs untrusted code without a wall.
 """
 
 from suture.sandbox.backends import open_sandbox
-from suture.sandbox.bubblewrap import BubblewrapSandbox
+from suture.sandbox.bubblewrap import KEPT, BubblewrapSandbox
 from suture.sandbox.bubblewrap.troubleshooting import Finding
 from suture.sandbox.contract import (
     BOX,
@@ -34,6 +34,7 @@ from suture.settings.schema import IsolationLevel
 
 __all__ = [
     "BOX",
+    "KEPT",
     "LEVELS",
     "LIBRARY",
     "LIMITS",

@@ -184,6 +184,12 @@ class SafetySettings(Group):
     but those (`allowlist`), or none at all (`never`)."""
     allowed_deps: Path | None = None
     """Your own list of allowed packages in the place of ours."""
+    fetch_packages: Literal["sandbox", "host"] = "sandbox"
+    """Where pip, npm and go fetch packages: behind a wall from which the index alone is in reach, or as you
+    would, with your rights and your network."""
+    package_hosts: Names = ()
+    """Servers beside your index on which its files lie, `HOST` or `HOST:PORT`; those that pip's index
+    names are known."""
 
 
 class PathSettings(Group):

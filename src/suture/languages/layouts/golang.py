@@ -28,7 +28,8 @@ GO_LAYOUT = ProjectLayout(
     tester="Go's testing package, with a table of cases",
     style=(
         "The module is `{name}`: a program is `package main` in the root, a library `package {name}` there. "
-        "Use the standard library alone; no module is fetched."
+        "Use the standard library where it will do; modules that are needed stand in `go.mod`, which is then "
+        "written whole, each with its exact version, and none that is indirect."
     ),
     single="It is `package solution`. Use the standard library alone.",
     crash="\ngoroutine ",

@@ -61,7 +61,7 @@ async def _lock(best: Attempt, suite: Suite, context: RunContext) -> dict[str, s
     if packages is None or smoke is None:
         return {}
     installed = await packages.for_files(files, smoke.interpreter)
-    return {installed.path: installed.lock} if installed is not None else {}
+    return dict(installed.files) if installed is not None else {}
 
 
 async def _written(best: Attempt, context: RunContext) -> tuple[str, str] | None:
@@ -97,8 +97,8 @@ async def _passing_tests(best: Attempt, suite: Suite, context: RunContext) -> di
     if not why and suite.smoke is not None:
         files = overlay(context.task.files, candidate.files)
         async with context.budget.time_limit():
-            smoke = (await suite.with_packages(files)).smoke or suite.smoke
-            ran = await smoke.run_tests(files)
+            ready, files = await suite.with_packages(files)
+            ran = await (ready.smoke or suite.smoke).run_tests(files)
         why = "" if ran.status == "ok" else f"they do not pass on the code: {_last_line(ran.stdout)}"
     context.ledger.append(
         TestsWritten(role=WHO, tests=() if why else (text,), dropped={why: 1} if why else {})

@@ -13,6 +13,8 @@ from suture.sandbox.mounts.bind_mounts import HOST_ETC, OWN_ETC
 from suture.sandbox.mounts.places import SYSTEM_FOLDERS
 
 BOX_UID = "65534"
+KEPT = "/kept"
+"""Where a program that leaves something on the host finds the folder for it."""
 SHM_BYTES = 16 << 20
 
 
@@ -41,7 +43,13 @@ WAITING = ("--setenv", "LD_BIND_NOW", "1", "--setenv", "LANG", "C.UTF-8")
 
 
 def bubblewrap_arguments(
-    mounts: Sequence[Mount], limits: ProgramLimits, etc: str, filter_fd: int, *, waiting: bool = False
+    mounts: Sequence[Mount],
+    limits: ProgramLimits,
+    etc: str,
+    filter_fd: int,
+    *,
+    waiting: bool = False,
+    kept: str = "",
 ) -> tuple[str, ...]:
     """Bubblewrap's arguments for one program, up to the program.
 
@@ -54,6 +62,7 @@ def bubblewrap_arguments(
         etc: Where bubblewrap reaches the files of `ETC`.
         filter_fd: The descriptor that holds the system call filter.
         waiting: Whether the program is one that waits to be forked from.
+        kept: A folder of the host's that it may write into, as `KEPT`.
     """
     size = str(limits.disk_mb << 20)
     return (
@@ -65,6 +74,7 @@ def bubblewrap_arguments(
         *("--dev", "/dev", "--size", str(SHM_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"),
         *("--remount-ro", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/tmp"),
         *("--size", size, "--perms", "0700", "--tmpfs", BOX),
+        *(("--bind", kept, KEPT) if kept else ()),
         *_inner(mounts),
         *(WAITING if waiting else ()),
         *("--chdir", BOX, "--seccomp", str(filter_fd), "--"),

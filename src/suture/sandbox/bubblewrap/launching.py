@@ -11,6 +11,7 @@ from functools import cache, partial
 
 from suture.languages import Interpreter
 from suture.sandbox.bubblewrap.command_line import (
+    KEPT,
     bubblewrap_arguments,
     bubblewrap_zygote_arguments,
     folder_with_libraries,
@@ -98,7 +99,7 @@ class BubblewrapLauncher:
             SandboxBroken: What should stand did neither stand nor end.
         """
         if mode == "cold":
-            return self._begin_cold(path, request, mounts)
+            return self.begin_cold(path, request, mounts)
         if mode == "warm":
             start_warm = partial(self._start_zygote, path)
             return self._warm.begin(request, mounts, start_warm, conversation=conversation)
@@ -109,17 +110,30 @@ class BubblewrapLauncher:
         )
 
     @asynccontextmanager
-    async def _begin_cold(
-        self, path: str, request: RunRequest, mounts: Sequence[Mount]
+    async def begin_cold(
+        self, path: str, request: RunRequest, mounts: Sequence[Mount], folder: str = ""
     ) -> AsyncIterator[Running]:
+        """As `begin`, behind a wall of its own.
+
+        Args:
+            path: The program bwrap.
+            request: What to run.
+            mounts: What to show, as planned.
+            folder: One of the host's that the program may write into; behind the wall it is `KEPT`.
+        """
         packed = pack_request(as_program(request, self._own.executable))
         with ExitStack() as held, ExitStack() as unless_started:
-            launch = await self._prepare(path, mounts, self._filter(), held, unless_started)
+            own = [Mount(source=folder, target=KEPT)] if folder else []
+            launch = await self._prepare(path, [*mounts, *own], self._filter(), held, unless_started)
+            shown, kept = launch.mounts[: len(mounts)], launch.mounts[len(mounts) :]
             if launch.group is not None:
                 launch.group.limit(request.limits.total_memory_mb)
             command = (
                 *launch.prefix,
-                *bubblewrap_arguments(launch.mounts, request.limits, launch.etc, launch.filter_fd),
+                *bubblewrap_arguments(
+                    *(shown, request.limits, launch.etc, launch.filter_fd),
+                    kept="".join(mount.source for mount in kept),
+                ),
                 *(self._own.executable, "-I", "-S", "-B", "-c", _inside_source()),
             )
             running = await ColdProcess.start(packed, command, launch.inherit, launch.group)

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +16,7 @@ from suture.languages import Interpreter
 from suture.sandbox.bubblewrap.command_line import find_bubblewraps
 from suture.sandbox.bubblewrap.launching import BubblewrapLauncher
 from suture.sandbox.bubblewrap.troubleshooting import PROC, unavailable
-from suture.sandbox.contract import LIMITS, Capabilities, Mode, RunRequest
+from suture.sandbox.contract import LIMITS, Capabilities, Mode, RunRequest, RunResult
 from suture.sandbox.mounts.bind_mounts import interpreter_mounts, planned_mounts
 from suture.sandbox.mounts.interpreter import own_interpreter
 from suture.sandbox.runs.memory import MemoryGroups
@@ -137,6 +138,27 @@ class BubblewrapSandbox(ProgramSandbox):
     async def _try(self, path: str, mode: Mode) -> str:
         """What goes wrong with a bubblewrap here; empty where nothing does."""
         return await trial(lambda request: self._launcher.begin(mode, path, request, self._own_mounts))
+
+    async def run_keeping(self, request: RunRequest, folder: Path) -> RunResult:
+        """As `run`, behind a wall of its own, for a program that may write into a folder of the host's.
+
+        Args:
+            request: What to run.
+            folder: Behind the wall `KEPT`. No limit counts what is written there, but that on each file.
+
+        Raises:
+            UsageError: The request is not acceptable.
+            SandboxUnavailable: No wall can be built here.
+            SandboxBroken: The wall failed.
+        """
+        return await self.run_begun(request, partial(self._begin_keeping, str(folder)))
+
+    @asynccontextmanager
+    async def _begin_keeping(self, folder: str, request: RunRequest) -> AsyncIterator[Running]:
+        mounts = planned_mounts((*self._own_mounts, *request.mounts))
+        path, _ = await self._choice()
+        async with self._launcher.begin_cold(path, request, mounts, folder) as running:
+            yield running
 
     def begin(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
         """See `ProgramSandbox.begin`."""

@@ -57,7 +57,11 @@ class ProgramSandbox(ABC):
             SandboxUnavailable: No wall can be built here.
             SandboxBroken: The wall failed.
         """
-        async with self._started(request, self.begin) as program:
+        return await self.run_begun(request, self.begin)
+
+    async def run_begun(self, request: RunRequest, begin: Begin) -> RunResult:
+        """As `run`, for what is begun in a way of its own."""
+        async with self._started(request, begin) as program:
             feeding = asyncio.create_task(program.feed())
             try:
                 return await program.result()
