@@ -246,12 +246,13 @@ async def test_a_project_is_healed_without_a_model(
 
 
 async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, require: Require) -> None:
-    """The command is stopped before it reports a test: files stand for their tests then."""
+    """The command is stopped before it reports a test: our look ends the loop, and so sees the others."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
     text = "exports.count = (n) => {\n  let i = 0;\n  while (i < n) i -= 1;\n  return i;\n};\n"
     tests = (
         "const test = require('node:test'), assert = require('node:assert');\n"
         "test('counts', () => assert.equal(require('./count').count(3), 3));\n"
+        "test('none', () => assert.equal(require('./count').count(0), 0));\n"
     )
     texts = {"count.js": text}
     files = {"count.js": text.encode(), "count.test.js": tests.encode()}
@@ -263,7 +264,8 @@ async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, r
     stopped = CheckOutcome(check_id="node --test", status="timeout")
     driving = Driving(BY_RUNNER["node:test"], command, argv, files, texts, (stopped,), "javascript")
     spectrum = await driving.look(20.0)
-    assert spectrum.guiding == ("count.test.js",)
+    assert spectrum.guiding == ("count.test.js::counts",)
+    assert [test.id for test in spectrum.tests if not test.failed] == ["count.test.js::none"]
     changes = [
         Proposal(path="count.js", edits=m.edits, label=m.label, score=1.0, operators=(m.operator,))
         for m in tree_mutants(text, "count.js", "javascript")

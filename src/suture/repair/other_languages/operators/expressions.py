@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from suture.repair.editing.edits import Edit
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MOST_MINED = 24
+MOST_WIDE = 6
+"""Arguments of which each pair is exchanged."""
 MOST_LONG = 60
 """Characters of an expression around which a call is laid."""
 
@@ -24,14 +26,15 @@ def _arguments(node: Node, view: TreeView) -> Iterator[Change]:
     if node.type not in ARGUMENTS:
         return
     given = node.named_children
-    for one, other in pairwise(given):
+    pairs = combinations(given, 2) if len(given) <= MOST_WIDE else pairwise(given)
+    for one, other in pairs:
         if view.text(one) != view.text(other):
             swapped = (
                 Edit(start=one.start_byte, end=one.end_byte, text=view.text(other)),
                 Edit(start=other.start_byte, end=other.end_byte, text=view.text(one)),
             )
             note = f"{short(view.text(one))} and {short(view.text(other))} exchanged"
-            yield Change(edits=swapped, note=note, weight=1.0)
+            yield Change(edits=swapped, note=note, weight=1.0 if same(one.next_named_sibling, other) else 0.7)
     if len(given) > 1:
         for number in range(len(given)):
             kept = [view.text(one) for at, one in enumerate(given) if at != number]

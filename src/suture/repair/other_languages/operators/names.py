@@ -22,9 +22,9 @@ def _variable(node: Node, view: TreeView) -> Iterator[Change]:
         return
     if same(above.child_by_field_name("function"), node) or same(above.child_by_field_name("name"), node):
         return
-    own, known = view.text(node), view.names(node)
-    if own not in known:
+    if not view.is_declared(node):
         return
+    own, known = view.text(node), view.names(node)
     read = view.is_read(node)
     for place, other in enumerate([name for name in known if name != own][:MOST_NAMES]):
         yield view.instead(node, other, (0.9 if read else 0.5) * 0.97**place)
