@@ -41,7 +41,10 @@ SAID: tuple[tuple[str, Mapping[str, float]], ...] = (
         r"AttributeError: .*has no attribute '(\w+)'",
         {"unknown attribute": 2.0, "attribute": 2.0, "worked out": 2.0},
     ),
-    (r"TypeError: (?:\w+\.)*(\w+) is not a function", {"called name": 2.0, "call around": 1.5, "call within": 1.5}),
+    (
+        r"TypeError: (?:\w+\.)*(\w+) is not a function",
+        {"called name": 2.0, "call around": 1.5, "call within": 1.5},
+    ),
     (r"TypeError: .*(?:is not iterable|cannot unpack|to unpack)", {"iterated": 3.0, "one more element": 3.0}),
     (
         r"'?NoneType'?|assert None\b",
@@ -51,7 +54,7 @@ SAID: tuple[tuple[str, Mapping[str, float]], ...] = (
         },
     ),
     (
-        r"IndexError|StopIteration|(?:index|bounds) out of range|of (?:undefined|null)\b|Invalid array length",
+        r"IndexError|StopIteration|(?:index|bounds) out of range|of (?:undefined|null)\b|Invalid array",
         {"off by one": 1.6, "constant": 1.4, "part of a sequence": 1.5, "comparison": 1.3, "condition": 1.5},
     ),
     (r"KeyError", {"key": 2.5, "condition": 1.5, "called name": 1.3}),

@@ -168,7 +168,9 @@ def _is_sound(line: Mapping[str, Any]) -> bool:
 
 def _is_seen(one: Mapping[str, Any]) -> bool:
     lines, took = one.get("lines") or {}, (one.get("ms", 0), one.get("cpu_ms", 0))
-    if not all(isinstance(ms, int | float) and 0 <= ms < MOST_MS for ms in took) or not isinstance(lines, dict):
+    if not all(isinstance(ms, int | float) and 0 <= ms < MOST_MS for ms in took) or not isinstance(
+        lines, dict
+    ):
         return False
     return all(isinstance(own, list) and all(type(at) is int for at in own) for own in lines.values())
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from suture.checks.command.test_command import TestCommand
@@ -14,9 +13,17 @@ from suture.ledger.kinds import DifferingTrial
 from suture.records import CheckOutcome, Language
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.driver import Driver, driven, lines_of
+from suture.repair.other_languages.looks import (
+    MOST_STACK_CHARS,
+    covering_of,
+    listed,
+    longest_ms,
+    owner_of,
+    runs_of,
+)
 from suture.repair.search import RECOMMENDED_SHARE
 from suture.repair.search_result import Findings
-from suture.repair.trials.records import Proposal, Spectrum, TestOutcome, TestRun, Trial
+from suture.repair.trials.records import Proposal, Spectrum, Trial
 from suture.workspace import is_test_file
 
 LINGER_MS = 1500
@@ -32,13 +39,7 @@ PATIENCE, MUTE_WALL_S, START_MS = 6.0, 1.0, 20_000
 """A trial may take so many times what the unchanged code took, and so many seconds where that never ended; a
 process may take so long until it is ready for one."""
 CPU_PATIENCE, LEAST_CPU_MS = 10.0, 100.0
-"""A test of a candidate may take so many times the CPU time of the longest that passes as it is, and so much."""
-PLACE = re.compile(r"([^\s():]+):(\d{1,9})\b(?::\d+)?")
-GO_PANIC = re.compile(r"^(?:panic|fatal error): .*", re.MULTILINE)
-MOST_FAULT_CHARS = 400
-MOST_STACK_CHARS = 4000
-"""As a driver cuts it; a candidate's own line may hold any number."""
-OUTCOMES: Mapping[str, TestOutcome] = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
+"""CPU time of a candidate's test: so many times that of the longest that passes as it is, at least this."""
 
 
 class Driving:
@@ -97,13 +98,18 @@ class Driving:
         looks = [listed(line.get("tests")) for line in told if line.get("event") == "look"]
         seen = [one for tests_seen in looks for one in tests_seen if isinstance(one, dict)]
         partly = {*tests} if self._is_mute else {path for path in tests if path in self._before}
-        runs = tuple(self._runs(seen, partly))
+        runs = tuple(
+            runs_of(
+                *(seen, self._texts, self._language),
+                lambda name: name in self._before or owner_of(name) in partly,
+            )
+        )
         ended = {run.id: run.outcome for run in runs}
         self._has_run = any("::" in name for name in ended)
         self._never_ends = self._never_ends and not self._has_run
         failing = [name for name, status in self._before.items() if status not in ("passed", "skipped")]
         guiding = tuple(name for name in failing if ended.get(name) == "failed")
-        unknown = [name for name in ended if name not in self._before and _owner(name) in partly]
+        unknown = [name for name in ended if name not in self._before and owner_of(name) in partly]
         guiding += tuple(name for name in unknown if ended[name] == "failed")
         late = [line.get("number") for line in told if line.get("late") is True]
         if stuck and len(parts) - 1 in late:  # a runner that waits so long for a file told of it
@@ -127,10 +133,10 @@ class Driving:
         self._common = {
             **{**common, "guiding": list(guiding), "wanted": [*wanted, *guiding]},
             **{
-                "covering": _covering(runs),
+                "covering": covering_of(runs),
                 "ignored": ignored,
                 "alone": not any("::" not in name for name in guiding),
-                "most_cpu_ms": max(LEAST_CPU_MS, CPU_PATIENCE * _longest_ms(seen)),
+                "most_cpu_ms": max(LEAST_CPU_MS, CPU_PATIENCE * longest_ms(seen)),
             },
         }
         return Spectrum(
@@ -167,30 +173,6 @@ class Driving:
             ours = LANGUAGES[self._language].endings
             return [path for path in sorted(self._files) if path.endswith(ours) and is_test_file(path)]
         return sorted({name.partition("::")[0] for name in self._before})
-
-    def _runs(self, seen: Sequence[dict[str, Any]], partly: Collection[str]) -> Iterator[TestRun]:
-        """What was seen of tests that the user's run knows, that fail, or of whose file it does not know all."""
-        for one in seen:
-            name, status = str(one.get("id", "")), OUTCOMES.get(str(one.get("status")))
-            is_known = name in self._before or _owner(name) in partly
-            if not name or status is None or not (is_known or status == "failed"):
-                continue
-            lines = found if isinstance(found := one.get("lines"), dict) else {}
-            stack = str(one.get("stack", ""))[:MOST_STACK_CHARS]
-            places = [(path, int(at)) for path, at in PLACE.findall(stack)]
-            near = [(own, at) for path, at in places for own in self._texts if path.endswith(f"/{own}")]
-            yield TestRun(
-                id=name,
-                outcome=status,
-                seconds=0.0,
-                lines={
-                    path: frozenset(at for at in listed(own) if isinstance(at, int))
-                    for path, own in lines.items()
-                    if path in self._texts
-                },
-                frames=tuple(reversed(near[:8])),
-                fault=_fault(stack, self._language),
-            )
 
     async def try_all(
         self,
@@ -287,36 +269,3 @@ class Driving:
                 passed=passed,
             )
             found.partial.append((proposal, trial))
-
-
-def _owner(name: str) -> str:
-    """The file of a test, by its name."""
-    return name.partition("::")[0]
-
-
-def _longest_ms(seen: Sequence[Mapping[str, Any]]) -> float:
-    """CPU time of the longest test that passes."""
-    return max((float(one.get("cpu_ms", 0)) for one in seen if one.get("status") == "passed"), default=0.0)
-
-
-def _fault(stack: str, language: Language) -> str:
-    """What a failing test says was wrong; of Go, whose output is of all tests, what it broke off with."""
-    if language != "go":
-        return stack[:MOST_FAULT_CHARS]
-    broke = GO_PANIC.search(stack)
-    return broke[0][:MOST_FAULT_CHARS] if broke else ""
-
-
-def _covering(runs: Sequence[TestRun]) -> dict[str, list[str]]:
-    """File of the project -> the test files that run something of it."""
-    found: dict[str, set[str]] = {}
-    for run in runs:
-        for path, lines in run.lines.items():
-            if lines:
-                found.setdefault(path, set()).add(run.id.partition("::")[0])
-    return {path: sorted(owners) for path, owners in found.items()}
-
-
-def listed(value: object) -> list[Any]:
-    """A list that a driver told; whatever else stands in its place is as none."""
-    return value if isinstance(value, list) else []

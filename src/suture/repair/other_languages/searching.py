@@ -119,9 +119,7 @@ async def _try_with(
         await driving.try_all(further(tried), found, limits, is_suspicious)
 
 
-def _is_suspicious(
-    found: Findings, language: Language, literals: frozenset[str], proposal: Proposal
-) -> bool:
+def _is_suspicious(found: Findings, language: Language, literals: frozenset[str], proposal: Proposal) -> bool:
     """Whether there are signs that a change games the tests."""
     text = found.texts[proposal.path]
     return bool(tree_warnings(text, mutated(text, proposal.edits), proposal.path, language, literals))

@@ -38,6 +38,7 @@ class TreeView:
     """
 
     def __init__(self, text: str, path: str, language: Language) -> None:
+        self.source = text
         self.raw = text.encode("utf-8", "surrogatepass")
         self.grammar = syntax_of(language)
         self.root = parsed_tree(text, path, language)
@@ -56,7 +57,7 @@ class TreeView:
         )
 
     def names(self, node: Node) -> list[str]:
-        """Variables and parameters that a node may use: of its function, then those of functions around that."""
+        """Variables and parameters that a node may use: of its function, then of functions around that."""
         last = max(node.start_byte, node.end_byte - 1)
         return [name for name, reaches in self._declared(node) if any(last in reach for reach in reaches)]
 

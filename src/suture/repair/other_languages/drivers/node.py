@@ -20,8 +20,8 @@ TICK: Mapping[Language, str] = {
     "javascript": "globalThis.sutureTick?.()",
     "typescript": "(globalThis as any).sutureTick?.()",
 }
-"""What a loop does in each round: `node_worker.cjs` ends one there that takes far too long. In a process of the
-tests' own nobody listens."""
+"""What a loop does in each round: `node_worker.cjs` ends one there that takes too long. In another process
+nobody listens."""
 MODULE = re.compile(rb"\"type\"\s*:\s*\"module\"")
 
 

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 from suture.repair.operators import OPERATORS
 from suture.repair.operators.change import Change
-from suture.repair.other_languages.operators import conditions, expressions, names, signs, slips, statements, values
+from suture.repair.other_languages.operators import (
+    conditions,
+    expressions,
+    names,
+    signs,
+    slips,
+    statements,
+    values,
+)
 from suture.repair.other_languages.tree_view import TreeView
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MOST_MINED = 24
+MOST_TABLES = 4
 MOST_WIDE = 6
 """Arguments of which each pair is exchanged."""
 MOST_LONG = 60
@@ -35,6 +36,11 @@ def _arguments(node: Node, view: TreeView) -> Iterator[Change]:
             )
             note = f"{short(view.text(one))} and {short(view.text(other))} exchanged"
             yield Change(edits=swapped, note=note, weight=1.0 if same(one.next_named_sibling, other) else 0.7)
+    for one in given if view.grammar.end else ():
+        if one.type == "spread_element":
+            yield view.instead(one, view.text(one).removeprefix("..."), 0.5)
+        elif one.type in ("identifier", *MEMBERS, *CALLS):
+            yield view.instead(one, f"...{view.text(one)}", 0.4)
     if len(given) > 1:
         for number in range(len(given)):
             kept = [view.text(one) for at, one in enumerate(given) if at != number]
@@ -73,6 +79,7 @@ def _within(node: Node, view: TreeView) -> Iterator[Change]:
 
 def _around(node: Node, view: TreeView) -> Iterator[Change]:
     """A call that lacks around an expression, or behind it."""
+    yield from _within_chain(node, view)
     if not view.is_read(node) or node.end_byte - node.start_byte > MOST_LONG:
         return
     above, text = node.parent, view.text(node)
@@ -83,6 +90,23 @@ def _around(node: Node, view: TreeView) -> Iterator[Change]:
         loose = form.startswith("{") or form[0] in "-*&"
         made = form.replace("{}", view.tight(node) if loose else text)
         yield view.instead(node, made, max(0.35, 1.0 - 0.03 * place))
+
+
+def _within_chain(node: Node, view: TreeView) -> Iterator[Change]:
+    """A method that lacks between two others; an order by what a table says of the elements."""
+    above = node.parent
+    is_link = above is not None and above.type in MEMBERS and same(field(above, "object"), node)
+    if node.type not in CALLS or not view.grammar.end:
+        return
+    behind = [form.removeprefix("{}") for form in view.grammar.around if form.startswith("{}.")]
+    behind = behind if is_link else []
+    for name in view.names(node)[:MOST_TABLES]:
+        if f"{name}[" in view.source or f"{name} = {{" in view.source:
+            behind.append(f".sort((a, b) => {name}[a] - {name}[b])")
+    for place, text in enumerate(behind):
+        edit = Edit(start=node.end_byte, end=node.end_byte, text=text)
+        note = f"{text} behind {short(view.text(node))}"
+        yield Change(edits=(edit,), note=note, weight=max(0.35, 0.8 - 0.03 * place))
 
 
 def _sibling(node: Node, view: TreeView) -> Iterator[Change]:

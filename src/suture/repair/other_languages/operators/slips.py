@@ -1,4 +1,4 @@
-"""Slips: what is kept or begun in the wrong way, an element that is not put in, a value that comes too early."""
+"""Slips: kept or begun in a wrong way, an element that is not put in, a value that comes too early."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ def _accumulated(node: Node, view: TreeView) -> Iterator[Change]:
     target, value = view.text(left), view.text(right)
     for form in view.grammar.better:
         yield view.instead(right, form.format(target, value), 1.0)
+    called = field(right, "function") if right.type in CALLS else None
+    if called is not None and view.text(called).rpartition(".")[2] in ("max", "min"):
+        for name in view.names(node)[:MOST_NAMES]:
+            if name != target:
+                yield view.instead(right, f"{view.text(called)}({target}, {name})", 0.9)
     if right.type == "unary_expression" and right.children[0].type in ("+", "-"):
         part = field(right, "argument", "operand")
         if part is not None:
