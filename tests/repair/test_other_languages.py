@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import cast
@@ -22,9 +23,11 @@ from suture.ledger import find_run, read_ledger, those_of
 from suture.ledger.kinds import SearchFinished
 from suture.records import CheckOutcome, CheckStatus, Language, Task
 from suture.repair import mutated
+from suture.repair.editing.edits import Edit
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.by_command import passes
 from suture.repair.other_languages.driver import BY_RUNNER, DRIVERS
+from suture.repair.other_languages.drivers import node
 from suture.repair.other_languages.driving import Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.tree_mutants import tree_mutants
@@ -53,6 +56,37 @@ CASES: list[tuple[Language, str, str, str]] = [
         "const f = (n: number): boolean => n >= 0;",
     ),
     ("typescript", "a.tsx", "const f = () => <b>{1 + 2}</b>;", "const f = () => <b>{1 - 2}</b>;"),
+    (*("javascript", "a.js", "function f(a, b) { a = b; }"), "function f(a, b) { a = Math.max(a, b); }"),
+    (
+        *("javascript", "a.js", "function f(a, b) { a = Math.max(b); }"),
+        "function f(a, b) { a = Math.max(a, b); }",
+    ),
+    ("javascript", "a.js", "x = Math.max(xs);", "x = Math.max(...xs);"),
+    ("javascript", "a.js", "x = f(a, b, c);", "x = f(c, b, a);"),
+    ("javascript", "a.js", "xs += y;", "xs.push(y);"),
+    ("javascript", "a.js", "xs = xs.push(y);", "xs.push(y);"),
+    ("javascript", "a.js", "let xs = [];", "let xs = [[]];"),
+    ("javascript", "a.js", "function f(a) { return; }", "function f(a) { return a; }"),
+    ("javascript", "a.js", "if (a) b();", "while (a) b();"),
+    ("javascript", "a.js", "while (a) b();", "if (a) b();"),
+    ("javascript", "a.js", "function f(a, i) { return a; }", "function f(a, i) { return a.slice(i); }"),
+    ("javascript", "a.js", "x = s.split(t).join(u);", "x = s.split(t).sort().join(u);"),
+    (
+        "javascript",
+        "a.js",
+        "function f(xs) {\n  for (const x of xs) {\n    if (!x) return x;\n    g(x);\n  }\n}",
+        "function f(xs) {\n  for (const x of xs) {\n    if (!x) return x;\n    g(x);\n  }\n  return -1;\n}",
+    ),
+    (
+        "javascript",
+        "a.js",
+        "function f(xs) {\n  for (x of xs) {\n    if (x) {\n    } else {\n      return 1;\n    }\n  }\n}",
+        "function f(xs) {\n  for (x of xs) {\n    if (x) {\n    }\n  }\n  return 1;\n}",
+    ),
+    (
+        *("go", "a.go", "package a\nfunc f(xs []int, i int) []int { return xs }"),
+        "package a\nfunc f(xs []int, i int) []int { return xs[i:] }",
+    ),
     (
         "go",
         "a.go",
@@ -112,6 +146,40 @@ def test_a_change_that_two_operators_make_is_as_likely_as_the_likeliest() -> Non
     prior = {mutated(text, mutant.edits): mutant.prior for mutant in mutants}
     assert len({mutant.edits for mutant in mutants}) == len(mutants)
     assert prior[text.replace("i + a[i]", "i")] > prior[text.replace("i + a[i]", "a[i]")]
+
+
+def test_a_name_is_offered_only_where_it_is_known() -> None:
+    text = "function f(a) {\n  g(a);\n  for (const i of a) { h(i); }\n  let last = 1;\n  return last;\n}"
+    made = {mutated(text, mutant.edits) for mutant in tree_mutants(text, "a.js", "javascript")}
+    assert text.replace("h(i)", "h(a)") in made
+    assert text.replace("return last", "return a") in made
+    assert not made & {text.replace("g(a)", "g(i)"), text.replace("g(a)", "g(last)")}
+    assert text.replace("return last", "return i") not in made
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("while (a) b();", "while (globalThis.sutureTick?.(), a) b();"),
+        ("do b(); while (a);", "do b(); while (globalThis.sutureTick?.(), a);"),
+        ("for (;;) b();", "for (;globalThis.sutureTick?.(), true;) b();"),
+        ("for (;a < 3;) b();", "for (;globalThis.sutureTick?.(), a < 3;) b();"),
+        ("for (x of y) { b(); }", "for (x of y) { globalThis.sutureTick?.(); b(); }"),
+        ("while (a {", "while (a {"),
+    ],
+)
+def test_loops_say_that_they_go_round(before: str, after: str) -> None:
+    assert node.watched("a.js", before, "javascript") == after
+
+
+def test_a_candidate_may_replace_a_loop() -> None:
+    text = "while (a) b();"
+    gone = Proposal(
+        path="a.js", edits=(Edit(start=0, end=14, text="b();"),), label="", score=1.0, operators=()
+    )
+    assert node.job(gone, text, "javascript") == {"path": "a.js", "text": "b();"}
+    turned = replace(gone, edits=(Edit(start=7, end=8, text="!a"),))
+    assert node.job(turned, text, "javascript")["text"] == "while (globalThis.sutureTick?.(), !a) b();"
 
 
 WARNED: list[tuple[Language, str, str, str]] = [
