@@ -37,8 +37,10 @@ def _constant(node: Node, view: TreeView) -> Iterator[Change]:
     elif node.type in STRINGS and len(old) >= 2:
         quote, inner = old[0], old[1:-1]
         own = _texts(view, STRINGS)[:MOST_STRINGS]
-        cases = (inner.upper(), inner.lower(), inner.capitalize(), "", " ", inner.strip(), f"{inner} ", "0")
-        cases += (f" {inner}", inner.title(), inner.swapcase(), inner[1:], inner[:-1])
+        cases = (
+            *(inner.upper(), inner.lower(), inner.capitalize(), "", " ", inner.strip(), f"{inner} ", "0"),
+            *(f" {inner}", inner.title(), inner.swapcase(), inner[1:], inner[:-1]),
+        )
         for new in dict.fromkeys((*own, *(f"{quote}{text}{quote}" for text in cases))):
             if new != old:
                 yield view.instead(node, new, 0.8 if new in own else 0.5)
