@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from suture.records import Language
 from suture.repair.editing.edits import Edit
+from suture.repair.editing.names_in_scope import Kind
 from suture.repair.operators.change import Change, short
 from suture.repair.other_languages.grammars import (
     BLOCKS,
@@ -20,6 +21,7 @@ from suture.repair.other_languages.grammars import (
     parsed_tree,
     syntax_of,
 )
+from suture.repair.other_languages.kinds import evidence
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -43,6 +45,7 @@ class TreeView:
         self.grammar = syntax_of(language)
         self.root = parsed_tree(text, path, language)
         self._of_functions: dict[int, tuple[dict[str, list[range]], list[tuple[str, Node]]]] = {}
+        self._kinds: dict[int, dict[str, Kind]] = {}
 
     def text(self, node: Node) -> str:
         """The text of a node."""
@@ -60,6 +63,21 @@ class TreeView:
         """Variables and parameters that a node may use: of its function, then of functions around that."""
         last = max(node.start_byte, node.end_byte - 1)
         return [name for name, reaches in self._declared(node) if any(last in reach for reach in reaches)]
+
+    def kinds(self, node: Node) -> dict[str, Kind]:
+        """Name -> what it seems to hold, in the outermost function around a node."""
+        function, outer = None, self.function_of(node)
+        while outer is not None:
+            function, outer = outer, self.function_of(outer)
+        if function is None:
+            return {}
+        if function.id not in self._kinds:
+            said = ((self.text(name), kind) for part in walked(function) for name, kind in evidence(part))
+            found: dict[str, Kind] = {}
+            for name, kind in said:
+                found.setdefault(name, kind)
+            self._kinds[function.id] = found
+        return self._kinds[function.id]
 
     def is_declared(self, node: Node) -> bool:
         """Whether a function around a name declares it somewhere."""
