@@ -158,6 +158,21 @@ def test_a_name_is_offered_only_where_it_is_known() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "old", "likelier", "other"),
+    [
+        ("function f(n) {\n  let i = 0, j = 1, s = [];\n  return g(i);\n}", "g(i)", "g(j)", "g(s)"),
+        ("function f(a) { return a < 3; }", "<", "===", "!=="),
+        ("function f(a) { return a.length - 1; }", " - ", " + ", " * "),
+        ("function f(a) {\n  let t = 0;\n  t -= a;\n  return t;\n}", "-=", "+=", "*="),
+    ],
+    ids=["kind of a variable", "comparison", "sum", "assignment"],
+)
+def test_what_is_usual_is_likelier(text: str, old: str, likelier: str, other: str) -> None:
+    prior = {mutated(text, mutant.edits): mutant.prior for mutant in tree_mutants(text, "a.js", "javascript")}
+    assert prior[text.replace(old, likelier)] > 1.2 * prior[text.replace(old, other)]
+
+
+@pytest.mark.parametrize(
     ("before", "after"),
     [
         ("while (a) b();", "while (globalThis.sutureTick?.(), a) b();"),
