@@ -27,7 +27,7 @@ from suture.repair.editing.edits import Edit
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.by_command import passes
 from suture.repair.other_languages.driver import BY_RUNNER, DRIVERS
-from suture.repair.other_languages.drivers import node
+from suture.repair.other_languages.drivers import go_schemata, golang, node
 from suture.repair.other_languages.driving import Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.tree_mutants import tree_mutants
@@ -82,6 +82,19 @@ CASES: list[tuple[Language, str, str, str]] = [
         "a.js",
         "function f(xs) {\n  for (x of xs) {\n    if (x) {\n    } else {\n      return 1;\n    }\n  }\n}",
         "function f(xs) {\n  for (x of xs) {\n    if (x) {\n    }\n  }\n  return 1;\n}",
+    ),
+    ("javascript", "a.js", "[a, b] = [a, b];", "[a, b] = [b, a];"),
+    (
+        *("go", "a.go", "package a\nfunc f(a, b int) { a, b = a, b }"),
+        "package a\nfunc f(a, b int) { a, b = b, a }",
+    ),
+    (
+        *("go", "a.go", "package a\nfunc f(a int) int {\n\ts := 0\n\treturn s\n}"),
+        "package a\nfunc f(a int) int {\n\ts := a\n\treturn s\n}",
+    ),
+    (
+        *("go", "a.go", "package a\nfunc f(a int) (int, bool) { return a, a < 3 }"),
+        "package a\nfunc f(a int) (int, bool) { return a, a < 3 && a > 0 }",
     ),
     (
         *("go", "a.go", "package a\nfunc f(xs []int, i int) []int { return xs }"),
@@ -195,6 +208,23 @@ def test_a_candidate_may_replace_a_loop() -> None:
     assert node.job(gone, text, "javascript") == {"path": "a.js", "text": "b();"}
     turned = replace(gone, edits=(Edit(start=7, end=8, text="!a"),))
     assert node.job(turned, text, "javascript")["text"] == "while (globalThis.sutureTick?.(), !a) b();"
+
+
+def test_a_body_that_cannot_be_read_is_not_compiled_with_others() -> None:
+    text = "package a\nfunc f(a int) int { return a }"
+    change = Proposal(
+        path="a.go", edits=(Edit(start=37, end=38, text="(a"),), label="", score=1.0, operators=()
+    )
+    assert text[37:38] == "a"
+    assert golang.job(change, text, "go") is None
+    assert golang.job(replace(change, edits=(Edit(start=37, end=38, text="(a)"),)), text, "go") is not None
+
+
+def test_of_what_a_compiler_cannot_read_the_first_is_blamed() -> None:
+    places = {"a.go": [(0, 3, 5), (1, 6, 8), (2, 9, 11)]}
+    unread = "a.go:7:2: syntax error: unexpected )\na.go:9:1: syntax error: unexpected {\na.go:4:1: bad\n"
+    assert go_schemata.blamed(unread, places) == {1}
+    assert go_schemata.blamed("a.go:4:1: bad\na.go:11:3: undefined: x\n", places) == {0, 2}
 
 
 WARNED: list[tuple[Language, str, str, str]] = [

@@ -24,7 +24,7 @@ MOST_LONG = 60
 
 def _arguments(node: Node, view: TreeView) -> Iterator[Change]:
     """Two neighbours exchanged, or one left out; the two parameters of a function exchanged."""
-    if node.type not in ARGUMENTS:
+    if node.type not in (*ARGUMENTS, "expression_list", "array"):
         return
     given = node.named_children
     pairs = combinations(given, 2) if len(given) <= MOST_WIDE else pairwise(given)
@@ -36,6 +36,8 @@ def _arguments(node: Node, view: TreeView) -> Iterator[Change]:
             )
             note = f"{short(view.text(one))} and {short(view.text(other))} exchanged"
             yield Change(edits=swapped, note=note, weight=1.0 if same(one.next_named_sibling, other) else 0.7)
+    if node.type not in ARGUMENTS:
+        return
     for one in given if view.grammar.end else ():
         if one.type == "spread_element":
             yield view.instead(one, view.text(one).removeprefix("..."), 0.5)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from suture.repair.editing.edits import Edit
 from suture.repair.operators.change import Change, short
-from suture.repair.other_languages.grammars import CALLS, FUNCTIONS, LOOPS, MEMBERS, PARTS
+from suture.repair.other_languages.grammars import CALLS, FUNCTIONS, LOOPS, MEMBERS, NUMBERS, PARTS
 from suture.repair.other_languages.tree_view import TreeView, field, same, walked
 
 if TYPE_CHECKING:
@@ -65,10 +65,21 @@ def _display(node: Node, view: TreeView) -> Iterator[Change]:
     elif node.type == "array":
         yield view.instead(node, "[]", 0.7)
         yield view.instead(node, f"[{view.text(node)}]", 0.4)
+    elif node.type in NUMBERS and _begins(node):
+        for place, name in enumerate(view.names(node)[:MOST_NAMES]):
+            yield view.instead(node, name, 0.5 - 0.02 * place)
     elif node.type in ("null", "nil", "undefined"):
         for place, text in enumerate((*view.grammar.answers, *view.names(node)[:MOST_NAMES])):
             if text != view.text(node):
                 yield view.instead(node, text, 0.6 - 0.02 * place)
+
+
+def _begins(node: Node) -> bool:
+    """Whether a value is what a variable begins with."""
+    above = node.parent
+    if above is not None and above.type == "expression_list":
+        above = above.parent
+    return above is not None and above.type in ("variable_declarator", "short_var_declaration")
 
 
 def _given_back(node: Node, view: TreeView) -> Iterator[Change]:
