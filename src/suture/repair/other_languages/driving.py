@@ -38,8 +38,9 @@ ALL_TRIED = "everything was tried"
 PATIENCE, MUTE_WALL_S, START_MS = 6.0, 1.0, 20_000
 """A trial may take so many times what the unchanged code took, and so many seconds where that never ended; a
 process may take so long until it is ready for one."""
-CPU_PATIENCE, LEAST_CPU_MS = 10.0, 100.0
-"""CPU time of a candidate's test: so many times that of the longest that passes as it is, at least this."""
+CPU_PATIENCE, LEAST_CPU_MS, LOADED = 10.0, 50.0, 10.0
+"""CPU time of a candidate's test: so many times that of the longest that passes as it is, at least this.
+It may wait ten times as long for that on a busy machine."""
 
 
 class Driving:
@@ -128,7 +129,9 @@ class Driving:
             / 1000
         )
         least_s = MUTE_WALL_S if self._never_ends else 0.0
-        self._wall_s = max(least_s, self._driver.least_wall_s, PATIENCE * took_s)
+        most_cpu_ms = max(LEAST_CPU_MS, CPU_PATIENCE * longest_ms(seen))
+        busy_s = LOADED * most_cpu_ms / 1000 if self._driver.watched else 0.0
+        self._wall_s = max(least_s, self._driver.least_wall_s, PATIENCE * took_s, busy_s)
         ignored = sorted({name for name, how in ended.items() if how == "failed"} - {*guiding})
         self._common = {
             **{**common, "guiding": list(guiding), "wanted": [*wanted, *guiding]},
@@ -136,7 +139,7 @@ class Driving:
                 "covering": covering_of(runs),
                 "ignored": ignored,
                 "alone": not any("::" not in name for name in guiding),
-                "most_cpu_ms": max(LEAST_CPU_MS, CPU_PATIENCE * longest_ms(seen)),
+                "most_cpu_ms": most_cpu_ms,
             },
         }
         return Spectrum(
