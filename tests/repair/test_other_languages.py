@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import cast
@@ -22,9 +23,11 @@ from suture.ledger import find_run, read_ledger, those_of
 from suture.ledger.kinds import SearchFinished
 from suture.records import CheckOutcome, CheckStatus, Language, Task
 from suture.repair import mutated
+from suture.repair.editing.edits import Edit
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.by_command import passes
 from suture.repair.other_languages.driver import BY_RUNNER, DRIVERS
+from suture.repair.other_languages.drivers import go_schemata, golang, node
 from suture.repair.other_languages.driving import Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.tree_mutants import tree_mutants
@@ -53,6 +56,50 @@ CASES: list[tuple[Language, str, str, str]] = [
         "const f = (n: number): boolean => n >= 0;",
     ),
     ("typescript", "a.tsx", "const f = () => <b>{1 + 2}</b>;", "const f = () => <b>{1 - 2}</b>;"),
+    (*("javascript", "a.js", "function f(a, b) { a = b; }"), "function f(a, b) { a = Math.max(a, b); }"),
+    (
+        *("javascript", "a.js", "function f(a, b) { a = Math.max(b); }"),
+        "function f(a, b) { a = Math.max(a, b); }",
+    ),
+    ("javascript", "a.js", "x = Math.max(xs);", "x = Math.max(...xs);"),
+    ("javascript", "a.js", "x = f(a, b, c);", "x = f(c, b, a);"),
+    ("javascript", "a.js", "xs += y;", "xs.push(y);"),
+    ("javascript", "a.js", "xs = xs.push(y);", "xs.push(y);"),
+    ("javascript", "a.js", "let xs = [];", "let xs = [[]];"),
+    ("javascript", "a.js", "function f(a) { return; }", "function f(a) { return a; }"),
+    ("javascript", "a.js", "if (a) b();", "while (a) b();"),
+    ("javascript", "a.js", "while (a) b();", "if (a) b();"),
+    ("javascript", "a.js", "function f(a, i) { return a; }", "function f(a, i) { return a.slice(i); }"),
+    ("javascript", "a.js", "x = s.split(t).join(u);", "x = s.split(t).sort().join(u);"),
+    (
+        "javascript",
+        "a.js",
+        "function f(xs) {\n  for (const x of xs) {\n    if (!x) return x;\n    g(x);\n  }\n}",
+        "function f(xs) {\n  for (const x of xs) {\n    if (!x) return x;\n    g(x);\n  }\n  return -1;\n}",
+    ),
+    (
+        "javascript",
+        "a.js",
+        "function f(xs) {\n  for (x of xs) {\n    if (x) {\n    } else {\n      return 1;\n    }\n  }\n}",
+        "function f(xs) {\n  for (x of xs) {\n    if (x) {\n    }\n  }\n  return 1;\n}",
+    ),
+    ("javascript", "a.js", "[a, b] = [a, b];", "[a, b] = [b, a];"),
+    (
+        *("go", "a.go", "package a\nfunc f(a, b int) { a, b = a, b }"),
+        "package a\nfunc f(a, b int) { a, b = b, a }",
+    ),
+    (
+        *("go", "a.go", "package a\nfunc f(a int) int {\n\ts := 0\n\treturn s\n}"),
+        "package a\nfunc f(a int) int {\n\ts := a\n\treturn s\n}",
+    ),
+    (
+        *("go", "a.go", "package a\nfunc f(a int) (int, bool) { return a, a < 3 }"),
+        "package a\nfunc f(a int) (int, bool) { return a, a < 3 && a > 0 }",
+    ),
+    (
+        *("go", "a.go", "package a\nfunc f(xs []int, i int) []int { return xs }"),
+        "package a\nfunc f(xs []int, i int) []int { return xs[i:] }",
+    ),
     (
         "go",
         "a.go",
@@ -112,6 +159,72 @@ def test_a_change_that_two_operators_make_is_as_likely_as_the_likeliest() -> Non
     prior = {mutated(text, mutant.edits): mutant.prior for mutant in mutants}
     assert len({mutant.edits for mutant in mutants}) == len(mutants)
     assert prior[text.replace("i + a[i]", "i")] > prior[text.replace("i + a[i]", "a[i]")]
+
+
+def test_a_name_is_offered_only_where_it_is_known() -> None:
+    text = "function f(a) {\n  g(a);\n  for (const i of a) { h(i); }\n  let last = 1;\n  return last;\n}"
+    made = {mutated(text, mutant.edits) for mutant in tree_mutants(text, "a.js", "javascript")}
+    assert text.replace("h(i)", "h(a)") in made
+    assert text.replace("return last", "return a") in made
+    assert not made & {text.replace("g(a)", "g(i)"), text.replace("g(a)", "g(last)")}
+    assert text.replace("return last", "return i") not in made
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "likelier", "other"),
+    [
+        ("function f(n) {\n  let i = 0, j = 1, s = [];\n  return g(i);\n}", "g(i)", "g(j)", "g(s)"),
+        ("function f(a) { return a < 3; }", "<", "===", "!=="),
+        ("function f(a) { return a.length - 1; }", " - ", " + ", " * "),
+        ("function f(a) {\n  let t = 0;\n  t -= a;\n  return t;\n}", "-=", "+=", "*="),
+    ],
+    ids=["kind of a variable", "comparison", "sum", "assignment"],
+)
+def test_what_is_usual_is_likelier(text: str, old: str, likelier: str, other: str) -> None:
+    prior = {mutated(text, mutant.edits): mutant.prior for mutant in tree_mutants(text, "a.js", "javascript")}
+    assert prior[text.replace(old, likelier)] > 1.2 * prior[text.replace(old, other)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("while (a) b();", "while (globalThis.sutureTick?.(), a) b();"),
+        ("do b(); while (a);", "do b(); while (globalThis.sutureTick?.(), a);"),
+        ("for (;;) b();", "for (;globalThis.sutureTick?.(), true;) b();"),
+        ("for (;a < 3;) b();", "for (;globalThis.sutureTick?.(), a < 3;) b();"),
+        ("for (x of y) { b(); }", "for (x of y) { globalThis.sutureTick?.(); b(); }"),
+        ("while (a {", "while (a {"),
+    ],
+)
+def test_loops_say_that_they_go_round(before: str, after: str) -> None:
+    assert node.watched("a.js", before, "javascript") == after
+
+
+def test_a_candidate_may_replace_a_loop() -> None:
+    text = "while (a) b();"
+    gone = Proposal(
+        path="a.js", edits=(Edit(start=0, end=14, text="b();"),), label="", score=1.0, operators=()
+    )
+    assert node.job(gone, text, "javascript") == {"path": "a.js", "text": "b();"}
+    turned = replace(gone, edits=(Edit(start=7, end=8, text="!a"),))
+    assert node.job(turned, text, "javascript")["text"] == "while (globalThis.sutureTick?.(), !a) b();"
+
+
+def test_a_body_that_cannot_be_read_is_not_compiled_with_others() -> None:
+    text = "package a\nfunc f(a int) int { return a }"
+    change = Proposal(
+        path="a.go", edits=(Edit(start=37, end=38, text="(a"),), label="", score=1.0, operators=()
+    )
+    assert text[37:38] == "a"
+    assert golang.job(change, text, "go") is None
+    assert golang.job(replace(change, edits=(Edit(start=37, end=38, text="(a)"),)), text, "go") is not None
+
+
+def test_of_what_a_compiler_cannot_read_the_first_is_blamed() -> None:
+    places = {"a.go": [(0, 3, 5), (1, 6, 8), (2, 9, 11)]}
+    unread = "a.go:7:2: syntax error: unexpected )\na.go:9:1: syntax error: unexpected {\na.go:4:1: bad\n"
+    assert go_schemata.blamed(unread, places) == {1}
+    assert go_schemata.blamed("a.go:4:1: bad\na.go:11:3: undefined: x\n", places) == {0, 2}
 
 
 WARNED: list[tuple[Language, str, str, str]] = [
@@ -246,12 +359,13 @@ async def test_a_project_is_healed_without_a_model(
 
 
 async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, require: Require) -> None:
-    """The command is stopped before it reports a test: files stand for their tests then."""
+    """The command is stopped before it reports a test: our look ends the loop, and so sees the others."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
     text = "exports.count = (n) => {\n  let i = 0;\n  while (i < n) i -= 1;\n  return i;\n};\n"
     tests = (
         "const test = require('node:test'), assert = require('node:assert');\n"
         "test('counts', () => assert.equal(require('./count').count(3), 3));\n"
+        "test('none', () => assert.equal(require('./count').count(0), 0));\n"
     )
     texts = {"count.js": text}
     files = {"count.js": text.encode(), "count.test.js": tests.encode()}
@@ -263,7 +377,8 @@ async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, r
     stopped = CheckOutcome(check_id="node --test", status="timeout")
     driving = Driving(BY_RUNNER["node:test"], command, argv, files, texts, (stopped,), "javascript")
     spectrum = await driving.look(20.0)
-    assert spectrum.guiding == ("count.test.js",)
+    assert spectrum.guiding == ("count.test.js::counts",)
+    assert [test.id for test in spectrum.tests if not test.failed] == ["count.test.js::none"]
     changes = [
         Proposal(path="count.js", edits=m.edits, label=m.label, score=1.0, operators=(m.operator,))
         for m in tree_mutants(text, "count.js", "javascript")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -144,3 +145,27 @@ def test_changes_that_go_on_are_made_within_their_time() -> None:
     assert further
     assert going_on([CHANGE, *further], found, "javascript", 60.0) == []
     assert going_on([CHANGE], found, "javascript", -1.0) == []
+
+
+def test_a_change_that_takes_another_back_does_not_go_on_from_it() -> None:
+    half = Trial(passing=1, failing=1, broken=0, plausible=False, unsupported=False, late=False)
+    found = Findings(texts=TEXTS)
+    found.partial.append((CHANGE, half))
+    assert all(further.edits for further in going_on([CHANGE], found, "javascript", 60.0))
+
+
+async def test_what_is_suspicious_does_not_end_the_search_at_once() -> None:
+    look = {"event": "look", "tests": [{"id": NAME, "status": "failed", "lines": {}, "ms": 1}]}
+    wall = Wall(look, {"event": "trial", "number": 0, "ok": True})
+    driver = replace(BY_RUNNER["node:test"], round=4, at_once=1)
+    other = replace(CHANGE, edits=(Edit(start=26, end=27, text="*"),))
+    passed = []
+    for suspicious in ((), (CHANGE,)):
+        driving = Driving(
+            driver, cast(TestCommand, wall), ("node", "--test"), FILES, TEXTS, (FAILED,), "javascript"
+        )
+        await driving.look(1.0)
+        found = Findings(texts=TEXTS)
+        await driving.try_all([CHANGE, other], found, SearchLimits(), suspicious.__contains__)
+        passed.append(found.plausible)
+    assert passed == [[CHANGE], [CHANGE, other]]

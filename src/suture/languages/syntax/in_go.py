@@ -26,5 +26,7 @@ SYNTAX = Syntax(
         *("math.Floor({})", "math.Ceil({})", "math.Round({})", "strings.ToUpper({})", "{}[:len({})-1]"),
     ),
     answers=("true", "false", "0", "nil", '""', "-1", "1"),
+    better=(),
+    rest=("{0}[{1}:]", "{0}[:{1}]"),
     families=FAMILIES,
 )

@@ -26,7 +26,10 @@ SYNTAX = Syntax(
         *("{}.trim()", "{}.slice(1)", "{}.slice(0, -1)", "{}[0]", "[...{}]", "{}.toUpperCase()"),
         *("{}.join('')", "{}.split('')", "parseInt({})", "{} % 2", "await {}", "[...new Set({})]", "[{}]"),
         *("{}.slice()", "Math.sqrt({})", "{}.sort((a, b) => a - b)", "({} ?? '')", "({} ?? 0)"),
+        *("Math.max(0, {})", "Math.min(0, {})", "Math.max(1, {})"),
     ),
     answers=("true", "false", "0", "[]", "''", "null", "-1", "1", "undefined"),
+    better=("Math.max({0}, {1})", "Math.min({0}, {1})"),
+    rest=("{0}.slice({1})", "{0}.slice(0, {1})"),
     families=FAMILIES,
 )

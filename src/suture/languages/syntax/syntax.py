@@ -18,6 +18,8 @@ class Syntax:
         put: How a value `{1}` gets into a sequence `{0}`.
         around: Expressions that people forget around or behind `{}`, the likeliest first.
         answers: What a function may return where it has nothing to say.
+        better: Of two, `{0}` and `{1}`, the greater and the smaller.
+        rest: A sequence `{0}` from a place `{1}` on, and up to it.
         families: Names of which one is easily taken for another.
     """
 
@@ -29,4 +31,6 @@ class Syntax:
     put: str
     around: tuple[str, ...]
     answers: tuple[str, ...]
+    better: tuple[str, ...]
+    rest: tuple[str, ...]
     families: tuple[tuple[str, ...], ...]

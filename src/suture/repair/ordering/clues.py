@@ -34,12 +34,16 @@ SAID: tuple[tuple[str, Mapping[str, float]], ...] = (
         {"decorator": 3.0, "arguments": 2.0, "argument elsewhere": 1.5},
     ),
     (
-        r"NameError: name '(\w+)' is not defined",
+        r"NameError: name '(\w+)' is not defined|ReferenceError: (\w+) is not defined",
         {"undefined name": 3.0, "name begins": 3.0, "exception class": 3.0, "worked out": 2.0},
     ),
     (
         r"AttributeError: .*has no attribute '(\w+)'",
         {"unknown attribute": 2.0, "attribute": 2.0, "worked out": 2.0},
+    ),
+    (
+        r"TypeError: (?:\w+\.)*(\w+) is not a function",
+        {"called name": 2.0, "call around": 1.5, "call within": 1.5},
     ),
     (r"TypeError: .*(?:is not iterable|cannot unpack|to unpack)", {"iterated": 3.0, "one more element": 3.0}),
     (
@@ -50,12 +54,12 @@ SAID: tuple[tuple[str, Mapping[str, float]], ...] = (
         },
     ),
     (
-        r"IndexError|StopIteration",
+        r"IndexError|StopIteration|(?:index|bounds) out of range|of (?:undefined|null)\b|Invalid array",
         {"off by one": 1.6, "constant": 1.4, "part of a sequence": 1.5, "comparison": 1.3, "condition": 1.5},
     ),
     (r"KeyError", {"key": 2.5, "condition": 1.5, "called name": 1.3}),
     (
-        r"RecursionError|Timeout",
+        r"RecursionError|Timeout|Maximum call stack|stack overflow",
         {"loop": 2.0, "comparison": 1.5, "guard": 2.0, "accumulation": 1.5, "arithmetic sign": 1.5},
     ),
     (
@@ -63,7 +67,7 @@ SAID: tuple[tuple[str, Mapping[str, float]], ...] = (
         {"negation": 1.5, "comparison": 1.3, "boolean": 1.3, "exception class": 1.5},
     ),
     (
-        r"UnboundLocalError",
+        r"UnboundLocalError|before initialization",
         {"lacking assignment": 2.5, "name begins": 3.0, "nothing iterated": 2.0, "statement moves": 1.5},
     ),
 )

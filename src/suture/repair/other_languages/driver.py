@@ -37,6 +37,7 @@ class Driver:
         rivals: Changes that are tried after the first that passes.
         least_wall_s: Seconds that a trial has in any case.
         able: Whether it understands the lines.
+        watched: A file, by its path, text and language, in which it can end a loop; `None` where it cannot.
     """
 
     programs: tuple[str, ...]
@@ -48,6 +49,7 @@ class Driver:
     rivals: int = 120
     least_wall_s: float = 0.3
     able: Callable[[Sequence[str]], bool] = lambda lines: True
+    watched: Callable[[str, str, Language], str] | None = None
 
 
 def _whole(runner: str, programs: tuple[str, ...]) -> Driver:
@@ -55,7 +57,7 @@ def _whole(runner: str, programs: tuple[str, ...]) -> Driver:
     return Driver(
         programs=programs,
         argv=whole_runners.argv,
-        job=node.job,
+        job=whole_runners.job,
         common=whole_runners.common_of(runner),
         round=80,
         at_once=2,
@@ -67,7 +69,13 @@ def _whole(runner: str, programs: tuple[str, ...]) -> Driver:
 
 BY_RUNNER: Mapping[str, Driver] = {
     "node:test": Driver(
-        programs=node.PROGRAMS, argv=node.argv, job=node.job, common=node.common, round=400, at_once=2
+        programs=node.PROGRAMS,
+        argv=node.argv,
+        job=node.job,
+        common=node.common,
+        round=400,
+        at_once=2,
+        watched=node.watched,
     ),
     "go test": Driver(
         programs=golang.PROGRAMS, argv=golang.argv, job=golang.job, common=golang.common, round=600, at_once=1
@@ -159,8 +167,10 @@ def _is_sound(line: Mapping[str, Any]) -> bool:
 
 
 def _is_seen(one: Mapping[str, Any]) -> bool:
-    lines, took_ms = one.get("lines") or {}, one.get("ms", 0)
-    if not isinstance(took_ms, int | float) or not 0 <= took_ms < MOST_MS or not isinstance(lines, dict):
+    lines, took = one.get("lines") or {}, (one.get("ms", 0), one.get("cpu_ms", 0))
+    if not all(isinstance(ms, int | float) and 0 <= ms < MOST_MS for ms in took) or not isinstance(
+        lines, dict
+    ):
         return False
     return all(isinstance(own, list) and all(type(at) is int for at in own) for own in lines.values())
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from suture.checks.command.test_command import TestCommand
@@ -14,12 +13,22 @@ from suture.ledger.kinds import DifferingTrial
 from suture.records import CheckOutcome, Language
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.driver import Driver, driven, lines_of
+from suture.repair.other_languages.looks import (
+    MOST_STACK_CHARS,
+    covering_of,
+    listed,
+    longest_ms,
+    owner_of,
+    runs_of,
+)
+from suture.repair.search import RECOMMENDED_SHARE
 from suture.repair.search_result import Findings
-from suture.repair.trials.records import Proposal, Spectrum, TestOutcome, TestRun, Trial
+from suture.repair.trials.records import Proposal, Spectrum, Trial
 from suture.workspace import is_test_file
 
 LINGER_MS = 1500
-LOOK_S, MUTE_LOOK_S = 30.0, 3.0
+LOOK_S, MUTE_LOOK_S, WATCHED_LOOK_S = 30.0, 3.0, 10.0
+"""A look; one at what never ends; and where a driver can end the loops of that."""
 MOST_MS = 1e6
 FIRST_PART = 4
 """Of a round, the first: what is likely is soon known."""
@@ -29,10 +38,9 @@ ALL_TRIED = "everything was tried"
 PATIENCE, MUTE_WALL_S, START_MS = 6.0, 1.0, 20_000
 """A trial may take so many times what the unchanged code took, and so many seconds where that never ended; a
 process may take so long until it is ready for one."""
-PLACE = re.compile(r"([^\s():]+):(\d{1,9})\b(?::\d+)?")
-MOST_STACK_CHARS = 4000
-"""As a driver cuts it; a candidate's own line may hold any number."""
-OUTCOMES: Mapping[str, TestOutcome] = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
+CPU_PATIENCE, LEAST_CPU_MS, LOADED = 10.0, 50.0, 10.0
+"""CPU time of a candidate's test: so many times that of the longest that passes as it is, at least this.
+It may wait ten times as long for that on a busy machine."""
 
 
 class Driving:
@@ -77,12 +85,12 @@ class Driving:
         """
         tests = self._test_files()
         if self._is_mute:
-            seconds = min(seconds, MUTE_LOOK_S)
+            seconds = min(seconds, WATCHED_LOOK_S if self._driver.watched else MUTE_LOOK_S)
         told_once = self._driver.common(self._files, tests, lines_of(self._argv, self._files))
         common = {**told_once, "texts": dict(self._texts), "files": tests}
         stuck = self._stuck(tests) if "engine" not in told_once else []
         parts = [part for part in ([path for path in tests if path not in stuck], stuck) if part]
-        jobs = [{"files": part} for part in parts]
+        jobs = [{"files": part, "texts": self._watched()} for part in parts]
         plan = {
             **{"common": common, "jobs": jobs, "wall_ms": 1000 * min(LOOK_S, seconds)},
             **{"start_ms": START_MS, "rivals": 0, "linger_ms": 0},
@@ -90,17 +98,27 @@ class Driving:
         told = await driven(self._driver, self._command, self._argv, self._files, plan, min(LOOK_S, seconds))
         looks = [listed(line.get("tests")) for line in told if line.get("event") == "look"]
         seen = [one for tests_seen in looks for one in tests_seen if isinstance(one, dict)]
-        runs = tuple(self._runs(seen))
+        partly = {*tests} if self._is_mute else {path for path in tests if path in self._before}
+        runs = tuple(
+            runs_of(
+                *(seen, self._texts, self._language),
+                lambda name: name in self._before or owner_of(name) in partly,
+            )
+        )
         ended = {run.id: run.outcome for run in runs}
         self._has_run = any("::" in name for name in ended)
+        self._never_ends = self._never_ends and not self._has_run
         failing = [name for name, status in self._before.items() if status not in ("passed", "skipped")]
         guiding = tuple(name for name in failing if ended.get(name) == "failed")
+        unknown = [name for name in ended if name not in self._before and owner_of(name) in partly]
+        guiding += tuple(name for name in unknown if ended[name] == "failed")
         late = [line.get("number") for line in told if line.get("late") is True]
         if stuck and len(parts) - 1 in late:  # a runner that waits so long for a file told of it
             self._never_ends, guiding = True, (*guiding, *stuck)
         if self._is_mute:  # files stand for their tests where none was seen here either
             guiding = tuple(n for n, how in ended.items() if how == "failed") or tuple(tests)
         wanted = [n for n, s in self._before.items() if s == "passed" and ended.get(n) == "passed"]
+        wanted += [name for name in unknown if ended[name] == "passed"]
         differing = tuple(
             DifferingTrial(test=name, run=status, trial=ended.get(name, "missing"))
             for name, status in self._before.items()
@@ -111,14 +129,17 @@ class Driving:
             / 1000
         )
         least_s = MUTE_WALL_S if self._never_ends else 0.0
-        self._wall_s = max(least_s, self._driver.least_wall_s, PATIENCE * took_s)
+        most_cpu_ms = max(LEAST_CPU_MS, CPU_PATIENCE * longest_ms(seen))
+        busy_s = LOADED * most_cpu_ms / 1000 if self._driver.watched else 0.0
+        self._wall_s = max(least_s, self._driver.least_wall_s, PATIENCE * took_s, busy_s)
         ignored = sorted({name for name, how in ended.items() if how == "failed"} - {*guiding})
         self._common = {
             **{**common, "guiding": list(guiding), "wanted": [*wanted, *guiding]},
             **{
-                "covering": _covering(runs),
+                "covering": covering_of(runs),
                 "ignored": ignored,
                 "alone": not any("::" not in name for name in guiding),
+                "most_cpu_ms": most_cpu_ms,
             },
         }
         return Spectrum(
@@ -143,6 +164,12 @@ class Driving:
         failed = {name for name, how in self._before.items() if how not in ("passed", "skipped")}
         return [path for path in tests if path in failed and path in self._files and path not in begun]
 
+    def _watched(self) -> dict[str, str]:
+        """The files whose loops a look can end, where the driver knows how."""
+        watched, language = self._driver.watched, self._language
+        made = {path: watched(path, text, language) for path, text in self._texts.items()} if watched else {}
+        return {path: text for path, text in made.items() if text != self._texts[path]}
+
     def _test_files(self) -> list[str]:
         """What the runner is to load."""
         if self._is_mute:
@@ -150,31 +177,17 @@ class Driving:
             return [path for path in sorted(self._files) if path.endswith(ours) and is_test_file(path)]
         return sorted({name.partition("::")[0] for name in self._before})
 
-    def _runs(self, seen: Sequence[dict[str, Any]]) -> Iterator[TestRun]:
-        for one in seen:
-            name, status = str(one.get("id", "")), OUTCOMES.get(str(one.get("status")))
-            if not name or status is None or (name not in self._before and status != "failed"):
-                continue
-            lines = found if isinstance(found := one.get("lines"), dict) else {}
-            stack = str(one.get("stack", ""))[:MOST_STACK_CHARS]
-            places = [(path, int(at)) for path, at in PLACE.findall(stack)]
-            near = [(own, at) for path, at in places for own in self._texts if path.endswith(f"/{own}")]
-            yield TestRun(
-                id=name,
-                outcome=status,
-                seconds=0.0,
-                lines={
-                    path: frozenset(at for at in listed(own) if isinstance(at, int))
-                    for path, own in lines.items()
-                    if path in self._texts
-                },
-                frames=tuple(reversed(near[:8])),
-            )
-
-    async def try_all(self, proposals: Sequence[Proposal], found: Findings, limits: SearchLimits) -> None:
+    async def try_all(
+        self,
+        proposals: Sequence[Proposal],
+        found: Findings,
+        limits: SearchLimits,
+        is_suspicious: Callable[[Proposal], bool] = lambda proposal: False,
+    ) -> None:
         """Try candidates in their order until some pass and a short look found no more, or time is up.
 
-        None is tried where `is_lost` is true then.
+        None is tried where `is_lost` is true then. Where all that pass are suspicious, others are looked for
+        too, for a share of the time.
 
         Raises:
             SandboxError: The wall failed.
@@ -201,8 +214,10 @@ class Driving:
                 return
             for proposal, line in told:
                 self._note(proposal, line, found)
-            if found.plausible:
-                found.first_s = time.monotonic() - self._began_s
+            now_s = time.monotonic() - self._began_s
+            if not all(map(is_suspicious, found.plausible)):
+                found.first_s = now_s
+            if found.first_s is not None or (found.plausible and now_s > RECOMMENDED_SHARE * limits.seconds):
                 found.ended = "the likeliest changes were tried"
         if not found.ended:
             cut = found.tried >= limits.candidates
@@ -257,18 +272,3 @@ class Driving:
                 passed=passed,
             )
             found.partial.append((proposal, trial))
-
-
-def _covering(runs: Sequence[TestRun]) -> dict[str, list[str]]:
-    """File of the project -> the test files that run something of it."""
-    found: dict[str, set[str]] = {}
-    for run in runs:
-        for path, lines in run.lines.items():
-            if lines:
-                found.setdefault(path, set()).add(run.id.partition("::")[0])
-    return {path: sorted(owners) for path, owners in found.items()}
-
-
-def listed(value: object) -> list[Any]:
-    """A list that a driver told; whatever else stands in its place is as none."""
-    return value if isinstance(value, list) else []

@@ -38,7 +38,7 @@ def going_on(
         further
         for base, _ in best
         for further in _from(base, found, language, until_s)
-        if (further.path, further.edits) not in tried
+        if further.edits and (further.path, further.edits) not in tried  # one may take the other back
     ]
     if not best:
         made = list(_pairs(before[:PAIRED]))

@@ -25,6 +25,14 @@ FUNCTIONS = frozenset(
     )
 )
 BLOCKS = frozenset(("statement_block", "statement_list", "program", "switch_case", "switch_default"))
+SCOPES = frozenset(
+    (
+        *("statement_block", "block", "for_statement", "for_in_statement", "if_statement", "catch_clause"),
+        *("switch_body", "expression_switch_statement", "type_switch_statement", "expression_case"),
+        *("default_case", "type_case", "communication_case", "program"),
+    )
+)
+"""What a name that is declared in it is known in."""
 CALLS = frozenset(("call_expression", "new_expression"))
 ARGUMENTS = frozenset(("arguments", "argument_list"))
 MEMBERS = frozenset(("member_expression", "selector_expression"))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from suture.checks.command.test_command import TestCommand
 from suture.records import CheckOutcome, Language
-from suture.repair.editing.edits import Mutant
+from suture.repair.editing.edits import Mutant, mutated
 from suture.repair.limits import SearchLimits
+from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import line_scores, rank_faults
 from suture.repair.ordering.orders import MAKING_SHARE, OnFault, first_order
 from suture.repair.other_languages.by_command import named_scores, try_by_command
 from suture.repair.other_languages.driver import driver_of
 from suture.repair.other_languages.driving import ALL_TRIED, Driving
+from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.going_on import going_on
 from suture.repair.other_languages.tree_mutants import tree_mutants
 from suture.repair.search_result import Findings
@@ -70,11 +72,14 @@ async def search_elsewhere(
         most=limits.candidates,
         seconds=limits.seconds * MAKING_SHARE,
         factors=limits.factors,
+        clues=clues_of(found.spectrum),
         make=partial(_changes, language),
     )
     found.made_s = time.monotonic() - began_s
     if driving is not None and found.spectrum.guiding:
-        await _try_with(driving, proposals, found, language, limits, began_s)
+        tests = {path: files[path].decode("utf-8", "replace") for path in command.test_files if path in files}
+        suspicious = partial(_is_suspicious, found, language, tree_literals(tests.items(), language))
+        await _try_with(driving, proposals, found, language, limits, began_s, suspicious)
         found.made_s = time.monotonic() - began_s if driving.is_lost else found.made_s
     if driving is None or driving.is_lost or not found.spectrum.guiding:
         await try_by_command(command, files, outcomes, proposals, found, limits)
@@ -93,6 +98,7 @@ async def _try_with(
     language: Language,
     limits: SearchLimits,
     began_s: float,
+    is_suspicious: Callable[[Proposal], bool],
 ) -> None:
     """Try the likeliest, then the others among those that go on from what mended a part, then pairs."""
 
@@ -102,15 +108,21 @@ async def _try_with(
         return going_on(tried, found, language, left_s)
 
     tried = [*proposals[:LIKELIEST]]
-    await driving.try_all(tried, found, limits)
+    await driving.try_all(tried, found, limits, is_suspicious)
     if found.ended == ALL_TRIED and (others := proposals[LIKELIEST:]):
         both = [*others, *(further(tried) if found.partial else ())]
         found.ended = ""
         both.sort(key=lambda proposal: -round(proposal.score, 6))
-        await driving.try_all(both, found, limits)
+        await driving.try_all(both, found, limits, is_suspicious)
         tried += both
     if found.ended == ALL_TRIED:
-        await driving.try_all(further(tried), found, limits)
+        await driving.try_all(further(tried), found, limits, is_suspicious)
+
+
+def _is_suspicious(found: Findings, language: Language, literals: frozenset[str], proposal: Proposal) -> bool:
+    """Whether there are signs that a change games the tests."""
+    text = found.texts[proposal.path]
+    return bool(tree_warnings(text, mutated(text, proposal.edits), proposal.path, language, literals))
 
 
 def _changes(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from suture.records import Language
 from suture.repair.editing.edits import Edit
+from suture.repair.editing.names_in_scope import Kind
 from suture.repair.operators.change import Change, short
 from suture.repair.other_languages.grammars import (
     BLOCKS,
@@ -16,9 +17,11 @@ from suture.repair.other_languages.grammars import (
     EXPRESSIONS,
     FUNCTIONS,
     MEMBERS,
+    SCOPES,
     parsed_tree,
     syntax_of,
 )
+from suture.repair.other_languages.kinds import evidence
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -37,10 +40,12 @@ class TreeView:
     """
 
     def __init__(self, text: str, path: str, language: Language) -> None:
+        self.source = text
         self.raw = text.encode("utf-8", "surrogatepass")
         self.grammar = syntax_of(language)
         self.root = parsed_tree(text, path, language)
-        self._of_functions: dict[int, tuple[list[str], list[tuple[str, Node]]]] = {}
+        self._of_functions: dict[int, tuple[dict[str, list[range]], list[tuple[str, Node]]]] = {}
+        self._kinds: dict[int, dict[str, Kind]] = {}
 
     def text(self, node: Node) -> str:
         """The text of a node."""
@@ -55,13 +60,38 @@ class TreeView:
         )
 
     def names(self, node: Node) -> list[str]:
-        """Variables and parameters of the function around a node, then those of functions around that."""
-        found: dict[str, None] = {}
+        """Variables and parameters that a node may use: of its function, then of functions around that."""
+        last = max(node.start_byte, node.end_byte - 1)
+        return [name for name, reaches in self._declared(node) if any(last in reach for reach in reaches)]
+
+    def kinds(self, node: Node) -> dict[str, Kind]:
+        """Name -> what it seems to hold, in the outermost function around a node."""
+        function, outer = None, self.function_of(node)
+        while outer is not None:
+            function, outer = outer, self.function_of(outer)
+        if function is None:
+            return {}
+        if function.id not in self._kinds:
+            said = ((self.text(name), kind) for part in walked(function) for name, kind in evidence(part))
+            found: dict[str, Kind] = {}
+            for name, kind in said:
+                found.setdefault(name, kind)
+            self._kinds[function.id] = found
+        return self._kinds[function.id]
+
+    def is_declared(self, node: Node) -> bool:
+        """Whether a function around a name declares it somewhere."""
+        return self.text(node) in (name for name, _ in self._declared(node))
+
+    def _declared(self, node: Node) -> Iterator[tuple[str, list[range]]]:
+        """Names that the functions around a node declare, and where each may be used."""
+        seen: set[str] = set()
         function = self.function_of(node)
         while function is not None:
-            found.update(dict.fromkeys(self._of(function)[0]))
+            own = self._of(function)[0]
+            yield from ((name, reaches) for name, reaches in own.items() if name not in seen)
+            seen |= own.keys()
             function = self.function_of(function)
-        return list(found)
 
     def expressions(self, node: Node) -> list[tuple[str, Node]]:
         """Small expressions of the function around a node, each text once."""
@@ -140,17 +170,17 @@ class TreeView:
                     found[self.text(name)] = taken.named_child_count if taken is not None else 1
         return found
 
-    def _of(self, function: Node) -> tuple[list[str], list[tuple[str, Node]]]:
-        """What a function declares, and its small expressions."""
+    def _of(self, function: Node) -> tuple[dict[str, list[range]], list[tuple[str, Node]]]:
+        """What a function declares with the bytes where it may be used, and its small expressions."""
         if function.id not in self._of_functions:
-            names: dict[str, None] = {}
+            names: dict[str, list[range]] = {}
             mined: dict[str, Node] = {}
             for node in walked(function):
                 if node.type == "identifier" and _is_declared(node):
-                    names.setdefault(self.text(node))
+                    names.setdefault(self.text(node), []).append(_reach(node))
                 elif node.end_byte - node.start_byte <= SMALL and self.is_read(node):
                     mined.setdefault(self.text(node), node)
-            self._of_functions[function.id] = list(names), list(mined.items())
+            self._of_functions[function.id] = names, list(mined.items())
         return self._of_functions[function.id]
 
 
@@ -171,6 +201,17 @@ def same(one: Node | None, other: Node) -> bool:
 def field(node: Node, *names: str) -> Node | None:
     """The first of a node's parts that it has by one of these names."""
     return next((found for name in names if (found := node.child_by_field_name(name)) is not None), None)
+
+
+def _reach(node: Node) -> range:
+    """The bytes from a declaration to the end of its block; of JavaScript's `var`, all of its function."""
+    above, is_var = node.parent, False
+    while above is not None and above.type not in FUNCTIONS and (is_var or above.type not in SCOPES):
+        is_var = is_var or above.type == "variable_declaration"
+        above = above.parent
+    if above is None:
+        return range(node.start_byte, node.end_byte)
+    return range(above.start_byte if is_var else node.start_byte, above.end_byte)
 
 
 def _is_declared(node: Node) -> bool:

@@ -18,6 +18,7 @@ var sutureMutant, _ = strconv.Atoi(os.Getenv("SUTURE_MUTANT"))
 """
 PICK_FILE = "suture_mutant.go"
 PACKAGE = re.compile(r"^package\s+(\w+)", re.MULTILINE)
+UNREAD = "syntax error"
 ERROR = re.compile(r"^(?:\./)?([^\s:]+\.go):(\d+)(?::\d+)?: ", re.MULTILINE)
 
 
@@ -69,9 +70,16 @@ def _many(
 
 
 def blamed(said: str, places: Places) -> set[int]:
-    """The candidates about which a compiler complains."""
+    """The candidates about which a compiler complains; of what it cannot read, the first alone.
+
+    Behind that, it takes sound code for unsound.
+    """
     found: set[int] = set()
-    for match in ERROR.finditer(said):
+    complaints = list(ERROR.finditer(said))
+    unread = [match for match in complaints if said.startswith(UNREAD, match.end())]
+    if unread:
+        complaints = [min(unread, key=lambda match: int(match[2]))]
+    for match in complaints:
         for number, first, last in places.get(os.path.normpath(match[1]), ()):
             if first <= int(match[2]) <= last:
                 found.add(number)

@@ -24,7 +24,7 @@ BEGUN = re.compile(r"^=== RUN\s+(\S+)", re.MULTILINE)
 BLOCK = re.compile(r"^(.+\.go):(\d+)\.\d+,(\d+)\.\d+ \d+ (\d+)$", re.MULTILINE)
 STATUS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 MOST_TRACED = 80
-COMPILATIONS = 8
+COMPILATIONS = 12
 AT_ONCE = 2
 SCRATCH = tempfile.gettempdir()
 

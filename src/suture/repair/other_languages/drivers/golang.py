@@ -32,7 +32,9 @@ def argv(python: str, lines: Sequence[str], box: str) -> tuple[str, ...]:
 
 
 def job(proposal: Proposal, text: str, language: Language) -> dict[str, Any] | None:
-    """A candidate: a function's body with another text; `None` where it changes no function's body alone."""
+    """A candidate: a function's body with another text; `None` where it changes no function's body alone, or
+    cannot be read.
+    """
     first, last = proposal.edits[0].start, proposal.edits[-1].end
     for start, end, answers in _bodies(text):
         if start < first and last < end:
@@ -42,6 +44,8 @@ def job(proposal: Proposal, text: str, language: Language) -> dict[str, Any] | N
             ]
             body = text.encode("utf-8", "surrogatepass")[start:end].decode("utf-8", "surrogatepass")
             made = mutated(body, inside)
+            if parsed_tree(f"package a\nfunc a() {made}\n", "", "go").has_error:
+                return None  # a compiler would complain of all that stands behind it
             return {"path": proposal.path, "start": start, "end": end, "body": made, "answers": answers}
     return None
 

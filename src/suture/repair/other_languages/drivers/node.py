@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from suture.records import Language
-from suture.repair.editing.edits import mutated
+from suture.repair.editing.edits import Edit, mutated
+from suture.repair.other_languages.grammars import parsed_tree
+from suture.repair.other_languages.tree_view import walked
 from suture.repair.trials.records import Proposal
 
 PROGRAMS = ("node_trials.cjs", "node_worker.cjs", "node_shim.cjs", "node_coverage.cjs", "node_hooks.mjs")
 LOADERS = re.compile(r"--(?:import|require|loader|experimental-loader|conditions)(?:[= ](\S+))|-r (\S+)")
 TYPES = re.compile(r"(?:^|[\s/])tsx\s")
+TICK: Mapping[Language, str] = {
+    "javascript": "globalThis.sutureTick?.()",
+    "typescript": "(globalThis as any).sutureTick?.()",
+}
+"""What a loop does in each round: `node_worker.cjs` ends one there that takes too long. In another process
+nobody listens."""
 MODULE = re.compile(rb"\"type\"\s*:\s*\"module\"")
 
 
@@ -32,8 +41,49 @@ def argv(python: str, lines: Sequence[str], box: str) -> tuple[str, ...]:
 
 
 def job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
-    """A candidate: one file with another text."""
-    return {"path": proposal.path, "text": mutated(text, proposal.edits)}
+    """A candidate: one file with another text, whose loops can be ended.
+
+    Args:
+        proposal: The candidate.
+        text: The file as it is.
+        language: What it is written in.
+    """
+    ticks = [
+        tick
+        for tick in _ticks(text, proposal.path, language)
+        if not any(edit.start < tick.start < edit.end for edit in proposal.edits)
+    ]
+    return {"path": proposal.path, "text": mutated(text, [*proposal.edits, *ticks])}
+
+
+def watched(path: str, text: str, language: Language) -> str:
+    """A file as it is, whose loops can be ended; each of its lines stays where it is.
+
+    Args:
+        path: For its ending.
+        text: The file.
+        language: What it is written in.
+    """
+    return mutated(text, _ticks(text, path, language))
+
+
+@lru_cache(maxsize=64)
+def _ticks(text: str, path: str, language: Language) -> tuple[Edit, ...]:
+    """Insertions that have each loop say that it goes round; none in a file that cannot be read."""
+    root, tick = parsed_tree(text, path, language), TICK[language]
+    if root.has_error:
+        return ()
+    found: list[tuple[int, str]] = []
+    for node in walked(root):
+        condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
+        if node.type in ("while_statement", "do_statement") and condition is not None:
+            found.append((condition.start_byte + 1, f"{tick}, "))
+        elif node.type == "for_statement" and condition is not None:
+            is_empty = condition.type == "empty_statement"
+            found.append((condition.start_byte, f"{tick}, true" if is_empty else f"{tick}, "))
+        elif node.type == "for_in_statement" and body is not None and body.type == "statement_block":
+            found.append((body.start_byte + 1, f" {tick};"))
+    return tuple(Edit(start=at, end=at, text=inserted) for at, inserted in found)
 
 
 def common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:

@@ -6,11 +6,19 @@ const path = require("node:path");
 const { pathToFileURL } = require("node:url");
 const { harness, shim } = require("./node_shim.cjs");
 
+// Rounds of loops between two looks at the clock.
+const ROUNDS = 256;
+const ENDLESS = "Timeout: a loop takes too long";
+// CPU time of a test of the unchanged code, and of those behind one that had to be ended.
+const LOOK_MS = 500;
+const NEXT_LOOK_MS = 250;
+
 exports.serve = (common, root, ready) => {
   const send = process.send.bind(process);
   let number = 0;
   let failed = null;
   const state = { harness: null };
+  const clock = ticking();
   globalThis.sutureTests = shim(state);
   const load = Module._load;
   Module._load = function (request, ...rest) {
@@ -25,14 +33,19 @@ exports.serve = (common, root, ready) => {
   }
 
   async function run(file, chosen, onEnd, onBegin) {
-    state.harness = harness(chosen, onEnd, onBegin);
+    const ended = (told) => {
+      const spent = clock.restart();
+      return onEnd({ ...told, spent });
+    };
+    clock.restart();
+    state.harness = harness(chosen, ended, onBegin);
     const own = path.join(root, file);
     try {
       if (isModule(own)) await import(`${pathToFileURL(own).href}?suture=${number}`);
       else require(own);
       await state.harness.done();
     } catch (error) {
-      onEnd({ names: [], status: "failed", error });
+      ended({ names: [], status: "failed", error });
     }
   }
 
@@ -58,23 +71,33 @@ exports.serve = (common, root, ready) => {
   async function look(job) {
     const coverage = require("./node_coverage.cjs").coverage(common.texts, root);
     const tests = [];
+    for (const [file, text] of Object.entries(job.texts ?? {})) fs.writeFileSync(path.join(root, file), text);
+    clock.most_ms = LOOK_MS;
     for (const file of job.files) {
       const seen = new Map();
+      let endless_ms = 0;
       forget();
       coverage.take();
       const began = performance.now();
-      await run(file, null, ({ names, status, error }) => {
+      await run(file, null, ({ names, status, error, spent }) => {
         const id = numbered(seen, named(file, names));
-        tests.push({ id, status, lines: coverage.take(), stack: String(error?.stack ?? error ?? "").slice(0, 2000) });
+        const stack = String(error?.stack ?? error ?? "").slice(0, 2000);
+        tests.push({ id, status, lines: coverage.take(), stack, cpu_ms: spent });
+        if (spent > clock.most_ms) {
+          endless_ms += spent;
+          clock.most_ms = NEXT_LOOK_MS;
+        }
       }, coverage.take);
-      tests.push({ id: "", file, ms: performance.now() - began });
+      tests.push({ id: "", file, ms: Math.max(0, performance.now() - began - endless_ms) });
     }
+    for (const file of Object.keys(job.texts ?? {})) fs.writeFileSync(path.join(root, file), common.texts[file]);
     return { event: "look", tests };
   }
 
   // Whether a candidate passes: the tests that failed, by themselves; then all that are known to pass.
   async function attempt(job) {
     fs.writeFileSync(path.join(root, job.path), job.text);
+    clock.most_ms = common.most_cpu_ms ?? Infinity;
     try {
       for (const chosen of common.alone ? [new Set(common.guiding), null] : [null]) {
         const passed = new Set();
@@ -111,6 +134,27 @@ exports.serve = (common, root, ready) => {
   });
   ready();
 };
+
+// CPU time since the last test ended: a loop of the changed file that goes on for longer is ended.
+function ticking() {
+  let rounds = 0;
+  let since = process.cpuUsage();
+  const clock = { most_ms: Infinity, restart };
+  const spent = () => {
+    const { user, system } = process.cpuUsage(since);
+    return (user + system) / 1000;
+  };
+  function restart() {
+    const all = spent();
+    since = process.cpuUsage();
+    return all;
+  }
+  globalThis.sutureTick = () => {
+    rounds += 1;
+    if (rounds % ROUNDS === 0 && spent() > clock.most_ms) throw new Error(ENDLESS);
+  };
+  return clock;
+}
 
 function named(file, names) {
   return names.length ? `${file}::${names.join(" > ")}` : file;

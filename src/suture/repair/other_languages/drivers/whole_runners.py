@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from suture.records import Language
+from suture.repair.editing.edits import mutated
+from suture.repair.trials.records import Proposal
+
 COMMON = ("node_trials.cjs", "runner_worker.cjs", "node_coverage.cjs")
 JEST = (*COMMON, "jest_engine.cjs")
 VITEST = (*COMMON, "vitest_engine.cjs", "vitest_setup.mjs")
@@ -104,6 +108,17 @@ def argv(python: str, lines: Sequence[str], box: str) -> tuple[str, ...]:
         box: The folder of the driver.
     """
     return ("node", f"{box}/node_trials.cjs")
+
+
+def job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
+    """A candidate: one file with another text.
+
+    Args:
+        proposal: The candidate.
+        text: The file as it is.
+        language: Not used.
+    """
+    return {"path": proposal.path, "text": mutated(text, proposal.edits)}
 
 
 Common = Callable[[Mapping[str, bytes], Sequence[str], Sequence[str]], dict[str, Any]]

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 from suture.repair.operators import OPERATORS
 from suture.repair.operators.change import Change
-from suture.repair.other_languages.operators import conditions, expressions, names, signs, statements, values
+from suture.repair.other_languages.operators import (
+    conditions,
+    expressions,
+    names,
+    signs,
+    slips,
+    statements,
+    values,
+)
 from suture.repair.other_languages.tree_view import TreeView
 
 if TYPE_CHECKING:
@@ -26,5 +34,6 @@ FAMILIES: Mapping[str, Callable[[Node, TreeView], Iterator[Change]]] = {
     **names.FAMILIES,
     **expressions.FAMILIES,
     **statements.FAMILIES,
+    **slips.FAMILIES,
 }
 """Name of an operator -> the ways in which it changes a node, the likeliest of weight 1."""

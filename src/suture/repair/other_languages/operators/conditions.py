@@ -65,9 +65,12 @@ def _strengthening(node: Node, view: TreeView) -> Iterator[Change]:
             Edit(start=no.start_byte, end=no.end_byte, text=view.text(yes)),
         )
         yield Change(edits=exchanged, note="the two values are exchanged", weight=1.0)
-    test = tested(node) or _returned(node)
-    if test is None or (_returned(node) is not None and not _is_truth(test, view)):
-        return
+    for test in filter(None, (tested(node), *_values(node))):
+        if node.type != "return_statement" or _is_truth(test, view):
+            yield from _joined(test, view)
+
+
+def _joined(test: Node, view: TreeView) -> Iterator[Change]:
     own = f"({view.text(test)})" if _is_logic(test, view) else view.text(test)
     for atom, weight in atoms(test, view):
         if atom != view.text(test):
@@ -146,6 +149,14 @@ def _returned(node: Node) -> Node | None:
     if value.type == "expression_list":
         return value.named_children[0] if value.named_child_count == 1 else None
     return value
+
+
+def _values(node: Node) -> list[Node]:
+    """What a statement gives back; in Go that may be several values."""
+    if node.type != "return_statement" or node.named_child_count != 1:
+        return []
+    value = node.named_children[0]
+    return value.named_children if value.type == "expression_list" else [value]
 
 
 def _is_logic(node: Node, view: TreeView) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from suture.repair.editing.edits import Edit
@@ -15,23 +15,34 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MOST_MINED = 24
+MOST_TABLES = 4
+MOST_WIDE = 6
+"""Arguments of which each pair is exchanged."""
 MOST_LONG = 60
 """Characters of an expression around which a call is laid."""
 
 
 def _arguments(node: Node, view: TreeView) -> Iterator[Change]:
     """Two neighbours exchanged, or one left out; the two parameters of a function exchanged."""
-    if node.type not in ARGUMENTS:
+    if node.type not in (*ARGUMENTS, "expression_list", "array"):
         return
     given = node.named_children
-    for one, other in pairwise(given):
+    pairs = combinations(given, 2) if len(given) <= MOST_WIDE else pairwise(given)
+    for one, other in pairs:
         if view.text(one) != view.text(other):
             swapped = (
                 Edit(start=one.start_byte, end=one.end_byte, text=view.text(other)),
                 Edit(start=other.start_byte, end=other.end_byte, text=view.text(one)),
             )
             note = f"{short(view.text(one))} and {short(view.text(other))} exchanged"
-            yield Change(edits=swapped, note=note, weight=1.0)
+            yield Change(edits=swapped, note=note, weight=1.0 if same(one.next_named_sibling, other) else 0.7)
+    if node.type not in ARGUMENTS:
+        return
+    for one in given if view.grammar.end else ():
+        if one.type == "spread_element":
+            yield view.instead(one, view.text(one).removeprefix("..."), 0.5)
+        elif one.type in ("identifier", *MEMBERS, *CALLS):
+            yield view.instead(one, f"...{view.text(one)}", 0.4)
     if len(given) > 1:
         for number in range(len(given)):
             kept = [view.text(one) for at, one in enumerate(given) if at != number]
@@ -70,6 +81,7 @@ def _within(node: Node, view: TreeView) -> Iterator[Change]:
 
 def _around(node: Node, view: TreeView) -> Iterator[Change]:
     """A call that lacks around an expression, or behind it."""
+    yield from _within_chain(node, view)
     if not view.is_read(node) or node.end_byte - node.start_byte > MOST_LONG:
         return
     above, text = node.parent, view.text(node)
@@ -80,6 +92,23 @@ def _around(node: Node, view: TreeView) -> Iterator[Change]:
         loose = form.startswith("{") or form[0] in "-*&"
         made = form.replace("{}", view.tight(node) if loose else text)
         yield view.instead(node, made, max(0.35, 1.0 - 0.03 * place))
+
+
+def _within_chain(node: Node, view: TreeView) -> Iterator[Change]:
+    """A method that lacks between two others; an order by what a table says of the elements."""
+    above = node.parent
+    is_link = above is not None and above.type in MEMBERS and same(field(above, "object"), node)
+    if node.type not in CALLS or not view.grammar.end:
+        return
+    behind = [form.removeprefix("{}") for form in view.grammar.around if form.startswith("{}.")]
+    behind = behind if is_link else []
+    for name in view.names(node)[:MOST_TABLES]:
+        if f"{name}[" in view.source or f"{name} = {{" in view.source:
+            behind.append(f".sort((a, b) => {name}[a] - {name}[b])")
+    for place, text in enumerate(behind):
+        edit = Edit(start=node.end_byte, end=node.end_byte, text=text)
+        note = f"{text} behind {short(view.text(node))}"
+        yield Change(edits=(edit,), note=note, weight=max(0.35, 0.8 - 0.03 * place))
 
 
 def _sibling(node: Node, view: TreeView) -> Iterator[Change]:

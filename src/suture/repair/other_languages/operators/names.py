@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from suture.repair.operators.change import Change
 from suture.repair.other_languages.grammars import CALLS, DECLARES, MEMBERS
+from suture.repair.other_languages.kinds import fit
 from suture.repair.other_languages.tree_view import TreeView, field, same
 
 if TYPE_CHECKING:
@@ -22,12 +23,13 @@ def _variable(node: Node, view: TreeView) -> Iterator[Change]:
         return
     if same(above.child_by_field_name("function"), node) or same(above.child_by_field_name("name"), node):
         return
-    own, known = view.text(node), view.names(node)
-    if own not in known:
+    if not view.is_declared(node):
         return
-    read = view.is_read(node)
+    own, known = view.text(node), view.names(node)
+    kinds, usual = view.kinds(node), 1.0 if view.is_read(node) else 0.5
     for place, other in enumerate([name for name in known if name != own][:MOST_NAMES]):
-        yield view.instead(node, other, (0.9 if read else 0.5) * 0.97**place)
+        likeness = fit(kinds.get(own, "unknown"), kinds.get(other, "unknown"))
+        yield view.instead(node, other, usual * likeness * 0.99**place)
 
 
 def _called(node: Node, view: TreeView) -> Iterator[Change]:

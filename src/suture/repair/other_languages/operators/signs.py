@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from suture.repair.editing.edits import Edit
 from suture.repair.operators.change import Change, short
+from suture.repair.other_languages.kinds import likelier_assignment, likelier_sign
 from suture.repair.other_languages.tree_view import TreeView, field
 
 if TYPE_CHECKING:
@@ -52,21 +53,32 @@ def _comparison(node: Node, view: TreeView) -> Iterator[Change]:
     more = () if old not in BY_AN_EQUALS else view.grammar.equal
     for place, new in enumerate((*COMPARED.get(old, ()), *(more if old in COMPARED else ()))):
         weight = BOUNDARY if new == BY_AN_EQUALS.get(old) else 1.0 if place < 2 else 0.5
-        yield _signed(view, node, sign, new, weight)
+        yield _signed(view, node, sign, new, weight * _usual(node, old, new))
 
 
 def _arithmetic(node: Node, view: TreeView) -> Iterator[Change]:
     sign, old = _sign_of(node, view)
     if sign is not None:
         for place, new in enumerate(CALCULATED.get(old, ()) if node.type == "binary_expression" else ()):
-            yield _signed(view, node, sign, new, 1.0 - 0.15 * place)
+            yield _signed(view, node, sign, new, (1.0 - 0.15 * place) * _usual(node, old, new))
         for place, new in enumerate(SET.get(old, ())):
-            yield _signed(view, node, sign, new, (0.35 if old == "=" else 1.0) - 0.1 * place)
+            weight = (0.35 if old == "=" else 1.0) - 0.1 * place
+            yield _signed(view, node, sign, new, weight * _usual(node, old, new))
     if node.type in ("update_expression", "inc_statement", "dec_statement"):
         mark = next(child for child in node.children if child.type in ("++", "--"))
         yield view.instead(mark, "--" if mark.type == "++" else "++", 1.0)
         counted = view.text(node.named_children[0])
         yield view.instead(node, f"{counted} += 2", 0.5)
+
+
+def _usual(node: Node, old: str, new: str) -> float:
+    """How much likelier a change of a sign is for what is usual between such operands."""
+    left, right = field(node, "left"), field(node, "right")
+    if left is None or right is None:
+        return 1.0
+    if node.type == "binary_expression":
+        return likelier_sign(left, old, new, right)
+    return likelier_assignment(old, new, right)
 
 
 def _signed(view: TreeView, node: Node, sign: Node, new: str, weight: float) -> Change:

@@ -19,6 +19,7 @@ SIMPLE = (
 )
 DECLARATIONS = ("lexical_declaration", "variable_declaration", "short_var_declaration", "var_declaration")
 ENDS = ("return_statement", "break_statement", "continue_statement", "throw_statement")
+HEADS = {"for_clause", "range_clause"}
 MOST_COPIED = 8
 MOST_NAMES = 6
 
@@ -37,16 +38,23 @@ def _goes(node: Node, view: TreeView) -> Iterator[Change]:
 
 
 def _moves(node: Node, view: TreeView) -> Iterator[Change]:
-    """A statement out of its block or into the one before it; two neighbours exchanged."""
+    """Two neighbours exchanged."""
     if not view.is_statement(node) or node.type not in (*SIMPLE, *DECLARATIONS, "if_statement"):
         return
-    after, before = node.next_named_sibling, node.prev_named_sibling
+    after = node.next_named_sibling
     if after is not None and view.is_statement(after):
         swapped = (
             Edit(start=node.start_byte, end=node.end_byte, text=view.text(after)),
             Edit(start=after.start_byte, end=after.end_byte, text=view.text(node)),
         )
         yield Change(edits=swapped, note=f"{short(view.text(node))} one line later", weight=0.8)
+
+
+def _rehung(node: Node, view: TreeView) -> Iterator[Change]:
+    """The statement leaves its block, or enters the one before it."""
+    if not view.is_statement(node) or node.type not in (*SIMPLE, *DECLARATIONS, "if_statement"):
+        return
+    before = node.prev_named_sibling
     start, end = _lines(node, view)
     gone = Edit(start=start, end=end, text="")
     around = _statement_around(node, view)
@@ -143,10 +151,23 @@ def _lacking_return(node: Node, view: TreeView) -> Iterator[Change]:
 
 
 def _exits(node: Node, view: TreeView) -> Iterator[Change]:
+    """`break` and `continue`; `if` where a loop is meant, and the reverse."""
+    once, again = ("if", "while") if view.grammar.end else ("if", "for")
+    start = node.children[0] if node.children else None
+    if node.type == "if_statement" and field(node, "alternative") is None and start is not None:
+        yield view.instead(start, again, 0.5)
+    elif start is not None and start.type == again and _is_while(node):
+        yield view.instead(start, once, 0.5)
     if node.type in ("break_statement", "continue_statement") and node.named_child_count == 0:
         word = "continue" if node.type == "break_statement" else "break"
         yield view.instead(node, f"{word}{view.grammar.end}", 1.0)
         yield view.instead(node, f"return{view.grammar.end}", 0.3)
+
+
+def _is_while(node: Node) -> bool:
+    """Whether a loop has a condition alone."""
+    kinds = {child.type for child in node.named_children}
+    return node.type == "while_statement" or (node.type == "for_statement" and not kinds & HEADS)
 
 
 def _beside(node: Node, view: TreeView, text: str, weight: float, *, before: bool = True) -> Iterator[Change]:
@@ -191,6 +212,7 @@ def _last_block(node: Node) -> Node | None:
 FAMILIES = {
     "statement goes": _goes,
     "statement moves": _moves,
+    "statement's block": _rehung,
     "guard": _guard,
     "copied statement": _copied,
     "lacking assignment": _assignment,

@@ -22,7 +22,7 @@ def _constant(node: Node, view: TreeView) -> Iterator[Change]:
     old = view.text(node)
     if node.type in NUMBERS and old.isdecimal() and len(old) < LONGEST:
         value = int(old)
-        near = (value + 1, value - 1, 0, 1, 2, 10, value * 2, value * 10)
+        near = (value + 1, value - 1, 0, 1, -value, 2, 10, value * 2, value * 10)
         for place, other in enumerate(dict.fromkeys(near)):
             if other != value:
                 yield view.instead(node, str(other), 1.0 / (1 + 0.25 * place))
@@ -37,7 +37,10 @@ def _constant(node: Node, view: TreeView) -> Iterator[Change]:
     elif node.type in STRINGS and len(old) >= 2:
         quote, inner = old[0], old[1:-1]
         own = _texts(view, STRINGS)[:MOST_STRINGS]
-        cases = (inner.upper(), inner.lower(), inner.capitalize(), "", " ", inner.strip(), f"{inner} ", "0")
+        cases = (
+            *(inner.upper(), inner.lower(), inner.capitalize(), "", " ", inner.strip(), f"{inner} ", "0"),
+            *(f" {inner}", inner.title(), inner.swapcase(), inner[1:], inner[:-1]),
+        )
         for new in dict.fromkeys((*own, *(f"{quote}{text}{quote}" for text in cases))):
             if new != old:
                 yield view.instead(node, new, 0.8 if new in own else 0.5)
@@ -108,6 +111,8 @@ def _part(node: Node, view: TreeView) -> Iterator[Change]:
     for other in view.names(node)[:6]:
         if other != name:
             yield view.instead(node, f"{name}[{other}]", 0.6)
+            for form in view.grammar.rest:
+                yield view.instead(node, form.format(name, other), 0.45)
 
 
 def _term(node: Node, view: TreeView) -> Iterator[Change]:
@@ -129,7 +134,8 @@ def _term(node: Node, view: TreeView) -> Iterator[Change]:
     for other in view.names(node)[:8]:
         for sign in ("+", "-", "*"):
             yield view.instead(node, f"{text} {sign} {other}", 0.6)
-    for term in ("* 2", "/ 2", "+ 1", "- 1", "% 10", "+ 2", "* -1"):
+    powers = ("** 2",) if view.grammar.end else ()
+    for term in ("* 2", "/ 2", "+ 1", "- 1", "% 10", "+ 2", "* -1", *powers):
         yield view.instead(node, f"{text} {term}", 0.5)
 
 

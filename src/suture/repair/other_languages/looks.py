@@ -1,0 +1,86 @@
+"""What a driver saw of the tests on the unchanged code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from suture.records import Language
+from suture.repair.trials.records import TestOutcome, TestRun
+
+PLACE = re.compile(r"([^\s():]+):(\d{1,9})\b(?::\d+)?")
+GO_PANIC = re.compile(r"^(?:panic|fatal error): .*", re.MULTILINE)
+MOST_FAULT_CHARS = 400
+MOST_STACK_CHARS = 4000
+"""As a driver cuts it; a candidate's own line may hold any number."""
+OUTCOMES: Mapping[str, TestOutcome] = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
+
+
+def runs_of(
+    seen: Sequence[Mapping[str, Any]],
+    texts: Mapping[str, str],
+    language: Language,
+    is_known: Callable[[str], bool],
+) -> Iterator[TestRun]:
+    """The tests that failed, and of the others those that are known.
+
+    Args:
+        seen: What a driver told of each.
+        texts: Path -> text of the files that may be changed.
+        language: What they are written in.
+        is_known: Whether a test's name is one of the user's run, or of a file of which that told not all.
+    """
+    for one in seen:
+        name, status = str(one.get("id", "")), OUTCOMES.get(str(one.get("status")))
+        if not name or status is None or not (status == "failed" or is_known(name)):
+            continue
+        lines = found if isinstance(found := one.get("lines"), dict) else {}
+        stack = str(one.get("stack", ""))[:MOST_STACK_CHARS]
+        places = [(path, int(at)) for path, at in PLACE.findall(stack)]
+        near = [(own, at) for path, at in places for own in texts if path.endswith(f"/{own}")]
+        yield TestRun(
+            id=name,
+            outcome=status,
+            seconds=0.0,
+            lines={
+                path: frozenset(at for at in listed(own) if isinstance(at, int))
+                for path, own in lines.items()
+                if path in texts
+            },
+            frames=tuple(reversed(near[:8])),
+            fault=_fault(stack, language),
+        )
+
+
+def owner_of(name: str) -> str:
+    """The file of a test, by its name."""
+    return name.partition("::")[0]
+
+
+def longest_ms(seen: Sequence[Mapping[str, Any]]) -> float:
+    """CPU time of the longest test that passes."""
+    return max((float(one.get("cpu_ms", 0)) for one in seen if one.get("status") == "passed"), default=0.0)
+
+
+def _fault(stack: str, language: Language) -> str:
+    """What a failing test says was wrong; of Go, whose output is of all tests, what it broke off with."""
+    if language != "go":
+        return stack[:MOST_FAULT_CHARS]
+    broke = GO_PANIC.search(stack)
+    return broke[0][:MOST_FAULT_CHARS] if broke else ""
+
+
+def covering_of(runs: Sequence[TestRun]) -> dict[str, list[str]]:
+    """File of the project -> the test files that run something of it."""
+    found: dict[str, set[str]] = {}
+    for run in runs:
+        for path, lines in run.lines.items():
+            if lines:
+                found.setdefault(path, set()).add(run.id.partition("::")[0])
+    return {path: sorted(owners) for path, owners in found.items()}
+
+
+def listed(value: object) -> list[Any]:
+    """A list that a driver told; whatever else stands in its place is as none."""
+    return value if isinstance(value, list) else []
