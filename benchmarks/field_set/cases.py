@@ -16,13 +16,26 @@ from pathlib import Path
 from field_set.cache import Cache
 from field_set.packages import Package
 
-__all__ = ["Suite", "case_folder", "fill_folder", "run_suite", "suite_environ"]
+__all__ = ["Suite", "case_folder", "failing_tests", "fill_folder", "run_suite", "suite_environ"]
 
 NOT_LOADED = ("__pycache__", ".pytest_cache", ".hypothesis", ".benchmarks")
 COUNTS = re.compile(r"(\d+) (passed|failed|errors?)\b")
 INTERRUPTED = 2
 CODES_OF_A_SUITE = (0, 1, INTERRUPTED)
 """pytest's: all passed, some failed, it was interrupted, as by a file that does not import."""
+
+
+WATCHER = """
+import os
+
+
+def pytest_runtest_logreport(report):
+    if report.failed:
+        with open(os.environ["FIELD_FAILING"], "a") as noted:
+            noted.write(repr(report.nodeid) + "\\n")
+"""
+"""A plugin that names each failing test. Pytest's own counts are of reports: a test with three failing
+subtests, or one that fails and cannot be taken down, is more than one of those."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,15 +90,28 @@ def suite_environ(root: Path) -> dict[str, str]:
     return {**kept, "PATH": path, "HOME": str(root.parent), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def run_suite(package: Package, root: Path, seconds: float) -> Suite:
-    """Run the package's own command where nothing of ours is in the way."""
+def failing_tests(package: Package, root: Path, seconds: float) -> int:
+    """Run the package's own command, and count the tests that fail in it, each once."""
+    with tempfile.TemporaryDirectory(dir=root.parent) as folder:
+        (Path(folder) / "field_watcher.py").write_text(WATCHER, "utf-8")
+        noted = Path(folder) / "failing"
+        noted.touch()
+        given = {"PYTHONPATH": folder, "FIELD_FAILING": str(noted), "PYTEST_ADDOPTS": "-p field_watcher"}
+        run_suite(package, root, seconds, given)
+        return len(set(noted.read_text("utf-8").splitlines()))
+
+
+def run_suite(
+    package: Package, root: Path, seconds: float, variables: Mapping[str, str] | None = None
+) -> Suite:
+    """Run the package's own command where nothing of ours is in the way, but for variables that are given."""
     command = [*shlex.split(package.test), "-p", "no:cacheprovider"]
     command[0] = str(root / ".venv" / "bin" / "python")
     try:
         ended = subprocess.run(
             command,
             cwd=root,
-            env=suite_environ(root),
+            env={**suite_environ(root), **(variables or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -17,7 +17,7 @@ from typing import Any
 
 from field_set.bugs import Bug, broken_files
 from field_set.cache import Cache
-from field_set.cases import case_folder, fill_folder, run_suite, suite_environ
+from field_set.cases import case_folder, failing_tests, fill_folder, run_suite, suite_environ
 from field_set.packages import Package
 from field_set.rows import Row
 from suture.errors import StorageError
@@ -80,7 +80,7 @@ def heal_bug(bug: Bug, package: Package, cache: Cache, seconds: float, *, keep: 
         exit_code=ended.code,
         outcome=str(ended.answer.get("outcome") or ended.complaint),
         seconds=round(ended.seconds, 1),
-        failing=bug.failing,
+        failing=_failing(bug, package, cache, files, checked.get("failed")),
         interrupted=bug.interrupted,
         baseline=checked.get("failed"),
         baseline_passed=checked.get("passed", 0),
@@ -94,6 +94,14 @@ def heal_bug(bug: Bug, package: Package, cache: Cache, seconds: float, *, keep: 
         confidence=ended.answer.get("confidence"),
         changed=changed[:MOST_SHOWN] if claimed else "",
     )
+
+
+def _failing(bug: Bug, package: Package, cache: Cache, files: Mapping[str, str], baseline: int | None) -> int:
+    """Tests that fail outside of any sandbox: pytest's count of reports, where that is not the run's own."""
+    if bug.interrupted or baseline in (None, bug.failing):
+        return bug.failing
+    with case_folder(package, cache, files) as root:
+        return failing_tests(package, root, SUITE_S)
 
 
 def _run(root: Path, state: Path, package: Package, seconds: float) -> Ended:

@@ -67,6 +67,7 @@ def test_what_the_words_mean(command: str, resolved: str) -> None:
 def test_programs_find_their_interpreter_and_the_project() -> None:
     assert program_environment(INTERPRETER, "/box") == {
         "PATH": "/p/.venv/bin:/usr/local/bin:/usr/bin:/bin",
+        "MALLOC_ARENA_MAX": "1",
         "VIRTUAL_ENV": "/p/.venv",
         "PYTHONPATH": "/box/src:/box",
     }

@@ -230,3 +230,16 @@ async def test_without_the_search_a_missing_model_is_told_at_once(
     with pytest.raises(PrerequisiteError, match="qwen"):
         await heal(project, test=COMMAND, settings=settings, sandbox=sandbox)
     assert not (settings.paths.home / "runs").exists()
+
+
+async def test_an_import_that_gets_further_is_gone_on_from(project: Path, sandbox: BubblewrapSandbox) -> None:
+    text = "SIZES = [4, 5, 6]\nWIDEST = SIZES[3]\nNARROWEST = SIZES[-4]\n"
+    (project / "shop" / "cart.py").write_text(text)
+    tests = "from shop.cart import *\n\ndef test_sizes():\n    assert (NARROWEST, WIDEST) == (4, 6)\n"
+    (project / "tests" / "test_cart.py").write_text(tests)
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    failing = {"tests/test_cart.py::test_sizes"}
+    found = await search(suite.command, editable_texts(suite), failing, SearchLimits(seconds=60))
+    assert found.plausible, found.ended
+    assert all(len(proposal.edits) == 2 for proposal in found.plausible)

@@ -106,3 +106,18 @@ async def test_cancelling_while_the_wall_is_built_leaves_nothing(
             await task
     await sandbox.close()
     await eventually_gone(marker)
+
+
+async def test_threads_are_limited_by_their_number_and_not_by_what_they_lay_aside(
+    sandbox: BubblewrapSandbox,
+) -> None:
+    code = (
+        "import threading\nwait = threading.Event()\n"
+        "def hold():\n    kept = [bytearray(1000) for _ in range(50)]\n    wait.wait()\n"
+        "held = [threading.Thread(target=hold) for _ in range(60)]\n"
+        "try:\n    for thread in held: thread.start()\nfinally:\n    wait.set()\nprint('all')"
+    )
+    limits = ProgramLimits(memory_mb=1024, processes=128)
+    variables = {"MALLOC_ARENA_MAX": "1"}  # as test commands have it; what is forked has it from the start
+    result = await sandbox.run(RunRequest(python=code, env=variables, limits=limits))
+    assert result.stdout == b"all\n", result.stderr

@@ -128,6 +128,8 @@ def program_environment(interpreter: Interpreter, box: str) -> dict[str, str]:
     toolchain = interpreter.toolchain
     folders = [str(PurePosixPath(interpreter.executable).parent), *(toolchain.folders if toolchain else ())]
     environment = {"PATH": ":".join((*folders, SYSTEM_PATH)), **(toolchain.variables if toolchain else {})}
+    # glibc lays 64 MiB of address space aside for a thread's own: the limit on it has room for some twenty.
+    environment["MALLOC_ARENA_MAX"] = "1"
     if interpreter.is_virtual:
         environment["VIRTUAL_ENV"] = interpreter.prefix
     roots = [str(PurePosixPath(box) / root) for root in interpreter.source_roots]

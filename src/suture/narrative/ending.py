@@ -202,7 +202,7 @@ def _verified(result: Result) -> Iterator[str]:
         yield f"{total} of {total} checks pass; checked by {EVIDENCE_WORDS[verdict.evidence]}"
     else:
         yield from still_failing(verdict)
-    yield from (f"Note: {remark}" for remark in verdict.notes)
+    yield from (f"Note: {remark}" for remark in verdict.notes if remark not in result.warnings)
 
 
 def still_failing(verdict: Verdict) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """The processes of a search, which may be made ready before it is known whether there will be one.
 
 What they do first needs none of what the first run of the command says, so it is done beside that run: to
-start behind the wall, to import the project, to collect its tests. Once the failing tests are known they are
-run and traced while triage looks at them.
+start behind the wall, to import the project, to collect its tests, to run them all in their order. Once the
+failing tests are known they are run and traced while triage looks at them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from suture.checks.command.test_command import TestCommand
 from suture.repair.limits import SearchLimits
 from suture.repair.ordering.orders import Ordered, order
 from suture.repair.ordering.reverts import Hunk
+from suture.repair.trials.ahead import Ahead
 from suture.repair.trials.looking import Looking
 from suture.repair.trials.reading import Collected
 from suture.repair.trials.records import Spectrum
@@ -105,14 +106,23 @@ class Ready:
     def __init__(self, command: TestCommand, wall_s: float, paths: Sequence[str] = ()) -> None:
         self._command, self._wall_s, self._paths = command, wall_s, paths
         self._near: Worker | None = None
+        self._ahead: Ahead | None = None
+        self._ending: asyncio.Task[None] | None = None
         self._collecting: asyncio.Task[Collected | None] | None = None
         self._looked: Looked | None = None
         self.workers: tuple[Worker, ...] = ()
 
-    def begin(self) -> None:
-        """Collect the tests in one process, with nobody waiting for it."""
+    def begin(self, *, run: bool = False) -> None:
+        """Collect the tests in one process, with nobody waiting for it.
+
+        Args:
+            run: Whether they are run in the other one as well, which then runs beside the user's own run.
+        """
         self._near = Worker(self._command, {}, self._paths, self._wall_s)
         self._collecting = asyncio.create_task(self._collect(self._near))
+        if run:
+            self._ahead = Ahead(Worker(self._command, {}, self._paths, self._wall_s), self._wall_s)
+            self._ahead.begin(self._collecting)
 
     async def _collect(self, worker: Worker) -> Collected | None:
         await worker.start()
@@ -138,7 +148,12 @@ class Ready:
         if self._looked is None:
             files = list(texts)
             near = self._near or Worker(command, texts, files, self._wall_s)
-            self.workers = (near, Worker(command, texts, files, self._wall_s))
+            ahead = self._ahead
+            if ahead is not None and not ahead.is_of_use((baseline or {}).values()):
+                self._ending = asyncio.create_task(ahead.close())
+                ahead = None
+            far = Worker(command, texts, files, self._wall_s) if ahead is None else ahead.worker
+            self.workers = (near, far)
             looking = Looking(
                 self.workers,
                 texts,
@@ -147,6 +162,7 @@ class Ready:
                 LOCATE_SHARE * limits.seconds,
                 whole_s=WHOLE_SHARE * limits.seconds,
                 collecting=self._collecting,
+                ahead=ahead,
             )
             self._looked = Looked(looking, texts, limits)
         return self._looked
@@ -158,5 +174,9 @@ class Ready:
         if self._collecting is not None:
             self._collecting.cancel()
             await asyncio.gather(self._collecting, return_exceptions=True)
+        if self._ending is not None:
+            await asyncio.gather(self._ending, return_exceptions=True)
+        if self._ahead is not None:
+            await self._ahead.close()
         near = () if self._near is None or self._near in self.workers else (self._near,)
         await asyncio.gather(*(worker.close() for worker in (*self.workers, *near)))

@@ -11,6 +11,7 @@ from suture.checks import Suite, check_candidate
 from suture.errors import BudgetExceeded
 from suture.ledger.kinds import CandidateChecked, CandidateRefused, CandidateRegressed, CandidateUnconfirmed
 from suture.loop.context import RunContext
+from suture.loop.evaluation.two_runs import Runs, run_twice
 from suture.loop.policy.progress import Attempt, failure_signature, tally
 from suture.loop.policy.stuck import code_fingerprint
 from suture.loop.vetting import is_refusal
@@ -20,39 +21,52 @@ T = TypeVar("T")
 
 
 async def judge(
-    candidate: Candidate, suite: Suite, context: RunContext, *, confirm: bool = True, likely: bool = False
+    candidate: Candidate,
+    suite: Suite,
+    context: RunContext,
+    *,
+    confirm: bool = True,
+    tried_s: float | None = None,
 ) -> Verdict:
     """Run the suite on one candidate and write its verdict down.
 
     A candidate that passes a test command is run once more, from nothing: a pass that came by chance proves
-    nothing. Only where both runs pass is it written down as one that passes; a verdict for which there was no
-    second run, because the time was up, is not written down at all.
+    nothing. Only where both runs pass is it written down as one that passes. Where the time was up before the
+    second run, the verdict is not written down at all; but for one that has passed a trial before: its tests
+    have passed twice then, and the verdict says that only one of them was a whole run.
 
     Args:
         candidate: The files that are judged.
         suite: What decides.
         context: The run.
         confirm: Whether a pass is run once more; not where the same files have passed just before.
-        likely: Whether it has passed a trial, so that the second run need not wait for the first.
+        tried_s: For one that has passed a trial, the wall-clock seconds of one run of the suite: the second
+            need not wait for the first then, if there is time for both.
 
     Raises:
         BudgetExceeded: The time is up.
         SandboxError: The wall failed.
     """
     threshold = context.settings.loop.trust_threshold
+
+    def run() -> Coroutine[Any, Any, Verdict]:
+        return check_candidate(candidate, suite)
+
+    def passes(verdict: Verdict) -> bool:
+        return confirm and _must_repeat(candidate, verdict, suite, threshold)
+
     async with context.budget.time_limit():
-        at_once = confirm and likely and suite.command is not None
-        second = asyncio.create_task(check_candidate(candidate, suite)) if at_once else None
-        try:
-            verdict, runs = await check_candidate(candidate, suite), 1
-            again = None
-            if confirm and _must_repeat(candidate, verdict, suite, threshold):
-                again = await (second or check_candidate(candidate, suite))
-        finally:
-            await _ended(second)
-        if again is not None:
-            lost = unrepeated(verdict, again)
-            verdict, runs = confirmed(verdict, again), 2
+        if tried_s is not None and confirm and suite.command is not None:
+            left_s = context.budget.remaining_s()
+            both = await run_twice(run, passes, left_s=left_s, takes_s=tried_s)
+        else:
+            first = await run()
+            again = await run() if passes(first) else None
+            both = Runs(first=first, again=again)
+        verdict, runs = both.first, 1
+        if both.again is not None:
+            lost = unrepeated(verdict, both.again)
+            verdict, runs = confirmed(verdict, both.again), 2
             if lost:
                 context.ledger.append(CandidateUnconfirmed(candidate=candidate.hash, checks=tuple(lost[:50])))
     if is_refusal(verdict):
@@ -71,12 +85,6 @@ async def judge(
     )
     context.ledger.append(checked)
     return verdict
-
-
-async def _ended(task: asyncio.Task[Verdict] | None) -> None:
-    if task is not None:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def _must_repeat(candidate: Candidate, verdict: Verdict, suite: Suite, threshold: float) -> bool:

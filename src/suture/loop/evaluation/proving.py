@@ -17,7 +17,7 @@ from suture.ledger.kinds import CertificateWritten, ModelCalled
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge
 from suture.loop.evaluation.proof_clock import ProofClock, ended_together
-from suture.loop.evaluation.suspicion import suspicious_signs
+from suture.loop.evaluation.suspicion import doubts_about
 from suture.loop.policy.progress import tally
 from suture.proof.certificate import (
     FORMAT,
@@ -118,7 +118,7 @@ async def prove(
     proved = confidence_in(verdict, threshold, before=before, mutation_score=score)
     confidence = confidence_in(verdict, threshold, before=before, mutation_score=score, rivals=rivals)
     least = min(proved, confidence)
-    warnings = suspicious_signs(candidate, context)
+    warnings = doubts_about(candidate, verdict, context)
     left = confidence_when_warned(least) if warnings else least
     if left < context.settings.loop.abstain_below:
         return Proven(candidate=candidate, verdict=verdict, confidence=least)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from suture.checks import Suite, refused_files
 from suture.checks.command.test_command import TestCommand
 from suture.languages import is_pytest_command, is_source
@@ -22,15 +24,26 @@ LEAST_KEPT_S = 5.0
 JUDGED, JUDGED_S = 1.5, 2.0
 """Times of the first run, and seconds, that its verdict alone needs: what a proof has no time for is told."""
 MOST_KEPT = 0.6
-"""Of the run's seconds that are left, the most that is kept from the search."""
+"""Of the run's seconds that are left, the most that is kept from the search for both runs and the proof."""
+ONE_RUN, ONE_RUN_S = 1.2, 4.0
+"""Times of the first run, and seconds, that ranking and one run need: without them nothing is handed over."""
+MOST_FOR_ONE = 0.85
+"""Of the seconds that are left, the most for that; where it takes more, no repair can be judged at all."""
 UNSEEN_KEPT = 0.3
 """What is kept at least where no test passed: nobody knows then how long they take."""
 SPARE_S = 60.0
 """Seconds that the processes outlive the run's: to end is the run's own part."""
 
 
-def make_ready(context: RunContext) -> None:
-    """Begin to collect the tests for a search, beside the first run of the command."""
+async def make_ready(context: RunContext) -> None:
+    """Begin to collect the tests for a search, and to run them, beside the first run of the command.
+
+    Where no wall keeps the two runs apart, tests that share a place of the machine could disturb the user's
+    own run, and where there is one core, they could only slow it down: there they are only collected.
+
+    Raises:
+        SandboxError: No wall can be built here.
+    """
     task, interpreter = context.task, context.interpreter
     wanted = context.may_search and context.recipe.mutate and is_pytest_command(task.test_command)
     if not wanted or interpreter is None or context.ready is not None:
@@ -41,7 +54,8 @@ def make_ready(context: RunContext) -> None:
     sources = [path for path in task.files if path.endswith(".py")]
     ready = Ready(command, wall_s + SPARE_S, sources)
     context.make_ready(ready)
-    ready.begin()
+    walled = await context.sandbox.capabilities()
+    ready.begin(run=walled.reaches("namespace") and len(os.sched_getaffinity(0)) > 1)
 
 
 def look_ahead(suite: Suite, base: Verdict, context: RunContext) -> None:
@@ -69,6 +83,12 @@ def editable_texts(suite: Suite) -> dict[str, str]:
     return {path: text_of(content) for path, content in sources.items() if path not in refused}
 
 
+def _most_kept_s(verdict_s: float, left_s: float) -> float:
+    one_s = ONE_RUN * verdict_s + ONE_RUN_S
+    most_s = MOST_KEPT * left_s
+    return max(most_s, one_s) if one_s <= MOST_FOR_ONE * left_s else most_s
+
+
 def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:
     """What a search may use. What it finds has still to be judged, twice, and proved: that time is kept.
 
@@ -80,7 +100,7 @@ def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:
     beyond_s = 0.0
     if left_s is not None:
         verdict_s = base.wall_s if base is not None else 0.0
-        kept_s = min(VERDICTS * verdict_s + LEAST_KEPT_S, MOST_KEPT * left_s)
+        kept_s = min(VERDICTS * verdict_s + LEAST_KEPT_S, _most_kept_s(verdict_s, left_s))
         if base is not None and base.outcomes and not base.passed:
             kept_s = max(kept_s, UNSEEN_KEPT * left_s)
         elif not may_ask:

@@ -1,4 +1,4 @@
-"""What is suspicious about a change, whoever made it: signs that it games the tests."""
+"""What is suspicious about a change, whoever made it: signs that it games the tests, or that it ran once."""
 
 from __future__ import annotations
 
@@ -6,10 +6,23 @@ from collections.abc import Mapping
 
 from suture.languages import LANGUAGES, languages_of_files
 from suture.loop.context import RunContext
-from suture.records import Candidate
+from suture.loop.evaluation.two_runs import ONCE, is_of_one_run
+from suture.records import Candidate, Verdict
 from suture.repair import literals_of, warnings_about
 from suture.repair.other_languages import has_grammar, tree_literals, tree_warnings
 from suture.workspace import text_of
+
+
+def doubts_about(candidate: Candidate, verdict: Verdict | None, context: RunContext) -> tuple[str, ...]:
+    """Why less can be thought of a result than its checks say.
+
+    Args:
+        candidate: It.
+        verdict: Its verdict.
+        context: The run.
+    """
+    signs = suspicious_signs(candidate, context)
+    return (*signs, ONCE) if is_of_one_run(verdict) else signs
 
 
 def suspicious_signs(candidate: Candidate, context: RunContext) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from suture.loop.calls.helper_call import degraded_helpers
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.proving import Proven, prove
-from suture.loop.evaluation.suspicion import suspicious_signs
+from suture.loop.evaluation.suspicion import doubts_about
 from suture.loop.policy.progress import best_of
 from suture.loop.state import LoopState, aids_of, tried_in
 from suture.loop.vetting import warnings_of
@@ -51,7 +51,7 @@ def write_result(
     candidate, verdict = (proven.candidate, proven.verdict) if proven else _best(state, context)
     settings = context.settings.loop
     confidence = proven.confidence if proven else _confidence(candidate, verdict, state, context)
-    warnings = suspicious_signs(candidate, context) if candidate else ()
+    warnings = doubts_about(candidate, verdict, context) if candidate else ()
     if warnings:
         confidence = confidence_when_warned(confidence)
     if candidate:  # what it does is no sign that it is wrong, and takes nothing from the confidence

@@ -29,7 +29,7 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     context = runtime.context
     async with context.budget.time_limit():
         heals = context.task.kind == "heal"
-        make_ready(context)
+        await make_ready(context)
         await context.load_suite(run=heals and not shows_endless_loops(context.task.files))
     threshold = context.settings.loop.trust_threshold
     project = context.task.project

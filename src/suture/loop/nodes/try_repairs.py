@@ -65,15 +65,18 @@ def _question(difference: Difference, state: LoopState) -> dict[str, Any]:
 async def _judged(found: FoundRepairs, suite: Suite, state: LoopState, context: RunContext) -> list[Attempt]:
     """The likeliest repairs under the trusted suite, one after the other, until one of them passes.
 
-    Each is run twice, side by side: all of them have passed a trial. Where the wall fails under one, the next
-    is still judged, as a verdict that is written down is not lost; then the fault goes on.
+    Each is run twice, side by side where there is time for that: all of them have passed a trial. Where the
+    wall fails under one, the next is still judged, as a verdict that is written down is not lost; then the
+    fault goes on.
     """
     base = context.base_verdict(state)
     judged: list[Attempt] = []
     faults: list[SandboxError] = []
 
+    takes_s = base.wall_s if base is not None else 0.0
+
     async def one(attempt: Attempt) -> Attempt:
-        verdict = await judge(context.candidate(attempt.blob), suite, context, likely=True)
+        verdict = await judge(context.candidate(attempt.blob), suite, context, tried_s=takes_s)
         return judged_attempt(attempt, verdict, base, context)
 
     for repair in found.repairs[:MOST_JUDGED]:

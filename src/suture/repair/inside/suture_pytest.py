@@ -6,6 +6,7 @@ their new code in place. Both go through pytest's own hooks, of the project's pl
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import socket
@@ -20,13 +21,13 @@ import pytest
 if TYPE_CHECKING:
     from suture.repair.inside.suture_calls import call_all
     from suture.repair.inside.suture_collected import Collected, Limits, read_words, run_on
-    from suture.repair.inside.suture_items import Items, Outcomes, words_of
+    from suture.repair.inside.suture_items import Items, Outcomes, way_of, words_of
     from suture.repair.inside.suture_trace import Tracer
     from suture.repair.inside.suture_trial import HERE, ROOT, Files, Forks, Line, date, limit_cpu
 else:  # behind the wall these files stand alone
     from suture_calls import call_all
     from suture_collected import Collected, Limits, read_words, run_on
-    from suture_items import Items, Outcomes, words_of
+    from suture_items import Items, Outcomes, way_of, words_of
     from suture_trace import Tracer
     from suture_trial import HERE, ROOT, Files, Forks, Line, date, limit_cpu
 
@@ -56,6 +57,7 @@ class Trials:
         self._write: Any = None
         self._errors: list[str] = []
         self._frames: list[tuple[str, int]] = []
+        self._reached: list[tuple[str, int]] = []
         self._fault = ""
         self._began_s = 0.0
 
@@ -184,15 +186,22 @@ class Trials:
             fault = call.excinfo.value
             while fault is not None and not self._frames:
                 self._frames, self._fault = self._tracer.frames_of(fault), words_of(fault)
+                self._reached = self._reached or way_of(fault, ROOT + os.sep, HERE)
                 fault = fault.__cause__ or fault.__context__
 
     def pytest_collectreport(self, report: Any) -> None:
         """Count what cannot be collected; a candidate with which a file of its tests cannot be has failed."""
         if report.failed:
             self._errors.append(report.nodeid)
-            if self._task.get("places"):
-                self._write(b"f")  # to tell why takes pytest as long for each file as to import it
+            if self._task.get("places"):  # to go on takes pytest as long for each file as to import it
+                self._write(b"f\n" + json.dumps(self._mark_of(report.nodeid)).encode("ascii") + b"\n")
                 os._exit(0)
+
+    def _mark_of(self, place: str) -> dict[str, Any]:
+        """How far the import of a candidate's tests got, as of the first test of the file."""
+        tests = [str(test) for test in self._task["tests"]]
+        own = (test for test in tests if test.partition("::")[0].endswith(place))
+        return {"test": next(own, tests[0]), "fault": self._fault, "reached": self._reached}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: Any) -> None:
@@ -214,8 +223,9 @@ class Trials:
             "errors": len(self._errors),
             "seconds": used.ru_utime + used.ru_stime,
         }
-        frames = {"frames": self._frames, "fault": self._fault, "wall_s": time.monotonic() - self._began_s}
-        self._line.write({**summary, **frames, **self._tracer.take()})
+        frames = {"frames": self._frames, "fault": self._fault, "reached": self._reached}
+        wall_s = time.monotonic() - self._began_s
+        self._line.write({**summary, **frames, "wall_s": wall_s, **self._tracer.take()})
         asked = self._task["asked"]
         asked.write({})
         forks = Forks(self._line, asked)

@@ -125,6 +125,7 @@ def _importing_failed(collection: Collected, failing: Collection[str]) -> TestRu
         lines={path: frozenset(own) for path, own in lines.items()},
         frames=frames,
         fault=collection.fault,
+        reached=places_of(collection.reached),
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from suture.checks.command.test_command import TestCommand
+from suture.repair.trials.ahead import LARGE, Ahead, keep
 from suture.repair.trials.locating import FAILED, Sights, spectrum_of, unseen
 from suture.repair.trials.reading import Collected, Seen, lines_of
 from suture.repair.trials.records import Spectrum
@@ -22,8 +23,6 @@ from suture.repair.trials.worker import Worker
 MOST_TRACED_FAILING = 80
 LEAST_LOOK_S = 3.0
 """Wall-clock seconds for the failing tests, however few there are: without them there is nothing to go by."""
-LARGE = 5000
-"""Tests from which on the collection itself is not traced."""
 HANG_SHARE, LEAST_HANG_S = 0.03, 1.0
 """Of the seconds, what a failing test may take before it counts as endless; and at least."""
 ENDLESS_S = 0.3
@@ -87,6 +86,7 @@ class Looking:
         seconds: Wall-clock seconds, after which what was seen must do.
         whole_s: The same of all tests in their order, where that may take longer.
         collecting: What the first of them will say, where it collects already and does not know the texts.
+        ahead: The second, where it runs all tests already, and does not know the texts either.
     """
 
     def __init__(
@@ -99,8 +99,10 @@ class Looking:
         *,
         whole_s: float | None = None,
         collecting: asyncio.Task[Collected | None] | None = None,
+        ahead: Ahead | None = None,
     ) -> None:
         self._near, self._far = workers
+        self._ahead = ahead
         self._collecting = collecting
         self._texts, self._failing, self._baseline = texts, frozenset(failing), baseline
         self._end_s = time.monotonic() + max(seconds, LEAST_LOOK_S)
@@ -154,8 +156,13 @@ class Looking:
         if collection is None:
             return None
         await self._near.know(self._texts, list(self._texts))
+        return self._of_texts(collection)
+
+    def _of_texts(self, collection: Collected) -> Collected:
+        """What a process said that did not know yet which files may change."""
         own = tuple(frame for frame in collection.frames if frame and frame[0] in self._texts)
-        return replace(collection, frames=own)
+        lines = {path: packed for path, packed in collection.lines.items() if path in self._texts}
+        return replace(collection, frames=own, lines=lines)
 
     async def whole(self) -> Spectrum:
         """The same once all tests have run in their order, or the time for it is up.
@@ -175,6 +182,9 @@ class Looking:
 
     async def _all_in_order(self) -> None:
         seen, small = self._seen, len(self._baseline or ()) <= LARGE
+        if self._ahead is not None:
+            await self._take_ahead(self._ahead)
+            return
         if not self._far.alive:
             await self._far.start()
         collection = await self._far.collect(trace=small, seconds=self._whole_left_s())
@@ -185,6 +195,18 @@ class Looking:
         ids = list(dict.fromkeys(collection.collected))
         slow = self._patience(_wanted(self._failing, ids) or ids)
         await _walk(self._far, seen.ordered, None, slow, self._whole_left_s())
+
+    async def _take_ahead(self, ahead: Ahead) -> None:
+        """What was seen beside the user's run; where that does not come to its end, what there is of it."""
+        seen = self._seen
+        is_ready = await ahead.finish(self._texts, self._whole_left_s())
+        if ahead.collection is not None:
+            collection = self._of_texts(ahead.collection)
+            seen.imported = {path: lines_of(packed) for path, packed in collection.lines.items()}
+            seen.collection = seen.collection or collection
+        seen.ordered.update(ahead.ordered)
+        if not is_ready:
+            await ahead.close()
 
     def _whole_left_s(self) -> float:
         return max(0.1, self._whole_end_s - time.monotonic())
@@ -248,12 +270,10 @@ async def _walk(
     *,
     trace: bool = False,
 ) -> None:
-    """Run tests; a test that is reported twice, as one that two items stand for, keeps its failure."""
+    """Run tests, and take in what is seen of them."""
     if seconds <= 0 or tests == []:
         return
     limit_s = max(seconds, 1.0)
     entries = worker.walk(tests, trace=trace, slow=slow, limit_s=limit_s, seconds=seconds)
     async for seen in entries:
-        before = into.get(seen.test)
-        if before is None or FAILED[before.outcome] != "failed":
-            into[seen.test] = seen
+        keep(into, seen)

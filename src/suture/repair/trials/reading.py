@@ -31,6 +31,7 @@ class Collected:
     frames: tuple[tuple[Any, ...], ...]
     calls: tuple[tuple[Any, ...], ...]
     fault: str = ""
+    reached: tuple[tuple[Any, ...], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

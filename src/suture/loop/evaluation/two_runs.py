@@ -1,0 +1,85 @@
+"""The two whole runs of a candidate that has passed a trial, and what it is worth where only one is done."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any
+
+from suture.records import Verdict
+
+ONCE = "passed one whole run, and there was no time for a second one on the same files"
+"""A remark on a verdict; it is a sign of doubt too."""
+AT_ONCE = 2.0
+"""Runs that there must be time for, one after the other, before two go on side by side: on a machine that is
+busy both may take as long as that, and neither would come to its end."""
+TELL_S = 1.0
+"""Seconds of the run's own that are kept to tell what one run has shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """What one or two runs of the suite on the same files said.
+
+    Attributes:
+        first: One of them.
+        again: The other; `None` where the first does not pass, or the time was up.
+    """
+
+    first: Verdict
+    again: Verdict | None = None
+
+
+async def run_twice(
+    run: Callable[[], Coroutine[Any, Any, Verdict]],
+    passes: Callable[[Verdict], bool],
+    *,
+    left_s: float | None,
+    takes_s: float,
+) -> Runs:
+    """Run the suite on a candidate that has passed a trial, and once more where it passes.
+
+    Args:
+        run: One run of the suite on it.
+        passes: Whether a verdict needs the second run.
+        left_s: Wall-clock seconds that the run has left, where it has a limit.
+        takes_s: The same of one run of the suite, as it was measured.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    end_s = None if left_s is None else time.monotonic() + left_s - TELL_S
+    begun = [asyncio.create_task(run())]
+    if left_s is None or left_s >= AT_ONCE * takes_s:
+        begun.append(asyncio.create_task(run()))
+    try:
+        await asyncio.wait(begun[:1], timeout=_left_s(end_s))
+        if not begun[0].done() and begun[1:] and begun[1].done():
+            begun.reverse()
+        first = await begun[0]
+        if not passes(first):
+            return Runs(first=first)
+        if not begun[1:]:
+            begun.append(asyncio.create_task(run()))
+        await asyncio.wait(begun[1:], timeout=_left_s(end_s))
+        return Runs(first=first, again=begun[1].result()) if begun[1].done() else Runs(first=once(first))
+    finally:
+        for task in begun:
+            task.cancel()
+        await asyncio.gather(*begun, return_exceptions=True)
+
+
+def once(verdict: Verdict) -> Verdict:
+    """A verdict of one run, which says that it is."""
+    return replace(verdict, notes=(*verdict.notes, ONCE))
+
+
+def is_of_one_run(verdict: Verdict | None) -> bool:
+    """Whether a pass was not repeated for lack of time."""
+    return verdict is not None and ONCE in verdict.notes
+
+
+def _left_s(end_s: float | None) -> float | None:
+    return None if end_s is None else max(0.0, end_s - time.monotonic())

@@ -1,0 +1,93 @@
+"""A repair in hand is not lost to the clock: where one whole run is all there is time for, it is told so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from suture.loop.context import RunContext
+from suture.loop.evaluation.suspicion import doubts_about
+from suture.loop.evaluation.two_runs import ONCE, TELL_S, is_of_one_run, run_twice
+from suture.records import Candidate, CheckOutcome, Verdict
+
+FAR_S = 600.0
+
+
+def said(status: str) -> Verdict:
+    outcome = CheckOutcome(check_id="t", status=cast(Any, status), evidence="nonce")
+    return Verdict(candidate="c", outcomes=(outcome,), evidence="nonce")
+
+
+class Suite:
+    """Runs that end when they are told to; those that were not told to have no end.
+
+    Args:
+        statuses: How each run ends, in the order in which they begin; `None` for one without an end.
+    """
+
+    def __init__(self, *statuses: str | None) -> None:
+        self._statuses = list(statuses)
+        self.running = self.most = 0
+
+    def run(self) -> Coroutine[Any, Any, Verdict]:
+        return self._run(self._statuses.pop(0))
+
+    async def _run(self, status: str | None) -> Verdict:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            await asyncio.sleep(0.01 if status else FAR_S)
+        finally:
+            self.running -= 1
+        return said(status or "")
+
+
+def passed(verdict: Verdict) -> bool:
+    return bool(verdict.passed)
+
+
+@pytest.mark.parametrize(("left_s", "takes_s", "most"), [(None, 50.0, 2), (200.0, 50.0, 2), (99.0, 50.0, 1)])
+async def test_two_runs_are_side_by_side_where_there_is_time_for_both(
+    left_s: float | None, takes_s: float, most: int
+) -> None:
+    suite = Suite("passed", "passed")
+    runs = await run_twice(suite.run, passed, left_s=left_s, takes_s=takes_s)
+    assert runs.again is not None
+    assert not is_of_one_run(runs.first)
+    assert (suite.most, suite.running) == (most, 0)
+
+
+@pytest.mark.parametrize("statuses", [("passed", None), (None, "passed")])
+async def test_one_run_is_told_as_one_where_the_time_is_up(statuses: tuple[str | None, ...]) -> None:
+    suite = Suite(*statuses)
+    runs = await run_twice(suite.run, passed, left_s=TELL_S + 0.5, takes_s=0.1)
+    assert runs.again is None
+    assert runs.first.notes == (ONCE,)
+    assert suite.running == 0
+
+
+async def test_what_fails_is_not_run_again() -> None:
+    suite = Suite("failed", None)
+    runs = await run_twice(suite.run, passed, left_s=FAR_S, takes_s=0.1)
+    assert (runs.again, runs.first.notes, suite.running) == (None, (), 0)
+
+
+async def test_where_no_run_ends_there_is_no_verdict() -> None:
+    suite = Suite(None, None)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await run_twice(suite.run, passed, left_s=0.1, takes_s=0.01)
+    assert suite.running == 0
+
+
+def test_one_run_is_a_sign_of_doubt() -> None:
+    context = cast(RunContext, SimpleNamespace(task=SimpleNamespace(kind="write")))
+    candidate = Candidate(files={}, origin="mutation")
+    verdict = said("passed")
+    assert doubts_about(candidate, verdict, context) == ()
+    from_one = Verdict(candidate="c", outcomes=verdict.outcomes, evidence="nonce", notes=(ONCE,))
+    assert doubts_about(candidate, from_one, context) == (ONCE,)
