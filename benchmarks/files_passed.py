@@ -45,7 +45,7 @@ def main(words: list[str]) -> int:
         code = end.code
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]  # typeshed has no None here before 3.12
+        threading.setprofile(None)
     import suture as package
 
     root = str(Path(package.__file__).parent)
