@@ -9,7 +9,7 @@ from langchain_core.language_models import FakeListChatModel
 from pydantic import SecretStr
 
 from suture.errors import PrerequisiteError, UsageError
-from suture.models import Message, Sampling, notice_of, open_model
+from suture.models import Message, Sampling, open_model
 from suture.settings.model_schema import ModelSettings
 from suture.settings.schema import KeySettings, PathSettings, Settings
 from suture.testing import ScriptedModel
@@ -29,7 +29,6 @@ async def test_a_langchain_model_handed_in_is_wrapped() -> None:
     reply = await model.complete([Message(role="user", content="hi")], Sampling(max_tokens=5))
     assert (reply.text, reply.finish) == ("one", "stop")
     assert reply.completion_tokens == 3
-    assert notice_of(model) == ""
     await model.close()
 
 

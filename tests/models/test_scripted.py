@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from suture.errors import ModelTimeout, UsageError
-from suture.models import Message, Reply, Sampling, ScriptRanDry, notice_of, open_model
+from suture.models import Message, Reply, Sampling, ScriptRanDry, open_model
 from suture.settings.model_schema import ModelSettings
 from suture.settings.schema import Settings
 from suture.testing import ScriptedModel
@@ -59,7 +59,6 @@ async def test_a_yaml_script(tmp_path: Path) -> None:
     )
     model = open_script_file(script)
     assert model.name == f"scripted:{script}"
-    assert notice_of(model) == "scripted, not a model"
     assert await texts(model, 1) == ["plain"]
     with pytest.raises(ModelTimeout, match="too late"):
         await texts(model, 1)

@@ -17,7 +17,7 @@ from suture.models.choosing.per_role import (
     open_models,
 )
 from suture.models.choosing.prices import Price
-from suture.models.choosing.providers import PROVIDERS, notice_of, require_model_name
+from suture.models.choosing.providers import PROVIDERS, require_model_name
 from suture.models.embedded.calibrate import Calibration, list_calibrations, read_calibration
 from suture.models.hearing import heard_by
 from suture.models.recording.call_hash import call_hash
@@ -61,7 +61,6 @@ __all__ = [
     "may_begin",
     "may_call_tools",
     "model_path",
-    "notice_of",
     "open_model",
     "open_models",
     "open_replies",

@@ -56,8 +56,6 @@ class ScriptedModel:
         repeat_last: Answer with the last reply for ever, instead of running dry.
     """
 
-    notice = "scripted, not a model"
-
     def __init__(
         self,
         replies: Sequence[str | Exception | Reply],

@@ -18,8 +18,6 @@ COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 SLUG = re.compile(r"[\w.-]{1,100}(?:/[\w.-]{1,100}){1,20}", re.ASCII)
 """A repository's name; GitLab's groups make it longer than two parts."""
 MOST_NAME_CHARS = 255
-FOREIGN_EVENTS = ("pull_request_target", "workflow_run")
-"""Events that GitHub runs with the secrets of the repository, whoever wrote the code."""
 
 
 @dataclass(frozen=True, kw_only=True)

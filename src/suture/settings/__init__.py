@@ -4,7 +4,7 @@ This room reads flags, variables and files when it is asked to, never at import 
 but pydantic. It must not act on a setting: others do.
 """
 
-from suture.settings.arguments import flags_from_arguments, successor_of
+from suture.settings.arguments import flags_from_arguments
 from suture.settings.loading import Loaded, load_settings, requested_settings
 from suture.settings.model_schema import ModelSettings, RoleSettings
 from suture.settings.rendering import SettingDescription, describe_settings, render_settings
@@ -64,7 +64,6 @@ __all__ = [
     "requested_settings",
     "revoke_trust",
     "set_value",
-    "successor_of",
     "trust_project",
     "trusted_projects",
 ]

@@ -1,4 +1,4 @@
-"""What ancestors took as constructor arguments, command line flags and files, and what to use instead."""
+"""What ancestors took as constructor arguments, and what to use instead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Argument:
     """One constructor argument of an ancestor.
 
     Attributes:
-        name: The ancestor's argument, flag or file.
+        name: The ancestor's argument.
         setting: The setting it stands for; empty where there is none.
         says: For an argument without a setting, what to do instead.
     """
@@ -69,32 +69,6 @@ ARGUMENTS: tuple[Argument, ...] = (
 )
 """Every constructor argument that an ancestor named."""
 
-OTHER_NAMES: Mapping[str, str] = {
-    "--provider": "use --model PROVIDER:NAME",
-    "--max-iterations": "use SUTURE_BUDGET_ATTEMPTS, or budget.attempts in suture.toml",
-    "-m": "use SUTURE_BUDGET_ATTEMPTS, or budget.attempts in suture.toml",
-    "--task": "give the task as the argument of `suture run`",
-    "-t": "give the task as the argument of `suture run`",
-    "-p": "use `suture heal FOLDER` for a project",
-    "--language": "Python is the only language yet",
-    "--task-ids": "there is no benchmark command yet",
-    "--validate-reference": "there is no benchmark command yet",
-    "config/settings.yaml": "use suture.toml",
-    "max_iterations": "use budget.attempts in suture.toml",
-    "circuit_breaker": "use budget.attempts in suture.toml; a run that repeats itself ends as `stuck`",
-    "safety.block_operations": "nothing to list: code runs behind the sandbox's wall, whatever it calls",
-    "config/database.yaml": "nothing to set up: runs are kept under SUTURE_HOME",
-    "config/openai.yaml": "use model.name in suture.toml, and models.* for a role of its own",
-    "config/system_prompts.yaml": "the prompts are part of the program",
-    "config/allowed_deps.json": "the project's own interpreter and its packages are used",
-    "scripts/setup_db.py": "nothing to set up: runs are kept under SUTURE_HOME",
-    "scripts/init_db.sql": "nothing to set up: runs are kept under SUTURE_HOME",
-    "logs/agent.log": "use `suture show last`, or read ledger.jsonl in the run's folder",
-    "history": "use `suture history`",
-    "fork_from_iteration": "use `suture fork RUN --at N`, or fork_from_iteration() of the api",
-}
-"""Flags, files and commands of ancestors -> what to use instead."""
-
 MODEL_PAIRS: Mapping[str, tuple[str, str]] = {
     "model.name": ("model_provider", "model_name"),
     "models.coder": ("coder_provider", "coder_model"),
@@ -103,14 +77,6 @@ MODEL_PAIRS: Mapping[str, tuple[str, str]] = {
 """Settings that ancestors gave in two halves: the provider's argument, the model's."""
 
 _BY_NAME = {argument.name: argument for argument in ARGUMENTS}
-
-
-def successor_of(name: str) -> str | None:
-    """What to use instead of an ancestor's flag, file, command or argument; `None` for an unknown name."""
-    argument = _BY_NAME.get(name)
-    if argument is not None:
-        return argument.says or f"use {argument.setting}"
-    return OTHER_NAMES.get(name)
 
 
 def flags_from_arguments(arguments: Mapping[str, object]) -> dict[str, object]:

@@ -49,7 +49,6 @@ PHASES: dict[type[Payload], str] = {
 }
 """What goes on after an event, until the next one."""
 CANDIDATES_SHOWN = 5
-LESSONS_SHOWN = 3
 WORDS_SHOWN = 3
 """Lines of the reply that is being written."""
 

@@ -12,7 +12,6 @@ RECENT = 4
 """Steps whose results stay whole when others are left out."""
 HISTORY_TOKENS = 24_000
 """Of a prompt, where the context of the model is not known."""
-LEAST_REPLY = 200
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,6 @@ from suture.loop.proposing import Lineage, propose_candidate
 from suture.loop.state import LoopState, plain_attempts, tried_in
 from suture.records import content_hash, to_plain
 
-EDITED = "edited by a person"
 TOLD = ("round", "moves", "blob", "verdict")
 
 

@@ -78,11 +78,6 @@ OTHERS = ("local", "huggingface", "scripted")
 """Providers that answer without a server of someone else's."""
 
 
-def notice_of(model: Model) -> str:
-    """What the user must be told about a model before the run starts; empty for most."""
-    return str(getattr(model, "notice", ""))
-
-
 def open_given(settings: Settings, chat: BaseChatModel) -> Model:
     """A LangChain chat model that was handed in, behind our seam."""
     kind = str(getattr(chat, "_llm_type", type(chat).__name__))

@@ -41,7 +41,6 @@ NUMBERS = frozenset(("number", "int_literal", "float_literal"))
 STRINGS = frozenset(("string", "interpreted_string_literal", "rune_literal", "raw_string_literal"))
 LOOPS = frozenset(("for_statement", "for_in_statement", "while_statement", "do_statement"))
 LISTS = frozenset(("array", "literal_value"))
-RETURNS = frozenset(("return_statement",))
 EXPRESSIONS = frozenset(
     (
         *("identifier", "binary_expression", "unary_expression", "ternary_expression", "template_string"),
