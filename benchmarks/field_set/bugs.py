@@ -81,16 +81,16 @@ class Bug:
     fixed: str = ""
 
 
-def read_bugs() -> list[Bug]:
+def read_bugs(listed: Path = LISTED) -> list[Bug]:
     """All that were drawn, in the order of the list."""
-    lines = LISTED.read_text("utf-8").splitlines() if LISTED.exists() else []
+    lines = listed.read_text("utf-8").splitlines() if listed.exists() else []
     return [_bug(json.loads(line)) for line in lines if line]
 
 
-def write_bugs(bugs: Iterable[Bug]) -> None:
+def write_bugs(bugs: Iterable[Bug], listed: Path = LISTED) -> None:
     """Make this the list."""
     bare = [{k: v for k, v in asdict(bug).items() if v not in ((), None, "", False)} for bug in bugs]
-    LISTED.write_text("".join(json.dumps(fields) + "\n" for fields in bare), "utf-8")
+    listed.write_text("".join(json.dumps(fields) + "\n" for fields in bare), "utf-8")
 
 
 def _bug(fields: dict[str, Any]) -> Bug:

@@ -23,7 +23,7 @@ from field_set.rows import Row
 from suture.errors import StorageError
 from suture.ledger import read_ledger
 
-__all__ = ["heal_bug"]
+__all__ = ["GRACE_S", "MOST_SHOWN", "SUITE_S", "Ended", "first_events", "heal_bug", "run_heal"]
 
 GRACE_S = 120.0
 """After a run's own limit it is killed, and told as one that kept none."""
@@ -60,8 +60,8 @@ def heal_bug(bug: Bug, package: Package, cache: Cache, seconds: float, *, keep: 
             fill_folder(kept / package.name, package, cache, files)
             print(f"kept at {kept / package.name}", file=sys.stderr)
         state = root.parent / "state"
-        ended = _run(root, state, package, seconds)
-        told = _events(state)
+        ended = run_heal(root, state, package.test, suite_environ(root), seconds)
+        told = first_events(state)
         changed = _changed(cache.tree(package), root, files)
         moved = any((root / path).read_text("utf-8") != text for path, text in files.items()) or bool(
             ended.answer.get("applied")
@@ -104,10 +104,19 @@ def _failing(bug: Bug, package: Package, cache: Cache, files: Mapping[str, str],
         return failing_tests(package, root, SUITE_S)
 
 
-def _run(root: Path, state: Path, package: Package, seconds: float) -> Ended:
-    command = [str(Path(sys.executable).parent / "suture"), "heal", str(root), "--test", package.test]
+def run_heal(root: Path, state: Path, test: str, environ: Mapping[str, str], seconds: float) -> Ended:
+    """Heal a project by the search alone, in a process of its own.
+
+    Args:
+        root: The project.
+        state: Where the run is put down.
+        test: The test command.
+        environ: The variables of a shell.
+        seconds: The most for the run.
+    """
+    command = [str(Path(sys.executable).parent / "suture"), "heal", str(root), "--test", test]
     command += ["--no-model", "--apply", "--json", "--seconds", str(seconds)]
-    environ = {**suite_environ(root), "SUTURE_HOME": str(state)}
+    environ = {**environ, "SUTURE_HOME": str(state)}
     began_s = time.monotonic()
     process = subprocess.Popen(
         command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
@@ -139,7 +148,7 @@ def _run(root: Path, state: Path, package: Package, seconds: float) -> Ended:
     )
 
 
-def _events(state: Path) -> dict[str, dict[str, Any]]:
+def first_events(state: Path) -> dict[str, dict[str, Any]]:
     """Kind -> data of the first event of that kind."""
     told: dict[str, dict[str, Any]] = {}
     for ledger in (state / "runs").glob("*/ledger.jsonl"):

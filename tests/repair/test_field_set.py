@@ -46,6 +46,20 @@ def test_the_list_is_of_the_packages_as_they_are_pinned(field_set: Any) -> None:
         assert sum(bug.package == name and bug.kind == "one" for bug in bugs) >= BUGS
 
 
+def test_the_list_of_other_languages_is_of_the_packages_as_they_are_pinned(
+    field_set: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    packages = importlib.import_module("field_other.packages").read_packages()
+    listed = BENCHMARKS / "field_other" / "bugs.jsonl"
+    bugs = field_set("bugs").read_bugs(listed)
+    assert {package.language for package in packages.values()} == {"javascript", "typescript", "go"}
+    assert all(len(package.sha256) == 64 for package in packages.values())
+    assert len({bug.id for bug in bugs}) == len(bugs)
+    assert all(bug.version == packages[bug.package].version and bug.failing > 0 for bug in bugs)
+    assert all(bug.mutations[0].file in packages[bug.package].code for bug in bugs)
+
+
 def test_two_mutants_are_joined_unless_they_change_the_same_lines(field_set: Any) -> None:
     combined = field_set("bugs").combined
     assert combined("a\nb\nc\n", ["A\nb\nc\n", "a\nb\nC\n"]) == "A\nb\nC\n"

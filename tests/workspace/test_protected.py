@@ -52,6 +52,27 @@ def test_what_could_bend_a_verdict_is_protected(path: str) -> None:
     assert not is_test_file(path)
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["test.js", "lib/parse-test.mjs", "test-parse.js", "spec/fixtures/schema.js", "x_test.ts", "a.test.mts"],
+)
+def test_tests_of_node_mocha_and_jasmine_are_protected(path: str) -> None:
+    assert is_test_file(path)
+    assert is_protected(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["vendor/example.org/check/is.go", "jest.setup.ts", ".pnp.cjs", "ava.config.mjs"]
+)
+def test_what_tests_assert_with_and_load_first_is_protected(path: str) -> None:
+    assert is_protected(path)
+
+
+@pytest.mark.parametrize("path", ["src/test.js", "src/latest.js", "src/spec/parse.js", "vendor/models.py"])
+def test_code_with_such_a_name_elsewhere_is_not(path: str) -> None:
+    assert not is_protected(path)
+
+
 @pytest.mark.parametrize("path", ["../x.py", "a/../../x.py", "/etc/passwd", "..", ".", "", "a\0b"])
 def test_what_leaves_the_tree_is_protected_whatever_the_globs_say(path: str) -> None:
     assert is_protected(path, ())

@@ -19,7 +19,7 @@ from suture.languages.known import (
 )
 from suture.languages.language import DownloadedPackages, LanguageFacts
 from suture.languages.layouts.layout import ProjectLayout, filled
-from suture.languages.package_scripts import scripts_run_by
+from suture.languages.package_scripts import scripts_run_by, without_npm
 from suture.languages.python import (
     is_pytest_command,
     program_environment,
@@ -61,4 +61,5 @@ __all__ = [
     "resolve_command",
     "runner_of",
     "scripts_run_by",
+    "without_npm",
 ]

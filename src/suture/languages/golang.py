@@ -173,7 +173,11 @@ GO = LanguageFacts(
     ),
     line_comment="//",
     test_files=("*_test.go", "testdata/"),
-    steering=("go.mod", "go.work", "go.sum", "go.work.sum"),
+    steering=(
+        *("go.mod", "go.work", "go.sum", "go.work.sum"),
+        # What tests assert with often lies there.
+        "/vendor/**/*.go",
+    ),
     find_tests=tests_in_go,
     installation=("bin", "pkg", "src"),
     beside_it=("go.env", "VERSION"),

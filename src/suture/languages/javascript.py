@@ -156,7 +156,9 @@ OF_TYPESCRIPT: Grammars = {
 }
 STEERING = (
     *("package.json", "jest.config.*", "vitest.config.*", "vite.config.*", "babel.config.*"),
-    *(".babelrc*", ".mocharc*", "node_modules/"),
+    *(".babelrc*", ".mocharc*", "node_modules/", ".pnp.*", "ava.config.*", "vitest.workspace.*"),
+    # What a runner's configuration has it load first, by the names that are usual.
+    *("jest.setup.*", "jest-setup.*", "vitest.setup.*", "vitest-setup.*", "setupTests.*"),
     *("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"),
 )
 COMMON: dict[str, Any] = {
@@ -183,6 +185,9 @@ JAVASCRIPT = LanguageFacts(
     test_files=(
         *("__tests__/", "__mocks__/", "*.test.js", "*.test.[cm]js", "*.test.jsx"),
         *("*.spec.js", "*.spec.[cm]js", "*.spec.jsx"),
+        # What `node --test` takes for tests, and where mocha and jasmine keep theirs.
+        *("/test.js", "/test.[cm]js", "test-*.js", "test-*.[cm]js", "*[-_]test.js", "*[-_]test.[cm]js"),
+        "/spec/**/*.js",
     ),
     find_tests=tests_by_npm,
     grammars=OF_JAVASCRIPT,
@@ -196,7 +201,10 @@ TYPESCRIPT = LanguageFacts(
     label="TypeScript",
     fence="typescript",
     endings=(".ts", ".cts", ".mts", ".tsx"),
-    test_files=("*.test.ts", "*.test.tsx", "*.spec.ts", "*.spec.tsx"),
+    test_files=(
+        *("*.test.ts", "*.test.[cm]ts", "*.test.tsx", "*.spec.ts", "*.spec.[cm]ts", "*.spec.tsx"),
+        *("/test.ts", "*[-_]test.ts", "/spec/**/*.ts"),
+    ),
     grammars=OF_TYPESCRIPT,
     unsafe_uses=uses_by_queries(OF_TYPESCRIPT, in_javascript.QUERIES),
     aliases=("ts",),

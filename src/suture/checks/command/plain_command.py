@@ -9,10 +9,14 @@ from dataclasses import replace
 from suture.checks.command.command_line import CommandLine, CommandRun
 from suture.checks.command.endings import ending_of, last_words, output_of
 from suture.errors import UsageError
-from suture.languages import LANGUAGES
+from suture.languages import LANGUAGES, without_npm
 from suture.records import CheckOutcome, CheckStatus, Counterexample, Language
-from suture.sandbox import RunResult, Sandbox
+from suture.sandbox import BOX, RunRequest, RunResult, Sandbox
 
+BANNER = re.compile(rb"\A(?:\s*> [^\n]*\n)*")
+"""What npm prints before a script begins."""
+DIGITS = re.compile(rb"\d+")
+"""What may differ between two runs of one code: times, mostly."""
 CANNOT_START = (126, 127)
 """What a shell, and our wall, exit with where a program cannot be started."""
 
@@ -30,6 +34,8 @@ class PlainCommand:
         self._line = line
         self._sandbox = sandbox
         self._base = base
+        self._quick: tuple[str, ...] | None = None
+        """How a trial is started, once that is known."""
 
     def within(self, line: CommandLine) -> PlainCommand:
         """The same with other limits; how it ended on the task's own files stays known."""
@@ -86,7 +92,32 @@ class PlainCommand:
         Raises:
             SandboxError: The wall failed.
         """
-        return (self._outcome(await self._sandbox.run(self._line.request(files, wall_s=wall_s))),)
+        if self._quick is None:
+            self._quick = await self._quick_argv()
+        return (self._outcome(await self._sandbox.run(self._request(files, self._quick, wall_s))),)
+
+    def _request(
+        self, files: Mapping[str, bytes], argv: tuple[str, ...], wall_s: float | None = None
+    ) -> RunRequest:
+        request = self._line.request(files, wall_s=wall_s)
+        if argv == request.argv:
+            return request
+        # As npm has it: the programs of the project's packages first.
+        folder = LANGUAGES[self._line.task.language].packages
+        path = f"{BOX}/{folder}/.bin:/{folder}/.bin:{request.env.get('PATH', '')}"
+        return replace(request, argv=argv, env={**request.env, "PATH": path})
+
+    async def _quick_argv(self) -> tuple[str, ...]:
+        """How trials start the command: without npm, where the unchanged code then says the same."""
+        task, base = self._line.task, self._base
+        whole = tuple(self._line.request(task.files).argv)
+        quick = without_npm(task.test_command, task.files)
+        if quick is None or base is None or base.status != "failed":
+            return whole
+        tried = await self._sandbox.run(self._request(task.files, quick))
+        said, before = (DIGITS.sub(b"", BANNER.sub(b"", run.stdout)).strip() for run in (tried, base))
+        agrees = tried.exit_code == base.exit_code and said == before != b""
+        return quick if agrees else whole
 
     def _outcome(self, result: RunResult, idle: str = "") -> CheckOutcome:
         """The outcome of the command as a whole; `idle` says what kept its tests from running."""

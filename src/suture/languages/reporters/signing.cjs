@@ -1,6 +1,6 @@
 // Writes a report whose lines are signed with the run's secret: "SIGNATURE NUMBER JSON".
 "use strict";
-const { createHmac } = require("node:crypto");
+const { createHmac, Hmac } = require("node:crypto");
 const { appendFileSync, readFileSync } = require("node:fs");
 
 let given = null;
@@ -12,7 +12,10 @@ try {
 }
 const key = given && Buffer.from(given.key, "hex");
 const path = given && given.report;
-const sign = key && ((text) => createHmac("sha256", key).update(text).digest("hex"));
+// Taken before any test is loaded: code that shares this process may put others in their place.
+const { update, digest } = Hmac.prototype;
+const { apply } = Reflect;
+const sign = key && ((text) => apply(digest, apply(update, createHmac("sha256", key), [text]), ["hex"]));
 given = null;
 const append = appendFileSync;
 const { stringify } = JSON;

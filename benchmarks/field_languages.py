@@ -1,0 +1,115 @@
+"""The field set of JavaScript, TypeScript and Go: `suture heal` on packages that nobody here wrote.
+
+    python benchmarks/field_languages.py --rows rows.jsonl [--language go] [--first 1]
+    python benchmarks/field_languages.py --bug minimist-1 --keep       # one case, its folder kept
+    python benchmarks/field_languages.py --draw 3                      # draw bugs until each package has 3
+
+npm's and Debian's archives are fetched once, by name, version and hash; bugs are mutants of Stryker
+(JavaScript, TypeScript) and of universalmutator (Go) that the package's own suite kills. Each is healed in a
+process of its own, by the search alone, and compared with the package as it was published.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from ending import exit_code_of
+from field_other.fetching import Store
+from field_other.healing import heal_bug
+from field_other.mutants import LISTED, draw_bugs, in_turns
+from field_other.packages import OtherPackage, read_packages
+from field_set.bugs import Bug, read_bugs, write_bugs
+from field_set.cache import Cache
+from field_set.rows import Row, line_of, sums_of, tell_rows
+from row_files import append_row, read_rows
+
+from suture.errors import SutureError, UsageError
+from suture.settings import load_settings
+
+
+def main() -> int:
+    """Draw bugs, or heal those that were drawn."""
+    wanted = _arguments()
+    settings = load_settings(Path()).settings
+    store = Store(cache=Cache(folder=wanted.cache or settings.paths.cache / "field", offline=wanted.offline))
+    packages = read_packages()
+    chosen = {name: package for name, package in packages.items() if _is_wanted(package, wanted)}
+    if not chosen:
+        raise UsageError("no such package", remedy=f"they are {', '.join(packages)}")
+    if wanted.draw:
+        _draw(chosen, store, wanted.draw, wanted.seed)
+        return 0
+    path = wanted.rows or settings.paths.home / "benchmarks" / "field_languages.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = {row.bug: row for row in read_rows(path, Row) if row.cap_seconds == wanted.seconds}
+    bugs = _chosen_bugs(chosen, wanted)
+    for bug in bugs:
+        if bug.id not in known:
+            row = heal_bug(bug, chosen[bug.package], store, wanted.seconds, keep=wanted.keep)
+            append_row(path, row)
+            known[bug.id] = row
+            print(line_of(row), file=sys.stderr, flush=True)
+    rows = [known[bug.id] for bug in bugs]
+    if wanted.json:
+        print(json.dumps({"rows": [asdict(row) for row in rows], "sums": sums_of(rows)}, indent=1))
+    else:
+        tell_rows(rows)
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--package", action="append", metavar="NAME", help="only this one; may be repeated")
+    parser.add_argument("--bug", action="append", metavar="ID", help="only this one; may be repeated")
+    parser.add_argument("--language", action="append", choices=("javascript", "typescript", "go"))
+    parser.add_argument("--first", type=int, metavar="N", help="only the first N bugs of each package")
+    parser.add_argument("--seconds", type=float, default=60, help="of each run, its proof included; 60")
+    parser.add_argument("--rows", type=Path, metavar="FILE", help="JSON lines; a rerun goes on with them")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="where packages are kept")
+    parser.add_argument("--offline", action="store_true", help="fetch nothing")
+    parser.add_argument("--keep", action="store_true", help="keep the folder of each case, and say where")
+    parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")
+    parser.add_argument("--draw", type=int, metavar="N", help="draw bugs until each package has N")
+    parser.add_argument("--seed", type=int, default=21, help="with --draw")
+    return parser.parse_args()
+
+
+def _is_wanted(package: OtherPackage, wanted: argparse.Namespace) -> bool:
+    named = wanted.package is None or package.name in wanted.package
+    return named and (wanted.language is None or package.language in wanted.language)
+
+
+def _chosen_bugs(packages: dict[str, OtherPackage], wanted: argparse.Namespace) -> list[Bug]:
+    bugs = [bug for bug in in_turns(read_bugs(LISTED)) if bug.package in packages]
+    kept = [
+        bug
+        for bug in bugs
+        if (not wanted.bug or bug.id in wanted.bug)
+        and (wanted.first is None or int(bug.id.rpartition("-")[2]) <= wanted.first)
+    ]
+    if not kept:
+        raise UsageError("no such bug", remedy="they are listed in benchmarks/field_other/bugs.jsonl")
+    return kept
+
+
+def _draw(packages: dict[str, OtherPackage], store: Store, wanted: int, seed: int) -> None:
+    """Write the list anew after each package; one whose suite does not pass here is told of."""
+    for package in packages.values():
+        known = read_bugs(LISTED)
+        try:
+            drawn = draw_bugs(package, store, known, wanted, seed)
+        except SutureError as fault:
+            print(f"{package.name}: {fault}", file=sys.stderr, flush=True)
+            continue
+        others = [bug for bug in known if bug.package != package.name]
+        write_bugs(sorted([*others, *drawn], key=lambda bug: bug.id), LISTED)
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code_of(main))

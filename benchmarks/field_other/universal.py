@@ -1,0 +1,39 @@
+"""Started by the mutation tool's own interpreter: lists the mutants of Go files, with their text.
+
+A job, paths relative to the working folder, comes on stdin and an answer goes to stdout, both as JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from universalmutator import mutator
+
+RULES = ["universal.rules", "c_like.rules", "go.rules"]
+
+
+def listed(file: str) -> list[dict[str, Any]]:
+    """The mutants of one file, in the tool's order."""
+    lines = Path(file).read_text("utf-8").splitlines(keepends=True)
+    with contextlib.redirect_stdout(io.StringIO()):
+        mutants = mutator.mutants_regexp(lines, RULES, ignorePatterns=[], ignoreStringOnly=True)
+    seen: dict[str, int] = {}
+    found = []
+    for number, new, rule, *_ in mutants:
+        operator = " ".join(str(rule[0] if isinstance(rule, tuple) else rule).split())
+        occurrence = seen.get(operator, 0)
+        seen[operator] = occurrence + 1
+        text = "".join([*lines[: number - 1], new, *lines[number:]])
+        found.append(
+            {"file": file, "operator": operator, "occurrence": occurrence, "line": number, "text": text}
+        )
+    return found
+
+
+if __name__ == "__main__":
+    json.dump([one for file in json.load(sys.stdin) for one in listed(file)], sys.stdout)
