@@ -38,6 +38,7 @@ class Driver:
         least_wall_s: Seconds that a trial has in any case.
         able: Whether it understands the lines.
         watched: A file, by its path, text and language, in which it can end a loop; `None` where it cannot.
+        fault: What in the words of a failing test says what was wrong.
     """
 
     programs: tuple[str, ...]
@@ -50,6 +51,7 @@ class Driver:
     least_wall_s: float = 0.3
     able: Callable[[Sequence[str]], bool] = lambda lines: True
     watched: Callable[[str, str, Language], str] | None = None
+    fault: Callable[[str], str] = lambda words: words
 
 
 def _whole(runner: str, programs: tuple[str, ...]) -> Driver:
@@ -78,7 +80,13 @@ BY_RUNNER: Mapping[str, Driver] = {
         watched=node.watched,
     ),
     "go test": Driver(
-        programs=golang.PROGRAMS, argv=golang.argv, job=golang.job, common=golang.common, round=600, at_once=1
+        programs=golang.PROGRAMS,
+        argv=golang.argv,
+        job=golang.job,
+        common=golang.common,
+        round=600,
+        at_once=1,
+        fault=golang.fault,
     ),
     "Jest": _whole("jest", whole_runners.JEST),
     "Vitest": _whole("vitest", whole_runners.VITEST),

@@ -101,7 +101,7 @@ class Driving:
         partly = {*tests} if self._is_mute else {path for path in tests if path in self._before}
         runs = tuple(
             runs_of(
-                *(seen, self._texts, self._language),
+                *(seen, self._texts, self._driver.fault),
                 lambda name: name in self._before or owner_of(name) in partly,
             )
         )

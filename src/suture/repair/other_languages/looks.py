@@ -6,11 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from suture.records import Language
 from suture.repair.trials.records import TestOutcome, TestRun
 
 PLACE = re.compile(r"([^\s():]+):(\d{1,9})\b(?::\d+)?")
-GO_PANIC = re.compile(r"^(?:panic|fatal error): .*", re.MULTILINE)
 MOST_FAULT_CHARS = 400
 MOST_STACK_CHARS = 4000
 """As a driver cuts it; a candidate's own line may hold any number."""
@@ -20,7 +18,7 @@ OUTCOMES: Mapping[str, TestOutcome] = {"passed": "passed", "failed": "failed", "
 def runs_of(
     seen: Sequence[Mapping[str, Any]],
     texts: Mapping[str, str],
-    language: Language,
+    fault: Callable[[str], str],
     is_known: Callable[[str], bool],
 ) -> Iterator[TestRun]:
     """The tests that failed, and of the others those that are known.
@@ -28,7 +26,7 @@ def runs_of(
     Args:
         seen: What a driver told of each.
         texts: Path -> text of the files that may be changed.
-        language: What they are written in.
+        fault: What in the words of a failing test says what was wrong.
         is_known: Whether a test's name is one of the user's run, or of a file of which that told not all.
     """
     for one in seen:
@@ -49,7 +47,7 @@ def runs_of(
                 if path in texts
             },
             frames=tuple(reversed(near[:8])),
-            fault=_fault(stack, language),
+            fault=fault(stack)[:MOST_FAULT_CHARS],
         )
 
 
@@ -61,14 +59,6 @@ def owner_of(name: str) -> str:
 def longest_ms(seen: Sequence[Mapping[str, Any]]) -> float:
     """CPU time of the longest test that passes."""
     return max((float(one.get("cpu_ms", 0)) for one in seen if one.get("status") == "passed"), default=0.0)
-
-
-def _fault(stack: str, language: Language) -> str:
-    """What a failing test says was wrong; of Go, whose output is of all tests, what it broke off with."""
-    if language != "go":
-        return stack[:MOST_FAULT_CHARS]
-    broke = GO_PANIC.search(stack)
-    return broke[0][:MOST_FAULT_CHARS] if broke else ""
 
 
 def covering_of(runs: Sequence[TestRun]) -> dict[str, list[str]]:

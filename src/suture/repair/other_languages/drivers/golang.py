@@ -17,6 +17,7 @@ from suture.repair.trials.records import Proposal
 
 PROGRAMS = ("go_trials.py", "go_schemata.py")
 MODULE = re.compile(rb"^module\s+\"?([^\s\"]+)", re.MULTILINE)
+PANIC = re.compile(r"^(?:panic|fatal error): .*", re.MULTILINE)
 LABEL = re.compile(rb"\bgoto\s|^\s*(?!default)\w+:\s*$", re.MULTILINE)
 
 
@@ -29,6 +30,12 @@ def argv(python: str, lines: Sequence[str], box: str) -> tuple[str, ...]:
         box: The folder of the driver.
     """
     return (python, "-I", "-S", f"{box}/go_trials.py")
+
+
+def fault(words: str) -> str:
+    """What a test broke off with: its words are the output of all tests."""
+    broke = PANIC.search(words)
+    return broke[0] if broke else ""
 
 
 def job(proposal: Proposal, text: str, language: Language) -> dict[str, Any] | None:

@@ -16,10 +16,7 @@ from suture.repair.trials.records import Proposal
 PROGRAMS = ("node_trials.cjs", "node_worker.cjs", "node_shim.cjs", "node_coverage.cjs", "node_hooks.mjs")
 LOADERS = re.compile(r"--(?:import|require|loader|experimental-loader|conditions)(?:[= ](\S+))|-r (\S+)")
 TYPES = re.compile(r"(?:^|[\s/])tsx\s")
-TICK: Mapping[Language, str] = {
-    "javascript": "globalThis.sutureTick?.()",
-    "typescript": "(globalThis as any).sutureTick?.()",
-}
+TICK = "globalThis.sutureTick?.()"
 """What a loop does in each round: `node_worker.cjs` ends one there that takes too long. In another process
 nobody listens."""
 MODULE = re.compile(rb"\"type\"\s*:\s*\"module\"")
@@ -70,19 +67,19 @@ def watched(path: str, text: str, language: Language) -> str:
 @lru_cache(maxsize=64)
 def _ticks(text: str, path: str, language: Language) -> tuple[Edit, ...]:
     """Insertions that have each loop say that it goes round; none in a file that cannot be read."""
-    root, tick = parsed_tree(text, path, language), TICK[language]
+    root = parsed_tree(text, path, language)
     if root.has_error:
         return ()
     found: list[tuple[int, str]] = []
     for node in walked(root):
         condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
         if node.type in ("while_statement", "do_statement") and condition is not None:
-            found.append((condition.start_byte + 1, f"{tick}, "))
+            found.append((condition.start_byte + 1, f"{TICK}, "))
         elif node.type == "for_statement" and condition is not None:
             is_empty = condition.type == "empty_statement"
-            found.append((condition.start_byte, f"{tick}, true" if is_empty else f"{tick}, "))
+            found.append((condition.start_byte, f"{TICK}, true" if is_empty else f"{TICK}, "))
         elif node.type == "for_in_statement" and body is not None and body.type == "statement_block":
-            found.append((body.start_byte + 1, f" {tick};"))
+            found.append((body.start_byte + 1, f" {TICK};"))
     return tuple(Edit(start=at, end=at, text=inserted) for at, inserted in found)
 
 
