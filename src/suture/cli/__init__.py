@@ -12,7 +12,10 @@ import signal
 import sys
 from types import FrameType
 
-__all__ = ["main"]
+__all__ = ["COMPLETE_VARIABLE", "main"]
+
+COMPLETE_VARIABLE = "_SUTURE_COMPLETE"
+"""Set by a shell that wants to know how a line could go on."""
 
 
 def main() -> None:
@@ -22,7 +25,6 @@ def main() -> None:
     try:
         # Imported here so that Ctrl-C, even this early, ends in one line and not in a traceback.
         from suture.cli.app import app
-        from suture.cli.commands.set_up.completion import COMPLETE_VARIABLE
         from suture.cli.terminal.output import stray_text_is_harmless
 
         stray_text_is_harmless()

@@ -6,7 +6,7 @@ and calls no model; `suture.sandbox` finds programs and runs things.
 
 from suture.languages.calling.call_driver import CallDriver, CallSite, Plus
 from suture.languages.detecting import DetectedCommand, detect_command
-from suture.languages.interpreter import SHOWN_PACKAGES, Interpreter
+from suture.languages.interpreter import SHOWN_PACKAGES, Interpreter, Toolchain
 from suture.languages.known import (
     LANGUAGES,
     OURS,
@@ -28,7 +28,6 @@ from suture.languages.python import (
 )
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 from suture.languages.signs import ProjectSigns
-from suture.languages.toolchain import Toolchain
 
 __all__ = [
     "LANGUAGES",

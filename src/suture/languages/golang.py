@@ -14,9 +14,37 @@ from suture.languages.language import DownloadedPackages, LanguageFacts
 from suture.languages.layouts.golang import GO_LAYOUT
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 from suture.languages.signs import ProjectSigns
-from suture.languages.syntax import in_go as in_go_syntax
+from suture.languages.syntax import Syntax
 from suture.languages.unsafe import in_go
 from suture.languages.unsafe.in_trees import uses_by_queries
+
+FAMILIES = (
+    *(("min", "max"), ("Min", "Max"), ("Floor", "Ceil", "Round", "Trunc", "Abs")),
+    *(("HasPrefix", "HasSuffix", "Contains"), ("Index", "LastIndex", "IndexByte", "Count")),
+    *(("ToLower", "ToUpper", "Title"), ("TrimLeft", "TrimRight", "TrimSpace", "Trim")),
+    *(("TrimPrefix", "TrimSuffix"), ("Ints", "Strings", "Float64s"), ("Split", "SplitN", "Fields")),
+    *(("IsUpper", "IsLower", "IsDigit", "IsLetter", "IsSpace"), ("Replace", "ReplaceAll")),
+    *(("Lock", "RLock", "Unlock", "RUnlock"), ("Before", "After", "Equal"), ("Errorf", "Error")),
+    *(("Seconds", "Minutes", "Hours"), ("Add", "Sub"), ("Atoi", "Itoa"), ("Push", "Pop")),
+)
+SYNTAX = Syntax(  # for changes that put code into a file
+    length="len({})",
+    end="",
+    test="if {} {{ {} }}",
+    equal=("==", "!="),
+    nothing="nil",
+    put="{0} = append({0}, {1})",
+    around=(
+        *("len({})", "-{}", "strings.ToLower({})", "strings.TrimSpace({})", "math.Abs({})", "int({})"),
+        *("float64({})", "{}[1:]", "{}[0]", "string({})", "{} % 2", "{}.Len()", "&{}", "*{}"),
+        *("math.Floor({})", "math.Ceil({})", "math.Round({})", "strings.ToUpper({})", "{}[:len({})-1]"),
+    ),
+    answers=("true", "false", "0", "nil", '""', "-1", "1"),
+    better=(),
+    rest=("{0}[{1}:]", "{0}[:{1}]"),
+    families=FAMILIES,
+)
+
 
 PLACE = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")
 FRAME = re.compile(r"^\s+(/\S+\.go):(\d+)")
@@ -200,6 +228,6 @@ GO = LanguageFacts(
     unsafe_uses=uses_by_queries(GRAMMARS, in_go.QUERIES),
     new_project=GO_LAYOUT,
     definition=DEFINITION,
-    syntax=in_go_syntax.SYNTAX,
+    syntax=SYNTAX,
     calls=GO_CALLS,
 )

@@ -14,9 +14,40 @@ from suture.languages.language import LanguageFacts
 from suture.languages.layouts.javascript import JAVASCRIPT_LAYOUT, TYPESCRIPT_LAYOUT
 from suture.languages.package_scripts import tests_by_npm
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
-from suture.languages.syntax import in_javascript as in_javascript_syntax
+from suture.languages.syntax import Syntax
 from suture.languages.unsafe import in_javascript
 from suture.languages.unsafe.in_trees import uses_by_queries
+
+FAMILIES = (
+    *(("min", "max"), ("floor", "ceil", "round", "trunc", "abs"), ("push", "unshift", "concat")),
+    *(("pop", "shift"), ("slice", "splice", "substring", "substr"), ("indexOf", "lastIndexOf", "search")),
+    *(("startsWith", "endsWith", "includes"), ("toLowerCase", "toUpperCase"), ("isNaN", "isFinite")),
+    *(("trim", "trimStart", "trimEnd"), ("some", "every", "filter", "find", "findIndex", "map")),
+    *(("map", "flatMap", "forEach", "filter"), ("parseInt", "parseFloat", "Number", "String")),
+    *(("keys", "values", "entries"), ("has", "get", "delete"), ("padStart", "padEnd"), ("add", "delete")),
+    *(("charAt", "charCodeAt", "at"), ("reduce", "reduceRight"), ("replace", "replaceAll")),
+)
+SYNTAX = Syntax(  # for changes that put code into a file
+    length="{}.length",
+    end=";",
+    test="if ({}) {{ {} }}",
+    equal=("===", "!=="),
+    nothing="null",
+    put="{}.push({});",
+    around=(
+        *("Math.abs({})", "Math.floor({})", "{}.length", "-{}", "{}.toLowerCase()", "{}.sort()"),
+        *("Math.ceil({})", "Math.round({})", "{}.reverse()", "Number({})", "String({})", "{}.toString()"),
+        *("{}.trim()", "{}.slice(1)", "{}.slice(0, -1)", "{}[0]", "[...{}]", "{}.toUpperCase()"),
+        *("{}.join('')", "{}.split('')", "parseInt({})", "{} % 2", "await {}", "[...new Set({})]", "[{}]"),
+        *("{}.slice()", "Math.sqrt({})", "{}.sort((a, b) => a - b)", "({} ?? '')", "({} ?? 0)"),
+        *("Math.max(0, {})", "Math.min(0, {})", "Math.max(1, {})"),
+    ),
+    answers=("true", "false", "0", "[]", "''", "null", "-1", "1", "undefined"),
+    better=("Math.max({0}, {1})", "Math.min({0}, {1})"),
+    rest=("{0}.slice({1})", "{0}.slice(0, {1})"),
+    families=FAMILIES,
+)
+
 
 COMMANDS = re.compile(r"node|npm|npx|yarn|pnpm|jest|mocha|vitest|ava|tap|tsx|ts-node")
 VARIABLES = {
@@ -176,7 +207,7 @@ COMMON: dict[str, Any] = {
     "ran": RAN,
     "safety_rules": in_javascript.RULES,
     "definition": DEFINITION,
-    "syntax": in_javascript_syntax.SYNTAX,
+    "syntax": SYNTAX,
 }
 JAVASCRIPT = LanguageFacts(
     label="JavaScript",

@@ -13,7 +13,7 @@ from suture.languages.grammars import Grammars
 from suture.languages.layouts.layout import ProjectLayout
 from suture.languages.reports import Runner
 from suture.languages.signs import FindTests
-from suture.languages.syntax.syntax import Syntax
+from suture.languages.syntax import Syntax
 from suture.languages.unsafe.rule import FindUses, SafetyRule
 
 NEVER = re.compile(r"(?!)")

@@ -7,21 +7,25 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
+from fastapi.responses import JSONResponse, PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from suture.jobs import Journal
-from suture.web import detail_routes, looking_routes, page_routes, probe_routes, run_routes
+from suture.web import detail_routes, looking_routes, page_routes, run_routes
 from suture.web.guard import Guard
+from suture.web.looking_routes import Viewer
 from suture.web.metrics import Counted, Metrics
-from suture.web.problems import Problem, add_problems
+from suture.web.problems import Problem, add_problems, declared
+from suture.web.schemas import Health
 from suture.web.service import Service
 
 ABOUT = (
     "Write or repair code in a sandbox until tests that can be trusted pass. Errors are RFC 9457 problems."
 )
-
-
+probes = APIRouter()
+"""Routes for whoever watches the server: is it alive, does it take work, what does it count."""
 ANY_ADDRESS = ("0.0.0.0", "::")
 """Nobody is called so; but a browser takes them for this machine."""
 
@@ -60,8 +64,13 @@ def make_app(service: Service, journal: Journal) -> FastAPI:
     app.state.metrics = Metrics(service.pool)
     app.state.ready = app.state.stopping = False
     add_problems(app)
-    routes = (run_routes, looking_routes, detail_routes, probe_routes, page_routes)
-    for router in (one.router for one in routes):
+    for router in (
+        run_routes.router,
+        looking_routes.router,
+        detail_routes.router,
+        probes,
+        page_routes.router,
+    ):
         app.include_router(router)
 
     app.add_middleware(Counted, metrics=app.state.metrics)
@@ -85,3 +94,23 @@ def _openapi(app: FastAPI) -> dict[str, object]:
         plain["security"] = [{}, {"token": []}]
         app.openapi_schema = plain
     return app.openapi_schema
+
+
+@probes.get("/healthz", responses=declared())
+async def alive() -> Health:
+    """Whether the process answers."""
+    return Health(ok=True)
+
+
+@probes.get("/readyz", responses={**declared(), 503: {"model": Health}})
+async def ready(request: Request) -> Response:
+    """Whether it takes work."""
+    ok = bool(request.app.state.ready)
+    health = Health(ok=ok, detail="" if ok else "it starts, or is being stopped")
+    return JSONResponse(health.model_dump(), status_code=200 if ok else 503)
+
+
+@probes.get("/metrics", responses=declared(), response_class=PlainTextResponse)
+async def prometheus(request: Request, _: Viewer) -> Response:
+    """Counts for Prometheus."""
+    return Response(request.app.state.metrics.text(), media_type=CONTENT_TYPE_LATEST)

@@ -17,7 +17,6 @@ from suture.ledger import RunFolder, compare_runs
 from suture.narrative.candidates import candidate_as_json, candidates_as_json, diff_of_results
 from suture.narrative.graph_state import graph_as_json
 from suture.narrative.step import step_as_json
-from suture.web.benchmark_view import benchmark_as_json, benchmarks_in
 from suture.web.looking_routes import Viewer
 from suture.web.problems import Refused, declared
 from suture.web.run_routes import Run, Runner, ServiceOf
@@ -135,3 +134,44 @@ async def _told(tell: Callable[..., Told], *about: Any) -> Told:
         return await asyncio.to_thread(tell, *about)
     except UsageError as fault:
         raise Refused(404, fault.message, remedy=fault.remedy) from fault
+
+
+def benchmarks_in(home: Path) -> list[str]:
+    """Names of the benchmarks below a home that have measured something."""
+    return sorted(path.parent.name for path in (home / "benchmarks").glob("*/rows.jsonl"))
+
+
+def benchmark_as_json(home: Path, name: str) -> dict[str, Any]:
+    """A benchmark's report: warnings, and each section's tables.
+
+    Args:
+        home: The folder of state, as the setting `paths.home`.
+        name: As `benchmarks_in` tells it.
+
+    Raises:
+        UsageError: There is none of this name.
+        StorageError: Its rows are damaged.
+    """
+    # Loaded when one is looked at: the figures need more than all the rest of the service.
+    from suture.evals.reports import read_rows, report_of, sessions_of
+    from suture.evals.reports.summary import circumstances_in_words
+    from suture.evals.reports.tables import tables_of
+
+    folder = home / "benchmarks" / name
+    report = report_of(read_rows([folder]), sessions_of([folder]))
+    sections = [
+        {
+            "title": section.title,
+            "warnings": list(section.warnings),
+            "resolution": section.resolution,
+            "tables": [asdict(table) for table in tables_of(section)],
+        }
+        for section in report.sections
+    ]
+    circumstances = list(circumstances_in_words(report))
+    return {
+        "name": name,
+        "warnings": list(report.warnings),
+        "sections": sections,
+        "circumstances": circumstances,
+    }

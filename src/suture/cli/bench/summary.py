@@ -16,7 +16,7 @@ HEADS = ("set", "regime", "model", "cap", "arm", "tasks", "solved", "claimed", "
 
 def tell_rows(rows: Sequence[Row], *, as_json: bool) -> None:
     """Print them; on stderr what has no number, every time-out of the grading, and what felled the wall."""
-    from suture.evals.reports.visible_tests import shown_in_words
+    from suture.evals.reports.summary import shown_in_words
 
     lines = [_line(group) for group in _groups(rows)]
     if as_json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from suture.cli.terminal.folding import fold_table, folded
@@ -12,7 +13,7 @@ from suture.errors import StorageError
 from suture.narrative.lines import one_line, printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType
 
 DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
@@ -22,9 +23,28 @@ def console(*, stderr: bool = False) -> Console:
 
     Whatever is drawn on it is made harmless.
     """
-    from suture.cli.terminal.screen import Screen
+    return _screen_type()(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
-    return Screen(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+@cache
+def _screen_type() -> type[Console]:
+    """A console that no text can steer: also what a view or a bar draws passes it."""
+    from rich.console import Console  # here, as Rich takes a tenth of a command's start to load
+    from rich.segment import Segment
+
+    class Screen(Console):
+        """Control characters in a text become visible escapes; Rich's own, which draw, stay."""
+
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                if segment.control or segment.text.isprintable():
+                    yield segment
+                else:
+                    yield Segment(printable(segment.text), segment.style)
+
+    return Screen
 
 
 def note(text: str, *, style: str | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from suture.evals.measures.figures import ArmMetrics, Count
@@ -10,7 +10,6 @@ from suture.evals.measures.metrics import measure
 from suture.evals.problem import Regime
 from suture.evals.reports.cells import BASELINES, Cell, cells_of
 from suture.evals.reports.pairing import Comparison, adjusted, compare_arms
-from suture.evals.reports.visible_tests import shown_in_words
 from suture.evals.rows import Row
 
 REGIME_WORDS: dict[Regime, str] = {
@@ -191,4 +190,25 @@ def _resolution(comparisons: Sequence[Comparison]) -> str:
     return (
         f"{at}, a true difference of {100 * max(sizes):.1f} points is found four times in five whichever "
         "arms are compared; a smaller one is missed more often, so none found does not mean none there."
+    )
+
+
+def shown_in_words(rows: Iterable[Row]) -> str:
+    """Of how many tasks the visible checks are the hidden ones; empty where there is none.
+
+    Args:
+        rows: Of one set. Those of the regime `oracle` are passed over: it is named so.
+    """
+    shown = {row.problem: row.shown for row in rows if row.regime != "oracle"}
+    count = sum(shown.values())
+    if not count:
+        return ""
+    if count < len(shown):
+        return (
+            f"In {count} of {len(shown)} tasks the visible checks are the hidden ones, "
+            "so that a claim cannot be wrong there."
+        )
+    return (
+        f"In all {count} tasks the visible checks are the hidden ones: the loop was shown what grades it, "
+        "claimed minus solved is 0 by construction, and this is no headline."
     )

@@ -3,46 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from suture.errors import ModelRateLimited, ModelUnreachable, ReplyLost
 from suture.models.hearing import Hearer, current_hearer, one_reply
-from suture.models.seam import Finish, Message, Reply, Sampling
+from suture.models.seam import Message, Reply, Sampling
 from suture.models.structured.schemas import constrained, text_of
-from suture.models.structured.tool_calls import text_with_call, with_tools
-from suture.models.tokens import text_upper_bound
-from suture.models.vendors.answer_shapes import WireFault
+from suture.models.structured.tool_calls import with_tools
+from suture.models.vendors.answers import as_reply, counted_apart, said_ending
 from suture.models.vendors.connections import Connection
 from suture.models.vendors.endpoints import Endpoint, EndpointLimits
 from suture.models.vendors.faults import FAULTS, Asked, as_model_error, classify
 from suture.models.vendors.guarded_http import reply_bytes, room_for
 from suture.models.vendors.retries import retried
-from suture.models.vendors.usage import usage_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel, LanguageModelInput
     from langchain_core.messages import AIMessage
     from langchain_core.runnables import Runnable
 
-FINISHES: Mapping[str, Finish] = {
-    "stop": "stop",
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_calls": "stop",
-    "tool_use": "stop",
-    "length": "length",
-    "max_tokens": "length",
-}
-"""How providers call the end of a reply."""
-TEXT_BYTES_PER_TOKEN = 128
-"""The longest single tokens of today's models. A text longer than so many times the tokens that were asked
-for is no reply to the question, whatever its server says that it is."""
-SPARE_TEXT_BYTES = 4096
 MOST_QUOTED_CHARS = 200
 
 
@@ -146,10 +129,10 @@ class LangChainModel:
                         answers = [await _heard(chat, turns, stop, hearer)]
                     else:
                         answers = await _answers(chat, turns, len(samplings), stop)
-            if connection.always_says_how_it_ended and not all(map(_ending, answers)):
+            if connection.always_says_how_it_ended and not all(map(said_ending, answers)):
                 raise ReplyLost(f"{self.name!r} broke off in the middle of its reply")
-            replies = [_as_reply(a, messages, samplings[0], self.name, len(answers)) for a in answers]
-            replies = replies if len(replies) == 1 else _counted_apart(replies)
+            replies = [as_reply(a, messages, samplings[0], self.name, len(answers)) for a in answers]
+            replies = replies if len(replies) == 1 else counted_apart(replies)
         except Exception as fault:
             # The seam to SDKs that share no base class: whatever they raise becomes ours here.
             error = as_model_error(fault, self._asked)
@@ -254,69 +237,6 @@ async def _answers(
     return answers
 
 
-def _counted_apart(replies: Sequence[Reply]) -> list[Reply]:
-    """Replies of one request with their own tokens; all but the first found the prompt evaluated."""
-    return [
-        replace(
-            reply,
-            completion_tokens=len(reply.logprobs),
-            cached_tokens=reply.prompt_tokens if number else reply.cached_tokens,
-            logprobs=(),
-            tokens=(),
-        )
-        for number, reply in enumerate(replies)
-    ]
-
-
 def _encodable(text: str) -> str:
     # JSON over HTTP is UTF-8, which has no lone surrogates; program output and model text may hold some.
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _ending(answer: AIMessage) -> str:
-    """Why the reply ended, in the provider's word; empty where it did not say."""
-    said = answer.response_metadata
-    return str(said.get("finish_reason") or said.get("stop_reason") or said.get("done_reason") or "")
-
-
-def _as_reply(
-    answer: AIMessage, messages: Sequence[Message], sampling: Sampling, name: str, replies: int
-) -> Reply:
-    """The answer in our words.
-
-    Raises:
-        WireFault: It is longer than was asked for, whichever way its bytes came.
-    """
-    text = text_with_call(answer) if sampling.tools else text_of(answer)
-    if messages[-1].role == "assistant":  # some servers repeat it
-        text = text.removeprefix(messages[-1].content)
-    most_bytes = TEXT_BYTES_PER_TOKEN * sampling.max_tokens + SPARE_TEXT_BYTES
-    if (size_bytes := text_upper_bound(text)) > most_bytes:
-        asked = f"{sampling.max_tokens:,} tokens were asked for"
-        raise WireFault("flood", f"a text of {size_bytes:,} bytes, where {asked}")
-    usage = usage_of(getattr(answer, "usage_metadata", None), messages, text, sampling, replies)
-    tokens = _tokens(answer)
-    return Reply(
-        text=text,
-        finish=FINISHES.get((_ending(answer) or "stop").lower(), "other"),
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        cached_tokens=usage.cached_tokens,
-        counted=usage.counted,
-        logprobs=tuple(logprob for _, logprob in tokens),
-        tokens=tuple(token for token, _ in tokens),
-        model=name,
-    )
-
-
-def _tokens(answer: AIMessage) -> list[tuple[str, float]]:
-    """Each token of the reply with its log probability; nothing where not all of them were told."""
-    logprobs = answer.response_metadata.get("logprobs")
-    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
-    tokens: list[tuple[str, float]] = []
-    for one in content if isinstance(content, list) else ():
-        logprob: object = one.get("logprob") if isinstance(one, Mapping) else None
-        if not isinstance(logprob, int | float) or not math.isfinite(logprob) or logprob > 0:
-            return []
-        tokens.append((str(one.get("token", "")), float(logprob)))
-    return tokens

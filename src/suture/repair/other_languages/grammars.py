@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from suture.errors import UsageError
 from suture.languages import LANGUAGES
 from suture.languages.grammars import tree_of
-from suture.languages.syntax.syntax import Syntax
+from suture.languages.syntax import Syntax
 from suture.records import Language
 
 if TYPE_CHECKING:

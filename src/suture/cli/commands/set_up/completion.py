@@ -6,10 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from suture.cli import COMPLETE_VARIABLE
 from suture.cli.terminal.faults import reports_faults
-
-COMPLETE_VARIABLE = "_SUTURE_COMPLETE"
-"""Set by a shell that wants to know how a line could go on."""
 
 
 @reports_faults
