@@ -50,7 +50,7 @@ from suture.settings import (
     StoreSettings,
     load_settings,
 )
-from suture.settings.schema import MemorySettings
+from suture.settings.deployment_schema import MemorySettings
 from suture.store.database import open_store
 
 ARMS = ("no memory", "memory", "placebo")

@@ -99,7 +99,7 @@ class ModelError(SutureError):
     replayed = False
     """Whether it was recorded before and nothing was asked now."""
     passing = False
-    """Whether the same call may well succeed in a moment (`suture.models.vendors.faults` has a table)."""
+    """Whether the same call may well succeed in a moment (`suture.models.vendors.fault_table`)."""
 
 
 class ModelAuthError(ModelError):

@@ -17,7 +17,7 @@ from suture.memory.embedding.hashed import HashedNgrams
 from suture.memory.embedding.minilm import MiniLm, is_installed
 from suture.memory.embedding.served import ServedEmbedder
 from suture.settings import Settings
-from suture.settings.schema import MemorySettings
+from suture.settings.deployment_schema import MemorySettings
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "minilm_vectors.json").read_text("utf-8"))
 

@@ -23,7 +23,7 @@ from suture.memory.items import Item
 from suture.memory.storing import keep, set_state
 from suture.sandbox import Finding
 from suture.settings import Settings, StoreSettings
-from suture.settings.schema import MemorySettings
+from suture.settings.deployment_schema import MemorySettings
 from suture.store.database import open_store
 
 KNOWN = Item(

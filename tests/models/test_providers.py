@@ -10,8 +10,9 @@ from pydantic import SecretStr
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.models import Message, Sampling, open_model
+from suture.settings.deployment_schema import PathSettings
 from suture.settings.model_schema import ModelSettings
-from suture.settings.schema import KeySettings, PathSettings, Settings
+from suture.settings.schema import KeySettings, Settings
 from suture.testing import ScriptedModel
 
 

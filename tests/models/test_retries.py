@@ -11,7 +11,8 @@ import pytest
 from suture.errors import ContextTooLong, MalformedReply, ModelError, ModelRateLimited, ReplyLost
 from suture.models.vendors.endpoints import FAULTS_TO_OPEN, OPEN_S, Endpoint, EndpointLimits, endpoint_of
 from suture.models.vendors.exception_details import retry_after_s
-from suture.models.vendors.faults import FAULTS, Asked, FaultKind, as_model_error, classify
+from suture.models.vendors.fault_table import FAULTS, FaultKind
+from suture.models.vendors.faults import Asked, as_model_error, classify
 from suture.models.vendors.retries import LONGEST_PAUSE_S, retried
 
 

@@ -36,7 +36,8 @@ MODULES = (
             "own_ends",
             "own_failures",
             "proxies",
-            "unordered",
+            "remote",
+            "rewriting",
             "value_digest",
             "wire",
         )

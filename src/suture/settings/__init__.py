@@ -5,22 +5,20 @@ but pydantic. It must not act on a setting: others do.
 """
 
 from suture.settings.arguments import flags_from_arguments
+from suture.settings.deployment_schema import LogSettings, PathSettings, StoreSettings
 from suture.settings.loading import Loaded, load_settings, requested_settings
 from suture.settings.model_schema import ModelSettings, RoleSettings
 from suture.settings.rendering import SettingDescription, describe_settings, render_settings
 from suture.settings.schema import (
     BudgetSettings,
     KeySettings,
-    LogSettings,
     LoopSettings,
-    PathSettings,
     ProjectSettings,
     ProofSettings,
     RepairSettings,
     SafetySettings,
     SandboxSettings,
     Settings,
-    StoreSettings,
 )
 from suture.settings.trust import (
     PROMPTS_FOLDER,

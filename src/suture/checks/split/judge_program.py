@@ -15,10 +15,12 @@ import types
 from functools import cache
 from typing import Any
 
-from suture.checks.split.asserts import HOOK, Asserts, compile_program, explain
+from suture.checks.split.asserts import Asserts, explain
 from suture.checks.split.frames import FrameStream
 from suture.checks.split.own_failures import OwnFailures
-from suture.checks.split.proxies import Ask, CandidateDied, Function, Missing, NeedsLiveObjects, Remote
+from suture.checks.split.proxies import Function, NeedsLiveObjects
+from suture.checks.split.remote import Ask, CandidateDied, Missing, Remote
+from suture.checks.split.rewriting import HOOK, compile_program
 from suture.checks.split.value_digest import ANSWER_NAME, digest_answer
 
 PROGRAM = "<test>"

@@ -13,10 +13,11 @@ import sys
 import types
 from typing import Any
 
-from suture.checks.split.asserts import HOOK, Asserts, compile_program, explain
+from suture.checks.split.asserts import Asserts, explain
 from suture.checks.split.candidate_program import make_room, place_of
 from suture.checks.split.frames import FrameStream
 from suture.checks.split.own_failures import OwnFailures
+from suture.checks.split.rewriting import HOOK, compile_program
 
 PROGRAM = "<test>"
 

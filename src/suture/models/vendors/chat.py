@@ -17,7 +17,8 @@ from suture.models.structured.tool_calls import with_tools
 from suture.models.vendors.answers import as_reply, counted_apart, said_ending
 from suture.models.vendors.connections import Connection
 from suture.models.vendors.endpoints import Endpoint, EndpointLimits
-from suture.models.vendors.faults import FAULTS, Asked, as_model_error, classify
+from suture.models.vendors.fault_table import FAULTS
+from suture.models.vendors.faults import Asked, as_model_error, classify
 from suture.models.vendors.guarded_http import reply_bytes, room_for
 from suture.models.vendors.retries import retried
 
