@@ -28,7 +28,7 @@ from suture.sandbox import (
     own_interpreter,
 )
 from suture.sandbox.bubblewrap.staging import is_reachable, unprivileged_uid
-from suture.sandbox.runs.users import UIDS
+from suture.sandbox.contract import UIDS
 
 Require = Callable[[str, bool, str], None]
 HERE = Path(__file__).parent

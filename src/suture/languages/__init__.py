@@ -17,7 +17,7 @@ from suture.languages.known import (
     languages_of_files,
     runner_of,
 )
-from suture.languages.language import DownloadedPackages, LanguageFacts
+from suture.languages.language import DownloadedPackages, LanguageFacts, ProjectSigns
 from suture.languages.layouts.layout import ProjectLayout, filled
 from suture.languages.package_scripts import scripts_run_by, without_npm
 from suture.languages.python import (
@@ -27,7 +27,6 @@ from suture.languages.python import (
     resolve_command,
 )
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
-from suture.languages.signs import ProjectSigns
 
 __all__ = [
     "LANGUAGES",

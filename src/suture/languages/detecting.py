@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from suture.errors import UsageError
 from suture.languages.known import LANGUAGES, is_source
-from suture.languages.signs import ProjectSigns
+from suture.languages.language import ProjectSigns
 from suture.records import Language
 
 

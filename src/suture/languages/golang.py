@@ -10,10 +10,9 @@ from typing import Any
 
 from suture.languages.calling.golang import GO_CALLS
 from suture.languages.grammars import Grammars
-from suture.languages.language import DownloadedPackages, LanguageFacts
+from suture.languages.language import DownloadedPackages, LanguageFacts, ProjectSigns
 from suture.languages.layouts.golang import GO_LAYOUT
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
-from suture.languages.signs import ProjectSigns
 from suture.languages.syntax import Syntax
 from suture.languages.unsafe import in_go
 from suture.languages.unsafe.in_trees import uses_by_queries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,9 +12,28 @@ from suture.languages.calling.call_driver import CallDriver
 from suture.languages.grammars import Grammars
 from suture.languages.layouts.layout import ProjectLayout
 from suture.languages.reports import Runner
-from suture.languages.signs import FindTests
 from suture.languages.syntax import Syntax
 from suture.languages.unsafe.rule import FindUses, SafetyRule
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectSigns:
+    """A project whose user gave no test command.
+
+    Attributes:
+        files: Path -> content.
+        tests: Those of them that are tests in the language.
+        has_pytest: Whether the project's Python has pytest; it is looked for when asked.
+    """
+
+    files: Mapping[str, bytes]
+    tests: Collection[str]
+    has_pytest: Callable[[], bool]
+
+
+FindTests = Callable[[ProjectSigns], tuple[tuple[str, ...], str] | None]
+"""The test command as an argument vector, and how it was found, in words; `None` where nothing shows one."""
+
 
 NEVER = re.compile(r"(?!)")
 FindAbsent = Callable[[str, Mapping[str, bytes]], tuple[str, str] | None]

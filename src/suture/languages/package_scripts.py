@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from suture.languages.signs import ProjectSigns
+from suture.languages.language import ProjectSigns
 
 NO_SCRIPT = "no test specified"
 """What `npm init` writes in the place of a test script."""

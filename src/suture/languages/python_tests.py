@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
-from suture.languages.signs import ProjectSigns
+from suture.languages.language import ProjectSigns
 
 CONFIGURES: Mapping[str, bytes] = {
     "pytest.ini": b"",

@@ -4,7 +4,7 @@ This room keeps no state elsewhere: what is not in the run folder did not happen
 Each kind of event is a type of `ledger.kinds`; nobody else knows how it lies on disk.
 """
 
-from suture.ledger.budget import Budget, Limits
+from suture.ledger.budget import Budget, Limits, Reservation, open_reservations
 from suture.ledger.clock import Clock, SystemClock
 from suture.ledger.comparing import Difference, compare_runs
 from suture.ledger.endings import is_being_written, last_end, stands, state_of, without_earlier_ends
@@ -18,7 +18,6 @@ from suture.ledger.events import (
 from suture.ledger.follow import LAST_EVENTS, PARKED, follow_ledger
 from suture.ledger.payload import CATALOGUE, Payload, RawPayload
 from suture.ledger.reading import LedgerReading, read_ledger
-from suture.ledger.reservations import Reservation, open_reservations
 from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run, new_run_id
 from suture.ledger.spent import SpendFold, spend_by, spend_of
 from suture.ledger.steady import steady_text

@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from suture.errors import BudgetExceeded
 from suture.ledger.clock import Clock
+from suture.ledger.event import Event
 from suture.ledger.events import Ledger
 from suture.ledger.kinds import BudgetReserved, BudgetSettled
-from suture.ledger.reservations import Reservation
 from suture.ledger.spent import SpendFold
 from suture.records import Spend
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation:
+    """A promise to spend at most this much; `id` is the `seq` of its event.
+
+    `tokens` are those of prompt and reply together, `completion_tokens` those of the reply among them.
+    """
+
+    id: int
+    attempts: int
+    tokens: int
+    completion_tokens: int = 0
+    money: float = 0.0
+
+
+def open_reservations(events: Iterable[Event]) -> tuple[Reservation, ...]:
+    """Reservations that are not settled; where no process writes the run any more, a crash cut them off.
+
+    Args:
+        events: A ledger's events, in order.
+    """
+    held: dict[int, Reservation] = {}
+    for event in events:
+        match event.payload:
+            case BudgetReserved() as reserved:
+                held[event.seq] = Reservation(
+                    id=event.seq,
+                    attempts=reserved.attempts,
+                    tokens=reserved.tokens,
+                    completion_tokens=reserved.completion_tokens,
+                    money=reserved.money,
+                )
+            case BudgetSettled() as settled:
+                held.pop(settled.reservation, None)
+    return tuple(held.values())
 
 
 @dataclass(frozen=True, kw_only=True)

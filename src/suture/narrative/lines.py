@@ -12,6 +12,10 @@ _PLAIN = {
     "guard": "guards added",
 }
 """Words of a candidate's label that are the field's, and what a reader is told in their place."""
+MOST_CHARS = 4000
+"""Of one text in an editor or a notebook."""
+MARKUP = re.compile(r"([\\`*<\[\]])")
+"""What begins a link, an image, HTML, code or emphasis in Markdown."""
 
 
 def printable(text: str) -> str:
@@ -54,3 +58,14 @@ def plain_label(label: str) -> str:
         return label
     words = [_PLAIN.get(word, re.sub(r"T=[\d.]+", "varied", word)) for word in label.split(", ")]
     return ", ".join(filter(None, words)).replace("sample", "try", 1)
+
+
+def plain(text: str, most: int = MOST_CHARS) -> str:
+    """A text for an editor: no control characters, cut where it is long; some editors live in a terminal."""
+    cut = text if len(text) <= most else text[:most] + " ..."
+    return "".join(one if one.isprintable() or one in "\n\t" else "\N{REPLACEMENT CHARACTER}" for one in cut)
+
+
+def markdown(text: str, most: int = MOST_CHARS) -> str:
+    """The same for where Markdown is read: nothing in it is a link, an image or HTML."""
+    return MARKUP.sub(r"\\\1", plain(text, most))

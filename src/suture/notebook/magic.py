@@ -21,7 +21,7 @@ from suture.jobs.alone import done_alone
 from suture.ledger import Event, RunFolder, last_of, read_ledger
 from suture.ledger.kinds import RunFinished, RunParked
 from suture.narrative.brief import BriefTeller
-from suture.narrative.shown_text import plain
+from suture.narrative.lines import plain
 from suture.notebook.cell import CODE, EARLIER, CellProject, project_of
 from suture.records import Result
 from suture.settings import Settings, load_settings

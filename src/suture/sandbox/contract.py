@@ -21,6 +21,9 @@ BOX = "/box"
 LIBRARY = "_suture"
 """The folder under `BOX` that a request's modules may lie in."""
 
+UIDS = range(61184, 65520)
+"""Users that a program may be to the kernel: systemd's dynamic ones, so that none is a person's account."""
+
 LEVELS: tuple[IsolationLevel, ...] = get_args(IsolationLevel)
 """Every level, the weakest first: nothing at all, a process that has given up rights, Linux namespaces, a
 container of an engine's, WebAssembly, a kernel in user space (gVisor), a virtual machine."""

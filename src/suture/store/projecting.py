@@ -37,7 +37,7 @@ from suture.ledger.kinds import (
 )
 from suture.records import Verdict
 from suture.store.run_errors import error_of
-from suture.store.searching.searched_words import searched_words
+from suture.store.searching.words import searched_words
 
 Row = dict[str, Any]
 DEFAULT_NAMESPACE = "default"

@@ -11,8 +11,8 @@ from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
 from suture.api import Review
 from suture.editor.acp.telling import diffs_of, task_of
 from suture.ledger import RunFolder
+from suture.narrative.lines import markdown
 from suture.narrative.review_json import review_as_text
-from suture.narrative.shown_text import markdown
 from suture.records import Candidate
 
 STEP = (

@@ -31,7 +31,7 @@ from suture.ledger.kinds import (
 )
 from suture.narrative.brief import BriefTeller
 from suture.narrative.event_text import fact_lines
-from suture.narrative.shown_text import markdown, plain
+from suture.narrative.lines import markdown, plain
 from suture.records import Candidate, Task, Verdict
 from suture.workspace import text_of
 

@@ -20,7 +20,7 @@ from suture.ledger import Event, RunFolder, last_of, read_ledger, state_of
 from suture.ledger.kinds import RunFinished, RunStarted
 from suture.models import NO_MODEL
 from suture.narrative.brief import brief_ending
-from suture.narrative.shown_text import markdown
+from suture.narrative.lines import markdown
 from suture.plain_files import read_plain
 from suture.records import Result
 from suture.settings import Settings

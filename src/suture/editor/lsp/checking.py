@@ -17,7 +17,7 @@ from suture.jobs.alone import done_alone
 from suture.ledger import Event
 from suture.models import NO_MODEL
 from suture.narrative.event_text import tell
-from suture.narrative.shown_text import plain
+from suture.narrative.lines import plain
 from suture.settings import Settings
 
 MOST_CHARS = 200

@@ -20,8 +20,8 @@ from suture.editor.lsp.showing import Action, actions_for, diagnostics_of
 from suture.errors import SutureError, UsageError
 from suture.jobs.work import require_wall
 from suture.models import NO_MODEL
+from suture.narrative.lines import plain
 from suture.narrative.proof_lines import proof_lines
-from suture.narrative.shown_text import plain
 from suture.plain_files import read_plain
 
 MOST_FILE_BYTES = 16 * 2**20

@@ -8,7 +8,7 @@ from typing import Protocol
 from lsprotocol import types
 
 from suture.editor.lsp.findings import Failing, Findings, Place
-from suture.narrative.shown_text import plain
+from suture.narrative.lines import plain
 
 SOURCE = "suture"
 Action = types.CodeAction | types.Command

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suture.errors import SandboxUnavailable
-from suture.sandbox.runs.users import UIDS
+from suture.sandbox.contract import UIDS
 
 TOOL_PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 STAGE_FOLDERS = ("/mnt", "/media", "/srv", "/opt", "/home")

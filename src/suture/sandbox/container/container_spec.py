@@ -11,8 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from suture.languages import Interpreter
-from suture.sandbox.contract import BOX, Mount, ProgramLimits
-from suture.sandbox.runs.users import UIDS
+from suture.sandbox.contract import BOX, UIDS, Mount, ProgramLimits
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.zygote.bundle import boot_source
 

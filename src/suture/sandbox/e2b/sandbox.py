@@ -15,10 +15,9 @@ from typing import Any
 
 from suture.errors import SandboxUnavailable, UsageError
 from suture.languages import Interpreter
-from suture.sandbox.contract import LIMITS, Capabilities, Mount, ProgramLimits
+from suture.sandbox.contract import LIMITS, UIDS, Capabilities, Mount, ProgramLimits
 from suture.sandbox.e2b.carrier import E2bCarrier
 from suture.sandbox.runs.program import SandboxNotStarted
-from suture.sandbox.runs.users import UIDS
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.backend import ZygoteSandbox

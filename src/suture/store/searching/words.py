@@ -1,7 +1,12 @@
-"""Full-text search, alike on both engines: FTS5 of SQLite, `tsvector` of PostgreSQL."""
+"""Full-text search, alike on both engines: FTS5 of SQLite, `tsvector` of PostgreSQL.
+
+Both take texts apart in ways of their own (`os.path` is a host's name to PostgreSQL), so they are given words
+that are apart already.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,18 +14,37 @@ from sqlalchemy import Connection, Table, select, text
 
 from suture.store.database import Store
 from suture.store.remembered import table_of
-from suture.store.searching.searched_words import MOST_WORDS, searched_words, words_of
 
-__all__ = ["likest", "matching", "searched_words"]
-
+WORD = re.compile(r"[^\W_]+")
+PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+"""`KeyError` is two words, and one."""
+MOST_WORDS = 4000
+"""Of one row: PostgreSQL's index takes a megabyte, and nobody searches beyond."""
+MOST_LETTERS = 80
 MOST_RANKED = 4000
 """Rows that a search for the likest ranks: what they hold is read one by one."""
 MOST_SURE = 4
 """Times the limit, of the best rows on SQLite, that are looked at for those of a namespace."""
-
-
 MOST_COLUMNS = 500
 """Of one statement; SQLite takes 2,000 (https://www.sqlite.org/limits.html)."""
+
+
+def searched_words(*texts: str) -> str:
+    """What a column `searched` holds of some texts: their words in lower case, with blanks between.
+
+    Args:
+        texts: Anything, code and messages of errors too.
+    """
+    return " ".join(words_of(" ".join(texts))[:MOST_WORDS])
+
+
+def words_of(content: str) -> list[str]:
+    """The words of a text in lower case, in order."""
+    found: list[str] = []
+    for word in WORD.findall(content):
+        parts = PARTS.split(word)
+        found += [part.lower()[:MOST_LETTERS] for part in ((word, *parts) if len(parts) > 1 else parts)]
+    return found
 
 
 def matching(connection: Connection, table: Table, query: str, *, namespace: str, limit: int) -> list[int]:
