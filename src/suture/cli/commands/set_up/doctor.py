@@ -33,21 +33,24 @@ def doctor(model: Model = None, assignments: Set = None, as_json: Json = False, 
     loaded = load(Path(), assignments, looks=True, model__name=model)
     for remark in loaded.notes:
         note(f"note: {remark}")
-    rows = list(examine(loaded.settings))
+    tell(list(examine(loaded.settings)), as_json=as_json)
+
+
+def tell(rows: Sequence[Row], *, as_json: bool) -> None:
+    """Print what is there, and how to get what is not.
+
+    Raises:
+        Exit: Something is missing that is needed.
+    """
     if as_json:
         answer_json([asdict(row) for row in rows])
     else:
-        tell(rows)
+        answer(table([(_state(row), row.name, row.detail) for row in rows]))
+        for row in rows:
+            if not row.ok and row.remedy:
+                answer(one_line(f"to get {row.name}: {row.remedy}"))
     if not all(row.ok for row in rows if row.needed):
         raise typer.Exit(PrerequisiteError.exit_code)
-
-
-def tell(rows: Sequence[Row]) -> None:
-    """Print what is there, and how to get what is not."""
-    answer(table([(_state(row), row.name, row.detail) for row in rows]))
-    for row in rows:
-        if not row.ok and row.remedy:
-            answer(one_line(f"to get {row.name}: {row.remedy}"))
 
 
 def _state(row: Row) -> str:
@@ -68,12 +71,7 @@ def self_check(assignments: Set = None, as_json: Json = False, debug: Debug = Fa
     rows = list(examine(settings))
     if all(row.ok for row in rows if row.needed):
         rows.append(_healed(settings))
-    if as_json:
-        answer_json([asdict(row) for row in rows])
-    else:
-        tell(rows)
-    if not all(row.ok for row in rows if row.needed):
-        raise typer.Exit(PrerequisiteError.exit_code)
+    tell(rows, as_json=as_json)
 
 
 def _healed(settings: Settings) -> Row:
