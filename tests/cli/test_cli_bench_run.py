@@ -10,7 +10,7 @@ import pytest
 from cli.conftest import Cli
 from models.openai_stub import Answer, OpenAIStub
 from suture.cli.bench.progress import DOINGS, Bar
-from suture.cli.bench.run import told_how_to_go_on
+from suture.cli.bench.run import naming_resume
 from suture.errors import ModelError, SutureError, UsageError
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.benchmark import Advance
@@ -98,7 +98,7 @@ def test_what_stops_a_benchmark_names_the_way_on(
     if begun:
         folder.path.mkdir()
         folder.write_plan(Plan(ids={"suture": ("a",)}, arms=("greedy",), models=("m",), caps=(9,)))
-    with pytest.raises(SutureError) as said, told_how_to_go_on(folder):
+    with pytest.raises(SutureError) as said, naming_resume(folder):
         raise stopped
     assert told in said.value.remedy
     assert bool(told) == bool(said.value.remedy)

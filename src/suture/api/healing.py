@@ -1,4 +1,4 @@
-"""Repair code that exists."""
+"""`heal`: from the folder of a project to its `Result`, and the change handed over as asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write code for a task."""
+"""`solve`: from a task in words to its `Result`, and the code handed over as asked."""
 
 from __future__ import annotations
 

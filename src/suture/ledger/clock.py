@@ -1,4 +1,4 @@
-"""The one seam to time."""
+"""The one seam to time: who is handed a `Clock` can be tested without waiting."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """What a run takes the time from."""
 
     def now(self) -> float:
         """Seconds since the epoch."""

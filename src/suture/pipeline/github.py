@@ -14,7 +14,7 @@ from suture.errors import CodeHostError
 from suture.pipeline.edits import Edit
 from suture.pipeline.hosts import MOST_PAGES, PAGE, Proposal, branch_stem, require_pull
 from suture.pipeline.markdown import block
-from suture.pipeline.rest import Rest
+from suture.pipeline.rest import RestClient
 from suture.pipeline.surroundings import Pipeline
 from suture.pipeline.telling import MARK
 
@@ -33,7 +33,7 @@ class GitHub:
 
     def __init__(self, pipeline: Pipeline, token: SecretStr) -> None:
         self._pipeline = pipeline
-        self._rest = Rest(pipeline.api_url, HEADERS, ("Authorization", "Bearer "), token)
+        self._rest = RestClient(pipeline.api_url, HEADERS, ("Authorization", "Bearer "), token)
         self._repo = f"/repos/{pipeline.repository}"
 
     def heals(self) -> list[str]:

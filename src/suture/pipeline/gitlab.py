@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from suture.errors import CodeHostError
 from suture.pipeline.hosts import MOST_PAGES, PAGE, Proposal, branch_stem, require_pull
-from suture.pipeline.rest import Rest
+from suture.pipeline.rest import RestClient
 from suture.pipeline.surroundings import Pipeline
 from suture.pipeline.telling import MARK
 
@@ -23,7 +23,7 @@ class GitLab:
 
     def __init__(self, pipeline: Pipeline, token: SecretStr) -> None:
         self._pipeline = pipeline
-        self._rest = Rest(pipeline.api_url, {"User-Agent": "suture"}, ("PRIVATE-TOKEN", ""), token)
+        self._rest = RestClient(pipeline.api_url, {"User-Agent": "suture"}, ("PRIVATE-TOKEN", ""), token)
         self._project = f"/projects/{pipeline.repository}"
 
     def heals(self) -> list[str]:

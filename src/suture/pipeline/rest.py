@@ -16,8 +16,8 @@ MOST_ANSWER_BYTES = 8 * 2**20
 MOST_SAID_CHARS = 300
 
 
-class Rest:
-    """The interface; a request goes to its own address and follows no redirect, for it carries the token.
+class RestClient:
+    """A client of one service. It asks its own address alone and follows no redirect: it carries the token.
 
     Args:
         url: Its address, without a slash at the end.

@@ -35,7 +35,11 @@ class CertificateRefused(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedTask:
-    """A task without its files: what was asked, and by what it was judged."""
+    """A task without its files: what was asked, and by what it was judged; the fields are those of `Task`.
+
+    Attributes:
+        source_roots: Folders of the project, relative to it, that its environment has on `sys.path`.
+    """
 
     kind: TaskKind
     statement: str = ""
@@ -160,7 +164,27 @@ class Lint:
 class Claims:
     """What running does not prove: nobody can tell from code which model wrote it, or what it cost.
 
-    `accepted_tests` are tests that a model wrote and a person accepted before they decided anything.
+    Attributes:
+        run: The run's id.
+        suture: The version that made it.
+        made_at_s: Seconds since the epoch.
+        model: Who wrote the code, as `provider:model`; else the model of the run.
+        seed: The setting `model.seed`.
+        prompts: Hashes of the files of prompts that were used.
+        calls: Hashes of the calls of models, which name their replies in the run's folder.
+        recipe: The recipe's name.
+        label: How the candidate came to be, in a few words.
+        attempts: Candidates asked of a model.
+        tokens: Those of prompts and replies together.
+        model_calls: Calls of models.
+        seconds: Wall-clock seconds of the run.
+        python: The version of the tests' interpreter.
+        limits: The numbers among the settings of the sandbox, by their names.
+        agreement: The share of the other plausible repairs that behave like this one; `None` where unknown.
+        warnings: Signs that the change games the tests.
+        accepted_tests: Tests that a model wrote and a person accepted before they decided anything.
+        minimal: What delta debugging made of the change.
+        lint: What a linter newly finds.
     """
 
     run: str = ""

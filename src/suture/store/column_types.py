@@ -16,7 +16,7 @@ class SafeText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """What is stored."""
+        """From Python to what the engine stores."""
         return None if value is None else storable(value)
 
 
@@ -31,7 +31,7 @@ class SafeWord(TypeDecorator[str]):
         self._length = length
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """What is stored."""
+        """From Python to what the engine stores."""
         return None if value is None else storable(value)[: self._length]
 
 
@@ -59,7 +59,7 @@ class Embedding(TypeDecorator["array[float]"]):
         return dialect.type_descriptor(LargeBinary())
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
-        """What is stored."""
+        """From Python to what the engine stores."""
         if value is None:
             return None
         if dialect.name == "postgresql":
@@ -67,7 +67,7 @@ class Embedding(TypeDecorator["array[float]"]):
         return vector_bytes(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> array[float] | None:
-        """What was stored."""
+        """From what the engine stored to Python."""
         if value is None:
             return None
         if isinstance(value, bytes):

@@ -26,7 +26,7 @@ class Asked(BaseModel):
 
 
 class WriteAsked(Asked):
-    """New code."""
+    """Ask for new code, as `suture run` does."""
 
     kind: Literal["write"]
     task: Annotated[Text, Field(min_length=1)] = Field(

@@ -39,7 +39,15 @@ class ShownCommand:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownRequest:
-    """A request that a statement shows, and the answer; `None` where no body is shown."""
+    """A request over HTTP that a statement shows, and its answer.
+
+    Attributes:
+        method: Such as `GET`.
+        path: As it stands there, with its query.
+        body: What is sent, as JSON values; `None` where none is shown.
+        status: Of the answer.
+        answer: The answer's body, as JSON values; `None` where none is shown.
+    """
 
     method: str
     path: str

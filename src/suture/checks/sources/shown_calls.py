@@ -26,16 +26,23 @@ LEADS = re.compile(
     rf"`?\)*;?[ \t]*(?P<remark>(?://|\#)[ \t]*)?(?P<word>(?:{SIGN}|{SAYS}):?|(?={THROWS.pattern}))?[ \t]*`?"
     r"(?:an?[ ](?=error\b))?"
 )
+"""Between a call and its result: `// => `, `returns `, a bare sign, or a sentence that says that it fails."""
 PROMPT = re.compile(r"(?:^|\n)[ \t]*(?:\*|//)?[ \t]*>{1,3}[ \t]*$")
+"""In front of a call of a session: its result is on the line below."""
 BELOW = re.compile(r";?[ \t]*\n[ \t]*(?:\*|//)?[ \t]*")
+"""From the end of a call to the line below it."""
 WRAPPER = re.compile(
     r"(?:assert\.(?P<assert>\w+)|(?P<expect>expect)|assert|console\.\w+|fmt\.\w+)\("
     r"[ \t]*(?P<later>(?:async[ ])?(?:\(\)[ ]*=>|function[ ]*\(\))[ ]*\{?[ ]*(?:return[ ])?)?$"
 )
+"""Around a call: an assert, an `expect`, a print; `later` where the call is made inside of a function."""
 WITHIN = re.compile(r"(?:[\w)\]][ \t]*[-+*/%&|<>?]|!)[ \t]*$")
+"""In front of a call that is only an operand: what stands behind it is no result of the call."""
 THROWN = re.compile(r"\s*;?\s*\}?\s*(?:,\s*(\w+))?\s*[,)]")
+"""Behind a call inside of `assert.throws`: the error that is expected, if one is named."""
 MOST_ENDS = 40
 CONDITION = re.compile(r"\b(?:if|while)[ \t]*\([ \t]*$")
+"""In front of a call in a condition, behind which no result is shown."""
 DENIED = re.compile(r"[ \t]*===?(?!=|[ \t]*false\b)[^\n]*(?://|#)[^\n]*\bfalse\b")
 """A comparison whose remark says that it does not hold."""
 NEXT = re.compile(r"\s*,\s*")
@@ -47,6 +54,7 @@ AFTER = re.compile(
     r"[ \t]*`?[ \t]*(?:$|\n|//|#|\*/|\(|--|\||[.;!)](?:[\s;`)]|$)|,?[ ](?:and|but|because|since|for|when)\b"
     r"|,[ \t]*(?:`?\w+\(|['\"]))"
 )
+"""What may follow a literal, so that it is the whole result and not the beginning of an expression."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -111,7 +111,7 @@ def run_command(
     plan = plan_of(folder, wanted, settings, resume=resume)
     if not replayed:
         settings = settings_for(plan.models, assignments, settings)
-    with told_how_to_go_on(folder), Bar() as bar:
+    with naming_resume(folder), Bar() as bar:
         run_sync(
             run_benchmark(
                 plan,
@@ -131,7 +131,7 @@ def run_command(
 
 
 @contextlib.contextmanager
-def told_how_to_go_on(folder: BenchFolder) -> Iterator[None]:
+def naming_resume(folder: BenchFolder) -> Iterator[None]:
     """Whatever stops a benchmark that was begun names the command that goes on with it."""
     try:
         yield

@@ -73,7 +73,7 @@ class Briefing:
         return "\n\n".join(parts) + "\n"
 
     def as_json(self) -> str:
-        """For programs."""
+        """The brief as one JSON document, for agents that are programs."""
         task = self.task
         return json.dumps(
             {

@@ -1,4 +1,4 @@
-"""Which embedder a setting means."""
+"""From the setting `memory.embedder` to an embedder: a table of hashes, a small model, or a server."""
 
 from __future__ import annotations
 

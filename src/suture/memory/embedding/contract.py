@@ -1,4 +1,4 @@
-"""What an embedder is."""
+"""The protocol of embedders, which make vectors of texts, and what all of them share."""
 
 from __future__ import annotations
 

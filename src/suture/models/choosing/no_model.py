@@ -26,7 +26,7 @@ class NoModel:
         refuse_without_model("this recipe's helpers ask a model")
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no connection is held."""
 
 
 def refuse_without_model(why: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Which model a name means.
+"""From a name such as `openai:gpt-5` to a model: the providers there are, and how each is opened.
 
 A model that is missing is an error only when it is asked (`open_or_defer`): a cheaper repair may do without.
 """
@@ -222,7 +222,7 @@ class MissingModel:
         raise self._fault
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no connection is held."""
 
 
 def open_or_defer(settings: Settings, name: str) -> Model:

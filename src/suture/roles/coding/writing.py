@@ -25,6 +25,7 @@ from suture.roles.replies.fenced import Block
 
 CALLED_WRONG = re.compile(r"\b(?:wrong|incorrect\w*|bugg?y?|broken|mistaken?|naive)\b", re.IGNORECASE)
 CALLED_RIGHT = re.compile(r"\b(?:fix\w*|correct|corrected|instead|right)\b", re.IGNORECASE)
+"""Words in front of a block by which a reply shows bad code, for contrast; and those that take that back."""
 
 
 def written_module(blocks: Sequence[Block], brief: WriteBrief) -> str:

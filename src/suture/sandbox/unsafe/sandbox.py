@@ -1,4 +1,4 @@
-"""The backend that isolates nothing."""
+"""The backend `unsafe-subprocess`: a plain process with limits, and no wall; for code that you trust."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class PlainSerializer:
         self._inner = inner
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """As LangGraph's; raises `StorageError` on what is no plain JSON value."""
+        """As LangGraph's own serializer writes it; raises `StorageError` on what is no plain JSON value."""
         # An exception at the top is LangGraph's note of a failed node; it is kept as its repr.
         if not isinstance(obj, BaseException):
             _require_plain(obj, "state")
@@ -30,7 +30,7 @@ class PlainSerializer:
             raise StorageError(f"a state cannot be checkpointed: {fault}") from fault
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """As LangGraph's."""
+        """As LangGraph's own serializer reads it."""
         return self._inner.loads_typed(data)
 
 

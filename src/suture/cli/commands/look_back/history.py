@@ -61,11 +61,11 @@ def history(
     from suture.store.looking_back import Question
 
     settings = load(Path(), assignments, looks=True).settings
-    told, total = found_runs(settings, Question(**asked), limit)
+    runs, total = found_runs(settings, Question(**asked), limit)
     if as_json:
-        answer_json(told)
-    elif told:
-        answer(table([COLUMNS, *map(_row, told)]))
+        answer_json(runs)
+    elif runs:
+        answer(table([COLUMNS, *map(_row, runs)]))
     else:
         note("no such run" if any(asked.values()) else "no runs yet; start one with `suture run --example`")
     if total > limit and not as_json:
@@ -90,17 +90,17 @@ def since_s(day: str) -> float | None:
         raise UsageError(f"--since {day!r} is no day", remedy="such as 2026-11-01, or 7d") from fault
 
 
-def _row(told: dict[str, Any]) -> tuple[str, ...]:
-    spend, origin = told["spend"], told["kind"]
-    if told["fork_of"]:
-        origin += f", fork of {told['fork_of'][-6:]} at {told['fork_at']}"
-    if told["replay_of"]:
-        origin += f", replay of {told['replay_of'][-6:]}"
+def _row(run: dict[str, Any]) -> tuple[str, ...]:
+    spend, origin = run["spend"], run["kind"]
+    if run["fork_of"]:
+        origin += f", fork of {run['fork_of'][-6:]} at {run['fork_at']}"
+    if run["replay_of"]:
+        origin += f", replay of {run['replay_of'][-6:]}"
     money = f", ${spend['money']:.4f}" if spend["money"] else ""
-    began = told["started_s"]
+    began = run["started_s"]
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began)) if began is not None else ""
     asked = (
         f", {counted(spend['attempts'], 'attempt')}, {spend['tokens']:,} tokens" if spend["tokens"] else ""
     )
     spent = f"{spend['seconds']:.0f} s{asked}{money}"
-    return (told["run"], origin, told["outcome"], told["recipe"], told["model"], spent, when)
+    return (run["run"], origin, run["outcome"], run["recipe"], run["model"], spent, when)

@@ -17,7 +17,7 @@ SEARCHED = ("tasks", "iterations", "failures", "patterns", "lessons")
 
 
 def upgrade() -> None:
-    """Make them."""
+    """Make the tables of the first version."""
     _of_runs()
     for name in ("failures", "patterns", "lessons"):
         _remembered(name)

@@ -10,7 +10,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Make them."""
+    """Make the tables of files and ledger lines of shared runs."""
     op.create_table(
         "run_files",
         sa.Column("run_id", sa.String(200), nullable=False),

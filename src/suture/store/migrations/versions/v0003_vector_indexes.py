@@ -13,7 +13,7 @@ EMBEDDERS = {"hashed-ngrams:1:512": 512, "minilm-l6-v2:384": 384}
 
 
 def upgrade() -> None:
-    """Make them."""
+    """Make the indexes."""
     if op.get_bind().dialect.name != "postgresql":
         return
     for table in ("failures", "patterns", "lessons"):

@@ -10,7 +10,7 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """Make them."""
+    """Make the tables of jobs that servers share."""
     op.create_table(
         "jobs",
         sa.Column("id", sa.String(200), nullable=False),
