@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from suture.sandbox import own_interpreter
-from suture.sandbox.seccomp.numbers import AARCH64, X86_64
+from suture.sandbox.seccomp.rules import AARCH64, X86_64
 
 __all__ = ["SECRETS", "Ground"]
 

@@ -15,7 +15,7 @@ from sandbox import cbpf
 from suture.errors import SandboxUnavailable
 from suture.sandbox.seccomp import build_filter, listing, own_filter, rules
 from suture.sandbox.seccomp.filters import MACHINES
-from suture.sandbox.seccomp.numbers import AARCH64, NEWEST, X86_64
+from suture.sandbox.seccomp.rules import AARCH64, NEWEST, X86_64
 
 GOLDEN = Path(__file__).parent / "golden"
 HEADERS = {

@@ -1,21 +1,73 @@
-"""Python's commands: which ones run pytest, and what `python` in them means."""
+"""Python: which command runs a project's tests, which ones run pytest, and what `python` in them means."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from suture.languages.interpreter import SHOWN_PACKAGES, Interpreter
-from suture.languages.language import LanguageFacts
+from suture.languages.language import LanguageFacts, ProjectSigns
 from suture.languages.layouts.python import PYTHON_LAYOUT
-from suture.languages.python_tests import STEERING, tests_in_python
 from suture.languages.unsafe import in_python
 
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
 PYTEST = ("pytest", "py.test")
 OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+CONFIGURES: Mapping[str, bytes] = {
+    "pytest.ini": b"",
+    ".pytest.ini": b"",
+    "pytest.toml": b"",
+    ".pytest.toml": b"",
+    "pyproject.toml": b"[tool.pytest",
+    "tox.ini": b"[pytest]",
+    "setup.cfg": b"[tool:pytest]",
+}
+"""Files that configure pytest, and what must stand in them."""
+STEERING = (
+    *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg", "pyproject.toml"),
+    "noxfile.py",
+    # What Python runs before anything else.
+    *("sitecustomize.py", "usercustomize.py", "sitecustomize/", "usercustomize/", "*.pth"),
+    # What pytest loads as a plugin because it looks installed.
+    *("*.dist-info/", "*.egg-info/"),
+    # Modules in the tree come before the real ones of the same name.
+    *("/pytest.py", "/pytest/", "/_pytest/", "/pluggy/", "/unittest.py", "/unittest/"),
+    *("requirements*.txt", "constraints*.txt"),
+)
+"""Files that decide what a test command says, or what it loads."""
+TEST_CASE = re.compile(rb"^class \w+\(.*TestCase\b.*\):", re.MULTILINE)
+NOT_UNITTEST = re.compile(rb"^(?:async )?def test|^\s*(?:import|from) pytest\b", re.MULTILINE)
+BY_PYTEST = ("python", "-m", "pytest", "-q")
+
+
+def tests_in_python(signs: ProjectSigns) -> tuple[tuple[str, ...], str] | None:
+    """Pytest, and unittest only where pytest is not there and not needed."""
+    files, tests = signs.files, signs.tests
+    settings = next((name for name, mark in CONFIGURES.items() if name in files and mark in files[name]), "")
+    if settings:
+        return BY_PYTEST, f"{settings} configures pytest"
+    if not tests:
+        return None
+    cases = [name for name in tests if TEST_CASE.search(files[name])]
+    if not cases or any(NOT_UNITTEST.search(files[name]) for name in tests):
+        return BY_PYTEST, f"{min(tests)} is a test in Python"
+    if signs.has_pytest():
+        return BY_PYTEST, "the tests are unittest's; pytest runs them too, and reports each by itself"
+    why = "the tests are unittest's, and the project's Python has no pytest"
+    return ("python", "-m", "unittest", *_discovery(files, cases)), why
+
+
+def _discovery(files: Mapping[str, bytes], cases: Collection[str]) -> tuple[str, ...]:
+    """Where unittest must look: by itself it enters packages only."""
+    folders = {PurePosixPath(name).parts[0] if "/" in name else "" for name in cases}
+    if len(folders) != 1 or "" in folders:
+        return ("discover",)
+    folder = folders.pop()
+    return ("discover", "-s", folder, *(("-t", ".") if f"{folder}/__init__.py" in files else ()))
+
+
 PYTHON_FACTS = LanguageFacts(
     label="Python",
     fence="python",

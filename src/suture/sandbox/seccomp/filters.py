@@ -21,7 +21,7 @@ from suture.sandbox.seccomp.assembler import (
     by_range,
     upper_half,
 )
-from suture.sandbox.seccomp.numbers import AARCH64, NEWEST, X86_64
+from suture.sandbox.seccomp.rules import AARCH64, NEWEST, X86_64
 
 ALLOW = Answer(0x7FFF0000)
 KILL = Answer(0x80000000)

@@ -1,4 +1,4 @@
-"""What a program behind the wall is refused, and why.
+"""What a program behind the wall is refused, and why; and the numbers of the system calls that are named.
 
 Whatever is not named here is allowed: the wall itself hides files, processes and networks. This is about what
 a wall of namespaces leaves open, and about parts of the kernel where nobody behind the wall has business.
@@ -78,3 +78,50 @@ WRONG_FAMILY = errno.EAFNOSUPPORT
 
 IOCTLS = (0x5412, 0x541C)
 """`TIOCSTI` and `TIOCLINUX`: typing into the terminal that Suture was started from."""
+
+
+NEWEST = 450
+"""The newest call that the rules were read against, on each machine: `set_mempolicy_home_node`, Linux 6.1."""
+
+
+def _table(text: str) -> dict[str, int]:
+    pairs = (word.split("=") for word in text.split())
+    return {name: int(number) for name, number in pairs}
+
+
+# Facts of the kernel's interface, which never change: from `asm/unistd_64.h` and from `asm-generic/unistd.h`,
+# which aarch64 uses. A call that a machine does not have is not in its table.
+X86_64 = _table("""
+_sysctl=156 acct=163 add_key=248 adjtimex=159 bpf=321 chroot=161 clock_adjtime=305 clock_settime=227
+clone3=435 clone=56 create_module=174 delete_module=176 fanotify_init=300 fanotify_mark=301 finit_module=313
+fsconfig=431 fsmount=432 fsopen=430 fspick=433 get_kernel_syms=177 get_mempolicy=239 init_module=175
+inotify_init1=294 inotify_init=253 io_uring_enter=426 io_uring_register=427 io_uring_setup=425 ioctl=16
+ioperm=173 iopl=172 ioprio_set=251 kcmp=312 kexec_file_load=320 kexec_load=246 keyctl=250 lookup_dcookie=212
+mbind=237 memfd_create=319 memfd_secret=447 migrate_pages=256 modify_ldt=154 mount=165 mount_setattr=442
+move_mount=429 move_pages=279 mq_getsetattr=245 mq_notify=244 mq_open=240 mq_timedreceive=243
+mq_timedsend=242 mq_unlink=241 msgctl=71 msgget=68 msgrcv=70 msgsnd=69 nfsservctl=180 open_by_handle_at=304
+open_tree=428 perf_event_open=298 personality=135 pidfd_getfd=438 pivot_root=155 prlimit64=302
+process_madvise=440 process_mrelease=448 process_vm_readv=310 process_vm_writev=311 ptrace=101
+query_module=178 quotactl=179 quotactl_fd=443 reboot=169 request_key=249 sched_setaffinity=203
+sched_setattr=314 sched_setparam=142 sched_setscheduler=144 semctl=66 semget=64 semop=65 semtimedop=220
+set_mempolicy=238 set_mempolicy_home_node=450 setns=308 setpriority=141 settimeofday=164 shmget=29 socket=41
+socketpair=53 swapoff=168 swapon=167 sync=162 syncfs=306 sysfs=139 syslog=103 umount2=166 unshare=272
+uselib=134 userfaultfd=323 ustat=136 vhangup=153 vmsplice=278
+""")
+
+AARCH64 = _table("""
+acct=89 add_key=217 adjtimex=171 bpf=280 chroot=51 clock_adjtime=266 clock_settime=112 clone3=435 clone=220
+delete_module=106 fanotify_init=262 fanotify_mark=263 finit_module=273 fsconfig=431 fsmount=432 fsopen=430
+fspick=433 get_mempolicy=236 init_module=105 inotify_init1=26 io_uring_enter=426 io_uring_register=427
+io_uring_setup=425 ioctl=29 ioprio_set=30 kcmp=272 kexec_file_load=294 kexec_load=104 keyctl=219
+lookup_dcookie=18 mbind=235 memfd_create=279 memfd_secret=447 migrate_pages=238 mount=40 mount_setattr=442
+move_mount=429 move_pages=239 mq_getsetattr=185 mq_notify=184 mq_open=180 mq_timedreceive=183
+mq_timedsend=182 mq_unlink=181 msgctl=187 msgget=186 msgrcv=188 msgsnd=189 nfsservctl=42
+open_by_handle_at=265 open_tree=428 perf_event_open=241 personality=92 pidfd_getfd=438 pivot_root=41
+prlimit64=261 process_madvise=440 process_mrelease=448 process_vm_readv=270 process_vm_writev=271 ptrace=117
+quotactl=60 quotactl_fd=443 reboot=142 request_key=218 sched_setaffinity=122 sched_setattr=274
+sched_setparam=118 sched_setscheduler=119 semctl=191 semget=190 semop=193 semtimedop=192 set_mempolicy=237
+set_mempolicy_home_node=450 setns=268 setpriority=140 settimeofday=170 shmget=194 socket=198 socketpair=199
+swapoff=225 swapon=224 sync=81 syncfs=267 syslog=116 umount2=39 unshare=97 userfaultfd=282 vhangup=58
+vmsplice=75
+""")
