@@ -170,7 +170,7 @@ class RunContext:
         def tell(installed: Installed) -> None:
             self.ledger.append(PackagesInstalled(packages=installed.names))
 
-        return Packages.of(self.task, self.settings, told=tell)
+        return Packages.of(self.task, self.settings, on_installed=tell)
 
     async def prepare(self, task: Task, *, run: bool = False) -> Suite:
         """The suite of a task like the run's, made ready anew."""

@@ -69,7 +69,7 @@ def refused_verdict(candidate: Candidate, findings: Iterable[Finding], *, waits:
         findings: Why; at least one.
         waits: Whether a person is being asked, who may still allow it.
     """
-    told = tuple(findings)[:MOST_TOLD]
+    shown = tuple(findings)[:MOST_TOLD]
     why = "a person has to allow it" if waits else "it is not run"
     outcomes = [
         CheckOutcome(
@@ -84,13 +84,13 @@ def refused_verdict(candidate: Candidate, findings: Iterable[Finding], *, waits:
                 line=one.line,
             ),
         )
-        for one in told
+        for one in shown
     ]
     return Verdict(
         candidate=candidate.hash,
         outcomes=tuple(outcomes),
         evidence="split",
-        output="\n".join(f"{why}: {one.as_words()}" for one in told),
+        output="\n".join(f"{why}: {one.as_words()}" for one in shown),
         notes=(f"the safety scan: {why}",),
     )
 

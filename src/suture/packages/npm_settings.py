@@ -32,8 +32,8 @@ async def npm_reach(npm: tuple[str, ...], place: Place) -> Reach:
     Raises:
         PrerequisiteError: It is not there.
     """
-    told = await ask("npm", (*npm, "config", "list", "--json"), place.folder, own_environment())
-    settings = _object(told)
+    output = await ask("npm", (*npm, "config", "list", "--json"), place.folder, own_environment())
+    settings = _object(output)
     registries = {name: str(url) for name, url in settings.items() if REGISTRY.fullmatch(name) and url}
     path = settings.get("cafile") or os.environ.get("NODE_EXTRA_CA_CERTS", "")
     certificate, files = certificates(str(path))
@@ -54,9 +54,9 @@ async def npm_reach(npm: tuple[str, ...], place: Place) -> Reach:
     )
 
 
-def _object(told: str) -> Mapping[str, Any]:
+def _object(output: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(told)
+        found = json.loads(output)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

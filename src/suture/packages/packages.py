@@ -59,7 +59,7 @@ class Packages:
         walled: Whether it is fetched behind a wall, with the index alone in reach.
         hosts: Servers in reach besides.
         allowed: What is allowed without anybody's approval; what is resolved keeps to its versions.
-        told: Called with each set, once.
+        on_installed: Called with each set, once.
     """
 
     language: Language
@@ -68,7 +68,7 @@ class Packages:
     walled: bool = True
     hosts: tuple[str, ...] = ()
     allowed: Allowed = field(default_factory=dict)
-    told: Callable[[Installed], None] = _ignore
+    on_installed: Callable[[Installed], None] = _ignore
     _kept: dict[tuple[str, ...], Installed] = field(default_factory=dict, init=False)
     _laid: set[tuple[str, str]] = field(default_factory=set, init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -80,7 +80,7 @@ class Packages:
         settings: Settings,
         *,
         may_fetch: bool = True,
-        told: Callable[[Installed], None] = _ignore,
+        on_installed: Callable[[Installed], None] = _ignore,
     ) -> Packages | None:
         """Those of a new project; one that is there has an environment of its own."""
         if task.project is None or not task.project.is_new:
@@ -94,7 +94,7 @@ class Packages:
             walled=safety.fetch_packages == "sandbox",
             hosts=safety.package_hosts,
             allowed={} if levels.of("dependency.unlisted") == "off" else levels.allowed,
-            told=told,
+            on_installed=on_installed,
         )
 
     async def for_files(self, files: Mapping[str, bytes], interpreter: Interpreter) -> Installed | None:
@@ -125,7 +125,7 @@ class Packages:
             if key not in self._kept:
                 ready = await self._ready(installer, wanted, lock, python, bounds)
                 if all(ready.lock != other.lock for other in self._kept.values()):
-                    self.told(ready)
+                    self.on_installed(ready)
                 self._kept[key] = ready
             found = self._kept[key]
         found = replace(found, files=installer.laid(manifest, found.lock))

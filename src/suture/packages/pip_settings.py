@@ -50,8 +50,8 @@ async def pip_reach(names: Sequence[str], place: Place) -> Reach:
     Raises:
         PrerequisiteError: Pip is not there.
     """
-    told = await ask("pip", (sys.executable, "-P", "-c", TELL), place.folder, own_environment())
-    default, _, rest = told.partition("\n")
+    output = await ask("pip", (sys.executable, "-P", "-c", TELL), place.folder, own_environment())
+    default, _, rest = output.partition("\n")
     settings = settings_in(rest)
     indexes = [settings.get("index-url") or default, *settings.get("extra-index-url", "").split()]
     if settings.get("no-index", "").lower() in ("1", "true", "yes", "on"):
@@ -75,10 +75,10 @@ async def pip_reach(names: Sequence[str], place: Place) -> Reach:
     return Reach(**{**vars(reach), "origins": reach.origins | named})
 
 
-def settings_in(told: str) -> Mapping[str, str]:
+def settings_in(output: str) -> Mapping[str, str]:
     """Name -> value, as `pip config list` tells them for `pip download`."""
     found: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
-    for line in told.splitlines():
+    for line in output.splitlines():
         match = SETTING.fullmatch(line)
         if match is not None and match["section"] in found:
             with suppress(ValueError, SyntaxError):
@@ -89,7 +89,7 @@ def settings_in(told: str) -> Mapping[str, str]:
 def _variables(
     settings: Mapping[str, str], indexes: Sequence[str], links: Iterable[str], certificate: str
 ) -> dict[str, str]:
-    told = {
+    variables = {
         "INDEX_URL": with_login(indexes[0]) if indexes else "",
         "EXTRA_INDEX_URL": " ".join(map(with_login, indexes[1:])),
         "FIND_LINKS": " ".join(links),
@@ -98,7 +98,7 @@ def _variables(
         "NO_CACHE_DIR": "1",
         "CONFIG_FILE": os.devnull,
     }
-    return {f"PIP_{name}": value for name, value in told.items() if value}
+    return {f"PIP_{name}": value for name, value in variables.items() if value}
 
 
 async def _file_origins(

@@ -19,7 +19,7 @@ class Step:
     """One reply of the model, and what came of it."""
 
     reply: str
-    told: str
+    observation: str
 
 
 def conversation(
@@ -53,10 +53,10 @@ def _messages(
 ) -> tuple[Message, ...]:
     said: list[Message] = []
     for number, step in enumerate(steps[left_out:], left_out + 1):
-        told = step.told
+        observation = step.observation
         if stripped and number <= len(steps) - RECENT:
-            told = f"(this result of {len(told)} characters is not shown any more)"
+            observation = f"(this result of {len(observation)} characters is not shown any more)"
         if left_out and not said:
-            told = f"({left_out} steps before this one are not shown any more.)\n{told}"
-        said += [Message(role="assistant", content=step.reply), Message(role="user", content=told)]
+            observation = f"({left_out} steps before this one are not shown any more.)\n{observation}"
+        said += [Message(role="assistant", content=step.reply), Message(role="user", content=observation)]
     return (*opening, *said)

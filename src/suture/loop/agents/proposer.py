@@ -153,7 +153,7 @@ def _written_down(
     ran: CopyRun, move: Move, command: str, files: Mapping[str, bytes], context: RunContext
 ) -> dict[str, str]:
     texts, left_out = changed_texts(ran.changes, files)
-    told = ProposerRan(
+    event = ProposerRan(
         turn=move.index + 1,
         command=command,
         outside=context.settings.proposer.outside,
@@ -167,7 +167,7 @@ def _written_down(
         deleted=ran.changes.deleted[:MOST_TOLD],
         left_out=left_out[:MOST_TOLD],
     )
-    context.ledger.append(told)
+    context.ledger.append(event)
     return texts
 
 

@@ -37,7 +37,7 @@ LINES = re.compile(r"^(.+?)(?::(\d{1,7})(?:-(\d{1,7}))?)?$")
 class Done:
     """What came of a tool: what the agent is told, all that is changed now, and whether all tests pass."""
 
-    told: str
+    observation: str
     changed: Mapping[str, str]
     passed: bool = False
 
@@ -80,16 +80,16 @@ class AgentTools:
             case "create_file":
                 done = self._create(command.given, now, changed)
             case "list_files":
-                done = Done(told=_listed(command.given, now), changed=changed)
+                done = Done(observation=_listed(command.given, now), changed=changed)
             case "read_file":
-                done = Done(told=_read(command.given, now), changed=changed)
+                done = Done(observation=_read(command.given, now), changed=changed)
             case _:
-                done = Done(told=_search(command.given, now), changed=changed)
-        return Done(told=shortened(done.told), changed=done.changed, passed=done.passed)
+                done = Done(observation=_search(command.given, now), changed=changed)
+        return Done(observation=shortened(done.observation), changed=done.changed, passed=done.passed)
 
     async def _shell(self, line: str, now: Mapping[str, bytes], changed: Mapping[str, str]) -> Done:
         if not line:
-            return Done(told="There was no command.", changed=changed)
+            return Done(observation="There was no command.", changed=changed)
         left_s = self.context.budget.remaining_s()
         most_s = min(SHELL_S, self.suite.settings.test_wall_s)
         seconds = most_s if left_s is None else max(1.0, min(most_s, left_s / 2))
@@ -108,7 +108,7 @@ class AgentTools:
         if left_out:
             said.append(f"(no part of the change: {', '.join(left_out[:20])})")
         kept = {path: text for path, text in texts.items() if path not in closed}
-        return Done(told="\n".join(filter(None, said)), changed=self._differing({**changed, **kept}))
+        return Done(observation="\n".join(filter(None, said)), changed=self._differing({**changed, **kept}))
 
     def _edit(self, reply: str, now: Mapping[str, bytes], changed: Mapping[str, str]) -> Done:
         closed = set(refused_files(dict.fromkeys(now, ""), self.suite))
@@ -116,36 +116,38 @@ class AgentTools:
         try:
             blocks, _ = split_edits(reply)
             if not blocks:
-                return Done(told="EditError: there is no search/replace block.", changed=changed)
+                return Done(observation="EditError: there is no search/replace block.", changed=changed)
             texts = apply_edits(blocks, open_ones, set(now))
         except EditDoesNotApply as fault:
             protected = [path for path in closed if path in reply]
             why = f" ({', '.join(sorted(protected))}: protected)" if protected else ""
-            return Done(told=f"EditError: {fault.message}{why}", changed=changed)
+            return Done(observation=f"EditError: {fault.message}{why}", changed=changed)
         blocked = self._blocked({**self.parent, **changed, **texts})
         refused = sorted({*refused_files(texts, self.suite), *blocked} & texts.keys())
         kept = {path: text for path, text in texts.items() if path not in refused}
-        told = f"Changed {', '.join(kept)}." if kept else "Nothing was changed."
+        observation = f"Changed {', '.join(kept)}." if kept else "Nothing was changed."
         if refused:
-            told += f" EditError: no candidate may write {', '.join(refused)}."
-            told += "".join(f" The safety scan: {why}." for path, why in blocked.items() if path in texts)
-        return Done(told=told, changed=self._differing({**changed, **kept}))
+            observation += f" EditError: no candidate may write {', '.join(refused)}."
+            observation += "".join(
+                f" The safety scan: {why}." for path, why in blocked.items() if path in texts
+            )
+        return Done(observation=observation, changed=self._differing({**changed, **kept}))
 
     def _create(self, given: str, now: Mapping[str, bytes], changed: Mapping[str, str]) -> Done:
         path, _, content = given.partition("\n")
         path = path.strip().removeprefix("./")
         if path in self.files or not may_create(path, now.keys() - {path}):
             why = "it is there already: use edit" if path in self.files else "no file can be made there"
-            return Done(told=f"CreateError: {path[:200]!r}: {why}.", changed=changed)
+            return Done(observation=f"CreateError: {path[:200]!r}: {why}.", changed=changed)
         if refused_files({path: content}, self.suite):
-            return Done(told=f"CreateError: no candidate may write {path}.", changed=changed)
+            return Done(observation=f"CreateError: no candidate may write {path}.", changed=changed)
         if blocked := self._blocked({**self.parent, **changed, path: content}).get(path):
-            told = f"CreateError: no candidate may write {path}. The safety scan: {blocked}."
-            return Done(told=told, changed=changed)
+            observation = f"CreateError: no candidate may write {path}. The safety scan: {blocked}."
+            return Done(observation=observation, changed=changed)
         written = {**changed, path: content.rstrip("\n") + "\n"}
         if why := self._blocked({**self.parent, **written}).get(path, ""):
-            return Done(told=f"CreateError: the safety scan: {why}.", changed=changed)
-        return Done(told=f"{path} is written.", changed=self._differing(written))
+            return Done(observation=f"CreateError: the safety scan: {why}.", changed=changed)
+        return Done(observation=f"{path} is written.", changed=self._differing(written))
 
     async def _run_tests(self, changed: Mapping[str, str]) -> Done:
         candidate = Candidate(files={**self.parent, **changed}, origin="repair")
@@ -154,8 +156,8 @@ class AgentTools:
         threshold = self.context.settings.loop.trust_threshold
         passed, failed, _ = tally(verdict, None, threshold)
         if passed and not failed:
-            return Done(told="Every test passes.", changed=changed, passed=True)
-        return Done(told=_cards(verdict, passed, failed, self.context), changed=changed)
+            return Done(observation="Every test passes.", changed=changed, passed=True)
+        return Done(observation=_cards(verdict, passed, failed, self.context), changed=changed)
 
     def _blocked(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Files with what a rule of the safety scan blocks -> why."""

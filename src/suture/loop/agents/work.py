@@ -82,7 +82,7 @@ async def work(move: Move, tools: AgentTools, briefing: Briefing, coder: Role, c
         command, done, ended = await _step(reply, move, steps, commands, changed, tools, context)
         commands = [] if done.changed != changed else [*commands, command]
         changed = done.changed
-        steps.append(Step(reply=up_to_its_end(reply.text)[:LONGEST_REPLY], told=done.told))
+        steps.append(Step(reply=up_to_its_end(reply.text)[:LONGEST_REPLY], observation=done.observation))
     if not changed:
         raise MalformedReply(
             f"the agent changed nothing in {len(steps)} step(s)" + (f": {ended}" if ended else "")
@@ -107,7 +107,7 @@ async def _step(
     if kept is not None:
         return command, kept[0], kept[1]
     began = time.monotonic()
-    done = Done(told=fault or "Submitted.", changed=changed)
+    done = Done(observation=fault or "Submitted.", changed=changed)
     if command is not None and not ended:
         done = await tools.use(command, changed)
         ended = "passed" if done.passed else ""
@@ -116,7 +116,7 @@ async def _step(
         number=number,
         tool=command.tool if command else "",
         input=(command.given if command else reply.text)[:LONGEST_INPUT],
-        observation=context.folder.put_json(done.told),
+        observation=context.folder.put_json(done.observation),
         changes=context.folder.put_json(dict(done.changed)),
         seconds=round(time.monotonic() - began, 3),
         ended=ended,
@@ -194,12 +194,14 @@ def _recorded(move: Move, number: int, context: RunContext) -> tuple[Done, str] 
                 or (event.step, event.branch) != (place.get("step"), place.get("branch"))
             ):
                 continue
-            told, changed = folder.get_json(step.observation), folder.get_json(step.changes)
+            observation, changed = folder.get_json(step.observation), folder.get_json(step.changes)
             if folder is not here:
-                here.put_json(told)
+                here.put_json(observation)
                 here.put_json(changed)
                 context.ledger.append(step)
-            return Done(told=str(told), changed={str(k): str(v) for k, v in changed.items()}), step.ended
+            return Done(
+                observation=str(observation), changed={str(k): str(v) for k, v in changed.items()}
+            ), step.ended
     return None
 
 

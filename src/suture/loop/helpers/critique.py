@@ -62,8 +62,8 @@ async def diagnose(
     asked = Consultation(
         helper="debugger" if with_tools else "diagnose", context=context, round=state["round"]
     )
-    told = recalled_lines("debugger", context)
-    brief = replace(brief, statement="\n".join([brief.statement, *told]).lstrip()) if told else brief
+    recalled = recalled_lines("debugger", context)
+    brief = replace(brief, statement="\n".join([brief.statement, *recalled]).lstrip()) if recalled else brief
     found = await asked.or_none(
         partial(_look, brief, entry, suite, state) if with_tools else partial(_reply, brief)
     )

@@ -35,7 +35,7 @@ async def check(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any
             waiting.setdefault(proposal.candidate, proposal)
     if not waiting:
         return {"round": state["round"] + 1}
-    told: dict[str, Any] = {}
+    update: dict[str, Any] = {}
     question = _question_on(waiting.values(), state, context)
     if question:
         answer: Mapping[str, Any] = interrupt(
@@ -45,7 +45,7 @@ async def check(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any
             why = "stopped by the person who was asked about the safety scan"
             return {"moves": [], "outcome": "cancelled", "reason": why}
         if answer["choice"] == "redirect":
-            told = {"hints": [*state["hints"], answer["hint"]]}
+            update = {"hints": [*state["hints"], answer["hint"]]}
     async with context.budget.time_limit():
         suite = await deciding_suite(aids_of(state), context)
     base = context.base_verdict(state)
@@ -58,7 +58,7 @@ async def check(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any
             return judged_attempt(proposal, verdict, base, context)
 
     entries = await all_ended(itertools.starmap(one, enumerate(waiting.values())))
-    return {**told, "tried": plain_attempts((*tried, *entries)), "round": state["round"] + 1}
+    return {**update, "tried": plain_attempts((*tried, *entries)), "round": state["round"] + 1}
 
 
 def _question_on(waiting: Iterable[Attempt], state: LoopState, context: RunContext) -> dict[str, Any] | None:

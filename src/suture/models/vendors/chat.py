@@ -88,10 +88,10 @@ class LangChainModel:
             drawn = drawn.model_copy(
                 update={"extra_body": {**(getattr(drawn, "extra_body", None) or {}), **connection.goes_on_by}}
             )
-        if len(samplings) > 1:  # the usage is told of the first reply alone, so tokens are told one by one
+        if len(samplings) > 1:  # the usage counts the first reply alone, so tokens come one by one
             drawn = drawn.model_copy(update={"n": len(samplings), "logprobs": True, "top_logprobs": 1})
-        told = sampling.tools
-        chat = with_tools(drawn, told) if told else constrained(drawn, sampling.schema)
+        tools = sampling.tools
+        chat = with_tools(drawn, tools) if tools else constrained(drawn, sampling.schema)
         tries = 0
         async with self._endpoint.slot():
             start_s = time.perf_counter()
