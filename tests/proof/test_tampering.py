@@ -16,8 +16,9 @@ import pytest
 from proof.conftest import CODE, FIXED, NOISY, TESTS, Healed
 from suture.ledger import find_run
 from suture.proof import Finding, read_certificate, verify_certificate
-from suture.proof.certificate import Certificate, CertificateRefused, CertifiedTask, sealed
+from suture.proof.certificate import Certificate, CertifiedTask
 from suture.proof.confidence import confidence_in
+from suture.proof.sealing import CertificateRefused, sealed
 from suture.records import CheckOutcome, Verdict, content_hash, from_plain, to_plain
 from suture.sandbox import (
     BubblewrapSandbox,

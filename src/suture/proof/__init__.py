@@ -4,7 +4,7 @@ This room owns the certificate, how it is made and verified, and how a proven ch
 user, and taken back. It asks no model, and what running cannot prove stands under `claims`.
 """
 
-from suture.proof.certificate import Certificate, CertificateRefused, read_certificate
+from suture.proof.certificate import Certificate
 from suture.proof.certified_file import certificate_at, certificate_path, verify_file
 from suture.proof.delivery import (
     Handover,
@@ -14,6 +14,7 @@ from suture.proof.delivery import (
     require_new,
     require_possible,
 )
+from suture.proof.sealing import CertificateRefused, read_certificate
 from suture.proof.undo import Undone, find_applied_run, stands_applied, undo_run
 from suture.proof.verification import Finding, verify_certificate
 

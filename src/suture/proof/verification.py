@@ -10,12 +10,13 @@ from suture.checks import Suite, check_candidate, prepare_suite, refused_files
 from suture.errors import UsageError
 from suture.languages import Interpreter, languages_of_files, scripts_run_by
 from suture.packages import Packages, PackagesRefused, asks_in, is_lock
-from suture.proof.certificate import Certificate, digest
+from suture.proof.certificate import Certificate
 from suture.proof.certified_task import new_failures, statuses
 from suture.proof.changed_coverage import measure_coverage, touched
 from suture.proof.confidence import confidence_in
 from suture.proof.mutant_runner import notices
 from suture.proof.mutation_testing import draw_mutants, replay_mutants
+from suture.proof.sealing import digest
 from suture.records import Candidate, Task, Verdict, content_hash
 from suture.sandbox import Sandbox
 from suture.settings import Settings

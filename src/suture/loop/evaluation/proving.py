@@ -19,18 +19,7 @@ from suture.loop.evaluation.judging import judge
 from suture.loop.evaluation.proof_clock import ProofClock, ended_together
 from suture.loop.evaluation.suspicion import doubts_about
 from suture.loop.policy.progress import tally
-from suture.proof.certificate import (
-    FORMAT,
-    Certificate,
-    Claims,
-    Coverage,
-    Lint,
-    Minimality,
-    Mutation,
-    certificate_text,
-    digest,
-    sealed,
-)
+from suture.proof.certificate import FORMAT, Certificate, Claims, Coverage, Lint, Minimality, Mutation
 from suture.proof.certified_task import CERTIFICATE, certified_task, new_failures, statuses
 from suture.proof.changed_coverage import measure_coverage, touched
 from suture.proof.confidence import confidence_in, confidence_when_warned
@@ -39,6 +28,7 @@ from suture.proof.linting import lint_changes
 from suture.proof.minimal import Minimised, Oracle, minimise, minimise_lines
 from suture.proof.mutant_runner import notices
 from suture.proof.mutation_testing import measure_mutation
+from suture.proof.sealing import certificate_text, digest, sealed
 from suture.records import Candidate, Verdict, content_hash
 from suture.tasks.accepted_test import accepted_files
 from suture.workspace import overlay, text_of, unified_diff
