@@ -19,7 +19,7 @@ import suture.store
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.store.database import DATABASE_FILE, Store, open_store
 from suture.store.migrating import NEWEST, VERSION_TABLE, VERSIONS, is_ours
-from suture.store.searching.words import likest, matching, searched_words
+from suture.store.searching.words import matching, most_similar, searched_words
 from suture.store.tables import METADATA, SEARCHED, failures, tasks
 
 ODD = "zero \x00, half a pair \ud800, é"
@@ -108,7 +108,7 @@ def test_words_are_found_where_they_are_and_no_longer_where_they_were(store: Sto
 
     assert found("price") == found("keyerror") == found("Key") == found("os.path") == ["a"]
     assert found("total wrong") == ["b"]
-    assert sorted(keys[one] for one in likest(store, "failures", "wrong price", limit=9)) == ["a", "b"]
+    assert sorted(keys[one] for one in most_similar(store, "failures", "wrong price", limit=9)) == ["a", "b"]
     assert found("nothing") == found("-- ' \" & | ()") == []
     with store.writing() as connection:
         connection.execute(failures.update().where(failures.c.key == "b").values(searched="other"))

@@ -20,7 +20,7 @@ from suture.store.database import DATABASE_FILE, Store, open_store
 from suture.store.migrating import NEWEST, version_of
 from suture.store.remembered import insert_missing
 from suture.store.searching.nearest_vectors import index_vectors, nearest
-from suture.store.searching.words import likest, telling
+from suture.store.searching.words import most_similar, rare_words
 from suture.store.tables import tasks
 
 FIRST = Path(__file__).with_name("first_version.db.gz")
@@ -102,11 +102,11 @@ def test_rows_of_other_namespaces_do_not_hide_ones_own(store: Store) -> None:
     theirs = Store(engine=store.engine, namespace="theirs", where=store.where)
     insert_missing(store, "failures", [{**row, "key": "mine"}])
     insert_missing(theirs, "failures", [{**row, "key": f"{number}"} for number in range(300)])
-    assert len(likest(store, "failures", "total of a cart", limit=5)) == 1
-    assert len(likest(theirs, "failures", "total of a cart", limit=5)) == 5
+    assert len(most_similar(store, "failures", "total of a cart", limit=5)) == 1
+    assert len(most_similar(theirs, "failures", "total of a cart", limit=5)) == 5
 
 
 def test_frequent_words_are_left_out_and_one_word_never() -> None:
-    assert telling({"return": 90_000, "cart": 40, "total": 3000, "price": 2000}) == ["cart", "price"]
-    assert telling({"return": 90_000, "def": 95_000}) == ["return"]
-    assert telling({}) == []
+    assert rare_words({"return": 90_000, "cart": 40, "total": 3000, "price": 2000}) == ["cart", "price"]
+    assert rare_words({"return": 90_000, "def": 95_000}) == ["return"]
+    assert rare_words({}) == []

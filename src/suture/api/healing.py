@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from suture.api.apart import apart
+from suture.api.in_thread import in_thread
 from suture.api.run_execution import carry_out, models_for, replies_from
 from suture.ledger.follow import Listener
 from suture.loop import RunSpec
@@ -90,7 +90,7 @@ async def heal(
     test = settings.project.test if test is None else test
     making = partial(heal_task, Path(path), test=test, protect=protect, only=only, since=since, words=words)
     sandboxed = settings.sandbox
-    task, snapshot = await apart(partial(making, secrets=sandboxed.secrets, python=sandboxed.python))
+    task, snapshot = await in_thread(partial(making, secrets=sandboxed.secrets, python=sandboxed.python))
     require_possible(handover, snapshot.root)
     source = replies_from(replies, settings)
     proposer = bool(settings.proposer.command)

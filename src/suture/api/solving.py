@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from suture.api.apart import apart
+from suture.api.in_thread import in_thread
 from suture.api.run_execution import carry_out, models_for, replies_from
 from suture.errors import UsageError
 from suture.languages import language_named
@@ -96,7 +96,7 @@ async def solve(
             sample=Path(sample) if sample else None,
             folder=Path(into) if into is not None else root if apply else None,
         )
-        task = await apart(partial(project_task, task, wish, secrets=settings.sandbox.secrets))
+        task = await in_thread(partial(project_task, task, wish, secrets=settings.sandbox.secrets))
         settings = settings.for_projects()
     elif isinstance(task, str):
         task = write_task(

@@ -20,7 +20,7 @@ LAST_WORDS_S = 5.0
 Tell = Callable[[Event], Awaitable[None]]
 
 
-async def done_alone(
+async def run_alone(
     home: Path,
     kind: JobKind,
     request: Mapping[str, Any],

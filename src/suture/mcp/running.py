@@ -10,7 +10,7 @@ import anyio
 from mcp.server.mcpserver import Context
 
 from suture.jobs import JobEnd, JobFailed, JobKind
-from suture.jobs.alone import done_alone
+from suture.jobs.alone import run_alone
 from suture.ledger import Event, RunFolder
 from suture.mcp.door import Door, refused
 from suture.narrative.event_text import tell
@@ -19,7 +19,7 @@ MOST_CHARS = 300
 """Of a line of progress."""
 
 
-async def done(
+async def run_job(
     door: Door,
     context: Context[Any, Any],
     kind: JobKind,
@@ -42,14 +42,14 @@ async def done(
         ToolError: It ended with an error.
     """
 
-    async def told(event: Event) -> None:
+    async def report(event: Event) -> None:
         line = tell(event)
         if line is not None:
             await context.report_progress(event.seq + 1, None, line[:MOST_CHARS])
 
     # A task of its own: the SDK cancels a call again and again, and the run is to be written down first.
     work = asyncio.create_task(
-        done_alone(door.home, kind, request, told, run=run, flags=door.flags, chosen=flags)
+        run_alone(door.home, kind, request, report, run=run, flags=door.flags, chosen=flags)
     )
     try:
         return await asyncio.shield(work)

@@ -42,7 +42,7 @@ class Verified(BaseModel):
     findings: list[dict[str, Any]]
 
 
-def told(folder: RunFolder, question: Review | None = None) -> RunTold:
+def describe_run(folder: RunFolder, question: Review | None = None) -> RunTold:
     """A run as it stands.
 
     Raises:

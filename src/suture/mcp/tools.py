@@ -24,8 +24,8 @@ from suture.mcp.asking import (
     roots_of,
 )
 from suture.mcp.door import Door, allowed, refused
-from suture.mcp.running import done
-from suture.mcp.telling import RunTold, Verified, told
+from suture.mcp.running import run_job
+from suture.mcp.telling import RunTold, Verified, describe_run
 from suture.narrative.event_text import tell
 
 MOST_STEPS = 200
@@ -91,7 +91,7 @@ def add_tools(server: MCPServer[Any], door: Door) -> None:
     async def verify(call: Call, run: Run) -> Verified:
         """Prove a healed run's certificate anew, in a clean sandbox and without a model."""
         folder = found(door, run)
-        _, end = await done(door, call, "verify", {}, run=folder.id)
+        _, end = await run_job(door, call, "verify", {}, run=folder.id)
         return Verified(run=run, ok=bool(end.answer["ok"]), findings=list(end.answer["findings"]))
 
     @server.tool(annotations=LOOKS)
@@ -100,7 +100,9 @@ def add_tools(server: MCPServer[Any], door: Door) -> None:
         folder = found(door, run)
         try:
             lines = [line for event in read_ledger(folder.ledger_path).events if (line := tell(event))]
-            return told(folder, pending_review(folder.path)).model_copy(update={"steps": lines[-MOST_STEPS:]})
+            return describe_run(folder, pending_review(folder.path)).model_copy(
+                update={"steps": lines[-MOST_STEPS:]}
+            )
         except SutureError as fault:
             raise refused(fault) from fault
 
@@ -150,7 +152,7 @@ async def _worked(
     if asked.run:
         folder = found(door, asked.run)
     else:
-        folder, _ = await done(door, call, kind, request, flags=flags)
+        folder, _ = await run_job(door, call, kind, request, flags=flags)
     while (question := pending_review(folder.path)) is not None and can_be_asked(call):
         try:
             said = await answer_to(call, question, asked)
@@ -160,8 +162,8 @@ async def _worked(
             return said
         if said is None:
             break
-        folder, _ = await done(door, call, "resume", {"answer": _plain(said)}, run=folder.id)
-    return told(folder, question)
+        folder, _ = await run_job(door, call, "resume", {"answer": _plain(said)}, run=folder.id)
+    return describe_run(folder, question)
 
 
 def _plain(said: BaseModel) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from suture.memory.items import TABLES, Item, TableName
 from suture.memory.storing import rows_of
 from suture.store.searching.nearest_vectors import nearest
-from suture.store.searching.words import likest
+from suture.store.searching.words import most_similar
 
 if TYPE_CHECKING:
     from suture.memory.embedding.contract import Embedder
@@ -78,7 +78,7 @@ def recall(
             for rank, number in enumerate(near, 1):
                 ranked[number] = ranked.get(number, 0.0) + 1 / (FUSED_K + rank)
         if by_words:
-            ids = likest(store, name, telling_words(words), limit=DEPTH)
+            ids = most_similar(store, name, telling_words(words), limit=DEPTH)
             for rank, number in enumerate(ids, 1):
                 ranked[number] = ranked.get(number, 0.0) + 1 / (FUSED_K + rank)
         rows = rows_of(store, name, list(ranked))

@@ -17,7 +17,7 @@ from IPython.core.error import UsageError as MagicRefused
 from IPython.core.interactiveshell import InteractiveShell
 
 from suture.errors import SutureError, UsageError
-from suture.jobs.alone import done_alone
+from suture.jobs.alone import run_alone
 from suture.ledger import Event, RunFolder, last_of, read_ledger
 from suture.ledger.kinds import RunFinished, RunParked
 from suture.narrative.brief import BriefTeller
@@ -100,14 +100,14 @@ async def _run(project: CellProject, asked: Namespace, settings: Settings) -> Re
     """A run over a project of its own, which is gone afterwards."""
     teller = BriefTeller()
 
-    async def told(event: Event) -> None:
+    async def report(event: Event) -> None:
         for line in teller.tell(event):
             print(plain(line), file=sys.stderr)
 
     with tempfile.TemporaryDirectory(prefix="suture-cell-") as place:
         _lay(project, Path(place))
         request = {"path": place, "test": TEST, "protect": [EARLIER]}
-        folder, _ = await done_alone(settings.paths.home, "heal", request, told, chosen=_flags(asked))
+        folder, _ = await run_alone(settings.paths.home, "heal", request, report, chosen=_flags(asked))
     return _result_of(folder)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from watchfiles import awatch
 
-from suture.api.apart import apart
+from suture.api.in_thread import in_thread
 from suture.errors import Cancelled, SutureError
 from suture.records import Result
 from suture.workspace import take_snapshot
@@ -82,7 +82,7 @@ async def watch(project: Path, heal: Heal, apply: Apply | None = None) -> AsyncG
     listening = asyncio.create_task(_listen(project, changed))
     try:
         await asyncio.sleep(0)  # from here on it listens
-        files = await apart(lambda: contents(project))
+        files = await in_thread(lambda: contents(project))
         while True:
             changed.clear()
             run = asyncio.ensure_future(heal())
@@ -145,7 +145,7 @@ async def _overtaken(
         if listening.done():
             listening.result()
         changed.clear()
-        now = await apart(lambda: contents(project))
+        now = await in_thread(lambda: contents(project))
         if now != files:
             return now
 
@@ -170,7 +170,7 @@ async def _told(
         return Failed(fault=fault)
     if apply is None or result.outcome != "healed":
         return Ended(result=result)
-    now = await apart(lambda: contents(project))
+    now = await in_thread(lambda: contents(project))
     if now != files:
         return Overtaken(changed=differing(files, now))
     try:
@@ -193,5 +193,5 @@ async def _next(
         if listening.done():
             listening.result()
         changed.clear()
-        if (now := await apart(lambda: contents(project))) != files:
+        if (now := await in_thread(lambda: contents(project))) != files:
             return now

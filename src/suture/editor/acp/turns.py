@@ -15,7 +15,7 @@ from suture.editor.acp.sessions import Session, Sessions
 from suture.editor.acp.telling import Telling
 from suture.errors import UsageError
 from suture.jobs import JobKind
-from suture.jobs.alone import done_alone
+from suture.jobs.alone import run_alone
 from suture.ledger import Event, RunFolder, last_of, read_ledger, state_of
 from suture.ledger.kinds import RunFinished, RunStarted
 from suture.models import NO_MODEL
@@ -137,7 +137,7 @@ class Turn:
                 telling.append(self._telling(folder))
             await telling[0].tell(event)
 
-        folder, _ = await done_alone(
+        folder, _ = await run_alone(
             self.settings.paths.home,
             kind,
             request,
@@ -207,7 +207,7 @@ class Turn:
             return None
 
         home = self.settings.paths.home
-        _, end = await done_alone(home, "verify", {}, nobody, run=folder.id, flags=self.flags)
+        _, end = await run_alone(home, "verify", {}, nobody, run=folder.id, flags=self.flags)
         for finding in end.answer["findings"]:
             sign = "holds" if finding["ok"] else "DOES NOT HOLD"
             await self.say(f"{sign}: {finding['name']}: {markdown(finding['detail'], 500)}")

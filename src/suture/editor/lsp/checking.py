@@ -13,7 +13,7 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from suture.editor.lsp.findings import Findings, findings_of
-from suture.jobs.alone import done_alone
+from suture.jobs.alone import run_alone
 from suture.ledger import Event
 from suture.models import NO_MODEL
 from suture.narrative.event_text import tell
@@ -104,7 +104,7 @@ class Checking:
 
             watching = asyncio.create_task(progress.taken_back())
             doing = asyncio.create_task(
-                done_alone(
+                run_alone(
                     settings.paths.home,
                     "heal",
                     {"path": str(root), "test": self.test},

@@ -22,7 +22,7 @@ MOST_WORDS = 4000
 """Of one row: PostgreSQL's index takes a megabyte, and nobody searches beyond."""
 MOST_LETTERS = 80
 MOST_RANKED = 4000
-"""Rows that a search for the likest ranks: what they hold is read one by one."""
+"""Rows that a search for the most similar ranks: what they hold is read one by one."""
 MOST_SURE = 4
 """Times the limit, of the best rows on SQLite, that are looked at for those of a namespace."""
 MOST_COLUMNS = 500
@@ -74,8 +74,8 @@ def matching(connection: Connection, table: Table, query: str, *, namespace: str
     return list(connection.execute(text(statement), given).scalars())
 
 
-def likest(store: Store, name: str, query: str, *, limit: int) -> list[int]:
-    """Ids of the rows that have some words of a query, the best first: see `telling` for which words count.
+def most_similar(store: Store, name: str, query: str, *, limit: int) -> list[int]:
+    """Ids of the rows that have some words of a query, the best first; `rare_words` says which words count.
 
     Args:
         store: The database.
@@ -89,14 +89,14 @@ def likest(store: Store, name: str, query: str, *, limit: int) -> list[int]:
     words = list(dict.fromkeys(words_of(query)))[:MOST_WORDS]
     with store.reading() as connection:
         rows_with = _rows_with_postgresql if store.is_postgresql else _rows_with_sqlite
-        kept = telling(rows_with(connection, name, words)) if words else []
+        kept = rare_words(rows_with(connection, name, words)) if words else []
         if not kept:
             return []
-        best = _likest_postgresql if store.is_postgresql else _likest_sqlite
+        best = _most_similar_postgresql if store.is_postgresql else _most_similar_sqlite
         return best(connection, name, kept, store.namespace, limit)
 
 
-def telling(rows_with: Mapping[str, int]) -> list[str]:
+def rare_words(rows_with: Mapping[str, int]) -> list[str]:
     """The words that a search looks for: the rarest, as many as have `MOST_RANKED` rows together.
 
     A word that very many rows have tells little of which is meant, and to rank its rows takes long.
@@ -143,7 +143,7 @@ def _rows_with_postgresql(connection: Connection, name: str, words: Sequence[str
     return counts | {row.word: int(row.rows) for row in known}
 
 
-def _likest_sqlite(
+def _most_similar_sqlite(
     connection: Connection, name: str, words: Sequence[str], namespace: str, limit: int
 ) -> list[int]:
     wanted = " OR ".join(f'"{word}"' for word in words)
@@ -173,7 +173,7 @@ def _sqlite_statement(name: str) -> str:
     )
 
 
-def _likest_postgresql(
+def _most_similar_postgresql(
     connection: Connection, name: str, words: Sequence[str], namespace: str, limit: int
 ) -> list[int]:
     statement = text(

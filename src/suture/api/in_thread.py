@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 T = TypeVar("T")
 
 
-async def apart(work: Callable[[], T]) -> T:
+async def in_thread(work: Callable[[], T]) -> T:
     """Do something in a thread; who is cancelled meanwhile does not wait for it.
 
     `asyncio.to_thread` would: its threads are waited for when the loop is closed, and Ctrl-C with them.
