@@ -11,6 +11,7 @@ from suture.errors import UsageError
 from suture.jobs.job import Job, JobEnd
 
 RETRY_AFTER_S = 5
+"""Seconds that a refused caller is told to wait."""
 DAY_S = 86_400.0
 CANCELLED = JobEnd(exit_code=130, error="cancelled", fault="Cancelled")
 

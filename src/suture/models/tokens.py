@@ -16,6 +16,7 @@ PROMPT_ALLOWANCE_TOKENS = 40
 ASCII_PER_TOKEN = 2.5
 """Fewer than the four characters of English prose or the three of code: digits and punctuation are short."""
 OTHER_BYTES_PER_TOKEN = 2
+"""Of text that is not ASCII."""
 
 WORDS_PER_TOKEN = 1.5
 """More than any tokenizer makes one token of: most split at blanks, and those that do not ("SuperBPE", Liu et

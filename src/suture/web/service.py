@@ -28,6 +28,7 @@ from suture.web.tokens import Caller, Tokens
 log = logging.getLogger("suture.web")
 MOST_KEY_CHARS = 200
 A_WHILE_S = 3600.0
+"""Seconds between two clearings of what callers have sent, and until a caller's day may have room again."""
 BUDGETS = ("attempts", "tokens", "money", "seconds")
 """What a caller may limit further; only money may have no limit of the server's own."""
 

@@ -18,6 +18,7 @@ MOST_BY_VOICES = {0: 0.15, 1: 0.85}
 a task, they may share one mistake of one model."""
 INTERCEPT = 0.1
 WEIGHTS = {"votes": 2.1, "sets": 1.15, "author": 0.7, "examples": 0.5}
+"""Fitted: the log odds of a right check without any sign are `INTERCEPT`, and each sign adds its weight."""
 SURE_LOGPROB = -0.25
 """Mean natural logarithm of a token's probability, from which on words count as sure."""
 PER_NAT = 2.0

@@ -15,6 +15,7 @@ from suture.settings import Settings
 SAMPLE = 5
 """Tasks of each set on which the two are tried."""
 CAP = 100_000
+"""Tokens; beyond what any task takes, so that a control is never cut by it."""
 
 
 def sample_of(problems: Sequence[Problem], count: int = SAMPLE) -> list[Problem]:

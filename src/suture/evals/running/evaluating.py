@@ -28,6 +28,7 @@ from suture.settings import BudgetSettings, Settings
 
 GENEROUS_SECONDS = 24 * 3600.0
 GENEROUS_TOKENS = 10**9
+"""More than any run takes: a benchmark limits the tokens of replies alone."""
 FOR_THE_USER = (Cancelled, ModelAuthError, PrerequisiteError, StorageError, UsageError)
 """Faults that the next task would meet too: they end the benchmark, which is resumed when they are gone."""
 LOST_MOVES = ("BudgetExceeded", "MalformedReply", "EditDoesNotApply", "ContextTooLong")

@@ -21,6 +21,7 @@ CORES = 4
 HOST_MB = 1 << 20
 HOST_CORES = 256
 HOST_FILES = 4096
+"""On this machine itself, where the wall-clock seconds are the limit: memory and CPU are as good as free."""
 
 
 @dataclass(frozen=True, kw_only=True)

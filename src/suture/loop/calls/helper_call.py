@@ -41,6 +41,7 @@ SEATS: Mapping[str, Role] = {
 }
 """Whose model each helper speaks with; its name is that of its prompt file too."""
 MOST_FAILURES = 2
+"""After so many a helper is not asked again in its run."""
 TRIES = 2
 """How often one question is put where the reply cannot be used."""
 

@@ -22,6 +22,7 @@ MOST_TOLD = 50
 """Tests that the ledger names one by one."""
 
 BEFORE_THE_ROUNDS = -1
+"""The round of the code as it was, which nobody proposed."""
 
 
 async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:

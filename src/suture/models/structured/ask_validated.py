@@ -21,6 +21,7 @@ Complete = Callable[[Sequence[Message], Sampling], Awaitable[Reply]]
 WARMER = 0.2
 """What each repetition adds to the temperature: at the same one a small model repeats itself."""
 WARMEST = 1.0
+"""No repetition is drawn at a higher temperature."""
 SHORT_OF = 0.9
 """With less of the room it was given, a reply was cut by something else, and more room will not help it."""
 MAX_QUOTED_CHARS = 1500

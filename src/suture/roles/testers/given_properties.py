@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 EXAMPLES = 25
+"""Inputs that are drawn for each property."""
 LARGEST, MOST_ITEMS = 100, 6
 """The bounds of numbers and of lengths where the strategy names none."""
 DRAW = "seeded_draw"

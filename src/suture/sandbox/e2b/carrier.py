@@ -10,6 +10,7 @@ from typing import Any
 
 CHUNK = 32 << 10
 MUCH = 1 << 20
+"""Bytes that may wait to be sent before whoever sends more is made to wait."""
 KILLED = -9
 AGAIN_S = 0.1
 """Between two attempts to end a task."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from suture.settings import Settings
 
 REJECTED = 1
+"""The exit code where a certificate does not hold."""
 
 
 @reports_faults

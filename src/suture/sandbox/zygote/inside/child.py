@@ -21,6 +21,7 @@ from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.kernel_counts import Kills, find_counts
 
 BOX_ID = 65534
+"""Its user behind the wall, which Linux calls `nobody`."""
 SHM_BYTES = 16 << 20
 SHM_INODES = 10_000
 REPORT_FD = 3
