@@ -76,6 +76,7 @@ def write_result(
         evidence=verdict.evidence if verdict and verdict.outcomes else None,
         confidence=confidence,
         warnings=warnings,
+        undetermined=context.undetermined(candidate) if candidate and outcome == "healed" else (),
         degraded=tuple(dict.fromkeys(degraded_helpers(context))),
         spend=context.budget.spend(),
     )
