@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from suture.checks.command.test_command import TestCommand
-from suture.repair.editing.places import place_of, tripwire
+from suture.repair.editing.places import Place, place_of, tripwire
 from suture.repair.trials.comparing import compare
 from suture.repair.trials.records import Proposal
 
@@ -31,6 +31,22 @@ class Answered:
     reached: int = 0
 
 
+@dataclass(frozen=True)
+class _Spot:
+    """Where a repair stands in a file."""
+
+    path: str
+    place: Place | None
+
+    @property
+    def tells(self) -> bool:
+        """Whether equal answers of calls that come here say something.
+
+        That no such exception comes tells nothing of the handlers of others.
+        """
+        return self.place is not None and not self.place.is_handler
+
+
 async def answers_of(
     proposals: Sequence[Proposal],
     calls: Sequence[Call],
@@ -50,27 +66,31 @@ async def answers_of(
     Raises:
         SandboxError: The wall failed.
     """
-    wires: dict[tuple[str, str], Proposal] = {}
-    wire_of: list[tuple[str, str] | None] = []
-    silent: set[int] = set()
-    for proposal in proposals:
-        place = place_of(texts[proposal.path], proposal.edits)
-        if place is None or place.is_handler:  # that no such exception comes tells nothing of the others
-            silent.add(len(wire_of))
-        edits = tripwire(texts[proposal.path], proposal.edits)
-        key = (proposal.path, repr(edits)) if edits else None
-        wire_of.append(key)
-        if key is not None and len(wires) < MOST_WIRES:
-            wires.setdefault(key, replace(proposal, edits=edits))
+    places = [_Spot(proposal.path, place_of(texts[proposal.path], proposal.edits)) for proposal in proposals]
+    wires: dict[_Spot, Proposal] = {}
+    for spot, proposal in zip(places, proposals, strict=True):
+        here = [
+            edit for other, one in zip(places, proposals, strict=True) if other == spot for edit in one.edits
+        ]
+        edits = tripwire(texts[spot.path], here) if spot not in wires and len(wires) < MOST_WIRES else ()
+        if edits:
+            wires[spot] = replace(proposal, edits=edits)
     # The code as it is comes last: it may be what never ends.
     asked = [*wires.values(), *proposals, replace(proposals[0], edits=())]
-    answers = await compare(command, asked, calls, texts, seconds)
-    stopped = {key: answers.get(number, []) for number, key in enumerate(wires)}
+    wired = len(wires)
+
+    def is_idle(said: Mapping[int, list[str]]) -> bool:
+        """Whether no call comes to any of the places, so that all repairs answer alike."""
+        known = wired in said and wires.keys() == set(places)
+        return known and all(said.get(number) == said[wired] for number in range(wired))
+
+    answers = await compare(command, asked, calls, texts, seconds, enough=is_idle)
+    stopped = {spot: answers.get(number, []) for number, spot in enumerate(wires)}
     unchanged = answers.get(len(asked) - 1, [])
     found = []
-    for number, key in enumerate(wire_of):
-        own = answers.get(len(wires) + number, [])
-        other = stopped.get(key, []) if key is not None else unchanged
-        reached = 0 if number in silent else sum(a != b for a, b in zip(own, other, strict=False))
+    for number, spot in enumerate(places):
+        own = answers.get(wired + number, [])
+        other = stopped.get(spot, unchanged)
+        reached = sum(a != b for a, b in zip(own, other, strict=False)) if spot.tells else 0
         found.append(Answered(answers=tuple(own), reached=reached))
     return found

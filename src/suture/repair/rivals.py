@@ -21,7 +21,7 @@ MOST_NEAR = 60
 MOST_PASSING = 12
 """Repairs of one place, after which other places have their turn again."""
 MOST_LOOKED_AT = 16
-LOOK_S = 2.5
+LOOK_S = 2.0
 """Wall-clock seconds for seeing what rivals leave idle."""
 
 Key = tuple[str, tuple[Edit, ...]]
