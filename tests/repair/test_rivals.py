@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from suture.api import heal
 from suture.checks import prepare_suite
+from suture.ledger import find_run
 from suture.loop.evaluation.search_ahead import editable_texts
+from suture.narrative.brief import brief_ending
+from suture.proof.certified_task import CERTIFICATE
 from suture.repair import Edit, Proposal, Repair, SearchLimits, mutated, rank_repairs, search
 from suture.repair.answering import Answered
 from suture.repair.editing.places import STOP, UNREACHED, guarded, place_of, tripwire
@@ -16,7 +20,7 @@ from suture.repair.ordering.expressions import apart
 from suture.repair.ranking import told_apart
 from suture.repair.rivals import Rivals
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
-from suture.settings import SandboxSettings
+from suture.settings import LoopSettings, PathSettings, ProofSettings, SandboxSettings, Settings
 from suture.tasks.building import heal_task
 
 SOURCE = """\
@@ -58,7 +62,13 @@ def test_two_ways_to_write_one_expression_are_one(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("not (a or b)", "not a or b"), ("a < b", "a <= b"), ("a is b", "a == b"), ("f(a)", "f(b)")],
+    [
+        ("not (a or b)", "not a or b"),
+        ("a < b", "a <= b"),
+        ("a > 10", "a >= 10"),
+        ("a is b", "a == b"),
+        ("f(a)", "f(b)"),
+    ],
 )
 def test_what_some_value_tells_apart_is_not_one(one: str, other: str) -> None:
     assert 0 < apart(SOURCE, condition(one), condition(other)) <= 1
@@ -186,3 +196,31 @@ async def test_of_handlers_that_pass_the_one_that_a_test_comes_to_is_taken(
     repairs, _ = await rank_repairs(found, suite.command, [TESTS])
     assert "except KeyError:" in repairs[0].text or "except LookupError:" in repairs[0].text
     assert repairs[0].apart or len(repairs) == 1
+
+
+@pytest.mark.parametrize("abstains", [False, True])
+async def test_what_the_tests_do_not_tell_apart_is_said_and_can_be_refused(
+    tmp_path: Path, sandbox: BubblewrapSandbox, abstains: bool
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "numbers_of.py").write_text(HANDLED)
+    (project / "test_numbers_of.py").write_text(TESTS)
+    settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
+        update={
+            "paths": PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
+            "proof": ProofSettings(seconds=20, mutants=2),
+            "loop": LoopSettings(abstain_undetermined=abstains),
+        }
+    )
+    result = await heal(project, test="python -m pytest -q", settings=settings, sandbox=sandbox)
+    folder = find_run(settings.paths.home, result.run_id)
+    assert result.undetermined
+    assert all("line 4" in rival for rival in result.undetermined)
+    assert result.outcome == ("not_healed" if abstains else "healed")
+    assert (folder.path / CERTIFICATE).exists() is not abstains
+    assert any("tests do not decide" in line for line in brief_ending(result, folder)) is not abstains
+    if abstains:
+        assert "loop.abstain_undetermined" in result.reason
+    else:
+        assert result.undetermined[0] in (folder.path / CERTIFICATE).read_text()

@@ -22,8 +22,8 @@ from suture.repair.editing.edits import Edit, mutated
 from suture.repair.editing.places import statement_around
 
 VALUES = (0, 1, 2, -1, 3, True, False, None, "", "a", "ab", (), (1,), 1.5)
-"""What an unknown part may be: a few of each plain type, the edges among them."""
-DRAWN = 200
+"""A few of each plain type, the edges among them."""
+DRAWN = 1000
 """Sets of values, where not all can be tried."""
 MOST_PARTS = 6
 LONGEST = 40
@@ -77,11 +77,11 @@ def _apart(one: str, other: str) -> float:
     left, right = pair
     if not (isinstance(left, ast.expr) and isinstance(right, ast.expr)):
         return 1.0
-    parts = sorted({*_parts(left), *_parts(right)})
+    parts, values = sorted({*_parts(left), *_parts(right)}), _values(left, right)
     if len(parts) > MOST_PARTS:
         return 1.0
-    differing = [_said(left, given, is_asked) != _said(right, given, is_asked) for given in _given(parts)]
-    return sum(differing) / len(differing)
+    pairs = [[_said(node, given, is_asked) for node in (left, right)] for given in _given(parts, values)]
+    return sum(ours != theirs for ours, theirs in pairs) / len(pairs)
 
 
 def _differing(one: ast.AST, other: ast.AST) -> tuple[tuple[ast.AST, ast.AST] | None, bool]:
@@ -125,13 +125,21 @@ def _parts(node: ast.expr) -> Iterator[str]:
         yield ast.dump(node)
 
 
-def _given(parts: list[str]) -> Iterator[dict[str, Any]]:
-    if len(VALUES) ** len(parts) <= DRAWN:
-        yield from (dict(zip(parts, values, strict=True)) for values in product(VALUES, repeat=len(parts)))
+def _values(*nodes: ast.expr) -> tuple[Any, ...]:
+    """What an unknown part may be: what the expressions name, beside it, and a few of each plain type."""
+    named = [part.value for node in nodes for part in ast.walk(node) if isinstance(part, ast.Constant)]
+    near = [value + step for value in named if isinstance(value, (int, float)) for step in (-1, 1)]
+    every = [value for value in (*named, *near) if isinstance(value, (int, float, str, bytes))]
+    return tuple({repr(value): value for value in (*VALUES, *every)}.values())
+
+
+def _given(parts: Sequence[str], values: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    if len(values) ** len(parts) <= DRAWN:
+        yield from (dict(zip(parts, given, strict=True)) for given in product(values, repeat=len(parts)))
         return
     draw = random.Random(0)
     for _ in range(DRAWN):
-        yield {part: draw.choice(VALUES) for part in parts}
+        yield {part: draw.choice(values) for part in parts}
 
 
 def _said(node: ast.expr, given: Mapping[str, Any], is_asked: bool) -> str:
