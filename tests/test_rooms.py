@@ -75,7 +75,7 @@ ORDERS = {
         ("gaming", "operators", "trials"),
         ("mutants",),
         ("ordering",),
-        ("ready", "search_result"),
+        ("answering", "ready", "rivals", "search_result"),
         ("search",),
         ("ranking", "recovering"),
         ("other_languages",),

@@ -93,6 +93,7 @@ def heal_bug(bug: Bug, package: Package, cache: Cache, seconds: float, *, keep: 
         same=not changed,
         confidence=ended.answer.get("confidence"),
         changed=changed[:MOST_SHOWN] if claimed else "",
+        undetermined=len(ended.answer.get("undetermined") or ()),
     )
 
 

@@ -40,6 +40,7 @@ class Row:
         suite: Whether the suite passes then, outside of any sandbox.
         same: Whether the code is again what it was, layout and comments apart.
         confidence: The run's own.
+        undetermined: How many rivals the run names, between which and its repair the tests do not decide.
         changed: The lines that the repair left different from the published ones, for reading by hand.
     """
 
@@ -65,6 +66,7 @@ class Row:
     same: bool
     confidence: float | None
     changed: str
+    undetermined: int = 0
 
 
 def agrees(row: Row) -> bool:
@@ -131,6 +133,7 @@ def _sum(rows: Sequence[Row]) -> dict[str, Any]:
         "healed": sum(row.claimed for row in rows),
         "same": len(good),
         "differs": sum(row.claimed and row.suite and not row.same for row in rows),
+        "flagged": sum(row.claimed and row.undetermined > 0 for row in rows),
         "wrong": sum(row.claimed and not row.suite for row in rows),
         "median_seconds": round(statistics.median(row.seconds for row in rows), 1),
         "median_seconds_healed": round(statistics.median([r.seconds for r in good] or [0.0]), 1),
@@ -147,7 +150,8 @@ def tell_rows(rows: Sequence[Row]) -> None:
         print(
             f"{name:18} {told['bugs']:3} bugs: baseline {told['baseline']}, triage {told['triage']}, "
             f"trial {told['trial']}, healed {told['healed']} (same {told['same']}, "
-            f"differs {told['differs']}, wrong {told['wrong']}); {told['median_seconds']} s, "
+            f"differs {told['differs']}, wrong {told['wrong']}; "
+            f"not told apart {told['flagged']}); {told['median_seconds']} s, "
             f"{told['per_second']} tried a second"
         )
         print(f"{'':18} {'; '.join(f'{count} {cause}' for cause, count in told['ended'].items())}")

@@ -72,7 +72,7 @@ def _first_lines(loaded: Loaded, kind: TaskKind) -> Iterator[str]:
 def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: Detail) -> Iterator[str]:
     """How a run ended, as much as was asked for; what a user must not miss is said in any case."""
     from suture.narrative.brief import brief_ending
-    from suture.narrative.ending import ending_lines
+    from suture.narrative.ending import ending_lines, undetermined_lines
 
     if detail == "verbose":
         yield from ending_lines(result, settings.budget, folder)
@@ -81,6 +81,7 @@ def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: D
     elif result.outcome == "waiting":
         yield f"Waiting for you: suture review {folder.id}"
     else:
+        yield from undetermined_lines(result)
         yield from (f"Warning: {sign}" for sign in result.warnings)
 
 

@@ -229,6 +229,13 @@ class RunContext:
         proposed = self._proposed(candidate)
         return proposed.rivals if proposed else None
 
+    def undetermined(self, candidate: Candidate) -> tuple[str, ...]:
+        """Rivals of a candidate, in words: the tests do not decide. A part has those of the whole."""
+        proposed = self._proposed(candidate.hash)
+        if proposed is None or proposed.rivals is None:
+            proposed = self._proposed(candidate.parent or "") or proposed
+        return proposed.apart if proposed else ()
+
     def _proposed(self, candidate: str) -> CandidateProposed | None:
         """How a candidate was first proposed."""
         every = those_of(self.ledger.events, CandidateProposed)

@@ -43,7 +43,9 @@ class Proposed:
         written: The files that were written for it; all of its files where not given.
         warnings: What is suspicious about it.
         agreement: The share of the other plausible repairs that behave like it, where that was compared.
-        rivals: How many other repairs pass and answer otherwise, where that was compared.
+        rivals: How many other repairs pass and answer otherwise, or are about as likely and not known to do
+            the same; where there was a search.
+        apart: Some of those rivals, in words.
         surplus: Files that the reply holds besides, and that it does not write.
     """
 
@@ -53,6 +55,7 @@ class Proposed:
     warnings: tuple[str, ...] = ()
     agreement: float | None = None
     rivals: int | None = None
+    apart: tuple[str, ...] = ()
     surplus: tuple[str, ...] = ()
 
 
@@ -95,6 +98,7 @@ def proposed_candidate(
         warnings=known.warnings,
         agreement=known.agreement,
         rivals=known.rivals,
+        apart=known.apart,
         surplus=known.surplus,
     )
     attempt = Attempt(

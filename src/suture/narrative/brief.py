@@ -37,6 +37,7 @@ from suture.narrative.ending import (
     still_failing,
     surplus_lines,
     unchecked_lines,
+    undetermined_lines,
 )
 from suture.narrative.event_text import left_out_text, set_apart_text, tell
 from suture.narrative.lines import counted, one_line, plain_label
@@ -161,6 +162,7 @@ def brief_ending(result: Result, folder: RunFolder, *, typed: bool = True) -> It
     if (written := last_of(events, CertificateWritten)) is not None:
         yield from certificate_sentences(written, folder.id)
     yield from doubt_line(result, folder)
+    yield from undetermined_lines(result)
     yield from unchecked_lines(result, folder)
     yield from surplus_lines(result, folder)
     yield from (f"Warning: {sign}" for sign in result.warnings)

@@ -29,6 +29,7 @@ from suture.records import Result, Task, TaskKind, Verdict, to_plain
 from suture.settings import BudgetSettings
 
 FACTS_SHOWN = 3
+RIVALS_SHOWN = 2
 
 
 def what_to_print(result: Result, kind: TaskKind) -> str:
@@ -106,6 +107,7 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder) -> I
     yield from _changed(result)
     yield from _verified(result)
     yield from doubt_line(result, folder)
+    yield from undetermined_lines(result)
     yield from unchecked_lines(result, folder)
     yield from surplus_lines(result, folder)
     yield from (f"Warning: {sign}" for sign in result.warnings)
@@ -217,6 +219,16 @@ def is_heal(folder: RunFolder) -> bool:
     """Whether the run was to mend code that is there; new code stands on stdout."""
     started = first_of(read_ledger(folder.ledger_path).events, RunStarted)
     return started is not None and started.kind == "heal"
+
+
+def undetermined_lines(result: Result) -> Iterator[str]:
+    """What passes the same tests, and may do otherwise: the change is one of several then."""
+    if result.ok and result.undetermined:
+        named = "; ".join(result.undetermined[:RIVALS_SHOWN])
+        yield (
+            "Your tests do not decide: other changes pass them too, and may do otherwise. Add a test that "
+            f"tells them apart, or read the diff ({named})"
+        )
 
 
 def doubt_line(result: Result, folder: RunFolder) -> Iterator[str]:

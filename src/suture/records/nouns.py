@@ -311,6 +311,8 @@ class Result:
         confidence: In [0, 1]; what the evidence is worth, by a fitted model (see docs/proof.md).
         warnings: Signs that the change games the tests, which lower the confidence; and what the safety scan
             says of it. They decide nothing.
+        undetermined: Other changes that pass the same tests and may do otherwise, in words: the tests do not
+            tell this one from them. Empty where none is known.
         degraded: Roles that failed when they were asked, so that the run went on without them.
         spend: What it cost.
     """
@@ -325,6 +327,7 @@ class Result:
     evidence: Evidence | None = None
     confidence: float = 0.0
     warnings: tuple[str, ...] = ()
+    undetermined: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()
     spend: Spend = field(default_factory=Spend)
 
@@ -342,6 +345,7 @@ class Result:
             ("evidence", self.evidence),
             ("confidence", f"{self.confidence:.2f}" if self.confidence else ""),
             ("warnings", "\n".join(self.warnings)),
+            ("not told apart from", "\n".join(self.undetermined)),
             ("used", f"{self.spend.seconds:.0f} s, {self.spend.tokens:,} tokens"),
             ("run", self.run_id),
         )

@@ -14,11 +14,12 @@ from itertools import pairwise
 from suture.checks.command.test_command import TestCommand
 from suture.checks.differential.inputs import inputs_near, read_arguments
 from suture.pysource.parsing import parsed
+from suture.repair.answering import Answered, Call, answers_of
 from suture.repair.editing.edits import mutated
 from suture.repair.editing.view import FUNCTIONS, is_docstring
 from suture.repair.gaming.warnings import literals_of, warnings_about
+from suture.repair.ordering.expressions import apart
 from suture.repair.search_result import Findings
-from suture.repair.trials.comparing import compare
 from suture.repair.trials.records import Proposal
 
 MOST_COMPARED = 16
@@ -26,10 +27,15 @@ INPUTS = 60
 COMPARE_S = 6.0
 WARNED = 0.4
 """What each warning leaves of a score."""
+IDLE = 0.1
+"""What each block that it guards, and that no test runs, leaves of it: it was written to be run. Only beside
+others of the same place does that say anything."""
+FAR = 0.5
+"""What a change takes away that is as far from the code as it is as one of an expression can be."""
+CLOSE = 0.25
+"""Of the score of a repair, what a rival has to have: less likely ones say little against it."""
 EXAMPLE = 0.2
 """What a broken example of a docstring leaves of it."""
-
-Call = tuple[str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +47,9 @@ class Repair:
         text: The changed file.
         score: For ordering.
         warnings: What is suspicious about it.
-        alike: Other repairs that answered all inputs as it did, by their labels.
+        alike: Other repairs that are known to do the same: by all answers to calls that come to what they
+            change, or by their expressions.
+        apart: Its rivals: others that answer otherwise, or are about as likely and not known to do the same.
     """
 
     proposal: Proposal
@@ -49,6 +57,7 @@ class Repair:
     score: float
     warnings: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,50 +108,88 @@ async def rank_repairs(
     changed = {proposal.path: findings.texts[proposal.path] for proposal in proposals}
     examples = _examples(changed)
     made = [*calls, *(call for call, _ in examples)]
-    answers: dict[int, list[str]] = {}
+    answered: list[Answered] = [Answered() for _ in proposals]
     if made and len(proposals) > 1:
-        answers = await compare(command, proposals, made, findings.texts, min(seconds, COMPARE_S))
-    behaviour = [tuple(answers.get(number, ())) for number in range(len(proposals))]
+        answered = await answers_of(proposals, made, findings.texts, command, min(seconds, COMPARE_S))
+    behaviour = [one.answers for one in answered]
     literals = literals_of(tests)
     repairs = []
     for number, proposal in enumerate(proposals):
         await asyncio.sleep(0)  # reading a long file takes a moment, and the run's time may be up
-        text = mutated(findings.texts[proposal.path], proposal.edits)
-        warnings = warnings_about(findings.texts[proposal.path], text, literals)
+        before = findings.texts[proposal.path]
+        text = mutated(before, proposal.edits)
+        warnings = warnings_about(before, text, literals)
         broken = _broken(behaviour[number], examples, len(calls))
         score = proposal.score * WARNED ** len(warnings) * EXAMPLE ** min(1, broken)
         score *= 0.6 + 0.4 * _agreement(number, behaviour, proposals)
-        score *= 0.85 + 0.3 * naturalness(changed[proposal.path], proposal)
+        score *= 0.85 + 0.3 * naturalness(before, proposal)
+        score *= IDLE ** findings.idle.get((proposal.path, proposal.edits), 0)
+        score *= 1 - FAR * apart(before, proposal.edits, ())
         repairs.append(
-            (Repair(proposal=proposal, text=text, score=score, warnings=warnings), behaviour[number])
+            (Repair(proposal=proposal, text=text, score=score, warnings=warnings), answered[number])
         )
     repairs.sort(key=lambda pair: -round(pair[0].score, 6))
-    distinct = _distinct(repairs)
+    distinct = told_apart(repairs, findings.texts)
     return tuple(repair for repair, _ in distinct), _difference(distinct, made)
 
 
-def _distinct(repairs: list[tuple[Repair, tuple[str, ...]]]) -> list[tuple[Repair, tuple[str, ...]]]:
-    """The best of each behaviour; where nothing could be compared, each stands for itself."""
-    kept: dict[object, tuple[Repair, tuple[str, ...]]] = {}
-    for number, (repair, behaviour) in enumerate(repairs):
-        key: object = (behaviour, repair.proposal.path) if behaviour else number
-        if key in kept:
-            first, _ = kept[key]
-            kept[key] = (replace(first, alike=(*first.alike, repair.proposal.label)), behaviour)
+def told_apart(
+    repairs: Sequence[tuple[Repair, Answered]], texts: Mapping[str, str]
+) -> list[tuple[Repair, Answered]]:
+    """The best of each behaviour, with its rivals: what is not known to do the same stands for itself.
+
+    Args:
+        repairs: Each with its answers, the likeliest first.
+        texts: Path -> text, before.
+    """
+    kept: list[tuple[Repair, Answered]] = []
+    for repair, answered in repairs:
+        same = (n for n, other in enumerate(kept) if _same((repair, answered), other, texts))
+        place = next(same, None)
+        if place is None:
+            kept.append((repair, answered))
         else:
-            kept[key] = (repair, behaviour)
-    return list(kept.values())
+            first, own = kept[place]
+            kept[place] = (replace(first, alike=(*first.alike, repair.proposal.label)), own)
+    return [(replace(one, apart=_rivals(number, kept)), own) for number, (one, own) in enumerate(kept)]
 
 
-def _difference(repairs: list[tuple[Repair, tuple[str, ...]]], calls: Sequence[Call]) -> Difference | None:
-    first, behaviour = repairs[0]
-    for other, answers in repairs[1:]:
-        for number, ((_, name, given), one, two) in enumerate(zip(calls, behaviour, answers, strict=False)):
+def _same(one: tuple[Repair, Answered], other: tuple[Repair, Answered], texts: Mapping[str, str]) -> bool:
+    (first, ours), (second, theirs) = one, other
+    path = first.proposal.path
+    if path != second.proposal.path:
+        return False
+    if ours.answers and theirs.answers and ours.answers != theirs.answers:
+        return False
+    if ours.reached and theirs.reached:
+        return True
+    return path in texts and apart(texts[path], first.proposal.edits, second.proposal.edits) == 0
+
+
+def _rivals(number: int, kept: Sequence[tuple[Repair, Answered]]) -> tuple[str, ...]:
+    """Those that are known to do otherwise, and of those that may the ones that are about as likely."""
+    own, ours = kept[number]
+    return tuple(
+        other.proposal.label
+        for place, (other, theirs) in enumerate(kept)
+        if place != number
+        and (
+            (ours.answers and theirs.answers and ours.answers != theirs.answers)
+            or other.score >= CLOSE * own.score
+        )
+    )
+
+
+def _difference(repairs: Sequence[tuple[Repair, Answered]], calls: Sequence[Call]) -> Difference | None:
+    first, ours = repairs[0]
+    for other, theirs in repairs[1:]:
+        pairs = zip(calls, ours.answers, theirs.answers, strict=False)
+        for number, ((_, name, given), one, two) in enumerate(pairs):
             if _shown(one) != _shown(two):
                 return Difference(
                     call=f"{name}{given.replace(',)', ')')}",
                     answers={first.proposal.label: _shown(one), other.proposal.label: _shown(two)},
-                    by_repair=tuple(_shown(answers[number]) if answers else "" for _, answers in repairs),
+                    by_repair=tuple(_shown(own.answers[number]) if own.answers else "" for _, own in repairs),
                 )
     return None
 

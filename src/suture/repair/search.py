@@ -20,6 +20,7 @@ from suture.repair.limits import SearchLimits
 from suture.repair.ordering.chains import Chains
 from suture.repair.ordering.reverts import Hunk
 from suture.repair.ready import Looked, Ready
+from suture.repair.rivals import Rivals, idle_blocks
 from suture.repair.search_result import Findings
 from suture.repair.trials.bench import Bench, all_of
 from suture.repair.trials.comparing import unguided
@@ -29,6 +30,8 @@ NONE_READY = "the tests could not be kept ready for trials in the time there was
 LINGER = 0.5
 """After the first plausible repair the search goes on, to compare, for this part of what trying took."""
 LEAST_LINGER_S = 1.5
+MOST_RIVALS_S = 3.0
+"""Seconds after the first plausible repair, in which changes of its place are tried while there are any."""
 LEAST_RIVALS = 100
 """Changes that are tried after the first plausible one, unless they take longer than `LINGER` allows."""
 TICK_S = 0.1
@@ -100,6 +103,7 @@ class Search:
         self._began_s = time.monotonic()
         self._slow: list[tuple[Proposal, Trial]] = []
         self._chains = Chains()
+        self._rivals = Rivals()
         self._longer: asyncio.Task[None] | None = None
         self._before: dict[str, TestRun] = {}
         self._was_patient = False
@@ -153,17 +157,21 @@ class Search:
         early = await self._looked.early(self._hunks)
         if early is not None:
             found.faults, found.made_s = early.faults, self._now_s()
+            self._rivals.know(early.singles)
             await self._try(iter(early.singles), benches, is_early=True)
         ordered = await self._looked.ordered(found.spectrum, self._hunks)
         found.faults = ordered.faults
         found.broken += ordered.broken
         found.made_s = found.made_s or self._now_s()
+        self._rivals.know(ordered.singles)
         waiting = iter(ordered.singles)
         await self._try(self._in_turns(waiting), benches)
         while not (found.plausible or self._reason()) and self._begin_longer(anyhow=True):
             assert self._longer is not None
             await self._longer
             await self._try(self._in_turns(waiting), benches)
+        left_s = self._end_s() - self._now_s()
+        found.idle = await idle_blocks(found.plausible, found.texts, benches[0], left_s)
 
     def _in_turns(self, waiting: Iterator[Proposal]) -> Iterator[Proposal]:
         """Single changes, and such as go on from others, in turns until both are out."""
@@ -238,6 +246,8 @@ class Search:
         """
         if since_s < max(LEAST_LINGER_S, LINGER * (first_s - self.found.made_s)):
             return False
+        if self._rivals.waiting and since_s < MOST_RIVALS_S:
+            return False
         return self.found.tried >= self._first_rank + LEAST_RIVALS or since_s > LINGER * first_s
 
     async def _try(
@@ -267,7 +277,7 @@ class Search:
             self._begin_longer()
             if self._now_s() > PATIENT_SHARE * self._limits.seconds:
                 await self._try_slow(bench)
-            proposal = self._held.pop(0) if self._held and bench.can_finish else next(waiting, None)
+            proposal = self._held.pop(0) if self._held and bench.can_finish else self._next(waiting)
             if proposal is None:
                 self._are_tried = is_early or not self._held
                 if self._are_tried or not await bench.knows_all(left_s):
@@ -282,6 +292,10 @@ class Search:
             else:
                 self._passed = [other for other in self._passed if other != proposal]
                 self._note(proposal, trial)
+
+    def _next(self, waiting: Iterator[Proposal]) -> Proposal | None:
+        """A rival of what was found, or the likeliest that is left."""
+        return self._rivals.pop() or next(waiting, None)
 
     def _is_new(self, proposal: Proposal) -> bool:
         """Two operators may make the same text."""
@@ -314,6 +328,7 @@ class Search:
             if DEAD in warnings:
                 return
             self.found.plausible.append(proposal)
+            self._rivals.note(proposal, self.found.texts)
             if self.found.first_s is None and not warnings:
                 self.found.first_s, self._first_rank = self._now_s(), self.found.tried
             if self._warned_s is None:

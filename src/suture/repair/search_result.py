@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from suture.ledger.kinds import SuspectLine
+from suture.repair.editing.edits import Edit
 from suture.repair.mutants import OperatorFault
 from suture.repair.trials.records import Proposal, Spectrum, Trial
 
@@ -27,6 +28,8 @@ class Findings:
         broken: Operators of ours that broke on a file: path, and what happened.
         located_s: Seconds until localisation was done.
         made_s: Seconds until single changes were made.
+        idle: Path and edits of a plausible one -> blocks that it guards and no test runs, beyond those that
+            all of its place leave so; where that was seen.
         notes: What the user should know of how it was tried.
     """
 
@@ -42,4 +45,5 @@ class Findings:
     broken: list[tuple[str, OperatorFault]] = field(default_factory=list)
     located_s: float = 0.0
     made_s: float = 0.0
+    idle: Mapping[tuple[str, tuple[Edit, ...]], int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -145,6 +145,8 @@ class LoopSettings(Group):
     """A check with less trust informs but never decides."""
     abstain_below: float = Field(default=0.2, ge=0, le=1)
     """With less confidence a result that passes is not handed over as healed (docs/proof.md)."""
+    abstain_undetermined: bool = False
+    """Whether a result is not handed over as healed where other changes pass too and may do otherwise."""
     autonomy: Autonomy = "full_auto"
     """When a person is asked: never, before repairs, or before each round and the end (docs/people.md)."""
 

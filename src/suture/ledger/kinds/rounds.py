@@ -60,7 +60,9 @@ class CandidateProposed(Payload, kind="candidate.proposed"):
         call: Hash of the model call that brought it.
         warnings: What makes a repair without a model doubtful.
         agreement: In [0, 1], the share of the other plausible repairs that behave like it.
-        rivals: How many other repairs pass and answer otherwise.
+        rivals: How many other repairs pass and answer otherwise, or are about as likely and not known to do
+            the same.
+        apart: Some of those, in words.
         surplus: Files that the reply holds besides, and that are no part of the candidate: nobody asked for
             them, or no candidate may write them.
     """
@@ -76,6 +78,7 @@ class CandidateProposed(Payload, kind="candidate.proposed"):
     warnings: tuple[str, ...] = ()
     agreement: float | None = None
     rivals: int | None = None
+    apart: tuple[str, ...] = ()
     surplus: tuple[str, ...] = ()
 
 

@@ -62,7 +62,7 @@ async def prove(
 ) -> Proven:
     """Prove a candidate that passes every check that decides; the certificate goes into the run folder.
 
-    There is none where the confidence is less than `loop.abstain_below`: that is no healed result.
+    There is none where that is no healed result: by `loop.abstain_below`, or `loop.abstain_undetermined`.
 
     Args:
         candidate: It.
@@ -110,7 +110,8 @@ async def prove(
     least = min(proved, confidence)
     warnings = doubts_about(candidate, verdict, context)
     left = confidence_when_warned(least) if warnings else least
-    if left < context.settings.loop.abstain_below:
+    rivals_told = context.undetermined(candidate)
+    if left < context.settings.loop.abstain_below or abstains(rivals_told, context):
         return Proven(candidate=candidate, verdict=verdict, confidence=least)
     certificate = sealed(
         Certificate(
@@ -127,11 +128,22 @@ async def prove(
             coverage=coverage,
             mutation=mutation,
             confidence=proved,
-            claims=replace(_claims(context, candidate, minimal, lint), warnings=warnings),
+            claims=replace(
+                _claims(context, candidate, minimal, lint),
+                warnings=(
+                    *warnings,
+                    *(f"passes too, may do otherwise: {rival}" for rival in rivals_told),
+                ),
+            ),
         )
     )
     _write(context, certificate)
     return Proven(candidate=candidate, verdict=verdict, confidence=confidence)
+
+
+def abstains(rivals: Sequence[str], context: RunContext) -> bool:
+    """Whether what the tests do not tell from its rivals is no healed result here."""
+    return bool(rivals) and context.settings.loop.abstain_undetermined
 
 
 async def _smaller(

@@ -10,7 +10,7 @@ from suture.ledger.kinds import RunFinished, RunParked
 from suture.loop.calls.helper_call import degraded_helpers
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
-from suture.loop.evaluation.proving import Proven, prove
+from suture.loop.evaluation.proving import Proven, abstains, prove
 from suture.loop.evaluation.suspicion import doubts_about
 from suture.loop.policy.progress import best_of
 from suture.loop.state import LoopState, aids_of, tried_in
@@ -59,6 +59,10 @@ def write_result(
     if outcome == "healed" and confidence < settings.abstain_below:
         outcome = "not_healed"
         reason = f"{reason}, but {confidence:.2f} is too little confidence (loop.abstain_below)"
+    undetermined = context.undetermined(candidate) if candidate and outcome == "healed" else ()
+    if abstains(undetermined, context):
+        outcome = "not_healed"
+        reason = f"{reason}, but the tests do not tell it from other changes (loop.abstain_undetermined)"
     project = context.task.project
     if project is not None and project.unshown:
         warnings = (*warnings, UNSHOWN)
@@ -76,6 +80,7 @@ def write_result(
         evidence=verdict.evidence if verdict and verdict.outcomes else None,
         confidence=confidence,
         warnings=warnings,
+        undetermined=undetermined,
         degraded=tuple(dict.fromkeys(degraded_helpers(context))),
         spend=context.budget.spend(),
     )

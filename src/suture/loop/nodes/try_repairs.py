@@ -26,6 +26,8 @@ MOST_JUDGED = 8
 MOST_FAULTS = 2
 """Times that the wall may fail under one of them before no further one is judged."""
 BEFORE_THE_ROUNDS = -1
+MOST_NAMED = 5
+"""Rivals of a repair that the ledger names."""
 
 
 async def try_repairs(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
@@ -99,16 +101,10 @@ async def _judged(found: FoundRepairs, suite: Suite, state: LoopState, context: 
     return judged
 
 
-def _compared(repair: Repair, found: FoundRepairs) -> tuple[float | None, int | None]:
-    """The share of the other plausible repairs that behave like one, and how many behave otherwise.
-
-    `None` where that was not compared; there is no share where there are no others.
-    """
-    if found.difference is None and len(found.repairs) > 1:
-        return None, None
+def _agreement(repair: Repair, found: FoundRepairs) -> float | None:
+    """The share of the other plausible repairs that behave like one; `None` where there are no others."""
     others = sum(1 + len(other.alike) for other in found.repairs) - 1
-    alike = len(repair.alike)
-    return round(alike / others, 4) if others else None, others - alike
+    return round(len(repair.alike) / others, 4) if others else None
 
 
 def _propose(repair: Repair, found: FoundRepairs, context: RunContext) -> Attempt:
@@ -117,6 +113,12 @@ def _propose(repair: Repair, found: FoundRepairs, context: RunContext) -> Attemp
         origin="mutation",
         label=f"mutation, {repair.proposal.label}",
     )
-    agreement, rivals = _compared(repair, found)
-    known = Proposed(warnings=repair.warnings, agreement=agreement, rivals=rivals)
+    left = {other.proposal.label for other in found.repairs}  # a person may have said that some are wrong
+    apart = tuple(label for label in repair.apart if label in left)
+    known = Proposed(
+        warnings=repair.warnings,
+        agreement=_agreement(repair, found),
+        rivals=len(apart),
+        apart=apart[:MOST_NAMED],
+    )
     return propose_candidate(candidate, Lineage.beginning(BEFORE_THE_ROUNDS), context, known)

@@ -212,11 +212,28 @@ def _missing_part(node: ast.AST, view: View) -> Iterator[Change]:
             yield instead(view, node, f"{text} + {other}", fit)
 
 
+def _switches(view: View) -> frozenset[str]:
+    """Names that the file sets to true or false, and never to a number."""
+    on: set[str] = set()
+    others: set[str] = set()
+    for node in ast.walk(view.tree):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        value = getattr(node, "value", None)
+        if isinstance(value, ast.Constant) and isinstance(node, (ast.Assign, ast.AnnAssign)):
+            named = {getattr(target, "id", getattr(target, "attr", "")) for target in targets}
+            (on if isinstance(value.value, bool) else others).update(named)
+    return frozenset(on - others)
+
+
 def _may_be_number(node: ast.expr, view: View) -> bool:
     if isinstance(node, ast.Constant):
         return type(node.value) is int and not isinstance(view.parent(node), ast.UnaryOp)
     if isinstance(node, ast.Name) and node.id in view.functions:
         return False
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        name = node.id if isinstance(node, ast.Name) else node.attr
+        if name in view.remembered("switches", _switches):
+            return False
     kind = kind_of(node, view.names(node))
     return kind in ("number", "unknown") and isinstance(node, OPERANDS)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from suture.records import Language
+from suture.repair.answering import Answered
 from suture.repair.editing.edits import mutated
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
-from suture.repair.ranking import MOST_COMPARED, WARNED, Repair, naturalness
+from suture.repair.ranking import MOST_COMPARED, WARNED, Repair, naturalness, told_apart
 from suture.repair.search_result import Findings
 
 
@@ -28,4 +29,5 @@ def rank_elsewhere(found: Findings, tests: Mapping[str, str], language: Language
         score = proposal.score * WARNED ** len(warnings)
         score *= 0.85 + 0.3 * naturalness(before, proposal)
         repairs.append(Repair(proposal=proposal, text=text, score=score, warnings=warnings))
-    return tuple(sorted(repairs, key=lambda repair: -round(repair.score, 6)))
+    repairs.sort(key=lambda repair: -round(repair.score, 6))
+    return tuple(repair for repair, _ in told_apart([(repair, Answered()) for repair in repairs], {}))

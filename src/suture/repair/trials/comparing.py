@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from suture.checks.command.test_command import TestCommand
 from suture.repair.trials.records import Proposal, Spectrum
@@ -24,6 +24,7 @@ async def compare(
     seconds: float,
     *,
     call_s: float = CALL_S,
+    enough: Callable[[Mapping[int, list[str]]], bool] = lambda answered: False,
 ) -> dict[int, list[str]]:
     """What candidates answer to calls.
 
@@ -34,6 +35,7 @@ async def compare(
         texts: Path -> text of the files that candidates change.
         seconds: Wall-clock seconds for all of them.
         call_s: CPU seconds of one call.
+        enough: Asked after each candidate, with what is answered: whether no other need be asked.
 
     Returns:
         Position in `proposals` -> one text for each call, as far as they were made. It begins with `!` where
@@ -47,7 +49,7 @@ async def compare(
     try:
         # What was answered by then must do: nothing that a process does may cost the repairs themselves.
         async with asyncio.timeout(seconds + GRACE_S):
-            await _ask(worker, proposals, calls, call_s, seconds, answered)
+            await _ask(worker, proposals, calls, call_s, seconds, answered, enough)
     except TimeoutError:
         pass
     finally:
@@ -62,6 +64,7 @@ async def _ask(
     call_s: float,
     seconds: float,
     answered: dict[int, list[str]],
+    enough: Callable[[Mapping[int, list[str]]], bool],
 ) -> None:
     end_s = time.monotonic() + seconds
     await worker.start()
@@ -73,6 +76,8 @@ async def _ask(
         answers = [_text(answer) for answer in reply.answers[: len(calls)]] if reply is not None else []
         if reply is not None and None not in answers:
             answered[number] = [text for text in answers if text is not None]
+            if enough(answered):
+                break
 
 
 def _text(answer: str) -> str | None:
