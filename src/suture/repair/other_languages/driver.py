@@ -52,7 +52,7 @@ class Driver:
     watched: Callable[[str, str, Language], str] | None = None
 
 
-def _whole(runner: str, programs: tuple[str, ...]) -> Driver:
+def _whole(runner: str, programs: tuple[str, ...], least_wall_s: float = 3.0) -> Driver:
     """A runner that stays loaded: it is slower than a harness of ours, and does all that the runner does."""
     return Driver(
         programs=programs,
@@ -62,7 +62,7 @@ def _whole(runner: str, programs: tuple[str, ...]) -> Driver:
         round=80,
         at_once=2,
         rivals=10,
-        least_wall_s=3.0,
+        least_wall_s=least_wall_s,
         able=whole_runners.is_able(runner),
     )
 
@@ -82,6 +82,8 @@ BY_RUNNER: Mapping[str, Driver] = {
     ),
     "Jest": _whole("jest", whole_runners.JEST),
     "Vitest": _whole("vitest", whole_runners.VITEST),
+    "mocha": _whole("mocha", whole_runners.MOCHA, 1.0),
+    "tape": _whole("tape", whole_runners.TAPE, 1.0),
 }
 """Name of a runner -> how candidates are tried on its tests; all others run whole for each candidate."""
 
@@ -95,8 +97,9 @@ def driver_of(argv: Sequence[str], files: Mapping[str, bytes], language: Languag
         language: What it tests.
     """
     runner: Runner | None = runner_of(argv, files, language)
-    driver = BY_RUNNER.get(runner.name) if runner is not None else None
-    return driver if driver is not None and driver.able(lines_of(argv, files)) else None
+    lines = lines_of(argv, files)
+    driver = BY_RUNNER.get(runner.name if runner is not None else whole_runners.unreported(lines))
+    return driver if driver is not None and driver.able(lines) else None
 
 
 def lines_of(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
