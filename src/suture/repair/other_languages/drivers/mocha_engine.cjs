@@ -7,7 +7,6 @@ const { forget, numbered, pattern, refuseModules } = require("./runner_worker.cj
 const STACK = 2000;
 
 exports.start = async (common, root) => {
-  refuseModules(root, common.texts);
   const own = createRequire(path.join(root, "package.json"));
   const Mocha = own("mocha");
   const { loadOptions } = own("mocha/lib/cli/options");
@@ -17,13 +16,14 @@ exports.start = async (common, root) => {
   const paths = { ignore: [], file: [], recursive: false, sort: false, ...told, spec };
   const found = own("mocha/lib/cli/collect-files")(paths);
   const all = (found.files ?? found).map((file) => path.relative(root, file));
+  refuseModules(root, all);
   process.removeAllListeners("unhandledRejection");
 
   async function run(files, more) {
     forget(root);
     const coverage = more.coverage ? require("./node_coverage.cjs").coverage(common.texts, root) : null;
     const quiet = { parallel: false, watch: false, reporter: function silent() {}, reporterOption: {} };
-    const mocha = new Mocha({ ...told, ...quiet, bail: !coverage && !more.chosen, rootHooks });
+    const mocha = new Mocha({ ...told, ...quiet, bail: !coverage && !more.chosen && !more.whole, rootHooks });
     if (more.chosen) mocha.grep(new RegExp(pattern(more.chosen)));
     const ended = [];
     for (const file of all.filter((one) => files.includes(one))) {
@@ -50,7 +50,7 @@ exports.start = async (common, root) => {
     });
     return numbered(ended);
   }
-  return { run, files: all, changed: () => {} };
+  return { run, files: all, changed: () => {}, quick: true };
 };
 
 function stackOf(error) {

@@ -9,7 +9,7 @@ const STACK = 2000;
 const FILE_MS = 3000;
 
 exports.start = async (common, root) => {
-  refuseModules(root, common.texts);
+  refuseModules(root, common.files);
   const own = createRequire(path.join(root, "package.json"));
   const tapePath = own.resolve("tape");
   let broke = () => {};
@@ -22,7 +22,7 @@ exports.start = async (common, root) => {
     for (const file of files) {
       const tests = await one(file, coverage);
       ended.push(...tests);
-      if (!coverage && tests.some(({ status }) => status === "failed")) break;
+      if (!coverage && !more.whole && tests.some(({ status }) => status === "failed")) break;
     }
     return numbered(ended);
   }
@@ -65,7 +65,7 @@ exports.start = async (common, root) => {
     } else if (fault) known.set(null, { id: file, status: "failed", stack: stackOf(fault), lines: coverage?.take() });
     return [...known.values()];
   }
-  return { run, changed: () => {}, whole: true };
+  return { run, changed: () => {}, whole: true, quick: true };
 };
 
 function stackOf(error) {
