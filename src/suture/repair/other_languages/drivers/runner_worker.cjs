@@ -36,6 +36,12 @@ exports.serve = async (common, root, ready) => {
       const near = [...new Set([...failing, ...covering])];
       const rounds = [[near, null], [common.files.filter((file) => !near.includes(file)), null]];
       if (common.alone && !runner.whole) rounds.unshift([failing, common.guiding]);
+      // Most candidates mend nothing: the file with the fewest failing tests tells as much, and sooner.
+      if (common.alone && failing.length > 1) {
+        const of = (file) => common.guiding.filter((id) => ownerOf(id) === file);
+        const fewest = failing.reduce((best, file) => (of(file).length < of(best).length ? file : best));
+        rounds.unshift([[fewest], of(fewest)]);
+      }
       for (const [files, chosen] of rounds.filter(([files]) => files.length > 0)) {
         const tests = await runner.run(files, { chosen: chosen?.map(nameOf) });
         const passed = new Set(tests.filter(({ status }) => status === "passed").map(({ id }) => id));

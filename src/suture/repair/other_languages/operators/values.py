@@ -16,6 +16,9 @@ LONGEST = 10
 """Digits of a number that is off by one."""
 MOST_STRINGS = 12
 SUMS = ("+", "-")
+TURNED = {"+": "-", "-": "+"}
+IDLE = 10.0
+"""How much likelier a sign is wrong that says nothing: nobody writes `+1`."""
 
 
 def _constant(node: Node, view: TreeView) -> Iterator[Change]:
@@ -83,8 +86,12 @@ def _place_weight(node: Node, view: TreeView) -> float:
 def _negative(node: Node, view: TreeView) -> Iterator[Change]:
     if node.type == "unary_expression":
         part = field(node, "argument", "operand")
-        if part is not None and node.children[0].type != "!":
+        sign = node.children[0].type
+        if part is not None and sign != "!":
             yield view.instead(node, view.text(part), 1.0)
+        if part is not None and sign in TURNED:
+            idle = sign == "+" and part.type in NUMBERS
+            yield view.instead(node, f"{TURNED[sign]}{view.tight(part)}", IDLE if idle else 1.0)
     elif node.type in (*NUMBERS, *CALLS, "identifier") and view.is_read(node):
         above = node.parent
         if above is not None and above.type not in ("unary_expression", *MEMBERS, *PARTS):
