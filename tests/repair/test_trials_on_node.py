@@ -32,7 +32,7 @@ HEARS = (
     "  return new Promise((done) => setImmediate(done)).then(() => heard[0].toFixed());\n"
     "});\n"
 )
-SPEAKS = "test('speaks', () => say('second'));\n"
+SPEAKS = "test('speaks', () => void setImmediate(() => say('second')));\n"
 
 
 def told(folder: Path, jobs: Sequence[dict[str, Any]], **common: Any) -> list[dict[str, Any]]:
@@ -66,9 +66,13 @@ def test_a_plan_is_kept_and_what_is_not_known_says_nothing_of_the_code(
 def test_a_file_hears_nothing_of_the_one_before(tmp_path: Path, require: Require) -> None:
     """Node gives each a process of its own; a listener that stays would fail all candidates behind it."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    (tmp_path / "a.test.js").write_text(HEAD + HEARS)
-    (tmp_path / "b.test.js").write_text(HEAD + SPEAKS)
-    both = ["a.test.js::hears", "b.test.js::speaks"]
-    jobs = [{"path": "say.js", "text": f"{SAY}// {n}\n"} for n in range(3)]
-    *trials, _ = told(tmp_path, jobs, files=["a.test.js", "b.test.js"], guiding=both[:1], wanted=both)
-    assert [trial["ok"] for trial in trials] == [True] * 3
+    (tmp_path / "a.test.js").write_text(HEAD + SPEAKS)
+    (tmp_path / "b.test.js").write_text(HEAD + HEARS)
+    both = ["a.test.js::speaks", "b.test.js::hears"]
+    texts = [
+        "module.exports = (word) => { if (word === 'first') throw word; };\n",
+        *(f"{SAY}// {n}\n" for n in "12"),
+    ]
+    jobs = [{"path": "say.js", "text": text} for text in texts]
+    *trials, _ = told(tmp_path, jobs, files=["a.test.js", "b.test.js"], guiding=both[1:], wanted=both)
+    assert [trial["ok"] for trial in trials] == [False, True, True]
