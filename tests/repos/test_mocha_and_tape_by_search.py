@@ -16,7 +16,7 @@ from suture.checks.command.test_command import TestCommand
 from suture.repair import mutated
 from suture.repair.editing.edits import edits_between
 from suture.repair.limits import SearchLimits
-from suture.repair.other_languages.driver import driver_of
+from suture.repair.other_languages.driver import BY_RUNNER, driver_of
 from suture.repair.other_languages.drivers.whole_runners import matching, unreported
 from suture.repair.other_languages.driving import Driving
 from suture.repair.search_result import Findings
@@ -127,6 +127,12 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
 )
 def test_a_line_that_starts_a_runner_is_understood_or_left_alone(line: str, runner: str) -> None:
     assert unreported([line]) == runner
+
+
+def test_of_several_scripts_the_one_that_is_run_starts_the_runner() -> None:
+    scripts = {"test": "c8 npm run test:unit", "test:unit": "tape 'test/*.js'"}
+    files = {"package.json": json.dumps({"scripts": scripts}).encode()}
+    assert driver_of(("npm", "run", "test:unit"), files, "javascript") is BY_RUNNER["tape"]
 
 
 @pytest.mark.parametrize(

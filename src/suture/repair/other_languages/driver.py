@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from suture.checks.command.test_command import TestCommand
-from suture.languages import Runner, runner_of, scripts_run_by
+from suture.languages import Runner, runner_of, scripts_run_by, without_npm
 from suture.records import Language
 from suture.repair.other_languages.drivers import golang, node, whole_runners
 from suture.repair.trials.records import Proposal
@@ -109,6 +109,9 @@ def lines_of(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
         argv: The command.
         files: The project.
     """
+    quick = without_npm(argv, files)
+    if quick is not None and quick[0] == "/bin/sh":  # of `npm run NAME` that script alone, not also `test`
+        return [quick[-1]]
     scripts = [script for script in scripts_run_by(argv, files) if script]
     if len(scripts) == 1 and "--" in argv:
         scripts = [f"{scripts[0]} {shlex.join(argv[argv.index('--') + 1 :])}"]
