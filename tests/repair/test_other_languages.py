@@ -48,6 +48,9 @@ CASES: list[tuple[Language, str, str, str]] = [
     ("javascript", "a.js", "x = a ? 1 : 2;", "x = a ? 2 : 1;"),
     ("javascript", "a.js", "function f(a, b) { return a; }", "function f(a, b) { return b; }"),
     ("javascript", "a.js", "n += 1;", "n -= 1;"),
+    ("javascript", "a.js", "if (i === +1) go();", "if (i === -1) go();"),
+    ("javascript", "a.js", "x = a[''](b); y = a['go'](b);", "x = a['go'](b); y = a['go'](b);"),
+    ("javascript", "a.js", "function f(s) { s = s; }", "function f(s) { s = s.slice(1); }"),
     ("javascript", "a.js", "x = '\u00e4' + xs[i];", "x = '\u00e4' + xs[i - 1];"),
     (
         "typescript",

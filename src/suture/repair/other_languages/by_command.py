@@ -100,6 +100,11 @@ def _never_ended(outcome: CheckOutcome) -> bool:
     return outcome.status == "timeout" or (fact is not None and fact.exception.startswith(STOPPED))
 
 
+def is_stopped_whole(outcome: CheckOutcome) -> bool:
+    """Whether a command that is judged by its exit status had to be stopped: no test of it can be seen."""
+    return outcome.evidence == "exit_status" and _never_ended(outcome)
+
+
 async def _side_by_side(take: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> bool:
     """Whether all ended in time; what one raises is raised as it is, not as one of a group."""
     try:

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from suture.checks.command.test_command import TestCommand
-from suture.languages import Runner, runner_of, scripts_run_by
+from suture.languages import Runner, runner_of, scripts_run_by, without_npm
 from suture.records import Language
 from suture.repair.other_languages.drivers import golang, node, whole_runners
 from suture.repair.trials.records import Proposal
@@ -54,7 +54,7 @@ class Driver:
     fault: Callable[[str], str] = lambda words: words
 
 
-def _whole(runner: str, programs: tuple[str, ...]) -> Driver:
+def _whole(runner: str, programs: tuple[str, ...], least_wall_s: float = 3.0) -> Driver:
     """A runner that stays loaded: it is slower than a harness of ours, and does all that the runner does."""
     return Driver(
         programs=programs,
@@ -64,7 +64,7 @@ def _whole(runner: str, programs: tuple[str, ...]) -> Driver:
         round=80,
         at_once=2,
         rivals=10,
-        least_wall_s=3.0,
+        least_wall_s=least_wall_s,
         able=whole_runners.is_able(runner),
     )
 
@@ -90,6 +90,8 @@ BY_RUNNER: Mapping[str, Driver] = {
     ),
     "Jest": _whole("jest", whole_runners.JEST),
     "Vitest": _whole("vitest", whole_runners.VITEST),
+    "mocha": _whole("mocha", whole_runners.MOCHA, 1.0),
+    "tape": _whole("tape", whole_runners.TAPE, 1.0),
 }
 """Name of a runner -> how candidates are tried on its tests; all others run whole for each candidate."""
 
@@ -103,8 +105,9 @@ def driver_of(argv: Sequence[str], files: Mapping[str, bytes], language: Languag
         language: What it tests.
     """
     runner: Runner | None = runner_of(argv, files, language)
-    driver = BY_RUNNER.get(runner.name) if runner is not None else None
-    return driver if driver is not None and driver.able(lines_of(argv, files)) else None
+    lines = lines_of(argv, files)
+    driver = BY_RUNNER.get(runner.name if runner is not None else whole_runners.unreported(lines))
+    return driver if driver is not None and driver.able(lines) else None
 
 
 def lines_of(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
@@ -114,6 +117,9 @@ def lines_of(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
         argv: The command.
         files: The project.
     """
+    quick = without_npm(argv, files)
+    if quick is not None and quick[0] == "/bin/sh":  # of `npm run NAME` that script alone, not also `test`
+        return [quick[-1]]
     scripts = [script for script in scripts_run_by(argv, files) if script]
     if len(scripts) == 1 and "--" in argv:
         scripts = [f"{scripts[0]} {shlex.join(argv[argv.index('--') + 1 :])}"]

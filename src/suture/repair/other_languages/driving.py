@@ -69,6 +69,7 @@ class Driving:
         self._driver, self._command, self._argv = driver, command, argv
         self._files, self._texts, self._language = files, texts, language
         self._before = {outcome.check_id: outcome.status for outcome in outcomes}
+        self._is_by_status = any(outcome.evidence == "exit_status" for outcome in outcomes)
         self._common: dict[str, Any] = {}
         self._wall_s = driver.least_wall_s
         self._began_s = time.monotonic()
@@ -87,6 +88,7 @@ class Driving:
         if self._is_mute:
             seconds = min(seconds, WATCHED_LOOK_S if self._driver.watched else MUTE_LOOK_S)
         told_once = self._driver.common(self._files, tests, lines_of(self._argv, self._files))
+        tests = told_once.get("files", tests)
         common = {**told_once, "texts": dict(self._texts), "files": tests}
         stuck = self._stuck(tests) if "engine" not in told_once else []
         parts = [part for part in ([path for path in tests if path not in stuck], stuck) if part]
@@ -98,7 +100,10 @@ class Driving:
         told = await driven(self._driver, self._command, self._argv, self._files, plan, min(LOOK_S, seconds))
         looks = [listed(line.get("tests")) for line in told if line.get("event") == "look"]
         seen = [one for tests_seen in looks for one in tests_seen if isinstance(one, dict)]
-        partly = {*tests} if self._is_mute else {path for path in tests if path in self._before}
+        if self._is_by_status:  # the driver may know better which files the command loads
+            common["files"] = tests = sorted({owner_of(str(one["id"])) for one in seen if one.get("id")})
+        whole = self._is_mute or self._is_by_status
+        partly = {*tests} if whole else {path for path in tests if path in self._before}
         runs = tuple(
             runs_of(
                 *(seen, self._texts, self._driver.fault),
@@ -119,10 +124,14 @@ class Driving:
             guiding = tuple(n for n, how in ended.items() if how == "failed") or tuple(tests)
         wanted = [n for n, s in self._before.items() if s == "passed" and ended.get(n) == "passed"]
         wanted += [name for name in unknown if ended[name] == "passed"]
-        differing = tuple(
-            DifferingTrial(test=name, run=status, trial=ended.get(name, "missing"))
-            for name, status in self._before.items()
-            if (status in ("passed", "skipped")) != (ended.get(name, "missing") in ("passed", "skipped"))
+        differing = (
+            ()
+            if self._is_by_status and guiding
+            else tuple(
+                DifferingTrial(test=name, run=status, trial=ended.get(name, "missing"))
+                for name, status in self._before.items()
+                if (status in ("passed", "skipped")) != (ended.get(name, "missing") in ("passed", "skipped"))
+            )
         )
         took_s = (
             sum(ms for one in seen if isinstance(ms := one.get("ms"), (int, float)) and 0 <= ms < MOST_MS)
@@ -156,7 +165,7 @@ class Driving:
     @property
     def _is_mute(self) -> bool:
         """Whether the command was stopped before its tests were reported, such as in an endless loop."""
-        return " ".join(self._argv) in self._before
+        return " ".join(self._argv) in self._before and not self._is_by_status
 
     def _stuck(self, tests: Sequence[str]) -> list[str]:
         """Files that failed before any test of theirs was reported."""
@@ -172,7 +181,7 @@ class Driving:
 
     def _test_files(self) -> list[str]:
         """What the runner is to load."""
-        if self._is_mute:
+        if self._is_mute or self._is_by_status:
             ours = LANGUAGES[self._language].endings
             return [path for path in sorted(self._files) if path.endswith(ours) and is_test_file(path)]
         return sorted({name.partition("::")[0] for name in self._before})

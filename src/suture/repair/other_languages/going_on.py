@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from itertools import combinations, islice
+from itertools import combinations, islice, takewhile
 
 from suture.records import Language
 from suture.repair.editing.edits import edits_between, mutated, overlap
@@ -34,10 +34,11 @@ def going_on(
         return []
     best = sorted(found.partial, key=lambda pair: (-pair[1].passing, -pair[0].score))[:MOST_BASES]
     tried = {(one.path, one.edits) for one in before}
+    share_s = seconds / max(1, len(best))
     made = [
         further
         for base, _ in best
-        for further in _from(base, found, language, until_s)
+        for further in _from(base, found, language, min(until_s, time.monotonic() + share_s))
         if further.edits and (further.path, further.edits) not in tried  # one may take the other back
     ]
     if not best:
@@ -51,10 +52,10 @@ def _from(base: Proposal, found: Findings, language: Language, until_s: float) -
     half = mutated(before, base.edits)
     lines = {fault.line: fault.score for fault in found.faults if fault.path == base.path}
     mutants = tree_mutants(half, base.path, language, lines or None)
-    likeliest = sorted(mutants, key=lambda m: -m.prior * lines.get(m.line, 1.0) ** 2)
+    # Those of the most suspicious lines are made first: of a long file there may be time for no others.
+    in_time = takewhile(lambda mutant: time.monotonic() < until_s, mutants)
+    likeliest = sorted(in_time, key=lambda m: -m.prior * lines.get(m.line, 1.0) ** 2)
     for mutant in islice(likeliest, MOST_OF_BASE):
-        if time.monotonic() > until_s:
-            return
         yield Proposal(
             path=base.path,
             edits=edits_between(before, mutated(half, mutant.edits)),

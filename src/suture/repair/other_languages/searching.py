@@ -13,7 +13,7 @@ from suture.repair.limits import SearchLimits
 from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import line_scores, rank_faults
 from suture.repair.ordering.orders import MAKING_SHARE, OnFault, first_order
-from suture.repair.other_languages.by_command import named_scores, try_by_command
+from suture.repair.other_languages.by_command import is_stopped_whole, named_scores, try_by_command
 from suture.repair.other_languages.driver import driver_of
 from suture.repair.other_languages.driving import ALL_TRIED, Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
@@ -53,7 +53,7 @@ async def search_elsewhere(
     """
     began_s = time.monotonic()
     found = Findings(texts=texts)
-    driver = driver_of(argv, files, language)
+    driver = driver_of(argv, files, language) if not any(map(is_stopped_whole, outcomes)) else None
     driving = None
     scores: Mapping[str, Mapping[int, float]] = {}
     if driver is not None:

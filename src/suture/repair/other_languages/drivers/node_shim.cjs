@@ -1,6 +1,9 @@
 // node:test as far as tests ask for it, made to run many times over in one process.
 "use strict";
+const assert = require("node:assert");
 const real = require("node:test");
+
+const PLAN_MS = 1000;
 
 // What `require("node:test")` answers: functions that register with the harness of the moment.
 exports.shim = (state) => {
@@ -94,6 +97,7 @@ exports.harness = (chosen, onEnd, onBegin = () => {}) => {
         for (const upper of above) for (const hook of upper.beforeEach) await called(hook, t);
         if (run) await called(run, t, own);
         await settled(own);
+        await planned(own);
       } catch (error) {
         fault = { error };
       }
@@ -106,7 +110,8 @@ exports.harness = (chosen, onEnd, onBegin = () => {}) => {
       real.mock.restoreAll();
       fault ??= own.fault ?? (own.inner ? { error: new Error("1 subtest failed") } : null);
       if (fault && owner.up) owner.inner = true;
-      const status = own.skip ? "skipped" : fault ? "failed" : "passed";
+      // What is asked for and not there says nothing of the code: no trial is made of such a test.
+      const status = own.skip ? "skipped" : own.lacks ? "unknown" : fault ? "failed" : "passed";
       running = null;
       stopped = onEnd({ names: own.names, status, error: fault?.error }) || stopped;
     };
@@ -115,9 +120,15 @@ exports.harness = (chosen, onEnd, onBegin = () => {}) => {
   function context(own) {
     const hooks = {};
     for (const name of ["before", "after", "beforeEach", "afterEach"]) hooks[name] = (run) => own[name].push(run);
-    return {
+    const all = {
       ...hooks,
       name: own.names.at(-1),
+      fullName: own.names.join(" > "),
+      assert: counting(own),
+      plan(count, { wait = 0 } = {}) {
+        own.plan = { count, wait };
+      },
+      runOnly() {},
       mock: real.mock,
       signal: new AbortController().signal,
       diagnostic() {},
@@ -129,9 +140,37 @@ exports.harness = (chosen, onEnd, onBegin = () => {}) => {
       },
       test(...given) {
         const [name, options, run] = read(given);
+        own.asserted = (own.asserted ?? 0) + 1;
         return queue(own, () => one(own, name, options, run));
       },
     };
+    return new Proxy(all, {
+      get(from, name) {
+        if (typeof name === "string" && !(name in from) && name !== "then") own.lacks = true;
+        return from[name];
+      },
+    });
+  }
+
+  // Of `t.assert`, which counts towards a plan.
+  function counting(own) {
+    const counted = {};
+    for (const name of Object.keys(assert)) {
+      if (typeof assert[name] !== "function" || /^[A-Z]/.test(name)) continue;
+      counted[name] = (...given) => {
+        own.asserted = (own.asserted ?? 0) + 1;
+        return assert[name](...given);
+      };
+    }
+    return counted;
+  }
+
+  async function planned(own) {
+    if (!own.plan) return;
+    const { count, wait } = own.plan;
+    const until = Date.now() + (wait === true ? PLAN_MS : wait);
+    while ((own.asserted ?? 0) < count && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 5));
+    if ((own.asserted ?? 0) !== count) throw new Error(`plan expected ${count} and got ${own.asserted ?? 0}`);
   }
 
   async function begin(owner) {

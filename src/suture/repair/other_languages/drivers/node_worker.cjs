@@ -40,12 +40,20 @@ exports.serve = (common, root, ready) => {
     clock.restart();
     state.harness = harness(chosen, ended, onBegin);
     const own = path.join(root, file);
+    const before = listening();
     try {
       if (isModule(own)) await import(`${pathToFileURL(own).href}?suture=${number}`);
       else require(own);
       await state.harness.done();
     } catch (error) {
       ended({ names: [], status: "failed", error });
+    }
+    // Each file has a process of its own by node: what it set going, and what a test that failed left behind to
+    // listen, must not reach the next.
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const [event, known] of listening()) {
+      const old = before.get(event) ?? [];
+      for (const one of known) if (!old.includes(one)) process.removeListener(event, one);
     }
   }
 
@@ -154,6 +162,10 @@ function ticking() {
     if (rounds % ROUNDS === 0 && spent() > clock.most_ms) throw new Error(ENDLESS);
   };
   return clock;
+}
+
+function listening() {
+  return new Map(process.eventNames().map((event) => [event, process.listeners(event)]));
 }
 
 function named(file, names) {

@@ -1,5 +1,5 @@
-// Runs a project's tests again and again by Jest or Vitest itself, which stays loaded: each time with new code
-// in one file.
+// Runs a project's tests again and again by the project's own runner, which stays loaded: each time with new
+// code in one file.
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");
@@ -7,13 +7,21 @@ const path = require("node:path");
 exports.serve = async (common, root, ready) => {
   const send = process.send.bind(process);
   const runner = await require(`./${common.engine}.cjs`).start(common, root);
+  const restore = kept();
 
   // All tests of some files, as they are: how each ended, and the lines that it ran.
   async function look(job) {
     const began = performance.now();
-    const tests = await runner.run(job.files, { coverage: true });
-    // The first run also fills the runner's caches, as every process does once.
-    return { event: "look", tests: [...tests, { id: "", ms: (performance.now() - began) / 2 }] };
+    const files = runner.files ?? job.files;
+    const tests = await runner.run(files, { coverage: true });
+    // The first run also fills the runner's caches, as every process does once; a quick one is seen without.
+    let ms = (performance.now() - began) / 2;
+    if (runner.quick) {
+      const again = performance.now();
+      await runner.run(files, { whole: true });
+      ms = performance.now() - again;
+    }
+    return { event: "look", tests: [...tests, { id: "", ms }] };
   }
 
   // Whether a candidate passes: the tests that failed, by themselves; then those whose files ran what it changes,
@@ -27,7 +35,13 @@ exports.serve = async (common, root, ready) => {
       const failing = common.files.filter((file) => common.guiding.some((id) => ownerOf(id) === file));
       const near = [...new Set([...failing, ...covering])];
       const rounds = [[near, null], [common.files.filter((file) => !near.includes(file)), null]];
-      if (common.alone) rounds.unshift([failing, common.guiding]);
+      if (common.alone && !runner.whole) rounds.unshift([failing, common.guiding]);
+      // Most candidates mend nothing: the file with the fewest failing tests tells as much, and sooner.
+      if (common.alone && failing.length > 1) {
+        const of = (file) => common.guiding.filter((id) => ownerOf(id) === file);
+        const fewest = failing.reduce((best, file) => (of(file).length < of(best).length ? file : best));
+        rounds.unshift([[fewest], of(fewest)]);
+      }
       for (const [files, chosen] of rounds.filter(([files]) => files.length > 0)) {
         const tests = await runner.run(files, { chosen: chosen?.map(nameOf) });
         const passed = new Set(tests.filter(({ status }) => status === "passed").map(({ id }) => id));
@@ -42,6 +56,7 @@ exports.serve = async (common, root, ready) => {
     } finally {
       fs.writeFileSync(own, common.texts[job.path]);
       runner.changed(own);
+      restore();
     }
   }
 
@@ -51,6 +66,20 @@ exports.serve = async (common, root, ready) => {
   });
   ready();
 };
+
+// What puts the language's own objects back: a candidate that changes one would spoil those behind it.
+function kept() {
+  const classes = [Object, Array, Function, String, Number, Boolean, RegExp, Date, Error, Map, Set, Promise, Symbol];
+  const watched = [...classes, ...classes.map((one) => one.prototype), JSON, Math];
+  const was = watched.map((one) => [one, Object.getOwnPropertyDescriptors(one)]);
+  const { ownKeys, defineProperty, deleteProperty } = Reflect;
+  return () => {
+    for (const [one, before] of was) {
+      for (const key of ownKeys(one)) if (!ownKeys(before).includes(key)) deleteProperty(one, key);
+      for (const key of ownKeys(before)) defineProperty(one, key, before[key]);
+    }
+  };
+}
 
 function ownerOf(id) {
   return id.split("::")[0];
@@ -75,4 +104,21 @@ exports.numbered = (tests) => {
     seen.set(test.id, count);
     return count > 1 ? { ...test, id: `${test.id} #${count}` } : test;
   });
+};
+
+// The project's modules are read anew; its packages and what is ours stay.
+exports.forget = (root) => {
+  for (const name of Object.keys(require.cache)) {
+    const is_ours = name.startsWith(`${__dirname}/`);
+    if (name.startsWith(`${root}/`) && !is_ours && !name.includes("/node_modules/")) delete require.cache[name];
+  }
+};
+
+// What `import` has loaded stays as it is: the next candidate would never run.
+exports.refuseModules = (root, files) => {
+  const manifest = path.join(root, "package.json");
+  const type = fs.existsSync(manifest) ? JSON.parse(fs.readFileSync(manifest, "utf8")).type : "";
+  if (type === "module" || files.some((name) => /\.m[jt]s$/.test(name))) {
+    throw new Error("modules that import loads cannot be loaded anew");
+  }
 };

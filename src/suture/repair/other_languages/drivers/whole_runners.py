@@ -1,10 +1,10 @@
-"""Candidates on Jest and Vitest: the project's own runner stays loaded, and runs a few files for each."""
+"""Candidates on Jest, Vitest, Mocha and tape: the project's own runner stays loaded, and runs a few files."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -16,12 +16,20 @@ from suture.repair.trials.records import Proposal
 COMMON = ("node_trials.cjs", "runner_worker.cjs", "node_coverage.cjs")
 JEST = (*COMMON, "jest_engine.cjs")
 VITEST = (*COMMON, "vitest_engine.cjs", "vitest_setup.mjs")
+MOCHA, TAPE = (*COMMON, "mocha_engine.cjs"), (*COMMON, "tape_engine.cjs")
+BY_STATUS = ("mocha", "tape")
+"""Runners whose command is judged by its exit status: what is seen of their tests only orders candidates."""
 SHELL = re.compile(r"[&|;<>$`()*?{}~#\\\n]")
+COMMANDING = re.compile(r"[&|;<>$`()~#\\\n]")
+"""As `SHELL`, where a pattern for files goes on to a runner that reads such itself."""
+GLOB = re.compile(r"(\*\*/|\*\*|\*|\?)")
 ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*")
 BEFORE = ("npx", "cross-env", "env")
 VARIABLES: Mapping[str, Mapping[str, str]] = {
     "jest": {"NODE_ENV": "test"},
     "vitest": {"NODE_ENV": "test", "TEST": "true", "VITEST": "true"},
+    "mocha": {},
+    "tape": {},
 }
 """What the program of a runner sets before it loads it."""
 VALUED = ("--config", "-c", "--env", "--environment", "--rootDir", "--dir", "--mode", "--project", "--preset")
@@ -37,6 +45,8 @@ REFUSED = (
     *("-r", "--browser", "--typecheck", "--testPathIgnorePatterns", "--exclude", "--findRelatedTests"),
 )
 """Options that choose tests in a way that is the runner's own business."""
+OF_ONE_START = ("--watch", "-w", "--parallel", "-p", "--loader", "--import", "--inspect", "--inspect-brk")
+"""Mocha's, that start processes of their own or need one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +63,9 @@ def started(lines: Sequence[str], runner: str) -> Started | None:
 
     Args:
         lines: What a shell would run.
-        runner: `jest` or `vitest`.
+        runner: Its program.
     """
-    if len(lines) != 1 or SHELL.search(lines[0]):
+    if len(lines) != 1 or (COMMANDING if runner in BY_STATUS else SHELL).search(lines[0]):
         return None
     try:
         waiting = shlex.split(lines[0])
@@ -74,12 +84,21 @@ def started(lines: Sequence[str], runner: str) -> Started | None:
             flags.append("--no-warnings")
         elif word not in BEFORE:
             return None
-    words = _words(waiting[1:]) if waiting else None
+    words = _words_of(runner, waiting[1:]) if waiting else None
     return None if words is None else Started(variables=variables, flags=tuple(flags), words=words)
 
 
 def _program(word: str) -> str:
     return re.sub(r"\.m?js$", "", PurePosixPath(word).name)
+
+
+def _words_of(runner: str, given: Sequence[str]) -> tuple[str, ...] | None:
+    """What goes on to the runner; `None` where that is not understood."""
+    if runner == "mocha":
+        return None if {word.partition("=")[0] for word in given} & {*OF_ONE_START} else tuple(given)
+    if runner == "tape":  # its own options change what is loaded, or how
+        return None if any(word.startswith("-") for word in given) else tuple(given)
+    return _words(given)
 
 
 def _words(given: Sequence[str]) -> tuple[str, ...] | None:
@@ -128,14 +147,15 @@ def common_of(runner: str) -> Common:
     """What the driver is told once of a runner.
 
     Args:
-        runner: `jest` or `vitest`.
+        runner: Its program.
     """
 
     def common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
         own = started(lines, runner)
         assert own is not None, "a driver is asked for by lines that it is able to do"
         how = {"variables": dict(own.variables), "flags": own.flags, "words": own.words}
-        return {"engine": f"{runner}_engine", "covering": {}, **how}
+        chosen = {"files": matching(own.words, files)} if runner == "tape" else {}
+        return {"engine": f"{runner}_engine", "covering": {}, **how, **chosen}
 
     return common
 
@@ -144,6 +164,27 @@ def is_able(runner: str) -> Callable[[Sequence[str]], bool]:
     """Whether the lines of a command are understood.
 
     Args:
-        runner: `jest` or `vitest`.
+        runner: Its program.
     """
     return lambda lines: started(lines, runner) is not None
+
+
+def unreported(lines: Sequence[str]) -> str:
+    """The runner that a command judged by its exit status starts; empty where none of ours can stay loaded.
+
+    Args:
+        lines: What a shell would run.
+    """
+    return next((name for name in BY_STATUS if started(lines, name) is not None), "")
+
+
+def matching(patterns: Sequence[str], files: Iterable[str]) -> list[str]:
+    """The files that patterns for paths name.
+
+    Args:
+        patterns: Such as a runner reads: `*` in a name, `**` for any folders.
+        files: Paths from the project's root.
+    """
+    signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = [[signs.get(p, re.escape(p)) for p in GLOB.split(w.removeprefix("./"))] for w in patterns]
+    return sorted(path for path in files if any(re.fullmatch("".join(own), path) for own in parts))

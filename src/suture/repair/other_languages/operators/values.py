@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 LONGEST = 10
 """Digits of a number that is off by one."""
-MOST_STRINGS = 12
+MOST_STRINGS, MOST_KEYS = 12, 40
 SUMS = ("+", "-")
+TURNED = {"+": "-", "-": "+"}
+IDLE = 10.0
+"""How much likelier what says nothing is wrong: nobody writes `+1`."""
 
 
 def _constant(node: Node, view: TreeView) -> Iterator[Change]:
@@ -36,7 +39,9 @@ def _constant(node: Node, view: TreeView) -> Iterator[Change]:
         yield view.instead(node, "false" if node.type == "true" else "true", 1.0)
     elif node.type in STRINGS and len(old) >= 2:
         quote, inner = old[0], old[1:-1]
-        own = _texts(view, STRINGS)[:MOST_STRINGS]
+        above = node.parent
+        is_key = above is not None and above.type in PARTS and same(field(above, "index"), node)
+        own = _keys(view) if is_key else _texts(view, STRINGS)[:MOST_STRINGS]
         cases = (
             *(inner.upper(), inner.lower(), inner.capitalize(), "", " ", inner.strip(), f"{inner} ", "0"),
             *(f" {inner}", inner.title(), inner.swapcase(), inner[1:], inner[:-1]),
@@ -49,6 +54,13 @@ def _constant(node: Node, view: TreeView) -> Iterator[Change]:
 def _texts(view: TreeView, kinds: frozenset[str]) -> list[str]:
     """The constants of a file."""
     return list(dict.fromkeys(view.text(node) for node in walked(view.root) if node.type in kinds))[:40]
+
+
+def _keys(view: TreeView) -> list[str]:
+    """What a file puts in brackets behind a value, by its text."""
+    keys = (field(node, "index") for node in walked(view.root) if node.type in PARTS)
+    texts = (view.text(key) for key in keys if key is not None and key.type in STRINGS)
+    return list(dict.fromkeys(texts))[:MOST_KEYS]
 
 
 def _off_by_one(node: Node, view: TreeView) -> Iterator[Change]:
@@ -83,8 +95,12 @@ def _place_weight(node: Node, view: TreeView) -> float:
 def _negative(node: Node, view: TreeView) -> Iterator[Change]:
     if node.type == "unary_expression":
         part = field(node, "argument", "operand")
-        if part is not None and node.children[0].type != "!":
+        sign = node.children[0].type
+        if part is not None and sign != "!":
             yield view.instead(node, view.text(part), 1.0)
+        if part is not None and sign in TURNED:
+            idle = sign == "+" and part.type in NUMBERS
+            yield view.instead(node, f"{TURNED[sign]}{view.tight(part)}", IDLE if idle else 1.0)
     elif node.type in (*NUMBERS, *CALLS, "identifier") and view.is_read(node):
         above = node.parent
         if above is not None and above.type not in ("unary_expression", *MEMBERS, *PARTS):
@@ -105,9 +121,12 @@ def _part(node: Node, view: TreeView) -> Iterator[Change]:
     if node.type != "identifier" or above is None or above.type in (*PARTS, *MEMBERS):
         return
     name = view.text(node)
+    set_to = field(above, "left") if above.type in ("assignment_expression", "assignment_statement") else None
+    # `x = x` says nothing either: something was done to it.
+    usual = 0.6 * (IDLE if set_to is not None and view.text(set_to) == name else 1.0)
     rest = (f"{name}.slice(1)", f"{name}.slice(0, -1)") if view.grammar.end else (f"{name}[1:]",)
     for part in (f"{name}[0]", *rest, f"{name}[{view.grammar.length.format(name)} - 1]"):
-        yield view.instead(node, part, 0.6)
+        yield view.instead(node, part, usual)
     for other in view.names(node)[:6]:
         if other != name:
             yield view.instead(node, f"{name}[{other}]", 0.6)

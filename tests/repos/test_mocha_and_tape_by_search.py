@@ -1,0 +1,148 @@
+"""Trials on Mocha and tape, whose commands are judged by their exit status: the runner is loaded once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from suture.checks.command.test_command import TestCommand
+from suture.repair import mutated
+from suture.repair.editing.edits import edits_between
+from suture.repair.limits import SearchLimits
+from suture.repair.other_languages.driver import BY_RUNNER, driver_of
+from suture.repair.other_languages.drivers.whole_runners import matching, unreported
+from suture.repair.other_languages.driving import Driving
+from suture.repair.search_result import Findings
+from suture.repair.trials.records import Proposal
+from suture.sandbox import BubblewrapSandbox, discover_programs
+from suture.settings import SandboxSettings
+from suture.tasks.building import heal_task
+
+CODE = """\
+exports.most = (items) => {
+  let best = items[0];
+  for (const item of items) {
+    if (item < best) best = item;
+  }
+  return best;
+};
+exports.twice = (n) => n * 2;
+"""
+MOCHA = """\
+const assert = require('assert');
+const { most, twice } = require('../src/most');
+describe('most', () => {
+  it('of three', () => assert.strictEqual(most([1, 3, 2]), 3));
+  it('of one', () => assert.strictEqual(most([7]), 7));
+});
+it('twice', () => assert.strictEqual(twice(2), 4));
+"""
+TAPE = """\
+const test = require('tape');
+const { most, twice } = require('../src/most');
+test('of three', (t) => { t.equal(most([1, 3, 2]), 3); t.end(); });
+test('of one', (t) => { t.plan(1); t.equal(most([7]), 7); });
+test('twice', async (t) => { t.equal(twice(2), 4); });
+"""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("program", "package", "tests"),
+    [("mocha", "mocha@10.8.2", MOCHA), ("tape", "tape@5.7.5", TAPE)],
+    ids=["mocha", "tape"],
+)
+async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
+    program: str, package: str, tests: str, sandbox: BubblewrapSandbox, require: Require, tmp_path: Path
+) -> None:
+    require("npm", shutil.which("npm") is not None, "it is not on PATH")
+    manifest = json.dumps({"name": "most", "scripts": {"test": f"{program} 'test/*.test.js'"}})
+    files = {"package.json": manifest, "src/most.js": CODE, "test/most.test.js": tests}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", package]
+    fetched = subprocess.run(install, cwd=tmp_path, capture_output=True, check=False, timeout=200)
+    require(program, fetched.returncode == 0, "npm could not fetch it")
+    task, _ = heal_task(tmp_path)
+    test = TestCommand(
+        task, sandbox, SandboxSettings(), discover_programs(tmp_path, os.environ, "javascript")
+    )
+    await test.collect()
+    outcomes = (await test.run(task.files)).outcomes
+    assert [(o.status, o.evidence) for o in outcomes] == [("failed", "exit_status")]
+    driver = driver_of(task.test_command, task.files, task.language)
+    assert driver is not None
+    texts = {"src/most.js": CODE}
+    driving = Driving(driver, test, task.test_command, task.files, texts, outcomes, task.language)
+
+    spectrum = await driving.look(60.0)
+    assert [name.rpartition(" ")[2] for name in spectrum.guiding] == ["three"]
+    assert spectrum.disagreements == ()
+    lines = {
+        run.id.rpartition("::")[2].rpartition(" > ")[2]: run.lines["src/most.js"] for run in spectrum.tests
+    }
+    assert 4 in lines["of three"]
+    assert 4 not in lines["twice"]
+
+    right = CODE.replace("item < best", "item > best")
+    changed = [
+        CODE.replace("let best", "Array.prototype.at = null; let best"),  # would spoil those behind it
+        CODE.replace("item < best", "true"),
+        right.replace("n * 2", "n * 3"),
+        CODE.replace("return best", "while (true) best = 0; return best"),
+        right,
+    ]
+    found = Findings(texts=texts)
+    proposals = [
+        Proposal(
+            path="src/most.js", edits=edits_between(CODE, new), label="", score=1, operators=(), swap=False
+        )
+        for new in changed
+    ]
+    await driving.try_all(proposals, found, SearchLimits())
+    assert found.tried == len(changed)
+    assert [mutated(CODE, one.edits) for one in found.plausible] == [right]
+
+
+@pytest.mark.parametrize(
+    ("line", "runner"),
+    [
+        ("mocha tests/*.js", "mocha"),
+        ("npx tape 'test/**/*.js'", "tape"),
+        ("NODE_ENV=x mocha --recursive spec", "mocha"),
+        ("mocha --parallel", ""),
+        ("tape -r ./setup test.js", ""),
+        ("eslint . && mocha", ""),
+        ("nyc mocha", ""),
+        ("node test.js", ""),
+    ],
+)
+def test_a_line_that_starts_a_runner_is_understood_or_left_alone(line: str, runner: str) -> None:
+    assert unreported([line]) == runner
+
+
+def test_of_several_scripts_the_one_that_is_run_starts_the_runner() -> None:
+    scripts = {"test": "c8 npm run test:unit", "test:unit": "tape 'test/*.js'"}
+    files = {"package.json": json.dumps({"scripts": scripts}).encode()}
+    assert driver_of(("npm", "run", "test:unit"), files, "javascript") is BY_RUNNER["tape"]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "found"),
+    [
+        (["test/**/*.js"], ["test/a.js", "test/in/b.js"]),
+        (["./test/*.js"], ["test/a.js"]),
+        (["test/?.js", "index.js"], ["index.js", "test/a.js"]),
+        (["test/a+js"], []),
+    ],
+)
+def test_a_pattern_names_files_as_the_runner_reads_it(patterns: Sequence[str], found: list[str]) -> None:
+    assert matching(patterns, ["index.js", "test/a.js", "test/in/b.js", "test/a.ts"]) == found
