@@ -25,8 +25,8 @@ APART = {
 def small_parts(source: Path) -> list[str]:
     """Files that their only user could hold; `source` is the folder of a package called suture."""
     users: dict[str, list[Path]] = {}
-    for name, known in imports(source).items():
-        for other in known:
+    for name, imported in imports(source).items():
+        for other in imported:
             users.setdefault(other, []).append(source / Path(*name.split(".")[1:]))
     return sorted(
         file
