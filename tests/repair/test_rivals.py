@@ -16,7 +16,7 @@ from suture.repair import Edit, Proposal, Repair, SearchLimits, mutated, rank_re
 from suture.repair.answering import Answered
 from suture.repair.editing.places import STOP, UNREACHED, guarded, place_of, tripwire
 from suture.repair.mutants import mutants
-from suture.repair.ordering.expressions import apart
+from suture.repair.ordering.expressions import apart, needless
 from suture.repair.ranking import told_apart
 from suture.repair.rivals import Rivals
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
@@ -79,6 +79,24 @@ def test_the_change_that_takes_fewer_values_elsewhere_is_nearer() -> None:
     assert apart(SOURCE, was, near) < apart(SOURCE, was, far) == 1
     boundary, turned = condition("a <= b"), condition("a > b")
     assert apart(SOURCE, condition("a < b"), boundary) < apart(SOURCE, condition("a < b"), turned)
+
+
+@pytest.mark.parametrize(
+    ("source", "number"),
+    [
+        ("sum(prices) + 0", 1),
+        ("x * 1 - 0", 2),
+        ("a and True", 1),
+        ("a or False", 1),
+        ("sum(prices) + 1", 0),
+        ("a or True", 0),
+        ("x / 1", 0),
+        ("x + 0.0", 0),
+        ("x +", 0),
+    ],
+)
+def test_what_leaves_a_value_as_it_is_counts_as_needless(source: str, number: int) -> None:
+    assert needless(source) == number
 
 
 def test_a_place_is_a_statement_without_its_blocks() -> None:

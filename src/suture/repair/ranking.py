@@ -18,7 +18,7 @@ from suture.repair.answering import Answered, Call, answers_of
 from suture.repair.editing.edits import mutated
 from suture.repair.editing.view import FUNCTIONS, is_docstring
 from suture.repair.gaming.warnings import literals_of, warnings_about
-from suture.repair.ordering.expressions import apart
+from suture.repair.ordering.expressions import apart, needless
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
 
@@ -34,6 +34,8 @@ FAR = 0.5
 """What a change takes away that is as far from the code as it is as one of an expression can be."""
 CLOSE = 0.25
 """Of the score of a repair, what a rival has to have: less likely ones say little against it."""
+NEEDLESS = 0.3
+"""What each operation leaves of it that it writes and that changes nothing: nobody writes `+ 0`."""
 EXAMPLE = 0.2
 """What a broken example of a docstring leaves of it."""
 
@@ -125,6 +127,7 @@ async def rank_repairs(
         score *= 0.85 + 0.3 * naturalness(before, proposal)
         score *= IDLE ** findings.idle.get((proposal.path, proposal.edits), 0)
         score *= 1 - FAR * apart(before, proposal.edits, ())
+        score *= NEEDLESS ** max(0, needless(text) - needless(before))
         repairs.append(
             (Repair(proposal=proposal, text=text, score=score, warnings=warnings), answered[number])
         )

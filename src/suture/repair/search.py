@@ -277,13 +277,14 @@ class Search:
             self._begin_longer()
             if self._now_s() > PATIENT_SHARE * self._limits.seconds:
                 await self._try_slow(bench)
-            proposal = self._held.pop(0) if self._held and bench.can_finish else self._next(waiting)
+            again = bool(self._held) and bench.can_finish
+            proposal = self._held.pop(0) if again else self._next(waiting)
             if proposal is None:
                 self._are_tried = is_early or not self._held
                 if self._are_tried or not await bench.knows_all(left_s):
                     return
                 continue
-            if proposal not in self._passed and not self._is_new(proposal):
+            if not again and not self._is_new(proposal):
                 continue
             trial = await bench.trial(proposal, left_s)
             if trial is not None and trial.held:

@@ -66,6 +66,23 @@ def apart(text: str, one: Sequence[Edit], other: Sequence[Edit]) -> float:
     return _apart(*map(dedent, texts))
 
 
+def needless(text: str) -> int:
+    """How many operations of a source change nothing: `x + 0`, `x * 1`, `x or False`."""
+    tree = parsed(text)
+    return sum(map(_is_needless, ast.walk(tree))) if tree is not None else 0
+
+
+def _is_needless(node: ast.AST) -> bool:
+    match node:
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.BitOr(), right=ast.Constant(value=value)):
+            return type(value) is int and value == 0
+        case ast.BinOp(op=ast.Mult() | ast.FloorDiv() | ast.Pow(), right=ast.Constant(value=value)):
+            return type(value) is int and value == 1
+        case ast.BoolOp(op=joined, values=[*_, ast.Constant(value=bool() as value)]):
+            return value is isinstance(joined, ast.And)
+    return False
+
+
 @lru_cache(maxsize=512)
 def _apart(one: str, other: str) -> float:
     first, second = parsed(one), parsed(other)
