@@ -68,10 +68,27 @@ def test_two_ways_to_write_one_expression_are_one(one: str, other: str) -> None:
         ("a > 10", "a >= 10"),
         ("a is b", "a == b"),
         ("f(a)", "f(b)"),
+        ("a * 100 > 60", "a * 60 > 60"),
+        ("a - 1000", "a + 1000"),
     ],
 )
 def test_what_some_value_tells_apart_is_not_one(one: str, other: str) -> None:
     assert 0 < apart(SOURCE, condition(one), condition(other)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a ** 2", "a ** 3"),
+        ("a << 1", "a << 2"),
+        ("'%999999999999d' % a", "'%999999999998d' % a"),
+        ("'ab' * 999999999 * a", "'ab' * 999999998 * a"),
+        (f"a + 0x{'f' * 6000}", f"a - 0x{'f' * 6000}"),
+    ],
+)
+def test_what_is_not_worked_out_is_not_one(one: str, other: str) -> None:
+    """Nor is anything of the size that a project names made of it."""
+    assert apart(SOURCE, condition(one), condition(other)) == 1
 
 
 def test_the_change_that_takes_fewer_values_elsewhere_is_nearer() -> None:

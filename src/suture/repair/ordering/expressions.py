@@ -11,6 +11,7 @@ import ast
 import operator
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
@@ -26,13 +27,14 @@ VALUES = (0, 1, 2, -1, 3, True, False, None, "", "a", "ab", (), (1,), 1.5)
 DRAWN = 1000
 """Sets of values, where not all can be tried."""
 MOST_PARTS = 6
-LONGEST = 40
-"""The longest text, and the largest power, that is worked out."""
+LONGEST, LARGEST = 1000, 1 << 64
+"""The longest text and the largest number that are worked out: the project wrote them."""
 BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv},
     **{ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_},
     **{ast.BitOr: operator.or_, ast.BitXor: operator.xor},
 }
+SEQUENCES = (str, bytes, tuple)
 UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
     **{ast.Not: operator.not_, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert},
 }
@@ -44,6 +46,8 @@ COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 KNOWN = (ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.IfExp)
 ASKED = (ast.If, ast.While, ast.IfExp, ast.Assert)
+UNKNOWN = ""
+"""What is said of what is not worked out here: a power, a shift, a format, what is too large."""
 
 
 def apart(text: str, one: Sequence[Edit], other: Sequence[Edit]) -> float:
@@ -56,6 +60,7 @@ def apart(text: str, one: Sequence[Edit], other: Sequence[Edit]) -> float:
 
     Returns:
         0 where nothing tells them apart, 1 where they differ by more than one expression that can be read.
+        What is not worked out counts as different: that they do the same is not known then.
     """
     start, end = statement_around(text, (*one, *other))
     raw = text.encode("utf-8", "surrogatepass")[start:end].decode("utf-8", "surrogatepass")
@@ -86,8 +91,13 @@ def _is_needless(node: ast.AST) -> bool:
 @lru_cache(maxsize=512)
 def _apart(one: str, other: str) -> float:
     first, second = parsed(one), parsed(other)
-    if first is None or second is None:
-        return float(one != other)
+    if first is not None and second is not None:
+        with suppress(ValueError):  # a number in it may be too long to be written out
+            return _trees_apart(first, second)
+    return float(one != other)
+
+
+def _trees_apart(first: ast.Module, second: ast.Module) -> float:
     pair, is_asked = _differing(first, second)
     if pair is None:
         return 0.0
@@ -98,7 +108,7 @@ def _apart(one: str, other: str) -> float:
     if len(parts) > MOST_PARTS:
         return 1.0
     pairs = [[_said(node, given, is_asked) for node in (left, right)] for given in _given(parts, values)]
-    return sum(ours != theirs for ours, theirs in pairs) / len(pairs)
+    return sum(ours != theirs or ours == UNKNOWN for ours, theirs in pairs) / len(pairs)
 
 
 def _differing(one: ast.AST, other: ast.AST) -> tuple[tuple[ast.AST, ast.AST] | None, bool]:
@@ -146,7 +156,8 @@ def _values(*nodes: ast.expr) -> tuple[Any, ...]:
     """What an unknown part may be: what the expressions name, beside it, and a few of each plain type."""
     named = [part.value for node in nodes for part in ast.walk(node) if isinstance(part, ast.Constant)]
     near = [value + step for value in named if isinstance(value, (int, float)) for step in (-1, 1)]
-    every = [value for value in (*named, *near) if isinstance(value, (int, float, str, bytes))]
+    plain = [value for value in (*named, *near) if isinstance(value, (int, float, str, bytes))]
+    every = [value for value in plain if not _is_much(value)]
     return tuple({repr(value): value for value in (*VALUES, *every)}.values())
 
 
@@ -160,17 +171,19 @@ def _given(parts: Sequence[str], values: Sequence[Any]) -> Iterator[dict[str, An
 
 
 def _said(node: ast.expr, given: Mapping[str, Any], is_asked: bool) -> str:
-    """What an expression comes to, or the exception that it ends with."""
+    """What an expression comes to, or the exception that it ends with; `UNKNOWN` where that is not known."""
     try:
         value = _worked_out(node, given)
         return repr(bool(value)) if is_asked else repr(value)
-    except (ArithmeticError, TypeError, ValueError) as fault:
+    except (ArithmeticError, TypeError) as fault:
         return type(fault).__name__
+    except ValueError:
+        return UNKNOWN
 
 
 def _worked_out(node: ast.expr, given: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Constant):
-        return node.value
+        return _worth(node.value)
     if isinstance(node, ast.BoolOp):
         value: Any = None
         for part in node.values:
@@ -186,16 +199,38 @@ def _worked_out(node: ast.expr, given: Mapping[str, Any]) -> Any:
         return _compared(node, given)
     if isinstance(node, ast.BinOp):
         left, right = _worked_out(node.left, given), _worked_out(node.right, given)
-        if type(node.op) not in BINARY or any(_is_long(side) for side in (left, right)):
-            raise ValueError(ast.dump(node))
-        return BINARY[type(node.op)](left, right)
+        if type(node.op) not in BINARY or _may_grow(node.op, left, right):
+            raise ValueError("not worked out here")
+        return _worth(BINARY[type(node.op)](left, right))
     return given[ast.dump(node)]
 
 
-def _is_long(value: Any) -> bool:
-    if isinstance(value, (str, bytes, tuple)):
+def _may_grow(sign: ast.operator, left: Any, right: Any) -> bool:
+    """Whether what comes of it may be of any size: a format may name any width."""
+    if isinstance(sign, ast.Mod):
+        return isinstance(left, (str, bytes))
+    sides = ((left, right), (right, left))
+    return isinstance(sign, ast.Mult) and any(
+        isinstance(one, SEQUENCES) and isinstance(times, int) and len(one) * times > LONGEST
+        for one, times in sides
+    )
+
+
+def _worth(value: Any) -> Any:
+    """A value that is small enough to go on with.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if _is_much(value):
+        raise ValueError("too long or too large")
+    return value
+
+
+def _is_much(value: Any) -> bool:
+    if isinstance(value, SEQUENCES):
         return len(value) > LONGEST
-    return isinstance(value, int) and abs(value) > LONGEST
+    return isinstance(value, int) and abs(value) > LARGEST
 
 
 def _compared(node: ast.Compare, given: Mapping[str, Any]) -> Any:
