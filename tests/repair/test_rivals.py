@@ -172,6 +172,18 @@ def test_equal_answers_of_calls_that_run_other_code_say_nothing() -> None:
     assert (only.alike, only.apart) == (("a <= b",), ())
 
 
+def test_of_two_ways_to_write_one_expression_the_plainer_is_handed_over() -> None:
+    changes = (("a < b - 2 + 1", 1.0), ("a < b - 1", 0.4))
+    ((only, _),) = told_apart(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE})
+    assert (only.proposal.label, only.alike, only.score) == ("a < b - 1", ("a < b - 2 + 1",), 1.0)
+
+
+def test_what_has_only_the_same_answers_is_not_taken_for_being_plainer() -> None:
+    changes = (("a < b and a", 1.0), ("a", 0.4))
+    ((only, _),) = told_apart(repairs_of(*changes, reached=1, answers=("1",)), {"m.py": SOURCE})
+    assert only.proposal.label == "a < b and a"
+
+
 def test_a_rival_that_is_much_less_likely_counts_only_where_it_is_known_to_differ() -> None:
     changes = (("a < b", 1.0), ("a <= b", 0.01))
     first, _ = (r for r, _ in told_apart(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE}))

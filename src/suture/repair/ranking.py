@@ -153,20 +153,34 @@ def told_apart(
             kept.append((repair, answered))
         else:
             first, own = kept[place]
-            kept[place] = (replace(first, alike=(*first.alike, repair.proposal.label)), own)
+            chosen, left = (repair, first) if _is_plainer(repair, first, texts) else (first, repair)
+            alike = (*first.alike, left.proposal.label)
+            kept[place] = (replace(chosen, score=first.score, alike=alike), own)
     return [(replace(one, apart=_rivals(number, kept)), own) for number, (one, own) in enumerate(kept)]
 
 
 def _same(one: tuple[Repair, Answered], other: tuple[Repair, Answered], texts: Mapping[str, str]) -> bool:
     (first, ours), (second, theirs) = one, other
-    path = first.proposal.path
-    if path != second.proposal.path:
+    if first.proposal.path != second.proposal.path:
         return False
     if ours.answers and theirs.answers and ours.answers != theirs.answers:
         return False
-    if ours.reached and theirs.reached:
-        return True
-    return path in texts and apart(texts[path], first.proposal.edits, second.proposal.edits) == 0
+    return bool(ours.reached and theirs.reached) or _is_one_expression(first, second, texts)
+
+
+def _is_one_expression(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
+    path = one.proposal.path
+    return path in texts and apart(texts[path], one.proposal.edits, other.proposal.edits) == 0
+
+
+def _is_plainer(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
+    """Whether it writes the same expression with less: `n - 1` for `n - 2 + 1`."""
+    return _is_one_expression(one, other, texts) and _parts(one.text) < _parts(other.text)
+
+
+def _parts(text: str) -> int:
+    tree = parsed(text)
+    return sum(1 for _ in ast.walk(tree)) if tree is not None else 0
 
 
 def _rivals(number: int, kept: Sequence[tuple[Repair, Answered]]) -> tuple[str, ...]:
