@@ -13,10 +13,8 @@ and with its suite, run outside of any sandbox: suites of other people and mutan
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from ending import exit_code_of
@@ -27,8 +25,8 @@ from field_set.healing import heal_bug
 from field_set.historical import draw_historical
 from field_set.packages import Package, read_packages
 from field_set.ranks import Rank, line_of_rank, rank_bug, see_bug, tell_ranks
-from field_set.rows import Row, line_of, sums_of, tell_rows
-from row_files import append_row, read_rows
+from field_set.rows import tell_rows
+from field_set.running import run_rows
 
 from suture.errors import SutureError, UsageError
 from suture.settings import load_settings
@@ -60,19 +58,13 @@ def main() -> int:
         _rank(bugs, chosen, cache, wanted)
         return 0
     path = wanted.rows or settings.paths.home / "benchmarks" / "field.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    known = {row.bug: row for row in read_rows(path, Row) if row.cap_seconds == wanted.seconds}
-    for bug in bugs:
-        if bug.id not in known:
-            row = heal_bug(bug, chosen[bug.package], cache, wanted.seconds, keep=wanted.keep)
-            append_row(path, row)
-            known[bug.id] = row
-            print(line_of(row), file=sys.stderr, flush=True)
-    rows = [known[bug.id] for bug in bugs]
-    if wanted.json:
-        print(json.dumps({"rows": [asdict(row) for row in rows], "sums": sums_of(rows)}, indent=1))
-    else:
-        tell_rows(rows)
+    rows = run_rows(
+        bugs,
+        path,
+        wanted.seconds,
+        lambda bug: heal_bug(bug, chosen[bug.package], cache, wanted.seconds, keep=wanted.keep),
+    )
+    tell_rows(rows, as_json=wanted.json)
     return 0
 
 

@@ -12,9 +12,7 @@ process of its own, by the search alone, and compared with the package as it was
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 from ending import exit_code_of
@@ -24,8 +22,8 @@ from field_other.mutants import LISTED, draw_bugs, in_turns
 from field_other.packages import OtherPackage, read_packages
 from field_set.bugs import Bug, read_bugs, write_bugs
 from field_set.cache import Cache
-from field_set.rows import Row, line_of, sums_of, tell_rows
-from row_files import append_row, read_rows
+from field_set.rows import tell_rows
+from field_set.running import run_rows
 
 from suture.errors import SutureError, UsageError
 from suture.settings import load_settings
@@ -44,20 +42,14 @@ def main() -> int:
         _draw(chosen, store, wanted.draw, wanted.seed)
         return 0
     path = wanted.rows or settings.paths.home / "benchmarks" / "field_languages.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    known = {row.bug: row for row in read_rows(path, Row) if row.cap_seconds == wanted.seconds}
     bugs = _chosen_bugs(chosen, wanted)
-    for bug in bugs:
-        if bug.id not in known:
-            row = heal_bug(bug, chosen[bug.package], store, wanted.seconds, keep=wanted.keep)
-            append_row(path, row)
-            known[bug.id] = row
-            print(line_of(row), file=sys.stderr, flush=True)
-    rows = [known[bug.id] for bug in bugs]
-    if wanted.json:
-        print(json.dumps({"rows": [asdict(row) for row in rows], "sums": sums_of(rows)}, indent=1))
-    else:
-        tell_rows(rows)
+    rows = run_rows(
+        bugs,
+        path,
+        wanted.seconds,
+        lambda bug: heal_bug(bug, chosen[bug.package], store, wanted.seconds, keep=wanted.keep),
+    )
+    tell_rows(rows, as_json=wanted.json)
     return 0
 
 
