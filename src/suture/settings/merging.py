@@ -47,9 +47,7 @@ class Sources:
     base: Settings
 
 
-def read_sources(
-    project: Path, flags: Mapping[str, object] | None, environ: Mapping[str, str]
-) -> Sources:
+def read_sources(project: Path, flags: Mapping[str, object] | None, environ: Mapping[str, str]) -> Sources:
     """Read and merge them; raises as `load_settings` for a source that is wrong in itself.
 
     Args:
