@@ -8,6 +8,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.checks import Suite
+from suture.languages import has_grammar
 from suture.ledger.kinds import (
     BrokenOperator,
     DifferingAnswers,
@@ -33,12 +34,9 @@ from suture.repair import (
     Findings,
     Repair,
     SearchLimits,
-    has_grammar,
-    rank_elsewhere,
     rank_repairs,
     recover,
     search,
-    search_elsewhere,
 )
 from suture.workspace import text_of
 
@@ -63,7 +61,8 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     _tell_start(texts, len(guide.failing), limits, context)
     async with context.budget.time_limit():
         tests = [text_of(suite.task.files[path]) for path in guide.command.test_files]
-        hunks = await suspect_hunks(guide, texts, context)
+        has_past = any(state.files for state in context.task.earlier)
+        hunks = await suspect_hunks(guide, texts, context) if has_past else ()
         ready = await taken_ready(guide.command, suite, context)
         found = await search(
             guide.command, texts, guide.failing, limits, tests, hunks, baseline=guide.outcomes, ready=ready
@@ -82,7 +81,9 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
 async def _elsewhere(
     suite: Suite, texts: Mapping[str, str], base: Verdict | None, context: RunContext
 ) -> dict[str, Any]:
-    """The search in another language than Python."""
+    """The search in another language than Python, whose code is loaded for it alone."""
+    from suture.repair.other_languages import rank_elsewhere, search_elsewhere
+
     if suite.command is None or base is None:
         return {"searched": True}
     limits = search_limits(context, base)
