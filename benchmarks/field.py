@@ -26,7 +26,7 @@ from field_set.historical import draw_historical
 from field_set.packages import Package, read_packages
 from field_set.ranks import Rank, line_of_rank, rank_bug, see_bug, tell_ranks
 from field_set.rows import tell_rows
-from field_set.running import run_rows
+from field_set.running import parser_for, run_rows
 
 from suture.errors import SutureError, UsageError
 from suture.settings import load_settings
@@ -69,11 +69,7 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--package", action="append", metavar="NAME", help="only this one; may be repeated")
-    parser.add_argument("--bug", action="append", metavar="ID", help="only this one; may be repeated")
+    parser = parser_for(__doc__)
     parser.add_argument("--kind", action="append", choices=("one", "two", "historical"), help="only these")
     parser.add_argument(
         "--first", type=int, metavar="N", help="only the first N bugs of each package and kind"
@@ -81,19 +77,13 @@ def _arguments() -> argparse.Namespace:
     halves = parser.add_mutually_exclusive_group()
     halves.add_argument("--tune", dest="half", action="store_const", const="tune", help="only that half")
     halves.add_argument("--report", dest="half", action="store_const", const="report", help="only that half")
-    parser.add_argument("--seconds", type=float, default=60, help="of each run, its proof included; 60")
-    parser.add_argument("--rows", type=Path, metavar="FILE", help="JSON lines; a rerun goes on with them")
-    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="where packages are kept")
     parser.add_argument("--fetch", action="store_true", help="only fetch what is needed")
-    parser.add_argument("--offline", action="store_true", help="fetch nothing")
     parser.add_argument(
         "--ranks",
         action="store_true",
         help="heal nothing: tell the rank of the right edit among the proposals",
     )
     parser.add_argument("--anew", action="store_true", help="with --ranks: localise again what is kept")
-    parser.add_argument("--keep", action="store_true", help="keep the folder of each case, and say where")
-    parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")
     parser.add_argument(
         "--draw", type=int, metavar="N", help="draw bugs until each package has N of one edit"
     )

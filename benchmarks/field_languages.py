@@ -23,7 +23,7 @@ from field_other.packages import OtherPackage, read_packages
 from field_set.bugs import Bug, read_bugs, write_bugs
 from field_set.cache import Cache
 from field_set.rows import tell_rows
-from field_set.running import run_rows
+from field_set.running import parser_for, run_rows
 
 from suture.errors import SutureError, UsageError
 from suture.settings import load_settings
@@ -54,19 +54,9 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--package", action="append", metavar="NAME", help="only this one; may be repeated")
-    parser.add_argument("--bug", action="append", metavar="ID", help="only this one; may be repeated")
+    parser = parser_for(__doc__)
     parser.add_argument("--language", action="append", choices=("javascript", "typescript", "go"))
     parser.add_argument("--first", type=int, metavar="N", help="only the first N bugs of each package")
-    parser.add_argument("--seconds", type=float, default=60, help="of each run, its proof included; 60")
-    parser.add_argument("--rows", type=Path, metavar="FILE", help="JSON lines; a rerun goes on with them")
-    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="where packages are kept")
-    parser.add_argument("--offline", action="store_true", help="fetch nothing")
-    parser.add_argument("--keep", action="store_true", help="keep the folder of each case, and say where")
-    parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")
     parser.add_argument("--draw", type=int, metavar="N", help="draw bugs until each package has N")
     parser.add_argument("--seed", type=int, default=21, help="with --draw")
     return parser.parse_args()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import json
 import signal
@@ -20,7 +21,16 @@ from field_set.rows import Row, line_of
 from suture.errors import StorageError
 from suture.ledger import read_ledger
 
-__all__ = ["SUITE_S", "Ended", "first_events", "lines_changed", "row_of", "run_heal", "run_rows"]
+__all__ = [
+    "SUITE_S",
+    "Ended",
+    "first_events",
+    "lines_changed",
+    "parser_for",
+    "row_of",
+    "run_heal",
+    "run_rows",
+]
 
 GRACE_S = 120.0
 """After a run's own limit it is killed, and told as one that kept none."""
@@ -41,6 +51,24 @@ class Ended:
         """Whether it says healed, and has changed the files that held the bug or says that it applied."""
         moved = any(read_text(root / path) != text for path, text in files.items())
         return self.answer.get("outcome") == "healed" and (moved or bool(self.answer.get("applied")))
+
+
+def parser_for(about: str | None) -> argparse.ArgumentParser:
+    """The options that the field sets share.
+
+    Args:
+        about: What the script says of itself.
+    """
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--package", action="append", metavar="NAME", help="only this one; may be repeated")
+    parser.add_argument("--bug", action="append", metavar="ID", help="only this one; may be repeated")
+    parser.add_argument("--seconds", type=float, default=60, help="of each run, its proof included; 60")
+    parser.add_argument("--rows", type=Path, metavar="FILE", help="JSON lines; a rerun goes on with them")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="where packages are kept")
+    parser.add_argument("--offline", action="store_true", help="fetch nothing")
+    parser.add_argument("--keep", action="store_true", help="keep the folder of each case, and say where")
+    parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")
+    return parser
 
 
 def run_rows(bugs: Sequence[Bug], path: Path, seconds: float, heal: Callable[[Bug], Row]) -> list[Row]:
