@@ -167,9 +167,6 @@ class RunContext:
         return self._own_suite.ready
 
     def _packages(self) -> Packages | None:
-        if self.task.project is None:
-            return None
-
         def tell(installed: Installed) -> None:
             self.ledger.append(PackagesInstalled(packages=installed.names))
 
