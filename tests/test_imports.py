@@ -114,11 +114,3 @@ def test_help_makes_no_types_of_events() -> None:
 @pytest.mark.parametrize("command", ["run", "heal", "show", "doctor", "models", "prompts", "config"])
 def test_the_help_of_a_command_loads_no_graph_and_no_vendor(command: str) -> None:
     assert loaded_by(HELP.format(arguments=[command, "--help"])) & HEAVY <= {"pydantic"}
-
-
-def test_a_run_in_python_loads_no_search_of_other_languages() -> None:
-    code = "import suture.loop.graph\n"
-    code += (
-        "import sys\nassert not [n for n in sys.modules if n.startswith('suture.repair.other_languages')]\n"
-    )
-    assert "langgraph" in loaded_by(code)

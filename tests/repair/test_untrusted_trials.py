@@ -12,14 +12,13 @@ import pytest
 from suture.checks.command.test_command import TestCommand
 from suture.errors import SandboxError
 from suture.records import CheckOutcome, Counterexample
-from suture.repair import mutated
+from suture.repair import mutated, search_elsewhere
 from suture.repair.editing.edits import Edit
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.by_command import named_scores, try_by_command
 from suture.repair.other_languages.driver import BY_RUNNER
 from suture.repair.other_languages.driving import Driving
 from suture.repair.other_languages.going_on import going_on
-from suture.repair.other_languages.searching import search_elsewhere
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal, Trial
 

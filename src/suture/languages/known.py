@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import PurePosixPath
 
 from suture.errors import PrerequisiteError, UsageError
@@ -135,13 +134,6 @@ def argv_for_report(argv: Sequence[str], words: Sequence[str]) -> tuple[str, ...
     """
     passes_on = PurePosixPath(argv[0]).name in PASSING_ON and "--" not in argv
     return (*argv, *(("--",) if words and passes_on else ()), *words)
-
-
-def has_grammar(language: Language) -> bool:
-    """Whether files of a language other than Python can be read as trees here, and changed."""
-    facts = LANGUAGES[language]
-    needed = ("tree_sitter", *(package for package, _ in facts.grammars.values()))
-    return facts.syntax is not None and all(find_spec(name) for name in needed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from suture.checks import Suite, prepare_suite
-from suture.languages import Interpreter, has_grammar, is_pytest_command, pytest_equivalent
+from suture.languages import Interpreter, is_pytest_command, pytest_equivalent
 from suture.ledger import Budget, Ledger, RunFolder, those_of
 from suture.ledger.kinds import CandidateProposed, PackagesInstalled
 from suture.loop.policy.progress import Progress
@@ -19,7 +19,7 @@ from suture.loop.vetting import answered_uses, findings_in, refused_verdict, use
 from suture.models import NO_MODEL, Model, Models, Role, may_call_tools
 from suture.packages import Installed, Packages
 from suture.records import Candidate, Task, Verdict, to_plain
-from suture.repair import Ready
+from suture.repair import Ready, has_grammar
 from suture.roles import PromptBook
 from suture.safety import Finding, levels_of
 from suture.sandbox import Sandbox

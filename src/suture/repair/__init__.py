@@ -9,6 +9,7 @@ from suture.repair.gaming.warnings import literals_of, warnings_about
 from suture.repair.limits import SearchLimits
 from suture.repair.mutants import mutants
 from suture.repair.ordering.reverts import Hunk, hunks_between
+from suture.repair.other_languages import has_grammar, rank_elsewhere, search_elsewhere
 from suture.repair.ranking import Difference, Repair, rank_repairs
 from suture.repair.ready import Ready
 from suture.repair.recovering import recover
@@ -26,12 +27,15 @@ __all__ = [
     "Ready",
     "Repair",
     "SearchLimits",
+    "has_grammar",
     "hunks_between",
     "literals_of",
     "mutants",
     "mutated",
+    "rank_elsewhere",
     "rank_repairs",
     "recover",
     "search",
+    "search_elsewhere",
     "warnings_about",
 ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from suture.languages import LANGUAGES, has_grammar, languages_of_files
+from suture.languages import LANGUAGES, languages_of_files
 from suture.loop.context import RunContext
 from suture.loop.evaluation.two_runs import ONCE, is_of_one_run
 from suture.records import Candidate, Verdict
 from suture.repair import literals_of, warnings_about
+from suture.repair.other_languages import has_grammar, tree_literals, tree_warnings
 from suture.workspace import text_of
 
 
@@ -54,7 +55,5 @@ def signs_in_file(path: str, before: str, after: str, tests: Mapping[str, str]) 
     if LANGUAGES[language].parsed:
         return warnings_about(before, after, literals_of(tests.values()))
     if has_grammar(language):
-        from suture.repair.other_languages import tree_literals, tree_warnings
-
         return tree_warnings(before, after, path, language, tree_literals(tests.items(), language))
     return ()

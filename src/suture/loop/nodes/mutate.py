@@ -8,7 +8,6 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.checks import Suite
-from suture.languages import has_grammar
 from suture.ledger.kinds import (
     BrokenOperator,
     DifferingAnswers,
@@ -34,9 +33,12 @@ from suture.repair import (
     Findings,
     Repair,
     SearchLimits,
+    has_grammar,
+    rank_elsewhere,
     rank_repairs,
     recover,
     search,
+    search_elsewhere,
 )
 from suture.workspace import text_of
 
@@ -81,9 +83,7 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
 async def _elsewhere(
     suite: Suite, texts: Mapping[str, str], base: Verdict | None, context: RunContext
 ) -> dict[str, Any]:
-    """The search in another language than Python, whose code is loaded for it alone."""
-    from suture.repair.other_languages import rank_elsewhere, search_elsewhere
-
+    """The search in another language than Python."""
     if suite.command is None or base is None:
         return {"searched": True}
     limits = search_limits(context, base)

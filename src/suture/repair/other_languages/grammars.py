@@ -6,6 +6,7 @@ What each writes in another way is its `Syntax`.
 
 from __future__ import annotations
 
+import importlib.util
 from typing import TYPE_CHECKING
 
 from suture.errors import UsageError
@@ -58,11 +59,18 @@ DECLARES = frozenset(
 DECLARING_LISTS = frozenset(("short_var_declaration", "range_clause"))
 
 
+def has_grammar(language: Language) -> bool:
+    """Whether files of a language can be changed here."""
+    facts = LANGUAGES[language]
+    needed = ("tree_sitter", *(package for package, _ in facts.grammars.values()))
+    return facts.syntax is not None and all(importlib.util.find_spec(name) for name in needed)
+
+
 def syntax_of(language: Language) -> Syntax:
     """How a language is written.
 
     Raises:
-        UsageError: Nothing is known of that; `languages.has_grammar` tells.
+        UsageError: Nothing is known of that; `has_grammar` tells.
     """
     facts = LANGUAGES[language]
     if facts.syntax is None:
