@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
 from suture.checks.command.libraries import takes_a_librarys_place
-from suture.checks.command.test_command import PLUGIN
+from suture.checks.command.pytest_runs import PLUGIN
 from suture.checks.suite import Suite
 from suture.languages import LANGUAGES, is_source
 from suture.packages import is_lock

@@ -103,7 +103,8 @@ async def prepare_suite(
     if task.test_command:
         if interpreter is None:
             raise ValueError("a task with a test command needs an interpreter")
-        interpreter = await with_library(interpreter, task.files, sandbox, settings)
+        if interpreter.toolchain is not None:
+            interpreter = await with_library(interpreter, task.files, sandbox, settings)
         command = TestCommand(task, sandbox, settings, interpreter)
         await command.collect(run=run)
     smoke = None

@@ -5,12 +5,13 @@ and calls no model; `suture.sandbox` finds programs and runs things.
 """
 
 from suture.languages.calling.call_driver import CallDriver, CallSite, Plus
-from suture.languages.detecting import DetectedCommand, detect_command
 from suture.languages.interpreter import SHOWN_PACKAGES, Interpreter, Toolchain
 from suture.languages.known import (
     LANGUAGES,
     OURS,
+    DetectedCommand,
     argv_for_report,
+    detect_command,
     is_source,
     language_named,
     language_of_command,

@@ -30,14 +30,11 @@ from suture.ledger.kinds import (
     UserAnswered,
 )
 from suture.narrative.ending import (
+    caution_lines,
     change_size,
-    doubt_line,
     is_heal,
     next_lines,
     still_failing,
-    surplus_lines,
-    unchecked_lines,
-    undetermined_lines,
 )
 from suture.narrative.event_text import left_out_text, set_apart_text, tell
 from suture.narrative.lines import counted, one_line, plain_label
@@ -161,13 +158,7 @@ def brief_ending(result: Result, folder: RunFolder, *, typed: bool = True) -> It
     events = read_ledger(folder.ledger_path).events
     if (written := last_of(events, CertificateWritten)) is not None:
         yield from certificate_sentences(written, folder.id)
-    yield from doubt_line(result, folder)
-    yield from undetermined_lines(result)
-    yield from unchecked_lines(result, folder)
-    yield from surplus_lines(result, folder)
-    yield from (f"Warning: {sign}" for sign in result.warnings)
-    if result.degraded:
-        yield f"Went on without these, because they failed: {', '.join(result.degraded)}"
+    yield from caution_lines(result, folder)
     if typed:
         yield from next_lines(result, folder)
     yield f"{_spent(result.spend)}. More: suture show {folder.id}"

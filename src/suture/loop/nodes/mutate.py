@@ -63,7 +63,8 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     _tell_start(texts, len(guide.failing), limits, context)
     async with context.budget.time_limit():
         tests = [text_of(suite.task.files[path]) for path in guide.command.test_files]
-        hunks = await suspect_hunks(guide, texts, context)
+        has_past = any(state.files for state in context.task.earlier)
+        hunks = await suspect_hunks(guide, texts, context) if has_past else ()
         ready = await taken_ready(guide.command, suite, context)
         found = await search(
             guide.command, texts, guide.failing, limits, tests, hunks, baseline=guide.outcomes, ready=ready

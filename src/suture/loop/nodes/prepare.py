@@ -58,7 +58,7 @@ def _prepared(checks: int, context: RunContext) -> TaskPrepared:
     toolchain = program.toolchain if program else None
     python = program if toolchain is None else None
     return TaskPrepared(
-        checks=checks + len(step_ids(smoke_groups(task))),
+        checks=checks + (len(step_ids(smoke_groups(task))) if task.project else 0),
         test_command=tuple(task.test_command),
         test_origin=task.test_origin,
         language=task.language,

@@ -18,6 +18,7 @@ test often have more, and then a sixteenth leaves time for those behind them.
 SLOWER = 5
 """A test may always take this many times as long as the longest one that came to its end."""
 LEAST_S = 1.0
+"""Seconds that any test may take, however little time is left."""
 
 
 class NoEnd(BaseException):
