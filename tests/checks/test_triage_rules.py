@@ -29,6 +29,7 @@ CODE = [PROJECT["shop/prices.py"].decode()]
         ("FileNotFoundError: [Errno 2] No such file or directory: '/box/fixtures/big.bin'", "big.bin"),
         ("KeyError: 'SHOP_KEY'", "SHOP_KEY is not set"),
         ("socket.gaierror: [Errno -3] Temporary failure in name resolution", "network"),
+        ("Error: unsupported locale setting", "locale"),
         ("OSError: [Errno 101] Network is unreachable", "network"),
         (
             "ClientConnectorDNSError: Cannot connect to host example.org:443 ssl:default "
@@ -115,7 +116,7 @@ TESTED = {
     "shop/prices.py": b"def total(): ...\n",
     "shop/plugin.py": b"import pytest\n\n@pytest.fixture\ndef basket():\n    return []\n\nMARKS = ['dear']\n"
     b"till = pytest.fixture()(total)\n",
-    "tests/conftest.py": b"import pytest\n\n@pytest.fixture(\n    scope='session',\n)\ndef customer(mocker):\n    return 1\n",
+    "tests/conftest.py": b"import pytest\n\n@pytest.fixture(\n  scope='session'\n)\ndef customer(): ...\n",
     "tests/test_prices.py": b"def test_total(mocker, custmer): ...\n",
 }
 
@@ -125,8 +126,14 @@ TESTED = {
     [
         ("FixtureLookupError: ('mocker', <SubRequest 'mocker' for <Function test_total>>)", "'mocker'"),
         ("FixtureLookupError: ('till', <TopRequest for <Function test_total>>)", None),  # made by a call
-        ("FixtureLookupError: ('baskett', <TopRequest for <Function test_total>>)", None),  # nearly one of the code's
-        ("FixtureLookupError: ('custmer', <TopRequest for <Function test_total>>)", None),  # nearly a conftest's
+        (
+            "FixtureLookupError: ('baskett', <TopRequest for <Function test_total>>)",
+            None,
+        ),  # nearly one of the code's
+        (
+            "FixtureLookupError: ('custmer', <TopRequest for <Function test_total>>)",
+            None,
+        ),  # nearly a conftest's
         ("'asyncio' not found in `markers` configuration option", "'asyncio'"),
         ("Failed: 'django_db' not found in `markers` configuration option", "'django_db'"),
         ("Failed: 'dear' not found in `markers` configuration option", None),  # the code registers it
@@ -138,6 +145,11 @@ def test_a_plugin_that_is_missing_is_of_the_surroundings(exception: str, why: st
     found = fault_of_surroundings(exception, TESTED, ())
     assert (found is None) == (why is None), found
     assert found is None or why is None or why in found[0]
+
+
+def test_a_locale_that_the_code_sets_may_be_its_slip() -> None:
+    written = ["locale.setlocale(locale.LC_ALL, 'de_DE.UFT-8')"]
+    assert fault_of_surroundings("Error: unsupported locale setting", PROJECT, written) is None
 
 
 AREA = b'''

@@ -106,7 +106,8 @@ HABITS: dict[str, dict[str, str]] = {
         "tests/test_shop.py": PLAIN,
     },
     "groups": {
-        "test_shop.py": "@pytest.mark.xdist_group('one')\n@pytest.mark.parametrize('n', [1, 2], ids=['a@b', 'c'])\n"
+        "test_shop.py": "@pytest.mark.xdist_group('one')\n"
+        "@pytest.mark.parametrize('n', [1, 2], ids=['a@b', 'c'])\n"
         "def test_add(n):\n    assert add(n, 1) == n + 1\n\n\n"
         "@pytest.mark.xdist_group('one')\ndef test_zero():\n    assert add(0, 0) == 0\n",
     },

@@ -70,7 +70,9 @@ def _by_name(named: Sequence[str], signs: ProjectSigns) -> tuple[tuple[str, ...]
     """A command for files whose names pytest and unittest do not know as those of tests: `tests.py`."""
     why = f"{named[0]} holds tests, and no file is named as pytest looks for them"
     plain = any(NOT_UNITTEST.search(signs.files[name]) for name in named)
-    return ((*BY_PYTEST, *named) if plain or signs.has_pytest() else ("python", "-m", "unittest", *named)), why
+    return (
+        (*BY_PYTEST, *named) if plain or signs.has_pytest() else ("python", "-m", "unittest", *named)
+    ), why
 
 
 def _discovery(files: Mapping[str, bytes], cases: Collection[str]) -> tuple[str, ...]:

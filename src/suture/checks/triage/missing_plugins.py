@@ -1,4 +1,4 @@
-"""Plugins of pytest that tests need and that are not there: they bring fixtures, marks and ways to run a test."""
+"""Plugins of pytest that tests need and that are missing: they bring fixtures, marks, ways to run a test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from suture.workspace import is_test_file, text_of
 FIXTURE_RE = re.compile(r"^FixtureLookupError: \('(?P<name>\w+)', <")
 MARK_RE = re.compile(r"^(?:Failed: )?'(?P<name>\w+)' not found in `markers` configuration option")
 ASYNC_RE = re.compile(r"^Failed: async def functions are not natively supported")
-MADE_RE = re.compile(r"fixture\b[^\n]*\n(?:(?!\s*(?:async )?def )[^\n]*\n){0,8}\s*(?:async )?def (?P<name>\w+)")
+MADE_RE = re.compile(
+    r"fixture\b[^\n]*\n(?:(?!\s*(?:async )?def )[^\n]*\n){0,8}\s*(?:async )?def (?P<name>\w+)"
+)
 """A function below what makes it a fixture."""
 INSTALL = "install it where the test command's python looks"
 
@@ -25,7 +27,10 @@ def missing_plugin(exception: str, files: Mapping[str, bytes]) -> tuple[str, str
     """
     if ASYNC_RE.match(exception):
         why = "it is an `async def`, and no pytest plugin that is installed runs it"
-        return why, "install the one that it is written for, such as pytest-asyncio, or set it up for this test"
+        return (
+            why,
+            "install the one that it is written for, such as pytest-asyncio, or set it up for this test",
+        )
     if match := FIXTURE_RE.match(exception):
         name = match["name"]
         why = f"nothing brings the fixture {name!r}: the pytest plugin that does is not installed"
