@@ -43,6 +43,11 @@ def missing_plugin(exception: str, files: Mapping[str, bytes]) -> tuple[str, str
     return None
 
 
+def without_test(exception: str) -> str:
+    """An exception without the name of the test that wanted a fixture: equal ones are looked into once."""
+    return exception.partition(" for <")[0] if FIXTURE_RE.match(exception) else exception
+
+
 def _is_own_fixture(name: str, files: Mapping[str, bytes]) -> bool:
     """Whether the project itself brings it, or something of nearly that name: then its code may be wrong.
 
