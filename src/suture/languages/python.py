@@ -40,6 +40,9 @@ STEERING = (
 TEST_CASE = re.compile(rb"^class \w+\(.*TestCase\b.*\):", re.MULTILINE)
 NOT_UNITTEST = re.compile(rb"^(?:async )?def test|^\s*(?:import|from) pytest\b", re.MULTILINE)
 BY_PYTEST = ("python", "-m", "pytest", "-q")
+FOUND_BY_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
+"""Files in which pytest looks for tests by itself."""
+HOLDS_TESTS = re.compile(rb"^[ \t]*(?:async )?def test", re.MULTILINE)
 
 
 def tests_in_python(signs: ProjectSigns) -> tuple[tuple[str, ...], str] | None:
@@ -51,12 +54,25 @@ def tests_in_python(signs: ProjectSigns) -> tuple[tuple[str, ...], str] | None:
     if not tests:
         return None
     cases = [name for name in tests if TEST_CASE.search(files[name])]
+    if not any(map(FOUND_BY_NAME.fullmatch, tests)):
+        named = sorted(name for name in tests if HOLDS_TESTS.search(files[name]))
+        if named:
+            return _by_name(named, signs)
     if not cases or any(NOT_UNITTEST.search(files[name]) for name in tests):
         return BY_PYTEST, f"{min(tests)} is a test in Python"
     if signs.has_pytest():
         return BY_PYTEST, "the tests are unittest's; pytest runs them too, and reports each by itself"
     why = "the tests are unittest's, and the project's Python has no pytest"
     return ("python", "-m", "unittest", *_discovery(files, cases)), why
+
+
+def _by_name(named: Sequence[str], signs: ProjectSigns) -> tuple[tuple[str, ...], str]:
+    """A command for files whose names pytest and unittest do not know as those of tests: `tests.py`."""
+    why = f"{named[0]} holds tests, and no file is named as pytest looks for them"
+    plain = any(NOT_UNITTEST.search(signs.files[name]) for name in named)
+    return (
+        (*BY_PYTEST, *named) if plain or signs.has_pytest() else ("python", "-m", "unittest", *named)
+    ), why
 
 
 def _discovery(files: Mapping[str, bytes], cases: Collection[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from suture.records import Check, Language, Task
 from suture.tasks.commands import files_named_in, literal_glob, words_of
 from suture.tasks.entry_point import entry_point_of
 from suture.tasks.foreign_code import foreign_task
-from suture.tasks.given_tests import is_pytest_source, read_bounded, read_test
+from suture.tasks.given_tests import is_pytest_source, read_bounded, read_test, tests_by_content
 from suture.tasks.intake import chosen_command
 from suture.tasks.module_under_test import asks_for_several, module_under_test, new_modules, wanted_files
 from suture.workspace import (
@@ -127,7 +127,8 @@ def heal_task(
     snapshot = take_snapshot(path, secrets=secrets)
     # What a build has written, the next one writes again: a repair there would be lost.
     built = (literal_glob(name) for name in snapshot.built)
-    given, chosen = (*default_protected(), *protect, *built), tuple(only)
+    held = (literal_glob(name) for name in tests_by_content(snapshot.files))
+    given, chosen = (*default_protected(), *protect, *built, *held), tuple(only)
     typed = words_of(test or ())
     if test is not None and not typed:
         raise UsageError("the test command is empty", remedy="leave it out: the project's files show one")

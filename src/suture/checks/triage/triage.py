@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from suture.checks.suite import Suite
 from suture.checks.triage.broken_tests import endless_tests, unreadable_test
 from suture.checks.triage.contradictions import Example, contradictions_of, examples_of
+from suture.checks.triage.missing_plugins import without_test
 from suture.checks.triage.pollution import shared_state_written_by
 from suture.checks.triage.reruns import Reruns
 from suture.checks.triage.surroundings import fault_in_line, fault_of_surroundings, printed_errors
@@ -94,8 +96,9 @@ async def triage(suite: Suite, base: Verdict) -> Triage:
     code = [text_of(c) for p, c in files.items() if p.endswith(".py") and not is_test_file(p)]
     documented = examples_of(files)
     found: dict[str, NotCode] = {}
+    why = cache(partial(fault_of_surroundings, files=files, written=code, left_out=suite.task.left_out))
     for outcome in failing:
-        apart = _from_surroundings(outcome, base, suite, code)
+        apart = _from_surroundings(outcome, base, suite, why)
         apart = apart or _from_text(outcome, suite) or _from_docstrings(outcome, suite, documented)
         if apart is not None:
             found[apart.test] = apart
@@ -105,6 +108,8 @@ async def triage(suite: Suite, base: Verdict) -> Triage:
         reruns = Reruns(suite=suite, command=suite.command, wall_s=wall_s)
         found |= await _from_reruns(uncertain, base, reruns)
     others = tuple(o.check_id for o in failing if o.check_id not in found)
+    if found and all(o.status == "missing" for o in failing if o.check_id not in found):
+        others = ()  # what could not be loaded has kept pytest from running them
     return Triage(set_apart=tuple(found.values()), others=others)
 
 
@@ -139,17 +144,17 @@ def _may_differ(outcome: CheckOutcome) -> bool:
 
 
 def _from_surroundings(
-    outcome: CheckOutcome, base: Verdict, suite: Suite, code: Sequence[str]
+    outcome: CheckOutcome, base: Verdict, suite: Suite, why: Callable[[str], tuple[str, str] | None]
 ) -> NotCode | None:
-    files, left_out = suite.task.files, suite.task.left_out
-    raised = [outcome.counterexample.exception] if outcome.counterexample else []
+    files = suite.task.files
+    raised = [without_test(outcome.counterexample.exception)] if outcome.counterexample else []
     if not LANGUAGES[suite.task.language].parsed:
         said = base.output if outcome.evidence == "exit_status" else "\n".join(raised)
         lines = printed_errors(said, suite.task.language)
         return _environment(outcome, [fault_in_line(line, files, suite.task.language) for line in lines])
     if outcome.evidence == "exit_status":  # the command as a whole: every error that it printed must be one
         raised = [line.strip() for line in base.output.splitlines() if _is_error(line)]
-    return _environment(outcome, [fault_of_surroundings(line, files, code, left_out) for line in raised])
+    return _environment(outcome, [why(line) for line in raised])
 
 
 def _environment(outcome: CheckOutcome, causes: Sequence[tuple[str, str] | None]) -> NotCode | None:

@@ -6,7 +6,6 @@ import gc
 import json
 import os
 import resource
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -16,12 +15,12 @@ if TYPE_CHECKING:
     from suture.repair.inside.suture_items import Items, Outcomes, way_of, words_of
     from suture.repair.inside.suture_swap import Swapper
     from suture.repair.inside.suture_trace import Tracer
-    from suture.repair.inside.suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
+    from suture.repair.inside.suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu, now_s
 else:  # behind the wall these files stand alone
     from suture_items import Items, Outcomes, way_of, words_of
     from suture_swap import Swapper
     from suture_trace import Tracer
-    from suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
+    from suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu, now_s
 
 LETTERS = {"passed": b"P", "failed": b"f", "skipped": b"s"}
 ENDLESS_S = 3600.0
@@ -93,10 +92,10 @@ class Collected:
 
     def _walk(self, command: dict[str, Any], answers: Line) -> None:
         """Each test once on the code as it is; after one that ends the process, go on in a new one."""
-        end_s = time.monotonic() + command["seconds"]
+        end_s = now_s() + command["seconds"]
         named = command["tests"]
         waiting = self._items.in_order if named is None else self._items.named(named)
-        while waiting and time.monotonic() < end_s:
+        while waiting and now_s() < end_s:
             seen = [0]
             rest, last = [b""], [b""]
 
@@ -114,12 +113,12 @@ class Collected:
             if ended and seen[0] >= len(waiting):
                 break
             said_so = last[0] and json.loads(last[0])["outcome"] == "timeout"  # and ended itself for that
-            if not ended and not said_so and seen[0] < len(waiting) and time.monotonic() < end_s:
+            if not ended and not said_so and seen[0] < len(waiting) and now_s() < end_s:
                 lost = {"test": waiting[seen[0]][0], "outcome": "timeout", "seconds": 0.0}
                 answers.write({**lost, "wall_s": 0.0, "frames": [], "lines": {}, "calls": []})
                 seen[0] += 1
             waiting = waiting[seen[0] :]
-        answers.write({"done": True, "left": len(waiting) if time.monotonic() >= end_s else 0})
+        answers.write({"done": True, "left": len(waiting) if now_s() >= end_s else 0})
 
     def _walk_on(self, waiting: list[Any], command: dict[str, Any], write: Write) -> None:
         slow = command["slow"]
@@ -133,7 +132,7 @@ class Collected:
                 "test": test,
                 "outcome": outcome,
                 "seconds": used_s,
-                "wall_s": time.monotonic() - began_s,
+                "wall_s": now_s() - began_s,
                 "frames": frames,
             }
             outcome_line |= faults[0] if faults else {}
@@ -154,7 +153,7 @@ class Collected:
         for number, (test, item) in enumerate(waiting):
             following = waiting[number + 1][1] if number + 1 < len(waiting) else None
             del frames[:], faults[:]
-            before_s, began_s = _cpu_s(), time.monotonic()
+            before_s, began_s = _cpu_s(), now_s()
             limit_cpu(slow.get(test, command["limit_s"]), late)
             if traced:
                 tracer.start(sparing=test not in slow)
@@ -196,7 +195,7 @@ class Collected:
 
         if path is not None:
             self._files.change(path, changed, command["number"])
-        words, ended = self._forks.run(act, command["quiet_s"], end_s=time.monotonic() + command["seconds"])
+        words, ended = self._forks.run(act, command["quiet_s"], end_s=now_s() + command["seconds"])
         if path is not None:
             self._files.restore(path)
         return {**read_words(words), "ended": ended, "unsupported": False}
