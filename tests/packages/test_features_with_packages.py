@@ -13,7 +13,8 @@ from packages.test_go_modules import proxy
 from requirements import Require
 from scenario.test_whole_projects import make
 from scenario.written_projects import reply
-from suture.api import Review, ReviewAnswer, undo, verify
+from suture.api import Review, ReviewAnswer, apply, undo, verify
+from suture.errors import UsageError
 from suture.ledger import find_run, read_ledger
 from suture.ledger.kinds import PackagesInstalled
 from suture.records import Result
@@ -131,6 +132,33 @@ async def test_a_feature_in_python_with_a_package(
     await require_verified(settings, sandbox, result)
     undo(result.run_id, settings=settings)
     assert read(shop) == before
+
+
+@pytest.mark.timeout(400)
+async def test_without_a_person_it_is_handed_over_later_and_elsewhere(
+    index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
+) -> None:
+    offer(index, "shouting", wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n"))
+    before = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD}
+    shop = laid(tmp_path / "shop", before)
+    test = laid(tmp_path, {"test_sign.py": NEW}) / "test_sign.py"
+    own = laid(tmp_path, {"own.toml": '[python]\nshouting = "<2"\n'}) / "own.toml"
+    listed = settings.model_copy(
+        update={"safety": SafetySettings(approve_deps="allowlist", allowed_deps=own)}
+    )
+    asking = reply(("cart.py", "python", LOUD), ("requirements.txt", "text", "shouting"))
+    result, _ = await make(TASK, [asking], listed, sandbox, existing=shop, test=test)
+    assert result.outcome == "healed", result.reason
+    assert read(shop) == before
+    await apply(result.run_id, into=tmp_path / "copy", settings=listed)
+    added = PYPROJECT.replace("it\n", 'it\n    "shouting",\n')
+    assert read(tmp_path / "copy") == {**before, **read(tmp_path / "copy"), "pyproject.toml": added}
+    undo(result.run_id, settings=listed)
+    assert not (tmp_path / "copy").exists()
+    await apply(result.run_id, settings=listed)
+    assert (shop / "pyproject.toml").read_text() == added
+    with pytest.raises(UsageError, match="would be overwritten"):
+        await make(TASK, [asking], listed, sandbox, existing=shop, into=shop)
 
 
 async def test_what_is_not_allowed_is_not_fetched(

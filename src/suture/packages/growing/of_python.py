@@ -141,9 +141,9 @@ def _lines(path: str, text: str) -> Iterator[str]:
         return
     table = _toml(text)
     yield from (one for one in _listed(table) or () if isinstance(one, str))
-    for name, versions in (_poetry(table) or {}).items():
-        if name != "python":
-            yield f"{name} {versions}".removesuffix(" *")
+    required = dict(_poetry(table) or {})
+    required.pop("python", None)  # not a package
+    yield from (f"{name} {versions}".removesuffix(" *") for name, versions in required.items())
 
 
 def _names(path: str, text: str) -> set[str]:
