@@ -5,7 +5,7 @@ mode where tests need live objects, signed reports of a user's pytest, exit stat
 must not propose code, and no candidate may choose how it is judged.
 """
 
-from suture.checks.refused_files import refused_files
+from suture.checks.refused_files import is_made_here, refused_files
 from suture.checks.sources.examples import examples_in, unread_examples
 from suture.checks.sources.plain_asserts import asserts_in
 from suture.checks.sources.shown_calls import calls_in, unread_calls
@@ -21,6 +21,7 @@ __all__ = [
     "check_candidate",
     "examples_in",
     "grade",
+    "is_made_here",
     "prepare_suite",
     "refused_files",
     "shows_endless_loops",

@@ -17,7 +17,7 @@ from suture.loop.run_spec import RunSpec
 from suture.loop.state import LoopState, proposals_in, tried_in
 from suture.loop.vetting import answered_uses, findings_in, refused_verdict, use_of
 from suture.models import NO_MODEL, Model, Models, Role, may_call_tools
-from suture.packages import Installed, Packages
+from suture.packages import AddedPackages, Installed, Packages, packages_of
 from suture.records import Candidate, Task, Verdict, to_plain
 from suture.repair import Ready, has_grammar
 from suture.roles import PromptBook
@@ -166,11 +166,11 @@ class RunContext:
             self._own_suite.ready = replace(ready, vet=self.vet)
         return self._own_suite.ready
 
-    def _packages(self) -> Packages | None:
+    def _packages(self) -> Packages | AddedPackages | None:
         def tell(installed: Installed) -> None:
             self.ledger.append(PackagesInstalled(packages=installed.names))
 
-        return Packages.of(self.task, self.settings, on_installed=tell)
+        return packages_of(self.task, self.settings, on_installed=tell)
 
     async def prepare(self, task: Task, *, run: bool = False) -> Suite:
         """The suite of a task like the run's, made ready anew."""
@@ -188,6 +188,12 @@ class RunContext:
                 found = tuple(one for one in found if not packages.vouches(one.path, files[one.path]))
             known[key] = found
         return known[key]
+
+    def left_to_do(self, candidate: Candidate) -> tuple[str, ...]:
+        """What a candidate leaves to whoever takes it over, beside its files."""
+        ready = self._own_suite.ready
+        packages = ready.packages if ready is not None else None
+        return packages.told(candidate.files) if isinstance(packages, AddedPackages) else ()
 
     def vet(self, candidate: Candidate) -> Verdict | None:
         """The verdict on a candidate that must not be run: a rule blocks it, or nobody has allowed it."""
