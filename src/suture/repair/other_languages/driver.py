@@ -39,6 +39,7 @@ class Driver:
         able: Whether it understands the lines.
         watched: A file, by its path, text and language, in which it can end a loop; `None` where it cannot.
         fault: What in the words of a failing test says what was wrong.
+        is_own_runner: Whether the project's own runner runs the tests, and not a stand-in of ours.
     """
 
     programs: tuple[str, ...]
@@ -52,6 +53,7 @@ class Driver:
     able: Callable[[Sequence[str]], bool] = lambda lines: True
     watched: Callable[[str, str, Language], str] | None = None
     fault: Callable[[str], str] = lambda words: words
+    is_own_runner: bool = False
 
 
 def _whole(runner: str, programs: tuple[str, ...], least_wall_s: float = 3.0) -> Driver:
@@ -66,6 +68,7 @@ def _whole(runner: str, programs: tuple[str, ...], least_wall_s: float = 3.0) ->
         rivals=10,
         least_wall_s=least_wall_s,
         able=whole_runners.is_able(runner),
+        is_own_runner=True,
     )
 
 
