@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,6 +20,7 @@ from suture.repair.other_languages.looks import (
     owner_of,
     runs_of,
 )
+from suture.repair.other_languages.rounds import side_by_side
 from suture.repair.search import RECOMMENDED_SHARE
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal, Spectrum, Trial
@@ -228,11 +228,7 @@ class Driving:
             batch, waiting = waiting[: many * size], waiting[many * size :]
             size = usual
             rounds = [self._round(batch[n::many], left_s) for n in range(many) if batch[n::many]]
-            parts = await asyncio.gather(*rounds, return_exceptions=True)  # none goes on behind a fault
-            for part in parts:
-                if isinstance(part, BaseException):
-                    raise part
-            told = [pair for part in parts if not isinstance(part, BaseException) for pair in part]
+            told = await side_by_side(rounds, _passes)
             self.is_lost = self._sees_none([line for _, line in told])
             if self.is_lost:
                 return
@@ -296,3 +292,8 @@ class Driving:
                 passed=passed,
             )
             found.partial.append((proposal, trial))
+
+
+def _passes(told: Sequence[tuple[Proposal, Mapping[str, Any]]]) -> bool:
+    """Whether a candidate passes in a round."""
+    return any(line.get("ok") is True for _, line in told)
