@@ -8,7 +8,7 @@ import time
 import pytest
 
 from suture.errors import SandboxError
-from suture.repair.other_languages.rounds import LEAST_S, side_by_side
+from suture.repair.other_languages.driver import LEAST_S, side_by_side
 
 
 async def told(seconds: float, *words: str) -> list[str]:

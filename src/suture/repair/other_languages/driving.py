@@ -11,7 +11,7 @@ from suture.languages import LANGUAGES
 from suture.ledger.kinds import DifferingTrial
 from suture.records import CheckOutcome, Language
 from suture.repair.limits import SearchLimits
-from suture.repair.other_languages.driver import Driver, driven, lines_of
+from suture.repair.other_languages.driver import Driver, driven, lines_of, side_by_side
 from suture.repair.other_languages.looks import (
     MOST_STACK_CHARS,
     covering_of,
@@ -20,7 +20,6 @@ from suture.repair.other_languages.looks import (
     owner_of,
     runs_of,
 )
-from suture.repair.other_languages.rounds import side_by_side
 from suture.repair.search import RECOMMENDED_SHARE
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal, Spectrum, Trial
