@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from suture.errors import UsageError
@@ -91,6 +93,14 @@ def test_scripts_that_decide_are_those_that_run() -> None:
     assert scripts_run_by(("npm", "test"), files) == ("node build.js", "node check.js")
     assert scripts_run_by(("npm", "run", "lint"), files)[-1] == "eslint"
     assert scripts_run_by(("node", "--test"), files) == ()
+
+
+def test_a_script_that_is_named_is_run_alone_and_what_it_goes_on_to() -> None:
+    scripts = {"test": "c8 --include index.js npm run unit", "unit": "tape test.js", "all": "npm test && x"}
+    files = {"package.json": json.dumps({"scripts": scripts}).encode()}
+    assert scripts_run_by(("npm", "run", "unit"), files) == ("tape test.js",)
+    assert scripts_run_by(("npm", "run", "all"), files) == (scripts["test"], scripts["all"])
+    assert scripts_run_by(("npm", "test"), files) == (scripts["test"],)
 
 
 def test_languages_of_files() -> None:

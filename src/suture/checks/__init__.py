@@ -10,10 +10,11 @@ from suture.checks.sources.examples import examples_in, unread_examples
 from suture.checks.sources.plain_asserts import asserts_in
 from suture.checks.sources.shown_calls import calls_in, unread_calls
 from suture.checks.suite import Suite, prepare_suite
-from suture.checks.triage import Triage, shows_endless_loops, triage, triage_of_tests
+from suture.checks.triage import FailedAgain, Triage, shows_endless_loops, triage, triage_of_tests
 from suture.checks.verdicts import check_candidate, grade
 
 __all__ = [
+    "FailedAgain",
     "Suite",
     "Triage",
     "asserts_in",

@@ -42,6 +42,7 @@ SYNTAX = Syntax(  # for changes that put code into a file
     better=(),
     rest=("{0}[{1}:]", "{0}[:{1}]"),
     families=FAMILIES,
+    joined=("append({0}, {1}...)",),
 )
 
 

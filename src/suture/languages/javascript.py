@@ -10,6 +10,7 @@ from typing import Any
 
 from suture.languages.calling.javascript import JAVASCRIPT_CALLS, TYPESCRIPT_CALLS
 from suture.languages.grammars import Grammars
+from suture.languages.javascript_names import GLOBALS, MEMBERS
 from suture.languages.language import LanguageFacts
 from suture.languages.layouts.javascript import JAVASCRIPT_LAYOUT, TYPESCRIPT_LAYOUT
 from suture.languages.package_scripts import tests_by_npm
@@ -26,6 +27,7 @@ FAMILIES = (
     *(("map", "flatMap", "forEach", "filter"), ("parseInt", "parseFloat", "Number", "String")),
     *(("keys", "values", "entries"), ("has", "get", "delete"), ("padStart", "padEnd"), ("add", "delete")),
     *(("charAt", "charCodeAt", "at"), ("reduce", "reduceRight"), ("replace", "replaceAll")),
+    ("Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError"),
 )
 SYNTAX = Syntax(  # for changes that put code into a file
     length="{}.length",
@@ -46,6 +48,9 @@ SYNTAX = Syntax(  # for changes that put code into a file
     better=("Math.max({0}, {1})", "Math.min({0}, {1})"),
     rest=("{0}.slice({1})", "{0}.slice(0, {1})"),
     families=FAMILIES,
+    joined=("{0}.concat({1})",),
+    own_names=GLOBALS,
+    own_members=MEMBERS,
 )
 
 

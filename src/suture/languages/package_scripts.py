@@ -32,12 +32,26 @@ def scripts_run_by(command: Collection[str], files: Mapping[str, bytes]) -> tupl
         command: The argument vector.
         files: The project's files.
     """
+    scripts, given = _scripts(files), list(command)
+    wanted = _wanted_by(command)
+    if len(given) > 2 and given[0] in RUNNERS and given[1] in ("run", "run-script") and given[2] in scripts:
+        wanted = _with_their_own(given[2])
+        for name in wanted & scripts.keys():  # it may go on to others, such as to `npm test`
+            wanted |= _wanted_by((scripts[name],))
+    return tuple(script for name, script in scripts.items() if name in wanted)
+
+
+def _wanted_by(command: Collection[str]) -> set[str]:
+    """Names of the scripts that a command may run: that for tests, and all that it names."""
     words = {part for word in command for part in word.split()}
     if not any(PurePosixPath(word).name in RUNNERS for word in words):
-        return ()
-    run = {"test", *words}
-    wanted = {f"{before}{name}" for name in run for before in ("pre", "", "post")}
-    return tuple(script for name, script in _scripts(files).items() if name in wanted)
+        return set()
+    return {name for word in ("test", *words) for name in _with_their_own(word)}
+
+
+def _with_their_own(name: str) -> set[str]:
+    """A script, and those that npm runs before and after it."""
+    return {f"pre{name}", name, f"post{name}"}
 
 
 def without_npm(command: Sequence[str], files: Mapping[str, bytes]) -> tuple[str, ...] | None:

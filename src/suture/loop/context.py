@@ -19,7 +19,7 @@ from suture.loop.vetting import answered_uses, findings_in, refused_verdict, use
 from suture.models import NO_MODEL, Model, Models, Role, may_call_tools
 from suture.packages import AddedPackages, Installed, Packages, packages_of
 from suture.records import Candidate, Task, Verdict, to_plain
-from suture.repair import Ready, has_grammar
+from suture.repair import LookAhead, Ready, has_grammar
 from suture.roles import PromptBook
 from suture.safety import Finding, levels_of
 from suture.sandbox import Sandbox
@@ -46,6 +46,7 @@ class _Ahead:
     """What was begun for a search that may come."""
 
     ready: Ready | None = None
+    look: LookAhead | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,11 +115,20 @@ class RunContext:
         ready, self._ahead.ready = self._ahead.ready, None
         return ready
 
+    def keep_look(self, look: LookAhead) -> None:
+        """Keep a look at the unchanged code, in another language, until it is taken, or the run ends."""
+        self._ahead.look = look
+
+    def take_look(self) -> LookAhead | None:
+        """Such a look, which belongs to the caller from now on."""
+        look, self._ahead.look = self._ahead.look, None
+        return look
+
     async def let_go(self) -> None:
         """End what was made ready and is not needed any more."""
-        ready = self.take_ready()
-        if ready is not None:
-            await ready.close()
+        for begun in (self.take_ready(), self.take_look()):
+            if begun is not None:
+                await begun.close()
 
     def in_turn(self) -> AbstractAsyncContextManager[None]:
         """To be held while a reply is drawn.

@@ -179,7 +179,7 @@ class TestCommand:
 
         Args:
             files: A project.
-            tests: Their ids. A command that is not pytest runs whole, twice.
+            tests: Their ids. A command that is not pytest runs whole whatever is asked of it: once, for both.
             apart: Ids of those that run apart too.
             wall_s: The most seconds; the settings' `test_wall_s` where it is left out.
 
@@ -187,7 +187,8 @@ class TestCommand:
             SandboxError: The wall failed.
         """
         if not self.is_pytest:
-            return await self.run_some(files, tests, wall_s), await self.run_some(files, apart, wall_s)
+            ended = await self.run_some(files, tests, wall_s)
+            return ended, tuple(outcome for outcome in ended if outcome.check_id in apart)
         result, report = await self._pytest.run(files, only=tests, apart=apart, wall_s=wall_s)
         if report.together is None:  # other processes run its tests, or one of them ended this one
             together = self._some(report, result, tests)

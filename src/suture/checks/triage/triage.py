@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -19,6 +19,7 @@ from suture.pysource.parsing import parsed
 from suture.records import CheckOutcome, FaultCause, Verdict
 from suture.workspace import is_test_file, text_of
 
+FailedAgain = Callable[[], Awaitable[frozenset[str]]]
 LEAST_WALL_S = 5.0
 """Seconds for a rerun at least, however short the first run was."""
 SLOWER = 3
@@ -78,12 +79,14 @@ class Triage:
         return f"{of_cause[0].test}{more}: {of_cause[0].why}; {of_cause[0].advice}"
 
 
-async def triage(suite: Suite, base: Verdict) -> Triage:
+async def triage(suite: Suite, base: Verdict, failed_again: FailedAgain | None = None) -> Triage:
     """Look into the failures of the task's own files. Nothing is changed.
 
     Args:
         suite: The task's checks, ready to run.
         base: Its verdict on the task's own files.
+        failed_again: Ids of tests that fail in a further run of the same files, made for another reason:
+            where that says it of all of them, none is made here.
 
     Raises:
         SandboxError: The wall failed.
@@ -103,6 +106,8 @@ async def triage(suite: Suite, base: Verdict) -> Triage:
         if apart is not None:
             found[apart.test] = apart
     uncertain = [o.check_id for o in failing if o.check_id not in found and _may_differ(o)]
+    if uncertain and failed_again is not None and {*uncertain} <= await failed_again():
+        uncertain = []
     if uncertain:
         wall_s = max(LEAST_WALL_S, SLOWER * base.wall_s)
         reruns = Reruns(suite=suite, command=suite.command, wall_s=wall_s)
@@ -185,13 +190,12 @@ async def _from_reruns(tests: Sequence[str], base: Verdict, reruns: Reruns) -> M
     failed, passed_alone = await reruns.fail_and_pass_alone(tests)
     found: dict[str, NotCode] = {}
     unsteady = [test for test in tests if test not in failed]
-    if unsteady:
+    ordered: frozenset[str] = frozenset()
+    if unsteady and reruns.command.is_pytest:  # others run whole: the order of their tests was the same
         again, among_all = await reruns.fail_of(tests), await reruns.fail_among_all()
-        for test in unsteady:
-            if reruns.command.is_pytest and test in among_all and test not in again:
-                found |= await _by_order(test, base, reruns)
-            else:
-                found[test] = _flaky(test)
+        ordered = among_all - again
+    for test in unsteady:
+        found |= await _by_order(test, base, reruns) if test in ordered else {test: _flaky(test)}
     for test in passed_alone - set(unsteady):
         # Where it is the only one, both runs were the same one.
         steadily = len(tests) > 1 and not await reruns.fail_of([test])

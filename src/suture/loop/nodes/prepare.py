@@ -83,8 +83,7 @@ async def _triage(context: RunContext, base: Verdict) -> dict[str, Any]:
     """Ask whether the code is at fault at all, before anything is spent on it."""
     async with context.budget.time_limit():
         suite = await context.load_suite()
-        look_ahead(suite, base, context)
-        found = await triage(suite, base)
+        found = await triage(suite, base, look_ahead(suite, base, context))
     return _triaged(found, context)
 
 
