@@ -19,7 +19,7 @@ from suture.languages.known import (
 )
 from suture.languages.language import DownloadedPackages, LanguageFacts, ProjectSigns
 from suture.languages.layouts.layout import ProjectLayout, filled
-from suture.languages.package_scripts import scripts_run_by, without_npm
+from suture.languages.package_scripts import scripts_reached_by, scripts_run_by, without_npm
 from suture.languages.python import (
     is_pytest_command,
     program_environment,
@@ -58,6 +58,7 @@ __all__ = [
     "pytest_equivalent",
     "resolve_command",
     "runner_of",
+    "scripts_reached_by",
     "scripts_run_by",
     "without_npm",
 ]
