@@ -155,7 +155,8 @@ def globs_of(word: str) -> tuple[str, ...]:
         return ()
     if not WILD.search(plain):
         return (f"/{plain}/", f"/{plain}.*")
-    found, waiting = [], [plain]
+    found: list[str] = []
+    waiting = [plain]
     while waiting and len(found) < MOST_CHOICES:
         one = waiting.pop(0)
         choice = CHOICE.search(one)
