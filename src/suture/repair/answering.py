@@ -16,9 +16,8 @@ from suture.checks.differential.inputs import inputs_near, inputs_with, read_arg
 from suture.pysource.parsing import parsed
 from suture.repair.editing.places import Place, constants_at, place_of, tripwire
 from suture.repair.editing.view import FUNCTIONS, is_docstring
-from suture.repair.search_result import Findings
 from suture.repair.trials.comparing import compare
-from suture.repair.trials.records import Proposal
+from suture.repair.trials.records import Proposal, Spectrum
 
 Call = tuple[str, str, str]
 INPUTS, AT_BOUNDS = 60, 24
@@ -115,27 +114,30 @@ def _shows(answer: str) -> bool:
     return answer != LATE and not answer.startswith(NOTHING_SEEN) and OPAQUE not in answer
 
 
-def calls_near(findings: Findings, proposals: Sequence[Proposal], draw: random.Random) -> list[Call]:
+def calls_near(
+    spectrum: Spectrum, proposals: Sequence[Proposal], texts: Mapping[str, str], draw: random.Random
+) -> list[Call]:
     """Calls of functions that the tests call in the changed files.
 
     Their arguments are near the tests', and such as what was changed there asks for.
 
     Args:
-        findings: What a search found.
+        spectrum: What the tests call.
         proposals: What is compared.
+        texts: Path -> text, before.
         draw: The source of chance.
     """
-    functions = {path: _at_top(findings.texts[path]) for path in {proposal.path for proposal in proposals}}
+    functions = {path: _at_top(texts[path]) for path in {proposal.path for proposal in proposals}}
     named: dict[str, list[object]] = {path: [] for path in functions}
     for proposal in proposals:
-        named[proposal.path] += constants_at(findings.texts[proposal.path], proposal.edits)
+        named[proposal.path] += constants_at(texts[proposal.path], proposal.edits)
     by_function: dict[tuple[str, str], list[str]] = {}
-    for call in findings.spectrum.calls:
+    for call in spectrum.calls:
         if call.function in functions.get(call.path, ()):
             by_function.setdefault((call.path, call.function), []).append(call.arguments)
     calls: list[Call] = []
-    for (path, name), texts in sorted(by_function.items())[:8]:
-        seeds = read_arguments(list(dict.fromkeys(texts)))
+    for (path, name), given in sorted(by_function.items())[:8]:
+        seeds = read_arguments(list(dict.fromkeys(given)))
         new = [*inputs_near(seeds, INPUTS, draw), *inputs_with(seeds, named[path], AT_BOUNDS)]
         calls += [(path, name, repr(one)) for one in new]
     return calls

@@ -111,7 +111,7 @@ async def rank_repairs(
     proposals = findings.plausible[:MOST_COMPARED]
     if not proposals:
         return (), None
-    calls = calls_near(findings, proposals, random.Random(seed))
+    calls = calls_near(findings.spectrum, proposals, findings.texts, random.Random(seed))
     changed = {proposal.path: findings.texts[proposal.path] for proposal in proposals}
     examples = examples_in(changed)
     made = [*calls, *(call for call, _ in examples)]

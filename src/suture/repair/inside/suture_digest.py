@@ -67,7 +67,8 @@ class _Steady:
 def _is_plain(kind: type) -> bool:
     """Whether all that an object of a class holds is in its `__dict__`."""
     bare = all(base is object or ("__dict__" in dir(base) and not _slots(base)) for base in kind.__mro__)
-    return kind.__repr__ is object.__repr__ and bare
+    says_nothing: Any = object.__repr__
+    return kind.__repr__ is says_nothing and bare
 
 
 def _slots(kind: type) -> bool:
