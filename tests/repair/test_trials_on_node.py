@@ -109,7 +109,7 @@ def test_what_a_failing_test_leaves_does_not_meet_the_next_candidate(
     (tmp_path / "a.test.js").write_text(HEAD + LEAVES)
     (tmp_path / "notes.txt").write_text("one")
     texts = [f"module.exports = (n) => n * {n};\n" for n in (3, 5, 2, 2)]
-    jobs = [
+    jobs: list[dict[str, Any]] = [
         {"files": ["a.test.js"]},
         *({"path": "say.js", "text": f"{text}// {n}"} for n, text in enumerate(texts)),
     ]
