@@ -59,6 +59,10 @@ def test_a_script_that_a_script_starts_is_read(scripts: dict[str, str]) -> None:
 
 def test_where_tests_have_usual_names_the_rest_of_their_folder_is_the_code() -> None:
     assert deciding(("mocha", "src"), ("src/a.js", "src/a.spec.js")) == set()
+    assert deciding(("mocha", "src/**/*.js"), ("src/a.js", "src/a.spec.js")) == set()
+    assert deciding(("mocha", "src/**/*-check.js"), ("src/a.js", "src/a-check.js")) == {"src/a-check.js"}
+    everything = ("python", "-m", "unittest", "discover", "-p", "*.py")
+    assert deciding(everything, ("add.py", "test_add.py")) == set()
     assert deciding(("mocha", "."), JS) == set()
 
 

@@ -17,6 +17,7 @@ ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 SHELL_MARKS = frozenset(";<>|&`")
 WORD_ENDS = re.compile(r"[\s;&|()<>'\"]+")
 COMMAND_ENDS = re.compile(r"[;&|\n]+")
+ALL_OF_A_FOLDER = re.compile(r"/$|/\*(?:\.\w+)?$")
 MOST_SHELL_BYTES = 1 << 16
 """Of a script that a command names, to be read for what it starts."""
 MOST_GLOBS = 1000
@@ -98,7 +99,7 @@ def files_deciding(command: Sequence[str], files: Mapping[str, bytes], root: Pat
     loaded: list[str] = []
     for glob in dict.fromkeys(islice(globs, MOST_GLOBS)):
         own = [path for path in files if is_protected(path, (glob,))]
-        loaded += [] if glob.endswith("/") and any(map(is_test_file, own)) else own
+        loaded += [] if ALL_OF_A_FOLDER.search(glob) and any(map(is_test_file, own)) else own
     return tuple(dict.fromkeys((*named, *loaded)))
 
 
