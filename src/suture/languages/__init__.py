@@ -20,7 +20,7 @@ from suture.languages.known import (
 )
 from suture.languages.language import DownloadedPackages, LanguageFacts, ProjectSigns
 from suture.languages.layouts.layout import ProjectLayout, filled
-from suture.languages.package_scripts import scripts_run_by, without_npm
+from suture.languages.package_scripts import scripts_reached_by, scripts_run_by, without_npm
 from suture.languages.python import (
     is_pytest_command,
     program_environment,
@@ -59,6 +59,7 @@ __all__ = [
     "pytest_equivalent",
     "resolve_command",
     "runner_of",
+    "scripts_reached_by",
     "scripts_run_by",
     "without_npm",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from suture.languages.language import ProjectSigns
@@ -12,6 +13,11 @@ from suture.languages.language import ProjectSigns
 NO_SCRIPT = "no test specified"
 """What `npm init` writes in the place of a test script."""
 RUNNERS = ("npm", "yarn", "pnpm")
+STARTING_OTHERS = (*RUNNERS, "npm-run-all", "run-s", "run-p", "bun", "--run")
+"""Words of a script behind which names of scripts stand; `node --run NAME` among them."""
+BETWEEN_WORDS = re.compile(r"[\s;&|()<>'\"]+")
+MOST_PATTERNS = 20
+"""Of the words of one script, such as `test:*`."""
 PLAIN_NAME = re.compile(r"[a-z][\w.-]*")
 
 
@@ -52,6 +58,29 @@ def _wanted_by(command: Collection[str]) -> set[str]:
 def _with_their_own(name: str) -> set[str]:
     """A script, and those that npm runs before and after it."""
     return {f"pre{name}", name, f"post{name}"}
+
+
+def scripts_reached_by(command: Collection[str], files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """As `scripts_run_by`, and the scripts that these start.
+
+    Args:
+        command: The argument vector.
+        files: The project's files.
+    """
+    scripts, waiting = _scripts(files), [*scripts_run_by(command, files)]
+    found: dict[str, None] = {}
+    while waiting:
+        line = waiting.pop(0)
+        if line in found:
+            continue
+        found[line] = None
+        words = BETWEEN_WORDS.split(line)
+        if any(PurePosixPath(word).name in STARTING_OTHERS for word in words):
+            patterns = [word for word in words if "*" in word][:MOST_PATTERNS]
+            named = {*words, *(name for name in scripts for word in patterns if fnmatchcase(name, word))}
+            wanted = {f"{before}{name}" for name in named for before in ("pre", "", "post")}
+            waiting += [script for name, script in scripts.items() if name in wanted]
+    return tuple(found)
 
 
 def without_npm(command: Sequence[str], files: Mapping[str, bytes]) -> tuple[str, ...] | None:

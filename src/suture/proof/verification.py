@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from suture.checks import Suite, check_candidate, is_made_here, prepare_suite, refused_files
 from suture.errors import UsageError
-from suture.languages import Interpreter, languages_of_files, scripts_run_by
+from suture.languages import Interpreter, languages_of_files
 from suture.packages import PackagesRefused, asks_in, is_lock, packages_of
 from suture.proof.certificate import Certificate
 from suture.proof.certified_task import new_failures, statuses
@@ -20,7 +20,7 @@ from suture.proof.sealing import digest
 from suture.records import Candidate, Task, Verdict, content_hash
 from suture.sandbox import Sandbox
 from suture.settings import Settings
-from suture.tasks.commands import files_named_in
+from suture.tasks.commands import files_deciding
 from suture.workspace import (
     PatchRefused,
     apply_diff,
@@ -217,8 +217,7 @@ def _require_allowed(
     )
     closed = {path for path in paths if is_protected(path, default_protected())}
     if task.kind == "heal":
-        words = (*task.test_command, *scripts_run_by(task.test_command, after))
-        closed |= paths & set(files_named_in(words, after, NOWHERE))
+        closed |= paths & set(files_deciding(task.test_command, after, NOWHERE))
     elif not task.test_command:
         closed -= set(task.modules)  # asserts run apart from them, whatever they are called
         if task.project is not None and task.project.is_new:

@@ -15,12 +15,22 @@ if TYPE_CHECKING:
     from suture.repair.inside.suture_items import Items, Outcomes, way_of, words_of
     from suture.repair.inside.suture_swap import Swapper
     from suture.repair.inside.suture_trace import Tracer
-    from suture.repair.inside.suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu, now_s
+    from suture.repair.inside.suture_trial import (
+        HERE,
+        ROOT,
+        Files,
+        Forks,
+        Leftovers,
+        Line,
+        limit_cpu,
+        now_s,
+        take_away,
+    )
 else:  # behind the wall these files stand alone
     from suture_items import Items, Outcomes, way_of, words_of
     from suture_swap import Swapper
     from suture_trace import Tracer
-    from suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu, now_s
+    from suture_trial import HERE, ROOT, Files, Forks, Leftovers, Line, limit_cpu, now_s, take_away
 
 LETTERS = {"passed": b"P", "failed": b"f", "skipped": b"s"}
 ENDLESS_S = 3600.0
@@ -61,6 +71,7 @@ class Collected:
     ) -> None:
         self._items, self._outcomes, self._files, self._forks = items, outcomes, files, forks
         self._limits, self._tracer = limits, tracer
+        self._leftovers = Leftovers()
         self._known: dict[Any, dict[str, Any]] = {}
         self._know(files.texts)
 
@@ -124,6 +135,7 @@ class Collected:
         slow = command["slow"]
         frames: list[tuple[str, int]] = []
         faults: list[dict[str, Any]] = []
+        left: list[str] = []
         tracer, traced = self._tracer, command["trace"]
 
         def report(test: str, outcome: str) -> None:
@@ -147,12 +159,14 @@ class Collected:
             tracer.stop()
             frames[:0] = tracer.stack_of(frame)
             report(test, "timeout")
+            take_away([*left, *self._leftovers.since(there)])
             os._exit(3)
 
         self._outcomes.faults = note
         for number, (test, item) in enumerate(waiting):
             following = waiting[number + 1][1] if number + 1 < len(waiting) else None
             del frames[:], faults[:]
+            there = self._leftovers.look()
             before_s, began_s = _cpu_s(), now_s()
             limit_cpu(slow.get(test, command["limit_s"]), late)
             if traced:
@@ -160,6 +174,9 @@ class Collected:
             outcome = self._outcomes.run(item, following)
             tracer.stop()
             report(test, outcome)
+            if outcome == "failed":  # tests behind it meet that, as in the user's run; candidates must not
+                left += self._leftovers.since(there)
+        take_away(left)
 
     def _try(self, command: dict[str, Any]) -> dict[str, Any]:
         """Run tests on a candidate; equal code is run once."""
@@ -193,9 +210,11 @@ class Collected:
                 function.__code__ = code
             run_on(chosen, self._outcomes, self._limits, command, write)
 
+        there = self._leftovers.look()
         if path is not None:
             self._files.change(path, changed, command["number"])
         words, ended = self._forks.run(act, command["quiet_s"], end_s=now_s() + command["seconds"])
+        take_away(self._leftovers.since(there))
         if path is not None:
             self._files.restore(path)
         return {**read_words(words), "ended": ended, "unsupported": False}

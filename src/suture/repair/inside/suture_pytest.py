@@ -22,13 +22,24 @@ if TYPE_CHECKING:
     from suture.repair.inside.suture_collected import Collected, Limits, read_words, run_on
     from suture.repair.inside.suture_items import Items, Outcomes, way_of, words_of
     from suture.repair.inside.suture_trace import Tracer
-    from suture.repair.inside.suture_trial import HERE, ROOT, Files, Forks, Line, date, limit_cpu, now_s
+    from suture.repair.inside.suture_trial import (
+        HERE,
+        ROOT,
+        Files,
+        Forks,
+        Leftovers,
+        Line,
+        date,
+        limit_cpu,
+        now_s,
+        take_away,
+    )
 else:  # behind the wall these files stand alone
     from suture_calls import call_all
     from suture_collected import Collected, Limits, read_words, run_on
     from suture_items import Items, Outcomes, way_of, words_of
     from suture_trace import Tracer
-    from suture_trial import HERE, ROOT, Files, Forks, Line, date, limit_cpu, now_s
+    from suture_trial import HERE, ROOT, Files, Forks, Leftovers, Line, date, limit_cpu, now_s, take_away
 
 UNWANTED = {
     **{"numprocesses": 0, "dist": "no", "tx": [], "distload": False},  # xdist
@@ -50,6 +61,7 @@ class Trials:
         self._tracer = Tracer(job["files"])
         self._limits = Limits()
         self._outcomes = Outcomes()
+        self._leftovers = Leftovers()
         self._forks = Forks(line)
         self._collected: Line | None = None
         self._task: dict[str, Any] = {"op": "none"}
@@ -123,7 +135,7 @@ class Trials:
             became_child.append(write)
             raise Child
 
-        path = command.get("path")
+        path, there = command.get("path"), self._leftovers.look()
         if path is not None:
             self._files.change(path, self._files.changed(command), command["number"])
         end_s = now_s() + command["seconds"]
@@ -134,6 +146,7 @@ class Trials:
             self._task = command
             limit_cpu(command["import_s"])
             return True
+        take_away(self._leftovers.since(there))
         if path is not None:
             self._files.restore(path)
         if command["op"] == "call":
