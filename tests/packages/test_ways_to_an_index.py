@@ -97,7 +97,7 @@ async def test_an_index_that_drips_is_left(
     async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with closing(writer):
             writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-            for _ in range(100):
+            for _number in range(100):
                 writer.write(b"<a>")
                 await asyncio.sleep(0.1)
                 if writer.is_closing():
