@@ -32,7 +32,7 @@ LONGEST_RUN = 0.6
 
 
 class _OwnSuite:
-    """The task's suite, made ready once; the task since a test was accepted; what scans of candidates said."""
+    """The task's suite, made ready once; the task since a test was accepted; what scans of candidates say."""
 
     def __init__(self) -> None:
         self.ready: Suite | None = None
