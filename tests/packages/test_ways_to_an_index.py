@@ -106,9 +106,7 @@ async def test_an_index_that_drips_is_left(
     async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{port}/simple")
-        with pytest.raises(
-            PrerequisiteError, match=r"no page could be read of .* \(TimeoutError\)"
-        ):
+        with pytest.raises(PrerequisiteError, match=r"no page could be read of .* \(TimeoutError\)"):
             await asyncio.wait_for(pip_reach(["alpha"], place_in(tmp_path / "place")), 8)
 
 
