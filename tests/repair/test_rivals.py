@@ -58,6 +58,8 @@ def proposal(edits: tuple[Edit, ...], label: str = "", score: float = 1.0) -> Pr
         ("len(a) > 0 and len(a) < b", "0 < len(a) < b"),
         ("a == 3 and b == 5 and not (c or d)", "a == 3 and b == 5 and not c and not d"),
         ("a and b and c and d and e and f", "(a and b) and (c and d) and (e and f)"),
+        ("1 + len(a[b - 2 + 1 :])", "1 + len(a[b - 1 :])"),
+        ("a + sum(f(c - 2 + 1, key=b) for c in b)", "a + sum(f(c - 1, key=b) for c in b)"),
     ],
 )
 def test_two_ways_to_write_one_expression_are_one(one: str, other: str) -> None:
@@ -87,6 +89,9 @@ def test_two_ways_to_write_one_expression_are_one(one: str, other: str) -> None:
         ("a == 'on' and b == 'off' and c == 'red' and d == 'up'", "a == 'on' and b == 'off' and c == 'red'"),
         ("a == b and c == d and e", "a == b and c == d and f"),
         ("a if b == 41 and c == 42 and d == 43 else e", "e"),
+        ("1 + f(a - 2)", "1 + f(a - 1)"),
+        ("1 + f(a() - 2 + 1)", "1 + f(a() - 1 + a())"),
+        ("f(a)(b - 2 + 1)", "f(b)(b - 1)"),
     ],
 )
 def test_what_some_value_tells_apart_is_not_one(one: str, other: str) -> None:

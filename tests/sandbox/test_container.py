@@ -294,6 +294,33 @@ async def test_what_a_killed_process_left_is_removed_at_the_next_start(host: str
     client.close()
 
 
+async def test_what_an_engine_cannot_remove_now_is_left_to_the_next_start(
+    host: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone = f"{own_name().rpartition('/')[0]}/2"
+    client = docker.APIClient(base_url=host, version="auto")
+    sandbox = ContainerSandbox(host=host)
+    await sandbox.choose()
+    await sandbox.close()
+    client.create_container(image_name(pack_image()), ["/bin/true"], labels={OWNER: gone})
+
+    def refused(*_: object, **__: object) -> None:
+        raise docker.errors.APIError("cleaning up failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(docker.APIClient, "remove_container", refused)
+        second = ContainerSandbox(host=host)
+        await second.choose()
+    assert "cleaning up failed" in caplog.text
+    assert containers(host, gone)
+    await second.close()
+    third = ContainerSandbox(host=host)
+    await third.choose()
+    await third.close()
+    assert not containers(host, gone)
+    client.close()
+
+
 def test_who_lives_is_no_orphan() -> None:
     assert not is_orphan(own_name())
     assert not is_orphan(own_name(os.getppid()))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from web.browser import PATIENCE_MS, Opened
 from web.projects import BROKEN, laid
@@ -240,6 +240,26 @@ def test_runs_are_searched(opened: Opened, written: str) -> None:
     page.get_by_label("Search").fill("nobody wrote this")
     page.keyboard.press("Enter")
     expect(page.get_by_text("No run is like that.")).to_be_visible()
+
+
+def test_a_search_that_answers_late_is_not_shown(opened: Opened, written: str) -> None:
+    page = opened.go("/")
+    late: list[Route] = []
+
+    def held(route: Route) -> None:
+        late.append(route)
+
+    page.route(re.compile(r"/v1/runs\?.*search=doubles"), held)
+    page.get_by_label("Search").fill("doubles")
+    page.get_by_role("button", name="Find").click()
+    page.get_by_label("Search").fill("nobody wrote this")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("No run is like that.")).to_be_visible()
+    with page.expect_response(re.compile("search=doubles")):
+        late[0].continue_()
+    page.wait_for_timeout(200)
+    expect(page.get_by_text("No run is like that.")).to_be_visible()
+    expect(page.get_by_role("link", name=written)).to_be_hidden()
 
 
 def test_a_reload_and_a_new_server_lose_nothing(opened: Opened, server: Server) -> None:

@@ -94,6 +94,13 @@ def _trees_apart(first: ast.Module, second: ast.Module) -> float:
     left, right = pair
     if not (isinstance(left, ast.expr) and isinstance(right, ast.expr)):
         return 1.0
+    share = _expressions_apart(left, right, is_asked)
+    if share and any(_expressions_apart(*inner, is_asked=False) == 0.0 for inner in _within(left, right)):
+        return 0.0
+    return share
+
+
+def _expressions_apart(left: ast.expr, right: ast.expr, is_asked: bool) -> float:
     working = Working(left, right)
     if len(working.parts) > MOST_PARTS:
         return 1.0
@@ -120,6 +127,18 @@ def _differing(one: ast.AST, other: ast.AST) -> tuple[tuple[ast.AST, ast.AST] | 
         is_asked = isinstance(one, ASKED) and name == "test"
         one, other = deeper, across
     return (one, other), is_asked
+
+
+def _within(left: ast.AST, right: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What differs within what is not worked out, as the argument of a call; outermost first."""
+    while type(left) is type(right):
+        below = list(_unequal(left, right))
+        if len(below) != 1 or below[0] is None:
+            return
+        is_known = isinstance(left, KNOWN)
+        _, left, right = below[0]
+        if not is_known and isinstance(left, ast.expr) and isinstance(right, ast.expr):
+            yield left, right
 
 
 def _unequal(one: ast.AST, other: ast.AST) -> Iterator[tuple[str, ast.AST, ast.AST] | None]:

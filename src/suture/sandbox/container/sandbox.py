@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox.container.carrier import ContainerCarrier
@@ -21,6 +22,11 @@ from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.backend import ZygoteSandbox
 from suture.sandbox.zygote.bundle import bundle
 from suture.sandbox.zygote.warm import ZygoteKind
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+log = logging.getLogger("suture.sandbox")
 
 KNOWN_REFUSALS = {
     "cgroups in hybrid mode not supported": (
@@ -218,6 +224,8 @@ def is_orphan(owner: str) -> bool:
 async def remove_orphans(engine: Engine) -> int:
     """Remove containers of ours whose process is gone; tells how many.
 
+    One that the engine cannot remove now is found again by whoever starts next.
+
     Args:
         engine: The engine whose containers are looked through.
 
@@ -226,6 +234,16 @@ async def remove_orphans(engine: Engine) -> int:
     """
     found = await engine.ask(lambda client: client.containers(all=True, filters={"label": OWNER}))
     orphans = [str(one["Id"]) for one in found if is_orphan(str((one.get("Labels") or {}).get(OWNER, "")))]
+    removed = 0
     for orphan in orphans:
-        await engine.ask(lambda client, which=orphan: client.remove_container(which, v=True, force=True))  # type: ignore[misc] # the default binds
-    return len(orphans)
+        try:
+            await engine.ask(partial(_remove, orphan))
+        except SandboxBroken as fault:
+            log.warning("a container that an ended process left is not removed: %s", fault.message)
+        else:
+            removed += 1
+    return removed
+
+
+def _remove(container: str, client: APIClient) -> None:
+    client.remove_container(container, v=True, force=True)

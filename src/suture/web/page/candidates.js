@@ -1,7 +1,7 @@
 // What was proposed: who comes of whom, the code of each with what changed, and what each test said of it.
 
 import { get, text } from "./api.js";
-import { code, el, field, fill, note, svg, table } from "./dom.js";
+import { code, el, field, fill, note, renewed, svg, table } from "./dom.js";
 import { diffView } from "./diff.js";
 import { candidateChoice, factView, hasRun, nothingYet, unlessSame } from "./panel.js";
 
@@ -79,16 +79,15 @@ export async function codePanel(body, state) {
     const from = candidateChoice(candidates, before, true);
     const to = candidateChoice(candidates, after, true);
     const name = (control) => control.selectedOptions[0].textContent;
-    const load = async () => {
+    const load = renewed(slot, state.signal, async () => {
       [before, after] = [from.value, to.value];
-      fill(slot, note("Loading ...", "loading"));
       const [diff, files] = await Promise.all([
         text(`/v1/runs/${state.run}/diff?from=${before}&to=${after}`, state.signal),
         after === "given" ? { files: {} } : get(`/v1/runs/${state.run}/candidates/${after}`, state.signal),
       ]);
-      fill(slot, diff ? diffView(diff, name(from), name(to), state.signal) : note("Nothing differs."),
-        Object.entries(files.files).map(([path, content]) => el("details", {}, el("summary", {}, `All of ${path}`), code(content, path))));
-    };
+      return [diff ? diffView(diff, name(from), name(to), state.signal) : note("Nothing differs."),
+        Object.entries(files.files).map(([path, content]) => el("details", {}, el("summary", {}, `All of ${path}`), code(content, path)))];
+    });
     from.addEventListener("change", load);
     to.addEventListener("change", load);
     fill(body, el("h2", {}, "Code, side by side"), el("div", { class: "row" }, field("From", from), field("To", to)), slot);
@@ -105,11 +104,10 @@ export async function testsPanel(body, state) {
     if (!judged.some((one) => one.candidate === chosen)) chosen = (judged.find((one) => one.best) ?? judged.at(-1)).candidate;
     const slot = el("div", {});
     const control = candidateChoice(judged, chosen);
-    const load = async () => {
+    const load = renewed(slot, state.signal, async () => {
       chosen = control.value;
-      fill(slot, note("Loading ...", "loading"));
-      fill(slot, ...verdictView((await get(`/v1/runs/${state.run}/candidates/${chosen}`, state.signal)).verdict));
-    };
+      return verdictView((await get(`/v1/runs/${state.run}/candidates/${chosen}`, state.signal)).verdict);
+    });
     control.addEventListener("change", load);
     fill(body, el("h2", {}, "Tests"), field("Candidate", control), slot);
     return load();

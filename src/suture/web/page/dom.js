@@ -76,6 +76,20 @@ export function fault(error) {
     el("strong", {}, error.message || "something failed"), error.remedy ? el("p", {}, error.remedy) : null);
 }
 
+// Fills `node` with what `ask` brings, and again whenever it is called. Answers may come in another order than they
+// were asked for: only the newest question's is shown.
+export function renewed(node, signal, ask) {
+  let newest = 0;
+  const load = async () => {
+    const question = ++newest;
+    let shown;
+    if (!node.hasChildNodes()) fill(node, note("Loading ...", "loading"));
+    try { shown = await ask(); } catch (error) { shown = [fault(error), button("Try again", load)]; }
+    if (question === newest && !signal.aborted) fill(node, shown);
+  };
+  return load;
+}
+
 // Said aloud by screen readers, and shown nowhere.
 export function say(text) {
   document.getElementById("said").textContent = plain(text);

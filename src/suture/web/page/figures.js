@@ -1,16 +1,13 @@
 // What all runs add up to, and the reports of benchmarks.
 
 import { get } from "./api.js";
-import { choice, count, dollars, el, fault, field, fill, note, seconds, table } from "./dom.js";
+import { choice, count, dollars, el, field, fill, note, renewed, seconds, table } from "./dom.js";
 import { bars } from "./performance.js";
 
 export async function totalsPage({ view, signal }) {
   const kind = choice([["", "all"], ["write", "write"], ["heal", "heal"]], "");
   const slot = el("div", {});
-  const load = async () => {
-    fill(slot, note("Adding up ...", "loading"));
-    try { fill(slot, ...totals(await get(`/v1/metrics?kind=${kind.value}`, signal))); } catch (error) { if (!signal.aborted) fill(slot, fault(error)); }
-  };
+  const load = renewed(slot, signal, async () => totals(await get(`/v1/metrics?kind=${kind.value}`, signal)));
   kind.addEventListener("change", load);
   await load();
   return fill(view, el("h1", {}, "Totals"), field("Kind of run", kind), slot);

@@ -1,7 +1,7 @@
 // The list of runs, and two of them side by side.
 
 import { get } from "./api.js";
-import { button, choice, count, dollars, el, fault, field, fill, note, seconds, table, when } from "./dom.js";
+import { button, choice, count, dollars, el, field, fill, note, renewed, seconds, table, when } from "./dom.js";
 import { diffView } from "./diff.js";
 import { badge } from "./panel.js";
 
@@ -19,20 +19,11 @@ export async function historyPage({ view, signal }) {
   const compare = button("Compare two", () => { const [one, two] = [...chosen].sort(); location.hash = `#/compare/${one}/${two}`; }, { disabled: true });
   let offset = 0;
 
-  const load = async () => {
-    const query = new URLSearchParams({ limit: PAGE, offset, search: search.value, outcome: outcome.value, kind: kind.value });
-    try {
-      const found = await get(`/v1/runs?${query}`, signal);
-      draw(found);
-    } catch (error) {
-      if (!signal.aborted) fill(list, fault(error), button("Try again", load));
-    }
-  };
   const pick = (run) => el("input", {
     type: "checkbox", "aria-label": `Choose ${run} to compare`, checked: chosen.has(run),
     onchange: (event) => { chosen[event.target.checked ? "add" : "delete"](run); compare.disabled = chosen.size !== 2; },
   });
-  const draw = (found) => {
+  const shown = (found) => {
     const rows = found.runs.map((run) => [
       el("a", { href: `#/runs/${run.run}` }, run.run), badge(run.outcome), el("span", { class: "clip" }, run.task || `${run.kind} a project`),
       run.recipe, el("span", { class: "any" }, run.model), count(run.spend.tokens), seconds(run.spend.seconds), origin(run), when(run.started_s), pick(run.run),
@@ -43,11 +34,16 @@ export async function historyPage({ view, signal }) {
       button("Newer", () => { offset = Math.max(0, offset - PAGE); load(); }, { disabled: offset === 0 }),
       button("Older", () => { offset += PAGE; load(); }, { disabled: offset + PAGE >= found.total }),
       el("span", {}, found.total ? `${offset + 1} to ${offset + found.runs.length} of ${found.total}` : ""));
-    fill(list,
+    return [
       found.queued.length ? el("p", {}, "Waiting for their turn: ", found.queued.map((one) => [el("a", { href: `#/runs/${one.run}` }, one.run), " "])) : null,
       rows.length ? table("Runs, newest first", ["run", "outcome", "task", "recipe", "model", "tokens", "time", "from", "started", "compare"], rows) : empty,
-      more);
+      more,
+    ];
   };
+  const load = renewed(list, signal, async () => {
+    const query = new URLSearchParams({ limit: PAGE, offset, search: search.value, outcome: outcome.value, kind: kind.value });
+    return shown(await get(`/v1/runs?${query}`, signal));
+  });
   const again = (event) => { event?.preventDefault(); offset = 0; load(); };
   await load();
   return fill(view, el("h1", {}, "Runs"),
