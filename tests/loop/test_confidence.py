@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from suture.proof.confidence import (
     CONSTANTS,
     Grounds,
+    confidence_certified,
     confidence_in,
     confidence_when_warned,
     features_of,
@@ -99,8 +101,29 @@ def failing_before(count: int) -> Verdict:
 
 
 def test_more_failing_tests_pin_a_repair_better() -> None:
-    found = [confidence_in(verdict(20), THRESHOLD, before=failing_before(n), rivals=12) for n in (1, 2, 4, 8)]
+    known = [failing_before(n) for n in (1, 2, 4, 8)]
+    found = [confidence_in(verdict(20), THRESHOLD, before=before, mutation_score=0) for before in known]
     assert found == sorted(set(found))
+
+
+def test_tests_that_rivals_pass_too_do_not_speak_against_them() -> None:
+    """Twenty tests were fixed, `or` for `and` was wrong, and its rival was right: 0.95 was said."""
+    few, many = (confidence_in(verdict(20), THRESHOLD, before=failing_before(n), rivals=1) for n in (2, 20))
+    assert few == many < 0.9
+    five = confidence_in(verdict(20), THRESHOLD, before=failing_before(20), rivals=5)
+    assert five < many
+
+
+def test_what_a_certificate_only_claims_can_only_lower_it() -> None:
+    before = failing_before(1)
+
+    def certified(rivals: int, *, warned: bool = False) -> float:
+        grounds: dict[str, Any] = {"before": before, "mutation_score": 0.9}
+        return confidence_certified(verdict(20), THRESHOLD, **grounds, rivals=rivals, warned=warned)
+
+    proved = confidence_in(verdict(20), THRESHOLD, before=before, mutation_score=0.9)
+    assert certified(-3) == certified(0) == proved > certified(5) > certified(5, warned=True)
+    assert certified(1) <= proved
 
 
 def test_unguarded_lines_and_rivals_lower_it() -> None:

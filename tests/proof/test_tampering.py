@@ -228,6 +228,11 @@ TAMPERINGS: dict[str, tuple[str, Tampering]] = {
         "confidence",
         lambda s: (s["claims"].update(agreement=1.0), s.update(confidence=0.2 + 0.8 * s["confidence"])),
     ),
+    "rivals that lower nothing": ("confidence", lambda s: s["claims"].update(rivals=3)),
+    "fewer rivals than none": (
+        "confidence",
+        lambda s: (s["claims"].update(rivals=-1), s.update(confidence=0.95)),
+    ),
     "mutants of one's own": ("mutation", mutants_of_ones_own),
     "a beginning that looks best": ("confidence", only_the_first),
     "a beginning that is called all": ("mutation", called_all),

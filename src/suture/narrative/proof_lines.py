@@ -84,8 +84,8 @@ def handover_lines(folder: RunFolder) -> Iterator[str]:
 
 
 def _certified(written: CertificateWritten) -> str:
-    worth = f"{_worth(written, whole=True)}. Confidence {written.confidence:.2f}."
-    return f"certificate: {counted(written.fixed, 'test')} fixed. {worth}"
+    # The result's confidence is told at the end: it knows more than what can be found out anew.
+    return f"certificate: {counted(written.fixed, 'test')} fixed. {_worth(written, whole=True)}."
 
 
 def _begun(begun: ApplyStarted) -> str:

@@ -16,6 +16,8 @@ from suture.records import (
 from suture.records.html import as_html
 
 FORMAT = "suture-certificate/2"
+PASSES_TOO = "passes too, may do otherwise: "
+"""What a warning begins with that names a rival, and is no sign of gaming."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +168,7 @@ class Claims:
         python: The version of the tests' interpreter.
         limits: The numbers among the settings of the sandbox, by their names.
         agreement: The share of the other plausible repairs that behave like this one; `None` where unknown.
+        rivals: Other repairs that pass and may do otherwise; more than none lower the confidence.
         warnings: Signs that the change games the tests.
         accepted_tests: Tests that a model wrote and a person accepted before they decided anything.
         minimal: What delta debugging made of the change.
@@ -188,10 +191,16 @@ class Claims:
     python: str = ""
     limits: Mapping[str, float] = field(default_factory=dict)
     agreement: float | None = None
+    rivals: int = 0
     warnings: tuple[str, ...] = ()
     accepted_tests: tuple[str, ...] = ()
     minimal: Minimality = field(default_factory=Minimality)
     lint: Lint = field(default_factory=Lint)
+
+    @property
+    def warned(self) -> bool:
+        """Whether there are signs that the change games the tests."""
+        return not all(warning.startswith(PASSES_TOO) for warning in self.warnings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +221,9 @@ class Certificate:
         newly_failing: Checks that passed before and do not pass after; a certificate with any is false.
         coverage: Which changed statements the tests run.
         mutation: How well the tests guard them.
-        confidence: In [0, 1], by the model of `proof/confidence.py` over all of the above.
+        confidence: In [0, 1], by the model of `proof/confidence.py` over all of the above, and lowered by the
+            rivals and the signs of gaming that are claimed. That a search found no rival raises the result's
+            alone: nobody can find it out anew.
         claims: What running does not prove.
         seal: The content hash of everything else; it shows accidents, while forgery is shown by replaying.
     """
@@ -248,7 +259,7 @@ class Certificate:
                 "mutation",
                 self.mutation.unmeasured or f"{killed} of {len(self.mutation.mutants)} mistakes caught",
             ),
-            ("confidence", f"{self.confidence:.2f}"),
+            ("confidence, at least", f"{self.confidence:.2f}"),
             ("seal", self.seal),
         )
         return as_html("certificate", rows, self.diff)

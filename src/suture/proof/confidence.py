@@ -1,4 +1,4 @@
-"""How likely a candidate that passes is right, as one number: a small model fitted to graded claims.
+"""The probability that a candidate which passes is right: a small model fitted to graded claims.
 
 A logistic model with three features, each of which can only speak for a candidate. Its constants were fitted
 to repairs of the search whose truth is known, by `benchmarks/confidence.py`; docs/results.md says how many,
@@ -19,6 +19,9 @@ USUAL_SCORE = 0.9
 """Of mutants, where nobody ran any or there are none: about the mean of the claims that were fitted to."""
 USUAL_RIVALS = 1
 """Where no search compared any."""
+FIXED_WITH_RIVALS = 2.0
+"""The most that fixed checks count where there are rivals: these pass them too, so that the checks have found
+the place and cannot say which of the changes is right. By 15 claims with rivals (docs/results.md)."""
 WEIGHTS: dict[Provenance, float] = {
     "user": 1.0,
     "visible": 0.8,
@@ -64,7 +67,8 @@ def features_of(grounds: Grounds) -> tuple[float, ...]:
     """
     score = USUAL_SCORE if grounds.mutation_score is None else grounds.mutation_score
     rivals = USUAL_RIVALS if grounds.rivals is None else grounds.rivals
-    return math.log2(1 + grounds.fixed), score, -math.log2(1 + rivals)
+    fixed = min(grounds.fixed, FIXED_WITH_RIVALS) if grounds.rivals else grounds.fixed
+    return math.log2(1 + fixed), score, -math.log2(1 + rivals)
 
 
 def confidence_in(
@@ -100,6 +104,35 @@ def confidence_in(
     grounds = Grounds(fixed=fixed, mutation_score=mutation_score, rivals=rivals)
     odds = sum(a * b for a, b in zip(CONSTANTS, (1.0, *features_of(grounds)), strict=True))
     return round(min(1 / (1 + math.exp(-odds)), 1 - LEAST_DOUBT[verdict.evidence]), 4)
+
+
+def confidence_certified(
+    verdict: Verdict,
+    threshold: float,
+    *,
+    before: Verdict | None,
+    mutation_score: float | None,
+    rivals: int,
+    warned: bool,
+) -> float:
+    """What a certificate says, which only claims what nobody can find out anew: a claim can only lower it.
+
+    Args:
+        verdict: What the checks said.
+        threshold: As in `confidence_in`.
+        before: As in `confidence_in`.
+        mutation_score: As in `Grounds`.
+        rivals: Other repairs that are said to pass; none are as if nobody had looked for any.
+        warned: Whether it is said that the change may game the tests.
+    """
+    found = confidence_in(
+        verdict,
+        threshold,
+        before=before,
+        mutation_score=mutation_score,
+        rivals=rivals if rivals > 0 else None,
+    )
+    return confidence_when_warned(found) if warned else found
 
 
 def _weight(outcome: CheckOutcome) -> float:

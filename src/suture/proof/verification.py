@@ -21,7 +21,7 @@ from suture.proof.certified_change import (
 )
 from suture.proof.certified_task import new_failures, statuses
 from suture.proof.changed_coverage import measure_coverage, touched
-from suture.proof.confidence import confidence_in
+from suture.proof.confidence import confidence_certified, confidence_in
 from suture.proof.mutant_runner import notices
 from suture.proof.mutation_testing import draw_mutants, replay_mutants
 from suture.records import Candidate, Task, Verdict
@@ -191,8 +191,19 @@ def _confidence(
     certificate: Certificate, before: Verdict | None, verdict: Verdict, settings: Settings
 ) -> Finding:
     score, threshold = certificate.mutation.least_score, settings.loop.trust_threshold
-    found = confidence_in(verdict, threshold, before=before, mutation_score=score)
-    require(certificate.confidence == found, "confidence", f"the evidence is worth {found:.2f}")
+    proved = confidence_in(verdict, threshold, before=before, mutation_score=score)
+    found = confidence_certified(
+        *(verdict, threshold),
+        before=before,
+        mutation_score=score,
+        rivals=certificate.claims.rivals,
+        warned=certificate.claims.warned,
+    )
+    # Older certificates say what was proved, whatever they warn of.
+    is_so = certificate.confidence == found or (
+        certificate.confidence == proved and not certificate.claims.rivals
+    )
+    require(is_so, "confidence", f"the evidence is worth {found:.2f}")
     require(
         found >= settings.loop.abstain_below,
         "confidence",
@@ -201,5 +212,5 @@ def _confidence(
     return Finding(
         name="confidence",
         ok=True,
-        detail=f"{found:.2f}, by the model of docs/proof.md, from all of the above",
+        detail=f"at least {found:.2f}, by the model of docs/proof.md, from all of the above",
     )

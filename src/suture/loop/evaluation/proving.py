@@ -19,10 +19,19 @@ from suture.loop.evaluation.judging import judge
 from suture.loop.evaluation.proof_clock import ProofClock, ended_together
 from suture.loop.evaluation.suspicion import doubts_about
 from suture.loop.policy.progress import tally
-from suture.proof.certificate import FORMAT, Certificate, Claims, Coverage, Lint, Minimality, Mutation
+from suture.proof.certificate import (
+    FORMAT,
+    PASSES_TOO,
+    Certificate,
+    Claims,
+    Coverage,
+    Lint,
+    Minimality,
+    Mutation,
+)
 from suture.proof.certified_task import CERTIFICATE, certified_task, new_failures, statuses
 from suture.proof.changed_coverage import measure_coverage, touched
-from suture.proof.confidence import confidence_in, confidence_when_warned
+from suture.proof.confidence import confidence_certified, confidence_in
 from suture.proof.equivalence import Behaviour
 from suture.proof.linting import lint_changes
 from suture.proof.minimal import Minimised, Oracle, minimise, minimise_lines
@@ -106,14 +115,14 @@ async def prove(
         coverage, mutation = await covering, await guarding
     threshold = context.settings.loop.trust_threshold
     score, rivals = mutation.least_score, context.rivals_of(found.hash)
-    proved = confidence_in(verdict, threshold, before=before, mutation_score=score)
     confidence = confidence_in(verdict, threshold, before=before, mutation_score=score, rivals=rivals)
-    least = min(proved, confidence)
     warnings = doubts_about(candidate, verdict, context)
-    left = confidence_when_warned(least) if warnings else least
+    certified = confidence_certified(
+        *(verdict, threshold), before=before, mutation_score=score, rivals=rivals or 0, warned=bool(warnings)
+    )
     rivals_told = context.undetermined(candidate)
-    if left < context.settings.loop.abstain_below or abstains(rivals_told, context):
-        return Proven(candidate=candidate, verdict=verdict, confidence=least)
+    if certified < context.settings.loop.abstain_below or abstains(rivals_told, context):
+        return Proven(candidate=candidate, verdict=verdict, confidence=confidence)
     certificate = sealed(
         Certificate(
             task=certified_task(suite),
@@ -128,13 +137,11 @@ async def prove(
             newly_failing=new_failures(before, verdict),
             coverage=coverage,
             mutation=mutation,
-            confidence=proved,
+            confidence=certified,
             claims=replace(
                 _claims(context, candidate, minimal, lint),
-                warnings=(
-                    *warnings,
-                    *(f"passes too, may do otherwise: {rival}" for rival in rivals_told),
-                ),
+                rivals=rivals or 0,
+                warnings=(*warnings, *(f"{PASSES_TOO}{rival}" for rival in rivals_told)),
             ),
         )
     )

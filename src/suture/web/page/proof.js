@@ -40,7 +40,7 @@ function certificateView(certificate, state) {
     ["newly failing", certificate.newly_failing?.length ?? 0],
     ["changed lines the tests run", coverage?.unmeasured || `${lines(coverage?.covered)} of ${lines(coverage?.changed)}`],
     ["mutants the tests notice", mutation?.unmeasured || `${mutation?.mutants.filter((one) => one.killed).length} of ${mutation?.drawn ?? mutation?.mutants.length}`],
-    ["confidence", certificate.confidence ?? written?.confidence ?? ""],
+    ["confidence, at least", certificate.confidence ?? written?.confidence ?? ""],
     ["seal", el("code", {}, written?.seal ?? certificate.seal ?? "")],
   ];
   return [
