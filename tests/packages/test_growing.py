@@ -7,7 +7,7 @@ import pytest
 from suture.packages import PackagesRefused
 from suture.packages.growing import GoGrower, NodeGrower, PythonGrower
 from suture.packages.growing.json_text import with_member
-from suture.packages.growing.pinned_lines import is_pinned, with_pins
+from suture.packages.growing.of_python import is_pinned, with_pins
 
 LISTED = """# The shop's own.
 [project]

@@ -8,19 +8,19 @@ import json
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError
 from suture.languages import LANGUAGES, Interpreter
 from suture.packages.growing import Files, GoGrower, Grower, Grown, NodeGrower, PythonGrower
 from suture.packages.installer import Installed, PackagesRefused, Place
-from suture.packages.packages import INSTALLERS, require_within
+from suture.packages.packages import INSTALLERS, PackageSets, require_within
 from suture.plain_files import read_plain, write_atomically
-from suture.records import Language, content_hash, from_plain, to_plain
-from suture.safety import Allowed, bounds_for, plain_name, requested_in
+from suture.records import content_hash, from_plain, to_plain
+from suture.safety import bounds_for, plain_name, requested_in
 
 GROWERS: Mapping[str, Grower] = {"pip": PythonGrower(), "npm": NodeGrower(), "go": GoGrower()}
 """By what `LanguageFacts.package_client` names."""
@@ -29,33 +29,17 @@ NOTE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddedPackages:
+class AddedPackages(PackageSets):
     """What candidates ask for beside what a project has.
 
     A manifest of theirs is taken only as `as_asked` writes it down, or as it was completed here; so nothing
     else of it changes, and none of them has a say in what decides.
 
     Attributes:
-        language: The project's.
         base: The project's files.
-        cache: Suture's cache, where they are kept.
-        may_fetch: Whether what is not kept is fetched; a verification fetches nothing.
-        walled: Whether it is fetched behind a wall, with the index alone in reach.
-        hosts: Servers in reach besides.
-        allowed: What is allowed without anybody's approval; what is resolved keeps to its versions.
-        on_installed: Called with each set, once.
     """
 
-    language: Language
     base: Files
-    cache: Path
-    may_fetch: bool = True
-    walled: bool = True
-    hosts: tuple[str, ...] = ()
-    allowed: Allowed = field(default_factory=dict)
-    on_installed: Callable[[Installed], None] = lambda _: None
-    _kept: dict[tuple[str, ...], Installed] = field(default_factory=dict, init=False)
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     @property
     def _grower(self) -> Grower:

@@ -8,14 +8,10 @@ from typing import Any
 from suture.languages import LANGUAGES
 from suture.packages.added import GROWERS, AddedPackages
 from suture.packages.installer import Installed
-from suture.packages.packages import Packages
+from suture.packages.packages import Packages, ignore_installed
 from suture.records import Task
 from suture.safety import levels_of
 from suture.settings import Settings
-
-
-def _ignore(installed: Installed) -> None:
-    """Take notice of an installation where nobody asked to be told."""
 
 
 def packages_of(
@@ -23,7 +19,7 @@ def packages_of(
     settings: Settings,
     *,
     may_fetch: bool = True,
-    on_installed: Callable[[Installed], None] = _ignore,
+    on_installed: Callable[[Installed], None] = ignore_installed,
 ) -> Packages | AddedPackages | None:
     """Those of a new project, or what is added to one that is there; `None` for any other task.
 

@@ -43,13 +43,13 @@ def _manifest(files: Mapping[str, bytes], name: str) -> bytes:
     return files.get(name, found[0] if len(found) == 1 else b"")
 
 
-def _ignore(installed: Installed) -> None:
+def ignore_installed(installed: Installed) -> None:
     """Take notice of an installation where nobody asked to be told."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Packages:
-    """What the candidates of a new project ask for.
+class PackageSets:
+    """Sets of packages of one project: each is fetched once, and kept.
 
     Attributes:
         language: The project's.
@@ -67,10 +67,16 @@ class Packages:
     walled: bool = True
     hosts: tuple[str, ...] = ()
     allowed: Allowed = field(default_factory=dict)
-    on_installed: Callable[[Installed], None] = _ignore
+    on_installed: Callable[[Installed], None] = ignore_installed
     _kept: dict[tuple[str, ...], Installed] = field(default_factory=dict, init=False)
-    _laid: set[tuple[str, str]] = field(default_factory=set, init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packages(PackageSets):
+    """What the candidates of a new project ask for."""
+
+    _laid: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     async def for_files(self, files: Mapping[str, bytes], interpreter: Interpreter) -> Installed | None:
         """The packages that a project's files ask for, ready; `None` where they ask for none.

@@ -12,9 +12,9 @@ from typing import Any
 from suture.languages import Interpreter
 from suture.packages.from_pip import Pip
 from suture.packages.growing.grower import Files, Grown, newline_of, text_in
-from suture.packages.growing.pinned_lines import is_pinned, pins_in, with_pins
 from suture.packages.installer import FETCHED, PackagesRefused, Place
 from suture.plain_files import parse_toml
+from suture.safety import plain_name
 
 PYPROJECT, IN, TXT, LOCK = "pyproject.toml", "requirements.in", "requirements.txt", "requirements.lock"
 OTHERS = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml")
@@ -23,6 +23,8 @@ MOST_INSTALLED = 5000
 CONFLICT = "ResolutionImpossible"
 KEPT = "what the project has already keeps its version, and this needs another one"
 WRITTEN = re.compile(r"([A-Za-z0-9][\w.-]*)")
+PIN = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*==\s*(?P<version>\d[\w.!+-]*)")
+FOLDED = re.compile(r"\\\r?\n\s+--hash")
 
 
 class PythonGrower:
@@ -188,3 +190,44 @@ def _installed(interpreter: Interpreter) -> dict[str, str]:
         for match in filter(None, map(INSTALLED.fullmatch, names)):
             found.setdefault(_plain(match["name"]), match["version"])
     return found
+
+
+def pins_in(text: str) -> dict[str, str]:
+    """Plain name -> version."""
+    found = (PIN.match(line) for line in text.splitlines())
+    return {plain_name(match["name"]): match["version"] for match in found if match}
+
+
+def is_pinned(text: str) -> bool:
+    """Whether all that a text asks for is pinned, as a program writes it, and not a person."""
+    lines = re.sub(r"\\\r?\n", " ", text).splitlines()
+    asks = [line for line in lines if line.strip() and not line.lstrip().startswith(("#", "-"))]
+    return bool(asks) and all(map(PIN.match, asks))
+
+
+def with_pins(text: str, lines: Sequence[str]) -> str:
+    """A lock with those lines that it lacks, each before the first name that comes after it.
+
+    Args:
+        text: The lock.
+        lines: `name==version --hash=sha256:...`, each.
+    """
+    known, newline = pins_in(text), newline_of(text)
+    folded, hashed = bool(FOLDED.search(text)), "--hash" in text or not known
+    for line in lines:
+        pin, _, hashes = line.partition(" ")
+        if plain_name(pin.partition("==")[0]) in known:
+            continue
+        entry = pin if not hashed else f"{pin} \\{newline}    {hashes}" if folded else line
+        text = _inserted(text, pin, entry + newline, newline)
+    return text
+
+
+def _inserted(text: str, pin: str, entry: str, newline: str) -> str:
+    at = 0
+    for line in text.splitlines(keepends=True):
+        match = PIN.match(line)
+        if match and plain_name(match["name"]) > plain_name(pin.partition("==")[0]):
+            return text[:at] + entry + text[at:]
+        at += len(line)
+    return text + ("" if not text or text.endswith("\n") else newline) + entry
