@@ -6,7 +6,7 @@ Each kind of event is a type of `ledger.kinds`; nobody else knows how it lies on
 
 from suture.ledger.budget import Budget, Limits, Reservation, open_reservations
 from suture.ledger.clock import Clock, SystemClock
-from suture.ledger.comparing import Difference, compare_runs
+from suture.ledger.comparing import Divergence, compare_runs
 from suture.ledger.endings import is_being_written, last_end, stands, state_of, without_earlier_ends
 from suture.ledger.event import Event, event_as_json, event_in_short, first_of, last_of, those_of
 from suture.ledger.events import (
@@ -29,7 +29,7 @@ __all__ = [
     "PARKED",
     "Budget",
     "Clock",
-    "Difference",
+    "Divergence",
     "Event",
     "Ledger",
     "LedgerReading",

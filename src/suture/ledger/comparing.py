@@ -44,7 +44,7 @@ RESOLVED = ("verdict", "result")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class Divergence:
     """The first place where two runs part.
 
     Attributes:
@@ -66,7 +66,7 @@ class Difference:
         return f"{where}: {self.first or 'nothing'} | {self.second or 'nothing'}"
 
 
-def compare_runs(first: RunFolder, second: RunFolder) -> Difference | None:
+def compare_runs(first: RunFolder, second: RunFolder) -> Divergence | None:
     """The first difference between two runs, or `None` where they went the same way.
 
     Events are ordered by (step, branch, part, seq): the branches of a round run at the same time, so in which
@@ -132,11 +132,11 @@ def _steady(key: str, value: Any, run: RunFolder) -> Any:
     return steady_text(value) if isinstance(value, str) else value
 
 
-def _difference(position: int, one: Told | None, two: Told | None) -> Difference:
+def _difference(position: int, one: Told | None, two: Told | None) -> Divergence:
     if one is None or two is None or one[0] != two[0]:
         present = one or two
         assert present is not None  # zip_longest pads only one of the two
-        return Difference(
+        return Divergence(
             position=position,
             kind=present[0],
             field="",
@@ -144,7 +144,7 @@ def _difference(position: int, one: Told | None, two: Told | None) -> Difference
             second=two[0] if two else "",
         )
     field, left, right = _first_unequal("", one[1], two[1])
-    return Difference(position=position, kind=one[0], field=field, first=_shown(left), second=_shown(right))
+    return Divergence(position=position, kind=one[0], field=field, first=_shown(left), second=_shown(right))
 
 
 def _first_unequal(where: str, one: Any, two: Any) -> tuple[str, Any, Any]:

@@ -10,7 +10,7 @@ from typing import cast
 from suture import errors
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.languages import Interpreter
-from suture.ledger import Difference, Event, RunFolder, first_of, last_end, read_ledger
+from suture.ledger import Divergence, Event, RunFolder, first_of, last_end, read_ledger
 from suture.ledger.kinds import RunFinished, RunRefused, RunStarted
 from suture.loop.context import RunContext
 from suture.loop.recipes.recipe import list_recipes, recipe_as_toml
@@ -122,7 +122,7 @@ class Replay:
 
     recorded: str
     result: Result
-    difference: Difference | None
+    difference: Divergence | None
 
     @property
     def same(self) -> bool:
