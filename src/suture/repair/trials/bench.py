@@ -11,7 +11,7 @@ from typing import Any
 from suture.repair.trials.locating import limits_of
 from suture.repair.trials.reading import Attempted, places_of
 from suture.repair.trials.records import Proposal, Spectrum, Trial
-from suture.repair.trials.worker import Attempt, Worker
+from suture.repair.trials.worker import TrialRequest, Worker
 
 FAILED_AT_MOST = 4
 """Failing tests after which a candidate is tried no further, where they are quick."""
@@ -196,7 +196,7 @@ class Bench:
         import_s = 4 * self._spectrum.collect_s + 2
         quiet_s = SLACK_S + 3 * max(wall_s, default=0.0) + 2 * (longest_s + patience)
         attempted = await self._worker.attempt(
-            Attempt(
+            TrialRequest(
                 proposal=proposal,
                 number=self._number,
                 tests=tests,

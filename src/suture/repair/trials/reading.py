@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from suture.records import from_plain
+from suture.repair.trials.records import TestOutcome
 
 BITS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
 MOST_PACKED = 250_000
@@ -20,11 +21,9 @@ ToldT = TypeVar("ToldT")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collected:
-    """What was seen until the tests were collected."""
+class Watched:
+    """What ran, and what it failed with; lines, frames and places as they were sent."""
 
-    collected: tuple[str, ...]
-    errors: int
     seconds: float
     wall_s: float
     lines: Mapping[str, str]
@@ -35,18 +34,19 @@ class Collected:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class Collected(Watched):
+    """What was seen until the tests were collected."""
+
+    collected: tuple[str, ...]
+    errors: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen(Watched):
     """What one test did."""
 
     test: str
-    outcome: Literal["passed", "failed", "skipped", "timeout"]
-    seconds: float
-    wall_s: float
-    lines: Mapping[str, str]
-    frames: tuple[tuple[Any, ...], ...]
-    calls: tuple[tuple[Any, ...], ...]
-    fault: str = ""
-    reached: tuple[tuple[Any, ...], ...] = ()
+    outcome: TestOutcome
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,12 +26,12 @@ START_S = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attempt:
+class TrialRequest:
     """A candidate, or the unchanged code, and the tests to run on it.
 
     Attributes:
         proposal: The candidate; `None` for the code as it is.
-        number: Of this attempt; no two of a process have the same.
+        number: Of this request; no two of a process have the same.
         tests: Their ids; `None` for all that have a limit, in their own order.
         anew: Whether the project is imported anew for it.
         fails: Failing tests after which it is left.
@@ -144,19 +144,19 @@ class Worker:
             for entry in entries_of(frame, Seen):
                 yield entry
 
-    async def attempt(self, attempt: Attempt) -> Attempted | None:
+    async def attempt(self, request: TrialRequest) -> Attempted | None:
         """Run tests on a candidate; `None` where a process died of it."""
         asked: dict[str, Any] = {
-            **_changed(attempt.proposal),
-            **{"op": "try", "number": attempt.number, "anew": attempt.anew, "fails": attempt.fails},
-            **{"tests": list(attempt.tests) if attempt.tests is not None else None},
-            **{"patience": attempt.patience, "quiet_s": attempt.quiet_s, "seconds": attempt.seconds},
-            "import_s": attempt.import_s,
+            **_changed(request.proposal),
+            **{"op": "try", "number": request.number, "anew": request.anew, "fails": request.fails},
+            **{"tests": list(request.tests) if request.tests is not None else None},
+            **{"patience": request.patience, "quiet_s": request.quiet_s, "seconds": request.seconds},
+            "import_s": request.import_s,
         }
-        if attempt.anew and attempt.tests is not None:
-            asked["places"] = list(dict.fromkeys(test.partition("::")[0] for test in attempt.tests))
+        if request.anew and request.tests is not None:
+            asked["places"] = list(dict.fromkeys(test.partition("::")[0] for test in request.tests))
         await self._send(asked)
-        return next(entries_of(await self._receive(attempt.seconds + START_S), Attempted), None)
+        return next(entries_of(await self._receive(request.seconds + START_S), Attempted), None)
 
     async def call(
         self, proposal: Proposal, number: int, calls: Sequence[Sequence[str]], call_s: float, seconds: float
