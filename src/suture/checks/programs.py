@@ -19,6 +19,7 @@ ADDRESS_SPACE_MB = 1 << 20
 THREADS = 512
 """Each process of a compiler or of node is a dozen threads."""
 CACHE_MB = 1024
+"""Disk that a compiler's own cache needs, where memory has room for it."""
 CORES = 4
 """CPU seconds that a program may use for each of its wall-clock seconds."""
 MODULES = (

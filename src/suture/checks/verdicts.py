@@ -21,6 +21,7 @@ from suture.workspace import text_of
 
 EVIDENCE: tuple[Evidence, ...] = ("split", "nonce", "report", "exit_status")
 LONGEST_OUTPUT = 8000
+"""Characters; of more the beginning and the end are kept."""
 PACKAGES = "its packages are installed"
 """The check of what a candidate asks for."""
 

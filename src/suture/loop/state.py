@@ -11,6 +11,7 @@ from suture.loop.policy.progress import Attempt
 from suture.records import from_plain, to_plain
 
 SCHEMA_VERSION = 2
+"""A run whose state is of another one is not gone on with: it could be misread."""
 
 
 PlainAttempt = dict[str, Any]

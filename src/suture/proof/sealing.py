@@ -18,6 +18,7 @@ NEWER = {"task": ("beside", "several", "project"), "claims": ("accepted_tests", 
 """Fields that came to this format later: an empty one is not written, so that older certificates stand."""
 
 MAX_BYTES = 32 * 2**20
+"""Anybody may have written a certificate: a larger one is refused before it is read as JSON."""
 
 
 class CertificateRefused(ValueError):

@@ -29,6 +29,7 @@ from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
 
 MOST_COMPARED = 16
+"""Repairs that answer the same calls; they share the seconds below."""
 COMPARE_S = 6.0
 WARNED = 0.4
 """What each warning leaves of a score."""

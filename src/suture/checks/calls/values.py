@@ -17,6 +17,7 @@ LONGEST = 400
 """Characters of a value in a counterexample."""
 PARTS = {"list": 1, "object": 1, "map": 1, "set": 1, "undefined": 0, "number": 1, "bigint": 1, "date": 1}
 PARTS |= {"regexp": 1, "typed": 2, "error": 2, "results": 1, "foreign": 1}
+"""How many parts stand beside a kind; with another number it is no value, whoever sent it."""
 PAIRS = ("object", "map")
 ITEMS = ("list", "set", "results")
 WORDS = ("NaN", "Infinity", "-Infinity", "-0")

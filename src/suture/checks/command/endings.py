@@ -6,6 +6,7 @@ from suture.records import Counterexample
 from suture.sandbox import BOX, RunResult
 
 LONGEST_OUTPUT = 8000
+"""Characters; of more the beginning and the end are kept."""
 STOPPED = "the time was up"
 
 

@@ -35,8 +35,10 @@ REQUIRES = re.compile(rb"^\s*require\b", re.MULTILINE)
 OFTEN = ("crypto/sha256", "database/sql", "encoding/json", "flag", "go/ast", "net/http/httptest", "os/exec")
 """What modules of others need, which nobody looks into; with all that these need themselves."""
 MOST_NAMES = 400
+"""That files may ask for; the project wrote them, and each is compiled."""
 ROUNDS, ROUND_S = 8, 300.0
 MOST_BYTES = 512 << 20
+"""Of the library once unpacked; it comes from behind the wall, so its size is only a claim."""
 START = """#!/bin/sh
 # What lies in the library cannot be changed; a date keeps Go from clearing out what is old.
 if [ -n "$GOCACHE" ] && [ ! -e "$GOCACHE" ]; then

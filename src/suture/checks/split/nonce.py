@@ -16,6 +16,7 @@ from suture.settings import SandboxSettings
 
 FACT_TEXTS = ("call", "expected", "got", "exception", "file")
 MOST_TEXT = 4000
+"""Characters; the code under test may have written it."""
 
 
 async def run_in_one_process(

@@ -61,6 +61,7 @@ SCALAR_TAGS = {
     "o": 3,
     "k": 3,
 }
+"""How many parts stand beside a tag; with another number it is no value, whoever sent it."""
 NODE_TAGS = frozenset((*MUTABLE, *COLLECTIONS, *FROZEN))
 
 

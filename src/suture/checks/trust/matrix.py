@@ -13,6 +13,7 @@ from suture.records import Candidate, Check, CheckStatus, Verdict
 GIVEN = ("user", "visible")
 """Who writes checks that are right by definition."""
 BATCH = 8
+"""Checks in one go, after which it is seen who was late."""
 MOST_LATE = 2
 """Checks that a candidate may be late in, before it is left alone: others have the same calls to make."""
 

@@ -17,6 +17,7 @@ from suture.repair import LookAhead, Ready, SearchLimits, has_grammar, look_else
 from suture.workspace import text_of
 
 USUAL_S = 60.0
+"""What a search is taken to need where the run has no limit: its process must be given an end."""
 SHARE = 0.5
 """The most seconds of a search, and of the run's that are left, where a model can be asked afterwards."""
 VERDICTS = 2

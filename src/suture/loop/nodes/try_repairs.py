@@ -26,6 +26,7 @@ MOST_JUDGED = 8
 MOST_FAULTS = 2
 """Times that the wall may fail under one of them before no further one is judged."""
 BEFORE_THE_ROUNDS = -1
+"""The search comes before round 0."""
 MOST_NAMED = 5
 """Rivals of a repair that the ledger names."""
 

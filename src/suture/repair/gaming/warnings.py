@@ -11,6 +11,7 @@ from suture.pysource.parsing import first_line, parsed
 from suture.repair.editing.view import FUNCTIONS
 
 COMMON = (0, 1, 2, -1, "", None, True, False)
+"""Values of any code: one of these beside a test's own shows no answer learned by heart."""
 DEAD = "leaves code that never runs, or a condition that is always the same"
 BROAD = ("Exception", "BaseException")
 

@@ -34,6 +34,7 @@ else:  # behind the wall these files stand alone
 
 LETTERS = {"passed": b"P", "failed": b"f", "skipped": b"s"}
 ENDLESS_S = 3600.0
+"""As good as no limit, for tests of which nobody has said one."""
 Write = Callable[[bytes], None]
 
 

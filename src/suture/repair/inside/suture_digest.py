@@ -12,6 +12,7 @@ UNSEEN = " at ?"
 LONGEST = 4000
 DEEPEST = 40
 SUM_CHARS = 16
+"""Of the sum that stands for the end of a longer text, so that two such texts still differ."""
 
 
 def digest_of(answer: Any) -> str:

@@ -26,6 +26,7 @@ BOUNDARY = 2.0
 TESTED = (ast.If, ast.While, ast.IfExp, ast.Assert)
 VALUED = (ast.Assign, ast.AnnAssign, ast.Return, ast.keyword)
 MOST_ATOMS = 24
+"""Of a condition's added parts, those of its own names first."""
 
 
 def _comparison(node: ast.AST, view: View) -> Iterator[Change]:

@@ -31,6 +31,7 @@ SHARPNESS = 1.5
 BREATH = 50
 """Changes that are made before others may run."""
 LEAST_HELD = 1000
+"""Beyond twice what is wanted, so that sorting out the likeliest is seldom due."""
 DEAR_S = 0.5
 """CPU seconds of collecting the tests, from which on it is dear to do so for one candidate."""
 CHEAP_BETWEEN = 8

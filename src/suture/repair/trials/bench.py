@@ -20,9 +20,11 @@ QUICK_S = 0.02
 SLACK_S = 4.0
 """Wall-clock seconds without a word, beyond a test's own, after which a trial is killed."""
 MOST_COVERING = 300
+"""Of more tests that run a changed line only every so many is run: the verdict runs all."""
 WHOLE_S = 12.0
 """Wall-clock seconds of all tests, above which only those that run what changed are: the verdict runs all."""
 MOST_STARTS = 3
+"""A candidate may take the process with it; of a project whose candidates go on doing so none is tried."""
 LEAST_RUN_S = 0.1
 CUT_S = 0.2
 """Wall-clock seconds before the end of a trial's time, from which on that is what has cut it off."""

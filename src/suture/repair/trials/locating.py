@@ -18,6 +18,7 @@ LEAST_S = 0.1
 SLOWER = 3.0
 """How much longer a candidate may take than the code as it is."""
 UNMEASURED_S = 2.0
+"""Beyond the longest test that was seen, for one that was not."""
 FAILED = {
     "failed": "failed",
     "error": "failed",

@@ -21,6 +21,7 @@ from suture.repair.trials.records import Spectrum
 from suture.repair.trials.worker import Worker
 
 MOST_TRACED_FAILING = 80
+"""Failing tests that are looked at: each is run once more, and then traced."""
 LEAST_LOOK_S = 3.0
 """Wall-clock seconds for the failing tests, however few there are: without them there is nothing to go by."""
 HANG_SHARE, LEAST_HANG_S = 0.03, 1.0

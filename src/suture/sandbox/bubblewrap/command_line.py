@@ -16,6 +16,7 @@ BOX_UID = "65534"
 KEPT = "/kept"
 """Where a program that leaves something on the host finds the folder for it."""
 SHM_BYTES = 16 << 20
+"""For semaphores and shared memory, as in the zygote's children and in containers."""
 
 
 def find_bubblewraps() -> tuple[str, ...]:

@@ -21,6 +21,7 @@ HEADER_BYTES = 8
 """Of each piece of output: which stream, three zeros, a big-endian u32 of the bytes that follow."""
 STDOUT, STDERR = 1, 2
 KILLED = -9
+"""As asyncio tells of a process that SIGKILL has ended."""
 MOST_REASON_BYTES = 1 << 16
 
 

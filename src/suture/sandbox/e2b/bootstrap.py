@@ -22,6 +22,7 @@ SET_PDEATHSIG, SET_SECCOMP, SET_NO_NEW_PRIVILEGES, SECCOMP_MODE_FILTER = 1, 22, 
 SET_INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 1 | 64
 """`SIOCSIFFLAGS` of `linux/sockios.h`, `IFF_{UP,RUNNING}` of `linux/if.h`."""
 CHUNK = 24 << 10
+"""A multiple of three: base64 without filling, and a line of 32 KiB."""
 libc = ctypes.CDLL(None, use_errno=True)
 
 

@@ -12,6 +12,7 @@ CHUNK = 32 << 10
 MUCH = 1 << 20
 """Bytes that may wait to be sent before whoever sends more is made to wait."""
 KILLED = -9
+"""As asyncio tells of a process that SIGKILL has ended."""
 AGAIN_S = 0.1
 """Between two attempts to end a task."""
 

@@ -24,6 +24,7 @@ FLEETING = ("/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tmp")
 lies in one of them has named it."""
 MOST_BYTES = 1 << 20
 MOST_ENTRIES = 1_000_000
+"""Of one folder that is walked: what lies in it, others have laid there."""
 REMEDY = "activate that environment, so that it is your choice and not its files', or make it anew"
 
 

@@ -16,6 +16,7 @@ FINISH_S = 5.0
 EXIT_S = 2.0
 """Seconds from the end of a program's stdout to the program's own."""
 HEADER_BYTES = 4
+"""A frame's length, the highest byte first."""
 
 
 class FrameChannel:

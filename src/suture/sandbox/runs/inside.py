@@ -36,11 +36,13 @@ MIB = 1 << 20
 MOST_FRAME_BYTES = 256 * MIB
 """The longest request that a zygote takes."""
 MOST_FDS = 1 << 20
+"""What Linux gives no process more of by default (`fs.nr_open`)."""
 MOST_SIGNALS = 1024
 """That wait for the program; a machine has some ten thousand for each user."""
 TICK_S, QUICK_TICK_S = 0.05, 0.005
 """Seconds between two looks at everything that runs here; the short one where no kernel tells of an end."""
 SET_DUMPABLE = 4
+"""`PR_SET_DUMPABLE` of `linux/prctl.h`: no other process of this user may look into this one."""
 WRITABLE = ("/box", "/tmp", "/dev/shm")
 INODE_BYTES = 1024
 """About what the kernel keeps for a file in memory, however empty."""

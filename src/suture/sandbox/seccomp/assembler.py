@@ -28,6 +28,7 @@ ARCH = 4
 
 LOAD, JUMP, RETURN = 0x20, 0x05, 0x06
 OPERATIONS = {"eq": 0x15, "gt": 0x25, "ge": 0x35, "set": 0x45}
+"""`BPF_JMP` with `BPF_J{EQ,GT,GE,SET}` and `BPF_K`, of `linux/bpf_common.h`."""
 NAMES = {LOAD: "ld", JUMP: "ja", RETURN: "ret", **{code: f"j{name}" for name, code in OPERATIONS.items()}}
 
 Code: TypeAlias = list[tuple[int, int, int, int]]

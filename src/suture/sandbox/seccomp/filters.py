@@ -24,6 +24,7 @@ from suture.sandbox.seccomp.assembler import (
 from suture.sandbox.seccomp.rules import AARCH64, NEWEST, X86_64
 
 ALLOW = Answer(0x7FFF0000)
+"""`SECCOMP_RET_ALLOW` of `linux/seccomp.h`."""
 KILL = Answer(0x80000000)
 """The whole process, as by an uncaught SIGSYS."""
 DONE = Answer(0x00050000)

@@ -58,6 +58,7 @@ SCHEDULING_CALLS = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sch
 """Refused on the first process, which supervises: it could come too late to its looks at memory and clock.
 On others they are allowed, because threads are named by their numbers there."""
 SUPERVISOR = 1
+"""The first process of a run's namespace."""
 
 PRIORITY_CALLS = {"setpriority": 0, "ioprio_set": 1}
 """Refused on the first process, and on groups and users, which it belongs to; so each call's word for

@@ -25,8 +25,10 @@ MOST_AGE_S = 900.0
 MOST_TIMEOUTS = 3
 """Runs in a row that had to be killed, after which a zygote is let go."""
 HEADER_BYTES = 5
+"""A frame's kind, one letter, and its length."""
 CHUNK = 1 << 16
 COMPLAINT_BYTES = 8192
+"""The end of what a zygote said on stderr: why it died stands there."""
 
 
 class Zygote:

@@ -24,7 +24,9 @@ BOX_ID = 65534
 """Its user behind the wall, which Linux calls `nobody`."""
 SHM_BYTES = 16 << 20
 SHM_INODES = 10_000
+"""For semaphores and shared memory; without a size it may grow to half of the machine's memory."""
 REPORT_FD = 3
+"""The first behind stdin, stdout and stderr."""
 MOST_FDS = 1 << 16
 
 
