@@ -12,7 +12,7 @@ import pytest
 from suture.checks import prepare_suite
 from suture.loop.evaluation.search_ahead import editable_texts
 from suture.repair import SearchLimits, search
-from suture.repair.trials.reading import Answered, Attempted, Collected, Seen, entries_of, lines_of
+from suture.repair.trials.reading import Attempted, Collected, RawAnswers, Seen, entries_of, lines_of
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings
 from suture.tasks.building import heal_task
@@ -56,8 +56,8 @@ ATTEMPTED = {"words": "P", "ended": True, "unsupported": False}
 )
 def test_an_entry_of_another_shape_is_passed_over(entry: object) -> None:
     content = f"{json.dumps(entry)}\n[]\nx\n{'[' * 100_000}\n{json.dumps(GOOD)}\n".encode()
-    assert list(entries_of(content, Attempted, Seen, Collected, Answered)) == [
-        Answered(mutant=1, answers=("1",))
+    assert list(entries_of(content, Attempted, Seen, Collected, RawAnswers)) == [
+        RawAnswers(mutant=1, answers=("1",))
     ]
 
 

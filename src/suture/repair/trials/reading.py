@@ -62,7 +62,7 @@ class Attempted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered:
+class RawAnswers:
     """What one candidate answered, each answer a JSON text."""
 
     mutant: int

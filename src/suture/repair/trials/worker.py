@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from suture.checks.command.test_command import TestCommand
-from suture.repair.trials.reading import Answered, Attempted, Collected, Seen, entries_of
+from suture.repair.trials.reading import Attempted, Collected, RawAnswers, Seen, entries_of
 from suture.repair.trials.records import Proposal
 from suture.sandbox import Channel
 
@@ -160,7 +160,7 @@ class Worker:
 
     async def call(
         self, proposal: Proposal, number: int, calls: Sequence[Sequence[str]], call_s: float, seconds: float
-    ) -> Answered | None:
+    ) -> RawAnswers | None:
         """What a candidate answers to calls; `None` where the process died of it."""
         await self._send(
             {
@@ -169,7 +169,7 @@ class Worker:
                 **{"call_s": call_s, "quiet_s": 4 + 4 * call_s, "seconds": seconds, "import_s": seconds},
             }
         )
-        return next(entries_of(await self._receive(seconds + START_S), Answered), None)
+        return next(entries_of(await self._receive(seconds + START_S), RawAnswers), None)
 
     async def _send(self, value: Mapping[str, Any]) -> None:
         if self._channel is not None:
