@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -89,6 +90,132 @@ def test_a_shell_script_that_the_command_names_is_read_and_so_is_go_run() -> Non
     files = {"check.sh": b"set -e\nmocha checks\n", "checks/a.js": b"", "src/a.js": b""}
     assert {*files_deciding(("sh", "check.sh"), files, Path("/nowhere"))} == {"check.sh", "checks/a.js"}
     assert deciding(("go", "run", "./cmd/check"), ("cmd/check/main.go", "add.go")) == {"cmd/check/main.go"}
+
+
+MAKEFILE = b"""
+PY ?= python3
+CHECKS := checks/run.py
+.PHONY: test
+all: test
+test: unit lint ; sh checks/last.sh
+unit: $(CHECKS)
+\t@$(PY) \\
+\t  $< --fast
+lint:
+\t-$(MAKE) deep
+run:
+\t$(PY) app.py
+include rules.mk
+"""
+JUSTFILE = b"""
+py := 'python'
+test level='1': unit
+    {{py}} checks/last.py
+unit:
+    {{ py }} checks/run.py
+run:
+    python app.py
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "task_file", "text", "decides"),
+    [
+        ("make test", "Makefile", MAKEFILE, {"checks/run.py", "checks/last.sh", "checks/deep.py"}),
+        ("make", "GNUmakefile", MAKEFILE, {"checks/run.py", "checks/last.sh", "checks/deep.py"}),
+        (
+            "make -C checks deep",
+            "checks/Makefile",
+            MAKEFILE.replace(b"rules", b"../rules"),
+            {"checks/deep.py"},
+        ),
+        ("env CI=1 make PY=python unit", "makefile", MAKEFILE, {"checks/run.py"}),
+        ("sh -c 'cd . && make unit'", "Makefile", MAKEFILE, {"checks/run.py"}),
+        ("just test 2", "justfile", JUSTFILE, {"checks/run.py", "checks/last.py"}),
+        ("tox -e py", "tox.ini", b"[testenv]\ncommands =\n  python checks/run.py\n", {"checks/run.py"}),
+        ("nox", "noxfile.py", b"def t(s):\n  s.run('python', 'checks/run.py')\n", {"checks/run.py"}),
+        (
+            "poe unit",
+            "pyproject.toml",
+            b"[tool.poe.tasks]\nunit = 'python -m checks.run'\n",
+            {"checks/run.py"},
+        ),
+        ("tox", "pyproject.toml", b"[tool.ruff.lint.per-file-ignores]\n'app.py' = ['E']\n", set()),
+        ("make test", "Makefile", b"test: test\nA = $(B)\nB = $(A)\n\t$(A)\n", set()),
+    ],
+)
+def test_what_a_target_runs_decides(command: str, task_file: str, text: bytes, decides: set[str]) -> None:
+    files = dict.fromkeys(("app.py", "checks/run.py", "checks/deep.py", "checks/last.py"), b"")
+    deep = b"checks/deep.py" if task_file != "checks/Makefile" else b"deep.py"
+    files |= {"checks/last.sh": b"", "rules.mk": b"deep: ; python " + deep, task_file: text}
+    found = {*files_deciding(tuple(shlex.split(command)), files, Path("/nowhere"))} - {task_file}
+    assert found == decides
+    assert is_protected(task_file)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "decides"),
+    [
+        (
+            "pyproject.toml",
+            b"[tool.pytest.ini_options]\naddopts = ['-q', '-p', 'tools.plug']\n",
+            {"tools/plug.py"},
+        ),
+        ("pytest.ini", b"[pytest]\naddopts =\n  -q\n  -ptools.plug\ntestpaths = tools\n", {"tools/plug.py"}),
+        ("tox.ini", b"[pytest]\naddopts = -q\n[testenv]\ncommands = mkdir -p tools.plug\n", set()),
+        (
+            "conftest.py",
+            b"pytest_plugins = [\n  'tools.plug',\n  'tools.more',\n]\n",
+            {"tools/plug.py", "src/tools/more.py"},
+        ),
+        ("sub/test_a.py", b"pytest_plugins: str = 'tools.plug'\n", {"tools/plug.py"}),
+        ("app.py", b"pytest_plugins = 'tools.plug'\n", set()),
+    ],
+)
+def test_plugins_that_configuration_or_tests_name_decide(path: str, text: bytes, decides: set[str]) -> None:
+    files = {**dict.fromkeys(("tools/plug.py", "src/tools/more.py", "tools/code.py"), b""), path: text}
+    assert {*files_deciding(("pytest",), files, Path("/nowhere"))} == decides
+    # A project that is a plugin is to be healed.
+    files["setup.cfg"] = b"[options.entry_points]\npytest11 = p = tools.plug\n"
+    assert {*files_deciding(("pytest",), files, Path("/nowhere"))} == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "decides"),
+    [
+        (
+            "jest.config.js",
+            "module.exports = { setupFiles: ['<rootDir>/tools/setup.js'] }",
+            {"tools/setup.js"},
+        ),
+        (
+            "vitest.config.ts",
+            "test: { globals: true, setupFiles: './tools/setup',\n alias: './src/a' }",
+            {"tools/setup.js"},
+        ),
+        ("web/jest.config.js", "globalSetup: require.resolve('../tools/setup')", {"tools/setup.js"}),
+        (".mocharc.yml", "require:\n  - ./tools/setup\nspec: checks\n", {"tools/setup.js", "checks/a.js"}),
+        (
+            ".mocharc.json",
+            '{"spec": ["checks/*.js"], "file": "./tools/setup.js"}',
+            {"tools/setup.js", "checks/a.js"},
+        ),
+        (
+            "package.json",
+            '{"main": "./src/a.js", "jest": {"testEnvironment": "./tools/setup", "preset": "src"}}',
+            {"tools/setup.js"},
+        ),
+        (
+            "jest.config.js",
+            "moduleNameMapper: { '^a$': '<rootDir>/src/a.js' }, collectCoverageFrom: ['src/**']",
+            set(),
+        ),
+    ],
+)
+def test_what_runners_are_configured_to_load_decides(path: str, text: str, decides: set[str]) -> None:
+    files = {**dict.fromkeys(("src/a.js", "tools/setup.js", "checks/a.js"), b""), path: text.encode()}
+    assert {*files_deciding(("npx", "mocha"), files, Path("/nowhere"))} - {path} == decides
+    assert is_protected(path)
 
 
 def test_tests_py_is_a_test() -> None:

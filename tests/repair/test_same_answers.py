@@ -12,7 +12,7 @@ import pytest
 from suture.checks import prepare_suite
 from suture.checks.command.test_command import TestCommand
 from suture.repair import Edit, Findings, Proposal, rank_repairs
-from suture.repair.answering import OPAQUE, answers_of
+from suture.repair.answering import OPAQUE, answers_of, broken_examples, examples_in
 from suture.repair.editing.places import constants_at
 from suture.repair.inside.suture_digest import digest_of
 from suture.repair.trials.comparing import compare
@@ -204,3 +204,25 @@ def test_inputs_of_one_seed_are_the_same_in_every_process() -> None:
         for seed in ("1", "3")
     }
     assert len(told) == 1
+
+
+EXAMPLES = '''\
+def twice(n):
+    """
+    >>> twice(2)
+    4
+    >>> twice(None)
+    >>> twice("a")
+    Traceback (most recent call last):
+    TypeError: no
+    >>> twice([1, 2])  # doctest: +ELLIPSIS
+    [1, ...]
+    """
+'''
+
+
+def test_an_example_that_no_answer_is_does_not_break_every_repair() -> None:
+    examples = examples_in({"m.py": EXAMPLES})
+    assert [(call[2], want) for call, want in examples] == [("(2, )", "4"), ("(None, )", "None")]
+    right, wrong = (["(4, (2,))", "?(None, (None,))"], ["(5, (2,))", "?(None, (None,))"])
+    assert [broken_examples(answers, examples, 0) for answers in (right, wrong)] == [0, 1]

@@ -10,8 +10,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from requirements import Require
 from suture.repair.other_languages.driver import BY_RUNNER, DRIVERS
+from suture.repair.other_languages.drivers.node import holds_modules
 
 HEAD = "const test = require('node:test'); const say = require('./say');\n"
 SAY = "module.exports = (word) => process.emitWarning(word);\n"
@@ -119,6 +122,25 @@ def test_what_a_failing_test_leaves_does_not_meet_the_next_candidate(
     assert [trial["ok"] for trial in trials] == [False, False, True, True]
     assert (tmp_path / "notes.txt").read_text() == "one"
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("own", ["say.mjs", "say.js"])
+def test_what_import_loads_from_a_file_that_was_required_is_loaded_anew(
+    own: str, tmp_path: Path, require: Require
+) -> None:
+    """It stays in a process once it is loaded: every candidate behind the first was judged by the first."""
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    asks = f"if ((await import('./{own}')).default(1) !== 2) throw new Error();"
+    load = f"test('one', async () => {{ {asks} }});\n"
+    (tmp_path / "a.test.cjs").write_text(f"{HEAD}{load}")
+    begin = "export default" if own == "say.mjs" else "module.exports ="
+    texts = {n: f"{begin} (n) => n + {n};\n" for n in (3, 1, 4)}
+    (tmp_path / own).write_text(texts[3])
+    jobs: list[dict[str, Any]] = [{"path": own, "text": text} for text in texts.values()]
+    name = "a.test.cjs::one"
+    common = {"texts": {own: texts[3]}, "esm": holds_modules({"a.test.cjs": load.encode()})}
+    *trials, _ = told(tmp_path, jobs, files=["a.test.cjs"], guiding=[name], wanted=[name], **common)
+    assert [trial["ok"] for trial in trials] == [False, True, False]
 
 
 def test_a_project_that_says_it_is_ready_is_not_the_driver(tmp_path: Path, require: Require) -> None:

@@ -196,3 +196,15 @@ def test_nothing_is_written_where_git_would_run_it(root: Path, path: str) -> Non
     with pytest.raises(UsageError, match=r"own folder|not inside the project"):
         apply_changes(root, {}, {path: b"#!/bin/sh\n"})
     assert found(root) == BEFORE
+
+
+def test_what_is_saved_while_the_change_is_written_beside_stays(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save(handle: int) -> None:
+        (root / "pkg" / "b.py").write_bytes(b"mine\n")
+
+    monkeypatch.setattr(os, "fsync", save)
+    with pytest.raises(UsageError, match="changed since the run started"):
+        apply_changes(root, BEFORE, AFTER)
+    assert found(root) == {**BEFORE, "pkg/b.py": b"mine\n"}

@@ -28,11 +28,13 @@ from suture.languages.python import (
     resolve_command,
 )
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
+from suture.languages.task_runners import TASK_FILES, task_lines
 
 __all__ = [
     "LANGUAGES",
     "OURS",
     "SHOWN_PACKAGES",
+    "TASK_FILES",
     "CallDriver",
     "CallSite",
     "DetectedCommand",
@@ -61,5 +63,6 @@ __all__ = [
     "runner_of",
     "scripts_reached_by",
     "scripts_run_by",
+    "task_lines",
     "without_npm",
 ]

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from suture.languages.calling.javascript import JAVASCRIPT_CALLS, TYPESCRIPT_CALLS
+from suture.languages.configured import loaded_by_runners
 from suture.languages.grammars import Grammars
 from suture.languages.javascript_names import GLOBALS, MEMBERS
 from suture.languages.language import LanguageFacts, globs_of
@@ -229,7 +230,9 @@ OF_TYPESCRIPT: Grammars = {
 }
 STEERING = (
     *("package.json", "jest.config.*", "vitest.config.*", "vite.config.*", "babel.config.*"),
-    *(".babelrc*", ".mocharc*", "node_modules/", ".pnp.*", "ava.config.*", "vitest.workspace.*"),
+    *(".babelrc*", ".mocharc*", "node_modules/", ".pnp.*", "vitest.workspace.*", ".swcrc", "*.conf.[cm]js"),
+    # Others that run tests, or make of the code what is run.
+    *("/*.config.[jt]s", "/*.config.[cm][jt]s", "ava.config.*", "*.conf.js", "tsconfig*.json"),
     # What a runner's configuration has it load first, by the names that are usual.
     *("jest.setup.*", "jest-setup.*", "vitest.setup.*", "vitest-setup.*", "setupTests.*"),
     *("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"),
@@ -240,6 +243,7 @@ COMMON: dict[str, Any] = {
     "commands": COMMANDS,
     "runners": RUNNERS,
     "loaded_by": loaded_by,
+    "configured": loaded_by_runners,
     "line_comment": "//",
     "installation": ("bin", "lib/node_modules"),
     "packages": "node_modules",

@@ -76,6 +76,7 @@ class LanguageFacts:
         steering: Globs of what configures a run of these, or is loaded before the project's own code.
         loaded_by: Globs of the files that the words of one command have its programs load, such as its tests;
             a folder's ends with a slash.
+        configured: The same of what a project's files have them load, such as plugins of a test runner.
         find_tests: Finds the test command of a project; where there is none, the user says it.
         installation: What lies in an installation outside the system's folders, and is shown with it.
         beside_it: What of this lies there too: files that only some installations have.
@@ -114,6 +115,7 @@ class LanguageFacts:
     test_files: tuple[str, ...] = ()
     steering: tuple[str, ...] = ()
     loaded_by: Callable[[Sequence[str]], Iterable[str]] = lambda words: ()
+    configured: Callable[[Mapping[str, bytes]], Iterable[str]] = lambda files: ()
     find_tests: FindTests | None = None
     installation: tuple[str, ...] = ()
     beside_it: tuple[str, ...] = ()

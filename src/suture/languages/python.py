@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 
+from suture.languages.configured import loaded_by_pytest
 from suture.languages.interpreter import SHOWN_PACKAGES, Interpreter
 from suture.languages.language import LanguageFacts, ProjectSigns, globs_of
 from suture.languages.layouts.python import PYTHON_LAYOUT
@@ -142,6 +143,7 @@ PYTHON_FACTS = LanguageFacts(
     test_files=("test_*.py", "*_test.py", "tests.py", "conftest.py"),
     steering=STEERING,
     loaded_by=loaded_by,
+    configured=loaded_by_pytest,
     find_tests=tests_in_python,
     parsed=True,
     package_client="pip",

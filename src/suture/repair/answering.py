@@ -152,6 +152,9 @@ def _at_top(text: str) -> frozenset[str]:
 def examples_in(texts: Mapping[str, str]) -> list[tuple[Call, str]]:
     """Examples of docstrings that are one call with plain arguments, and what they want.
 
+    Left out are those that no answer's `repr` is: an exception, a part of an output, several lines of it. One
+    of them would be broken by every repair, and the others would tell nothing.
+
     Args:
         texts: Path -> text.
     """
@@ -177,7 +180,9 @@ def _examples_in(text: str, path: str) -> list[tuple[Call, str]]:
             call = node.value
             if isinstance(call.func, ast.Name) and not call.keywords:
                 given = f"({''.join(f'{ast.unparse(argument)}, ' for argument in call.args)})"
-                found.append(((path, call.func.id, given), example.want.strip()))
+                want = example.want.strip() or "None"  # which an interpreter does not print
+                if not (example.exc_msg or example.options or "..." in want or "\n" in want):
+                    found.append(((path, call.func.id, given), want))
     return found
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
 from suture.errors import UsageError
-from suture.languages import LANGUAGES, is_source, scripts_reached_by
+from suture.languages import LANGUAGES, is_source, scripts_reached_by, task_lines
 from suture.workspace import is_protected, is_test_file
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -20,6 +20,8 @@ COMMAND_ENDS = re.compile(r"[;&|\n]+")
 ALL_OF_A_FOLDER = re.compile(r"/$|/\*(?:\.\w+)?$")
 MOST_SHELL_BYTES = 1 << 16
 """Of a script that a command names, to be read for what it starts."""
+MOST_LINES = 4000
+"""Of the scripts that a command comes to."""
 MOST_GLOBS = 1000
 """No command of people has as many words that name files; a certificate of strangers' may."""
 OPTIONS_WITH_VALUE = ("-k", "-s", "-p", "-t")
@@ -77,30 +79,52 @@ def _needs_shell(test: str) -> bool:
 def files_deciding(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
     """The task's files that decide what a test command says.
 
-    They are those that it names, or that the scripts do which it runs; and what its programs load by that,
-    such as the tests in a folder. Of a folder in which tests have usual names, the others are the code.
+    They are those that it names, or that the scripts and targets do which it runs; and what its programs load
+    by that, or by their configuration, such as the tests in a folder, and plugins. Of a folder in which tests
+    have usual names, the others are the code.
 
     Args:
         command: The argument vector; a word may itself be a line for a shell.
         files: The task's files, path -> content.
         root: The folder that holds them, for absolute paths in the command.
     """
-    scripts = scripts_reached_by(command, files)
-    named = files_named_in((*command, *scripts), files, root)
-    shell = [files[path] for path in named if not any(is_source(path, language) for language in LANGUAGES)]
-    said = [text.decode("utf-8", "replace") for text in shell if len(text) <= MOST_SHELL_BYTES]
-    commands = [part for line in (" ".join(command), *scripts, *said) for part in COMMAND_ENDS.split(line)]
-    globs = (
-        glob
-        for words in ([word for word in WORD_ENDS.split(one) if word] for one in commands)
-        for facts in LANGUAGES.values()
-        for glob in facts.loaded_by(words)
-    )
+    lines = _lines_reached(command, files, root)
+    commands = list(_commands_in(lines))
+    named = dict.fromkeys(path for words in commands for path in files_named_in(words, files, root))
+    globs = (glob for words in commands for one in LANGUAGES.values() for glob in one.loaded_by(words))
+    configured = (glob for one in LANGUAGES.values() for glob in one.configured(files))
     loaded: list[str] = []
-    for glob in dict.fromkeys(islice(globs, MOST_GLOBS)):
+    for glob in dict.fromkeys((*islice(globs, MOST_GLOBS), *islice(configured, MOST_GLOBS))):
         own = [path for path in files if is_protected(path, (glob,))]
         loaded += [] if ALL_OF_A_FOLDER.search(glob) and any(map(is_test_file, own)) else own
     return tuple(dict.fromkeys((*named, *loaded)))
+
+
+def _lines_reached(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> list[str]:
+    """A command as a line, and the lines of all scripts and targets that it comes to."""
+    first = " ".join(command)
+    found, waiting = {first: None}, [first]
+    while waiting and len(found) < MOST_LINES:
+        line = waiting.pop(0)
+        new = [*scripts_reached_by(command if line is first else line.split(), files)]
+        for words in _commands_in((line,)):
+            new += task_lines(words, files)
+        for path in files_named_in((line,), files, root):
+            is_shell = not any(is_source(path, language) for language in LANGUAGES)
+            if is_shell and len(files[path]) <= MOST_SHELL_BYTES:
+                new += files[path].decode("utf-8", "replace").splitlines()
+        fresh = [one for one in dict.fromkeys(new) if one.strip() and one not in found]
+        found.update(dict.fromkeys(fresh))
+        waiting += fresh
+    return list(found)
+
+
+def _commands_in(lines: Iterable[str]) -> Iterator[list[str]]:
+    """The words of each command in some lines for a shell."""
+    for line in lines:
+        for one in COMMAND_ENDS.split(line):
+            if words := [word for word in WORD_ENDS.split(one) if word]:
+                yield words
 
 
 def files_named_in(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:

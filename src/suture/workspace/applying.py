@@ -52,6 +52,8 @@ def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, b
         for path in paths:
             change.prepare(path, before.get(path), after.get(path))
         for path in paths:
+            # Once more: to write all of it beside takes a while, in which an editor may save.
+            _require_as_seen(root, path, before.get(path))
             change.carry_out(path)
     except BaseException as fault:
         change.take_back()

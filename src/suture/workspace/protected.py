@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from suture.languages import LANGUAGES, OURS
+from suture.languages import LANGUAGES, OURS, TASK_FILES
 from suture.workspace.globs import Globs, parse_globs
 
 TEST_FILES: tuple[str, ...] = (
@@ -20,7 +20,7 @@ DEFAULT_PROTECTED: tuple[str, ...] = (
     *TEST_FILES,
     # What configures a test run, or decides what a test command does.
     *dict.fromkeys(glob for facts in OURS.values() for glob in facts.steering),
-    *("Makefile", "suture.toml", ".env*"),
+    *(*TASK_FILES, "suture.toml", ".env*"),
     # Continuous integration, locked dependencies, the repository itself.
     *(".github/", ".gitlab-ci.yml", ".circleci/", ".ci/", "Jenkinsfile", "azure-pipelines.yml", "*.lock"),
     *(".git", ".gitignore", ".gitattributes", ".gitmodules"),

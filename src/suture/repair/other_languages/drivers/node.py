@@ -22,6 +22,7 @@ TYPES = re.compile(r"(?:^|[\s/])tsx\s")
 TICK = "globalThis.sutureTick?.()"
 """What a loop does in each round: `node_worker.cjs` ends one there that takes too long. In another process
 nobody listens."""
+ENDINGS = (".js", ".cjs", ".jsx", ".ts", ".cts", ".tsx")
 MODULE = re.compile(rb"\"type\"\s*:\s*\"module\"")
 
 
@@ -87,7 +88,19 @@ def _ticks(text: str, path: str, language: Language) -> tuple[Edit, ...]:
 
 
 def common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
-    """Whether modules of the project have to be loaded by `import`."""
-    manifests = (content for path, content in files.items() if path.endswith("package.json"))
-    modules = any(path.endswith((".mjs", ".mts")) for path in files)
-    return {"esm": modules or any(MODULE.search(content) for content in manifests)}
+    """Whether files of the project are loaded by `import`, which keeps what it has loaded."""
+    return {"esm": holds_modules(files)}
+
+
+def holds_modules(files: Mapping[str, bytes]) -> bool:
+    """Whether something in a project may be loaded by `import`.
+
+    Args:
+        files: Path -> content.
+    """
+    return any(
+        path.endswith((".mjs", ".mts"))
+        or (path.endswith("package.json") and MODULE.search(content))
+        or (path.endswith(ENDINGS) and b"import(" in content)
+        for path, content in files.items()
+    )

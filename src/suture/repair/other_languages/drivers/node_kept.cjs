@@ -1,7 +1,9 @@
 // Code under test shares a process with us, and a folder; the candidates behind it must not meet what it left.
 "use strict";
 const fs = require("node:fs");
+const Module = require("node:module");
 const path = require("node:path");
+const { pathToFileURL } = require("node:url");
 
 const { ownKeys, defineProperty, deleteProperty, getOwnPropertyDescriptor } = Reflect;
 const CLASSES = [Object, Array, Function, String, Number, Boolean, RegExp, Date, Error, Map, Set, Promise, Symbol];
@@ -14,6 +16,13 @@ const OF_PROCESS = ["exit", "cwd", "chdir", "kill", "abort", "hrtime", "uptime",
 const IPC = ["send", "disconnect", "connected"];
 const MOST_FILES = 2000;
 const MOST_BYTES = 1 << 25;
+
+// Has what `import` loads of a project loaded anew after each call of what it answers.
+exports.anew = (shimmed) => {
+  const counter = new Int32Array(new SharedArrayBuffer(4));
+  Module.register(pathToFileURL(path.join(__dirname, "node_hooks.mjs")).href, { data: { counter, shimmed } });
+  return () => Atomics.add(counter, 0, 1) + 1;
+};
 
 // Answers jobs, one after the other. Code under test does not see the line to the process that looks at the
 // clock: it may ask whether it was forked, and speak; in the user's own run there is no such line.

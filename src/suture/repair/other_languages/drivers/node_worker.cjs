@@ -5,7 +5,7 @@ const Module = require("node:module");
 const path = require("node:path");
 const { pathToFileURL } = require("node:url");
 const { mock } = require("node:test");
-const { answer, kept } = require("./node_kept.cjs");
+const { anew, answer, kept } = require("./node_kept.cjs");
 const { harness, shim } = require("./node_shim.cjs");
 
 // Rounds of loops between two looks at the clock.
@@ -27,7 +27,7 @@ exports.serve = (common, root, ready) => {
   Module._load = function (request, ...rest) {
     return request === "node:test" ? globalThis.sutureTests : load.call(this, request, ...rest);
   };
-  if (common.esm) Module.register(pathToFileURL(path.join(__dirname, "node_hooks.mjs")).href);
+  const next = common.esm ? anew(true) : () => number + 1;
   for (const fault of ["uncaughtException", "unhandledRejection"]) {
     process.on(fault, (error) => {
       failed ??= error;
@@ -121,7 +121,7 @@ exports.serve = (common, root, ready) => {
           let wrong = "";
           failed = null;
           forget();
-          number += 1;
+          number = next();
           await run(file, chosen, ({ names, status }) => {
             const id = numbered(seen, named(file, names));
             if (status === "passed") passed.add(id);
@@ -143,7 +143,7 @@ exports.serve = (common, root, ready) => {
 
   ready();
   answer(async (job) => {
-    number += 1;
+    number = next();
     return job.files ? look(job) : { event: "trial", ...(await attempt(job)) };
   });
 };

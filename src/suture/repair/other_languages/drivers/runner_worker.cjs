@@ -3,11 +3,12 @@
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");
-const { answer, kept } = require("./node_kept.cjs");
+const { anew, answer, kept } = require("./node_kept.cjs");
 
 let spoiled = false;
 
 exports.serve = async (common, root, ready) => {
+  const next = common.esm ? anew(false) : () => {};
   const runner = await require(`./${common.engine}.cjs`).start(common, root);
   const putBack = kept(runner.quick);
   const restore = () => {
@@ -49,6 +50,7 @@ exports.serve = async (common, root, ready) => {
         rounds.unshift([[fewest], of(fewest)]);
       }
       for (const [files, chosen] of rounds.filter(([files]) => files.length > 0)) {
+        next();
         const tests = await runner.run(files, { chosen: chosen?.map(nameOf) });
         const passed = new Set(tests.filter(({ status }) => status === "passed").map(({ id }) => id));
         const wrong = tests.find(({ id, status }) => status === "failed" && !common.ignored.includes(id));

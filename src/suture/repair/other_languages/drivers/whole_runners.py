@@ -11,12 +11,13 @@ from typing import Any
 
 from suture.records import Language
 from suture.repair.editing.edits import mutated
+from suture.repair.other_languages.drivers.node import holds_modules
 from suture.repair.trials.records import Proposal
 
 COMMON = ("node_trials.cjs", "runner_worker.cjs", "node_kept.cjs", "node_coverage.cjs")
 JEST = (*COMMON, "jest_engine.cjs")
 VITEST = (*COMMON, "vitest_engine.cjs", "vitest_setup.mjs")
-MOCHA, TAPE = (*COMMON, "mocha_engine.cjs"), (*COMMON, "tape_engine.cjs")
+MOCHA, TAPE = ((*COMMON, "node_hooks.mjs", f"{name}_engine.cjs") for name in ("mocha", "tape"))
 BY_STATUS = ("mocha", "tape")
 """Runners whose command is judged by its exit status: what is seen of their tests only orders candidates."""
 SHELL = re.compile(r"[&|;<>$`()*?{}~#\\\n]")
@@ -155,7 +156,8 @@ def common_of(runner: str) -> Common:
         assert own is not None, "a driver is asked for by lines that it is able to do"
         how = {"variables": dict(own.variables), "flags": own.flags, "words": own.words}
         chosen = {"files": matching(own.words, files)} if runner == "tape" else {}
-        return {"engine": f"{runner}_engine", "covering": {}, **how, **chosen}
+        esm = runner in BY_STATUS and holds_modules(files)  # the others load all modules by themselves
+        return {"engine": f"{runner}_engine", "covering": {}, "esm": esm, **how, **chosen}
 
     return common
 
