@@ -7,6 +7,8 @@ from suture.sandbox import BOX, RunResult
 
 LONGEST_OUTPUT = 8000
 STOPPED = "the time was up"
+CUT_OFF = "the time was up before every test had run"
+"""A remark on a verdict."""
 
 
 def ending_of(result: RunResult) -> str:
