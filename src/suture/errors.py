@@ -177,14 +177,15 @@ class BudgetExceeded(SutureError):
         kind: Which limit: `attempts`, `tokens`, `money` or `seconds`.
         used: What is spent or reserved so far, in the limit's unit.
         limit: The limit.
+        message: What went wrong; where left out, that the limit is reached.
+        remedy: What to do; where left out, to raise the limit.
     """
 
     exit_code = 4
 
-    def __init__(self, kind: str, used: float, limit: float) -> None:
-        super().__init__(
-            f"budget of {limit:g} {kind} is spent ({used:g} used)", remedy=f"raise budget.{kind}"
-        )
+    def __init__(self, kind: str, used: float, limit: float, *, message: str = "", remedy: str = "") -> None:
+        reached = f"budget of {limit:g} {kind} is spent ({used:g} used)"
+        super().__init__(message or reached, remedy=remedy or f"raise budget.{kind}")
         self.kind = kind
         self.used = used
         self.limit = limit

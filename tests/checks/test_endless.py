@@ -64,3 +64,12 @@ async def test_a_test_with_an_alarm_of_its_own_keeps_it(prepare: Prepare) -> Non
     )
     found = await run(prepare, tests)
     assert {outcome.status for outcome in found.values()} == {"passed"}
+
+
+async def test_the_test_that_ran_when_the_time_was_up_is_not_the_one_to_blame(prepare: Prepare) -> None:
+    tests = (
+        "import time\nimport pytest\n\n"
+        "@pytest.mark.parametrize('n', range(200))\ndef test_slow(n):\n    time.sleep(0.1)\n"
+    )
+    found = await run(prepare, tests, wall_s=6.0)
+    assert {outcome.status for outcome in found.values()} == {"passed", "missing"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -192,3 +194,67 @@ def test_ignored_folders_in_one_another_are_looked_at_to_a_depth(tmp_path: Path)
     near, far = "out/" + "d/" * 20 + "near.py", "out/" + "d/" * 200 + "far.py"
     lay(tmp_path, {".gitignore": "out/\n", "a.py": "import near, far\n", near: "", far: ""})
     assert list(take_snapshot(tmp_path).left_out) == [near]
+
+
+@pytest.mark.parametrize(
+    ("source", "made", "content"),
+    [
+        ("pkg/de/texts.po", "pkg/de/texts.mo", "\0compiled"),
+        ("pkg/style.scss", "pkg/style.css", "a { color: red }"),
+        ("pkg/de/texts.po", "pkg/de/texts.mo", "\0Password: what a user reads"),
+    ],
+)
+def test_what_a_build_makes_of_a_file_beside_it_is_copied_and_never_changed(
+    tmp_path: Path, source: str, made: str, content: str
+) -> None:
+    lay(tmp_path, {".gitignore": "*.mo\n*.css\n", "pkg/__init__.py": "", source: "text", made: content})
+    lay(tmp_path, {"test_it.py": "def test_it(): ..."})
+    snapshot = take_snapshot(tmp_path)
+    assert snapshot.built == (made,)
+    assert not any(made in entry for entry in snapshot.skipped)
+    task, _ = heal_task(tmp_path, test="python -m pytest -q")
+    assert is_protected(made, task.protected)
+
+
+@pytest.mark.parametrize(
+    ("beside", "ignored", "content"),
+    [
+        ("pkg/other.po", "pkg/texts.mo", "\0compiled"),  # of no source
+        ("po/texts.po", "pkg/texts.mo", "\0compiled"),  # of one that lies elsewhere
+        (
+            "pkg/conf.py",
+            "pkg/conf.ini",
+            "x = 1",
+        ),  # code makes nothing: it may read what only its user may know
+        ("pkg/conf.txt", "pkg/conf.ini", "[db]\npassword = hunter2"),
+        ("pkg/conf.txt", "pkg/conf.ini", "API_TOKEN: abc"),
+        ("pkg/prod.txt", "pkg/prod.env", "x = 1"),
+        ("pkg/local.txt", "pkg/local.ini", "x = 1"),
+        ("pkg/a.txt", "pkg/a.bin", "\0-----BEGIN RSA PRIVATE KEY-----"),
+    ],
+)
+def test_other_data_that_git_ignores_stays_out(
+    tmp_path: Path, beside: str, ignored: str, content: str
+) -> None:
+    ignore = "*.mo\n*.ini\n*.env\n*.bin\n"
+    lay(tmp_path, {".gitignore": ignore, "pkg/__init__.py": "", beside: "text", ignored: content})
+    snapshot = take_snapshot(tmp_path)
+    assert ignored not in snapshot.files
+    assert any(entry.startswith(f"{ignored} (") for entry in snapshot.skipped)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_what_git_tracks_is_not_ignored_whatever_the_rules_say(tmp_path: Path) -> None:
+    root = lay(tmp_path / "project", {".gitignore": "*.log\nbuild/\n", "a.py": "", "secret.log": "x"})
+    kept = {"tests/data/a.log": "1", "tests/build/b.txt": "2", "build/lib/gone.txt": "3"}
+    lay(root, {**kept, ".env": "X=1", "out.log": "made by a run", "build/made.txt": ""})
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    subprocess.run(["git", "add", "--force", *kept, ".env"], cwd=root, check=True)
+    (root / "build/lib/gone.txt").unlink()
+    outside = lay(tmp_path / "outside", {"b.txt": "another user's"})
+    snapshot = take_snapshot(root)
+    assert set(snapshot.files) == {".gitignore", "a.py", "tests/data/a.log", "tests/build/b.txt"}
+    assert "tests/data/a.log (in .gitignore)" not in snapshot.skipped
+    shutil.rmtree(root / "tests/build")
+    (root / "tests/build").symlink_to(outside)
+    assert "tests/build/b.txt" not in take_snapshot(root).files

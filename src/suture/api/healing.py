@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,7 @@ async def heal(
     ask: Asker | bool | None = None,
     on_review: Reviewer | None = None,
     run_id: str = "",
+    asked_s: float | None = None,
     on_event: Listener | None = None,
 ) -> Result:
     """Repair code that exists, until its test command passes.
@@ -76,6 +78,8 @@ async def heal(
         on_review: Called where `loop.autonomy` wants a person asked, plain or async; gets the question and
             gives the answer, or `None`, which parks the run (outcome `waiting`) as without it.
         run_id: What the new run is called, where that was said beforehand (`suture.ledger.new_run_id`).
+        asked_s: When the user asked, in seconds since the epoch, where that was before this call: the
+            budget's seconds count from then.
         on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
             the run has ended.
 
@@ -85,6 +89,7 @@ async def heal(
         Cancelled: The user stopped it.
         StorageError: The run folder cannot be written.
     """
+    asked_s = time.time() if asked_s is None else asked_s
     handover = choose_handover(apply=apply, commit=commit, branch=branch, patch=patch)
     settings = settings or load_settings(Path(path)).settings
     test = settings.project.test if test is None else test
@@ -108,6 +113,7 @@ async def heal(
             models=models,
             sandbox=sandbox,
             run_id=run_id,
+            asked_s=asked_s,
             source=source,
             or_live=or_live,
             left_out=tuple(snapshot.secrets),

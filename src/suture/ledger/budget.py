@@ -77,6 +77,10 @@ class Budget:
         self._fold = SpendFold()
         self.limits = limits
 
+    def now_s(self) -> float:
+        """Seconds since the epoch, by the run's clock."""
+        return self._clock.now()
+
     def spend(self) -> Spend:
         """What is spent and reserved up to now."""
         self._fold.add(self._ledger.events[self._fold.events :])

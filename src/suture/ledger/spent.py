@@ -26,7 +26,8 @@ class SpendFold:
     """Events folded into what was spent, one after the other: a run that goes on need not begin anew.
 
     A reservation counts in full until it is settled: after a crash the run has spent at most that much.
-    Seconds are those in which the run was at work, so one that waited a day for a person has not used a day.
+    Seconds are those in which the run was at work, so one that waited a day for a person has not used a day;
+    they begin when the user asked for it.
     """
 
     def __init__(self) -> None:
@@ -49,7 +50,8 @@ class SpendFold:
                     self._settled = _with(self._settled, settled)
             if event.kind in SESSION_STARTS:
                 self._end_session(self._last_s)
-                self._session_start = event.time_s
+                before_s = event.payload.seconds if isinstance(event.payload, RunStarted) else 0.0
+                self._session_start = event.time_s - before_s
             elif event.kind in SESSION_ENDS:
                 self._end_session(event.time_s)
             self._last_s = event.time_s

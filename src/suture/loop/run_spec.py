@@ -51,6 +51,7 @@ class RunSpec:
         models: Who answers each role.
         sandbox: The wall; the settings' where not given.
         folder: The folder of a run that goes on; a new one where not given.
+        asked_s: When the user asked for it, in seconds since the epoch: its own seconds count from then.
         run_id: What a new run is called, where somebody has said so beforehand.
         limits: What it may use; the settings' where not given.
         interpreter: What `python` means, where that is known already.
@@ -72,6 +73,7 @@ class RunSpec:
     models: Models
     sandbox: Sandbox | None = None
     folder: RunFolder | None = None
+    asked_s: float | None = None
     run_id: str = ""
     limits: Limits | None = None
     interpreter: Interpreter | None = None

@@ -135,6 +135,9 @@ class BriefTeller:
         what = "tests" if self._kind == "heal" else "checks"
         if checked.label == AS_IT_IS:
             passed = "all pass" if not checked.failed else f"{checked.failed} of {total} fail"
+            if checked.unreached:
+                failed = checked.failed - checked.unreached
+                passed = f"{checked.passed} pass, {failed} fail, {checked.unreached} not reached"
             yield f"Your code: {passed}{f' ({self._command})' if self._command else ''}."
             return
         written = self._written.get(checked.candidate, "")

@@ -163,6 +163,8 @@ def _way_on_lines(result: Result, run: str, *, asked_nobody: bool) -> Iterator[s
         yield "Give it something to check: an example in the task, or a file of tests with --test."
     elif result.outcome == "not_healed" and asked_nobody:
         yield "Ask a model too: leave out --no-model, or name one with --model PROVIDER:MODEL."
+    elif result.outcome == "budget_exhausted" and (asked_nobody or result.verdict is None):
+        return  # the reason says what to raise; where no model had its turn, a larger one is no way on
     elif result.outcome in ("stuck", "budget_exhausted", "not_healed"):
         yield f"Try a larger model: suture fork {run} --model PROVIDER:MODEL"
 

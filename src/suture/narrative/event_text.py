@@ -216,7 +216,8 @@ def _checked(checked: CandidateChecked) -> str:
     total, name = checked.passed + checked.failed, f"{checked.candidate[:8]} ({plain_label(checked.label)})"
     if not total:
         return f"not checked {name}: there is nothing to check it against"
-    return f"checked {name}: {checked.passed} of {total} pass"
+    unreached = f", {checked.unreached} not reached" if checked.unreached else ""
+    return f"checked {name}: {checked.passed} of {total} pass{unreached}"
 
 
 def _not_run(refused: CandidateRefused) -> str:

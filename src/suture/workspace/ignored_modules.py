@@ -1,8 +1,9 @@
-"""Modules that `.gitignore` names and the project imports all the same: written or compiled when it is built.
+"""Files that `.gitignore` names and the project needs all the same: written or compiled when it is built.
 
 A version that the build writes, generated messages, a compiled extension of an editable install: without
-them nothing imports. Only what some file of the project names in an import is taken, and nothing whose name
-or text says that it is kept from the repository for its secrets.
+them nothing imports. Only what some file of the project names in an import is taken, and what a build makes
+of a file that is no code and lies beside it under the same name (`messages.mo` of `messages.po`); nothing
+whose name or text says that it is kept from the repository for its secrets.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from posixpath import splitext
 
+from suture.languages import languages_of_files
 from suture.plain_files import read_plain
 from suture.workspace.globs import Globs
-from suture.workspace.secret_detection import holds_a_secret, is_private_name
+from suture.workspace.secret_detection import gives_a_secret, holds_a_secret, is_private_name, may_be_secret
 
 MODULE = re.compile(r"(?P<name>[^\W\d]\w*)(?P<ending>\.py|(?:\.cpython-3\w*|\.abi3)?[-\w]*\.so)")
 """The name of a file that an import may find; a build tag may stand before the ending of a compiled one."""
@@ -41,7 +44,7 @@ def module_name(file: str) -> str:
 
 
 def looks_private(path: str, content: bytes) -> bool:
-    """Whether a module that git ignores may be ignored for what only its user may know.
+    """Whether a file that git ignores may be ignored for what only its user may know.
 
     Args:
         path: Relative to the project: a folder may tell by its name too.
@@ -49,7 +52,11 @@ def looks_private(path: str, content: bytes) -> bool:
     """
     if any(is_private_name(part) for part in path.rpartition(".")[0].split("/")):
         return True
-    return holds_a_secret(content) if path.endswith(".py") else PRIVATE_KEY in content
+    if path.endswith(".py"):
+        return holds_a_secret(content)
+    if module_name(path.rpartition("/")[2]) or b"\0" in content:
+        return PRIVATE_KEY in content
+    return may_be_secret(path, is_folder=False) or holds_a_secret(content) or gives_a_secret(content)
 
 
 def imported_names(text: str) -> frozenset[str]:
@@ -65,12 +72,13 @@ def imported_names(text: str) -> frozenset[str]:
 
 @dataclass(kw_only=True)
 class IgnoredModules:
-    """The modules that git ignores in a project, and what became of them.
+    """What git ignores in a project, and an import or a build may need; and what became of it.
 
     Attributes:
         top: The project's folder.
         allowed: Files that the user lets in although they look like secrets.
         known: Their files -> the names that an import must tell to get there.
+        others: Ignored files that are no modules, in folders that are not ignored.
         taken: Those that belong to the project after all, by their path in it.
         left_out: The others, by their path -> why.
     """
@@ -78,6 +86,7 @@ class IgnoredModules:
     top: Path
     allowed: Globs
     known: dict[Path, tuple[str, ...]] = field(default_factory=dict)
+    others: list[Path] = field(default_factory=list)
     taken: dict[str, bytes] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -88,15 +97,27 @@ class IgnoredModules:
         elif not is_folder and module_name(path.name):
             name = module_name(path.name)
             self.known[path] = (path.parent.name if name == "__init__" else name,)
+        elif not is_folder and len(self.others) < MOST_ENTRIES:
+            self.others.append(path)
+
+    def forget(self, path: Path) -> None:
+        """Another rule lets this one in."""
+        self.known.pop(path, None)
+        self.others = [other for other in self.others if other != path]
 
     def take(self, files: Mapping[str, bytes], room_bytes: int, room_files: int) -> None:
-        """Take those that the project imports, each after what names it.
+        """Take what a build made of the project's files, and what it imports, each after what names it.
 
         Args:
             files: The project without them.
             room_bytes: The most that they may hold together.
             room_files: The most files that may still be taken.
         """
+        sources = {splitext(name)[0] for name in files if self.others and not languages_of_files((name,))}
+        for path in self.others:
+            if splitext(self._name(path))[0] in sources:
+                made = self._read(path, room_bytes, room_files)
+                room_bytes, room_files = room_bytes - len(made or b""), room_files - (made is not None)
         if not self.known:
             return
         named: set[str] = set()

@@ -136,6 +136,10 @@ class Repository:
                 blobs[os.fsdecode(name).removeprefix(self.prefix)] = blob
         return dict(zip(blobs, self.read_blobs(list(blobs.values())), strict=True))
 
+    def tracked(self) -> list[str]:
+        """The paths of the project that the next commit would hold, whatever `.gitignore` says of them."""
+        return [os.fsdecode(name) for name in self.git("ls-files", "-z").split(b"\0")[:-1]]
+
     def blobs_at(self, tree: str, paths: Iterable[str]) -> dict[str, str]:
         """Which blobs a tree holds for some paths of the project; one that it does not hold is left out."""
         named = [self.prefix + path for path in paths]

@@ -182,3 +182,16 @@ def holds_a_secret(content: bytes) -> bool:
     return len(content) > MOST_TEXT_BYTES or any(
         pattern.search(content) for pattern in (SHAPES, NAMED, MAYBE_NAMED)
     )
+
+
+GIVEN_PLAINLY = re.compile(
+    rb"^[^\n#;]{0,80}(?i:secret|passw|passphrase|credential|token|api_?key|access_?key|private)\w{0,40}"
+    rb"[ \t]{0,8}[:=][ \t]{0,8}[^\s]",
+    re.MULTILINE,
+)
+"""A line of settings that gives something called a secret a value, without quotes."""
+
+
+def gives_a_secret(content: bytes) -> bool:
+    """Whether a text that is no code has a line that gives a secret its value."""
+    return bool(GIVEN_PLAINLY.search(content))

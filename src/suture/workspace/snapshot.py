@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from suture.errors import UsageError
+from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.workspace.globs import Globs, parse_globs
 from suture.workspace.ignored import IgnoreRules, never_code
 from suture.workspace.ignored_modules import IgnoredModules
 from suture.workspace.protected import is_test_file
+from suture.workspace.repository import open_repository
 from suture.workspace.secret_detection import committed_as_they_are, holds_a_key, may_be_secret
 
 MAX_BYTES = 64 * 2**20
@@ -24,6 +25,7 @@ MAX_DEPTH = 64
 REMEDY = "name a smaller folder, or list what is not code in .gitignore"
 MOST_LEFT_OUT = 500
 IGNORED = "in .gitignore"
+IGNORED_END = f" ({IGNORED})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +113,7 @@ class _Reader:
     def read_folder(self) -> None:
         for path in self._walk(self.top, IgnoreRules(self.top)):
             self.read_file(path)
+        self._read_tracked()
         self._let_fixtures_in()
         self.modules.take(self.files, self.max_bytes - self.size_bytes, self.max_files - len(self.files))
         for name, content in self.modules.taken.items():
@@ -147,6 +150,22 @@ class _Reader:
                 yield from self._walk(path, rules)
             else:
                 yield path
+
+    def _read_tracked(self) -> None:
+        """What git ignores and tracks all the same, as by `git add --force`: to git, it is not ignored."""
+        ignored = {entry.removesuffix(IGNORED_END) for entry in self.skipped if entry.endswith(IGNORED_END)}
+        for name in tracked_files(self.top) if ignored else ():
+            path = self.top / name
+            above = [part for part in path.parents if part.is_relative_to(self.top) and part != self.top]
+            if ignored.isdisjoint([name, *(part.relative_to(self.top).as_posix() for part in above)]):
+                continue
+            closed = any(never_code(part) or self._is_secret(part, is_folder=True) for part in above)
+            # The index is text of the project's: what lies there now may be a link, and lead out of it.
+            plain = path.is_file() and path.resolve() == path
+            if plain and not closed and not never_code(path) and not _unspeakable(name):
+                self.modules.forget(path)
+                self.skipped = [entry for entry in self.skipped if entry != f"{name} ({IGNORED})"]
+                self.read_file(path)
 
     def _listed(self, folder: Path) -> list[os.DirEntry[str]]:
         """What a folder holds, sorted. There can be millions of names, and folders at any depth."""
@@ -238,6 +257,14 @@ class _Reader:
     def _skip(self, path: Path, reason: str) -> None:
         shown = path.relative_to(self.top).as_posix().encode("utf-8", "backslashreplace").decode()
         self.skipped.append(f"{shown} ({reason})")
+
+
+def tracked_files(root: Path) -> list[str]:
+    """What git tracks in a folder; nothing where that lies in no repository that can be read."""
+    try:
+        return open_repository(root).tracked()
+    except (PrerequisiteError, StorageError, UsageError):
+        return []
 
 
 def _unspeakable(name: str) -> str | None:

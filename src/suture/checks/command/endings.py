@@ -8,6 +8,8 @@ from suture.sandbox import BOX, RunResult
 LONGEST_OUTPUT = 8000
 """Characters; of more the beginning and the end are kept."""
 STOPPED = "the time was up"
+CUT_OFF = "the time was up before every test had run"
+"""A remark on a verdict."""
 
 
 def ending_of(result: RunResult) -> str:

@@ -31,6 +31,8 @@ class PytestReport:
         uncollectable: Files (or folders) that it could not collect, with its complaint.
         phases: Test id -> the phases it went through.
         started: Ids of tests that began, in order.
+        last_used_s: Seconds of the run that were used when the last of them began.
+        last_limit_s: Seconds that this one could take; 0 where nobody set it a limit.
         together: The same of the tests that ran together before some of them ran apart.
         exit_code: Pytest's own; `None` where it did not get to the end.
     """
@@ -47,6 +49,8 @@ class PytestReport:
     phases: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     started: list[str] = field(default_factory=list)
     exit_code: int | None = None
+    last_used_s: float = 0.0
+    last_limit_s: float = 0.0
     together: PytestReport | None = None
 
 
@@ -73,6 +77,7 @@ def _take(report: PytestReport, event: dict[str, Any]) -> None:
             report.uncollectable[event["id"]] = event["text"]
         case "start":
             report.started.append(event["id"])
+            report.last_used_s, report.last_limit_s = event.get("used_s", 0.0), event.get("limit_s", 0.0)
         case "phase":
             report.phases.setdefault(event["id"], []).append(event)
         case "apart":

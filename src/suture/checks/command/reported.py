@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from suture.checks.command.collecting import Collected
 from suture.checks.command.endings import collect_fault, ending_of, output_of
 from suture.checks.command.pytest_report import PytestReport, outcome_of
 from suture.checks.command.written_tests import within
 from suture.records import CheckOutcome, CheckStatus, Counterexample
 from suture.sandbox import RunResult
+
+GRACE_S = 0.5
+"""Seconds beyond its limit in which a test may still be stopped."""
 
 
 def outcomes_of(report: PytestReport, result: RunResult, collected: Collected) -> list[CheckOutcome]:
@@ -26,6 +31,10 @@ def _reported(report: PytestReport, result: RunResult) -> list[CheckOutcome]:
     last = report.started[-1] if report.started else None
     if last is None or report.exit_code is not None:
         return outcomes
+    if result.status == "timeout" and not _is_stuck(report, result):
+        if last in report.phases:
+            return outcomes
+        return [*outcomes, CheckOutcome(check_id=last, status="missing", evidence="nonce")]
     # Pytest did not get to its end: the test that ran then is what ended it.
     status: CheckStatus = "timeout" if result.status == "timeout" else "error"
     why = f"no end within {result.wall_s:.3g} s" if status == "timeout" else ending_of(result)
@@ -38,6 +47,21 @@ def _reported(report: PytestReport, result: RunResult) -> list[CheckOutcome]:
     before = [outcome for outcome in outcomes if outcome.check_id != last]
     own = [o for o in outcomes if o.check_id == last and o.status in ("passed", "failed", "skipped")]
     return [*before, *(own or [culprit])]
+
+
+def _is_stuck(report: PytestReport, result: RunResult) -> bool:
+    """Whether the test that ran when the time was up had more of it than it could take, and was not stopped.
+
+    Any other is only the one that ran then, in a suite that takes longer.
+    """
+    return not report.last_limit_s or result.wall_s - report.last_used_s > report.last_limit_s + GRACE_S
+
+
+def is_cut_off(report: PytestReport, result: RunResult, outcomes: Iterable[CheckOutcome]) -> bool:
+    """Whether the time was up before all tests had run, and no test is to blame for it."""
+    statuses = {outcome.status for outcome in outcomes}
+    cut = result.status == "timeout" and report.exit_code is None
+    return cut and "missing" in statuses and "timeout" not in statuses
 
 
 def _missing(report: PytestReport, result: RunResult, collected: Collected) -> list[CheckOutcome]:

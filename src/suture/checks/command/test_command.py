@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from suture.checks.command.collecting import Collected, collected_from
 from suture.checks.command.command_line import CommandLine, CommandRun
-from suture.checks.command.endings import ending_of, output_of
+from suture.checks.command.endings import CUT_OFF, ending_of, output_of
 from suture.checks.command.plain_command import PlainCommand
 from suture.checks.command.pytest_report import PytestReport
 from suture.checks.command.pytest_runs import PytestRuns, is_misused
-from suture.checks.command.reported import outcomes_of
+from suture.checks.command.reported import is_cut_off, outcomes_of
 from suture.checks.command.runner_command import RunnerCommand
 from suture.checks.command.skips import rule_on_examples, rule_on_skip
 from suture.checks.command.unsteady_names import lost_and_new, names_in_place, under_names, unsteady_functions
@@ -126,8 +126,9 @@ class TestCommand:
             outcomes = [rule_on_skip(outcome, report, base, self._task) for outcome in outcomes]
         outcomes = rule_on_examples(outcomes, report, self._collected, files)
         outcomes += self._disagreement(result, outcomes)
+        notes = (IN_PROCESS, CUT_OFF) if is_cut_off(report, result, outcomes) else (IN_PROCESS,)
         return CommandRun(
-            outcomes=tuple(outcomes), output=output_of(result), notes=(IN_PROCESS,), wall_s=result.wall_s
+            outcomes=tuple(outcomes), output=output_of(result), notes=notes, wall_s=result.wall_s
         )
 
     async def _whole(self, files: Mapping[str, bytes], is_base: bool) -> tuple[RunResult, PytestReport]:

@@ -94,6 +94,7 @@ class CandidateChecked(Payload, kind="candidate.checked"):
         verdict: Blob of the verdict.
         seconds: Wall-clock seconds of the run of the checks.
         runs: How often they were run: a pass of a test command is run once more.
+        unreached: Those among `failed` that were not run to their end: the run of the checks ended before.
     """
 
     candidate: str
@@ -104,6 +105,7 @@ class CandidateChecked(Payload, kind="candidate.checked"):
     verdict: str
     seconds: float = if_absent(0.0)
     runs: int = 1
+    unreached: int = 0
 
 
 class CandidateRefused(Payload, kind="candidate.refused"):

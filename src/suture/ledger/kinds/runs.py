@@ -49,6 +49,7 @@ class RunStarted(Payload, kind="run.started"):
         replays: The run that it does again.
         left_out: Files that no run sees, as they may hold secrets.
         namespace: Whose run it is among those that share a database.
+        seconds: Those that were used since it was asked for, before it could begin.
     """
 
     schema_version: int = if_absent(0)
@@ -69,6 +70,7 @@ class RunStarted(Payload, kind="run.started"):
     replays: str = ""
     left_out: tuple[str, ...] = ()
     namespace: str = "default"
+    seconds: float = 0.0
 
 
 class RunResumed(Payload, kind="run.resumed"):

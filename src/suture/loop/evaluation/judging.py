@@ -83,9 +83,15 @@ async def judge(
         verdict=context.keep(verdict),
         seconds=round(verdict.wall_s, 3),
         runs=runs,
+        unreached=unreached_in(verdict),
     )
     context.ledger.append(checked)
     return verdict
+
+
+def unreached_in(verdict: Verdict) -> int:
+    """Checks that were not run to their end, because the run of all of them ended before."""
+    return sum(outcome.status == "missing" for outcome in verdict.outcomes)
 
 
 def _must_repeat(candidate: Candidate, verdict: Verdict, suite: Suite, threshold: float) -> bool:

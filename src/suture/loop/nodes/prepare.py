@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 from langgraph.runtime import Runtime
 
 from suture.checks import Triage, shows_endless_loops, triage, triage_of_tests, unread_calls, unread_examples
+from suture.checks.command.endings import CUT_OFF
 from suture.checks.projects.smoke_plan import smoke_groups, step_ids
+from suture.errors import BudgetExceeded
 from suture.languages import LANGUAGES
 from suture.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
 from suture.loop.context import RunContext
-from suture.loop.evaluation.judging import judge, with_verdict
+from suture.loop.evaluation.judging import judge, unreached_in, with_verdict
 from suture.loop.evaluation.search_ahead import look_ahead, make_ready
 from suture.loop.policy.progress import Attempt
 from suture.loop.recalling import recall
@@ -21,6 +24,10 @@ from suture.records import Candidate, Task, Verdict
 MOST_TOLD = 50
 """Tests that the ledger names one by one."""
 
+HEAL_RUNS, LONGER = 4, 2
+"""Times of one run of the tests that a heal takes: the first, a search, the two of a verdict. And how much
+longer a run may get on a busy machine, before it is cut off again."""
+
 BEFORE_THE_ROUNDS = -1
 """The round of the code as it was, which nobody proposed."""
 
@@ -28,10 +35,7 @@ BEFORE_THE_ROUNDS = -1
 async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Collect the checks; for a `heal` task run them on the code as it is."""
     context = runtime.context
-    async with context.budget.time_limit():
-        heals = context.task.kind == "heal"
-        await make_ready(context)
-        await context.load_suite(run=heals and not shows_endless_loops(context.task.files))
+    await _collect(context)
     threshold = context.settings.loop.trust_threshold
     project = context.task.project
     has_tests = bool(context.task.test_command) + bool(project and project.kind)
@@ -44,6 +48,7 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
         if endless.cause:
             return {**update, **_triaged(endless, context)}
         entry = await _base(context)
+        _require_all_reached(context.verdict(entry.verdict), context)
         update["tried"] = plain_attempts([entry])
         if entry.failed:
             await recall(context.verdict(entry.verdict), context)
@@ -51,6 +56,24 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     else:
         await recall(None, context)
     return update
+
+
+async def _collect(context: RunContext) -> None:
+    """Make the suite; where the code is there, its first run tells which tests there are and how they end.
+
+    Raises:
+        BudgetExceeded: The time was up before it ended.
+    """
+    heals = context.task.kind == "heal"
+    try:
+        async with context.budget.time_limit():
+            await make_ready(context)
+            await context.load_suite(run=heals and not shows_endless_loops(context.task.files))
+    except BudgetExceeded as fault:
+        if not heals:
+            raise
+        told = f"the first run of your tests had not ended when the {fault.limit:g} seconds were over"
+        raise BudgetExceeded(fault.kind, fault.used, fault.limit, message=told) from fault
 
 
 def _prepared(checks: int, context: RunContext) -> TaskPrepared:
@@ -95,6 +118,36 @@ def _triaged(found: Triage, context: RunContext) -> dict[str, Any]:
     )
     context.ledger.append(finished)
     return {"cause": found.cause or "", "not_code": found.reason}
+
+
+def _require_all_reached(base: Verdict, context: RunContext) -> None:
+    """End the run where its first run of the tests was cut off: a verdict on a change takes as long.
+
+    Raises:
+        BudgetExceeded: It was; how far it came is told, and what time the whole may take.
+    """
+    if CUT_OFF not in base.notes:
+        return
+    unreached = unreached_in(base)
+    reached = len(base.outcomes) - unreached
+    failed = len(base.failed) - unreached
+    whole_s = base.wall_s * len(base.outcomes) / max(1, reached)
+    told = (
+        f"your tests were cut off after {base.wall_s:.0f} s: {len(base.passed):,} passed, {failed:,} failed, "
+        f"{unreached:,} were not reached; all of them may take {whole_s:,.0f} s"
+    )
+    remedy = f"--seconds {_rounded(HEAL_RUNS * whole_s)}"
+    if whole_s > context.settings.sandbox.test_wall_s:
+        remedy += f" --set sandbox.test_wall_s={_rounded(LONGER * whole_s)}"
+    used_s = context.budget.spend().seconds
+    limit_s = context.budget.limits.seconds or context.settings.sandbox.test_wall_s
+    raise BudgetExceeded(
+        "seconds", used_s, limit_s, message=told, remedy=f"{remedy}, or name fewer tests with --test"
+    )
+
+
+def _rounded(seconds: float) -> int:
+    return 10 * ceil(seconds / 10)
 
 
 async def _base(context: RunContext) -> Attempt:

@@ -132,7 +132,7 @@ class Replay:
 
 def started_with(context: RunContext) -> RunStarted:
     """The first event of a run. What is large lies in the folder; keys lie nowhere."""
-    task, folder = context.task, context.folder
+    task, folder, now_s = context.task, context.folder, context.budget.now_s()
     if context.settings.loop.recipe not in list_recipes():
         folder.write_text(RECIPE_FILE, recipe_as_toml(context.recipe))
     stronger = context.models.stronger
@@ -154,6 +154,7 @@ def started_with(context: RunContext) -> RunStarted:
         replays=context.spec.replays,
         left_out=context.spec.left_out,
         namespace=context.settings.store.namespace,
+        seconds=round(max(0.0, now_s - (context.spec.asked_s or now_s)), 3),
     )
 
 

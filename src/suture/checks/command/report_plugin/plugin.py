@@ -41,9 +41,9 @@ class Reporter:
         self._lines = 0
         self._root = os.getcwd()
         self._deselected = []  # type: list[str]
-        limits = TimeLimits(given["wall_s"])
-        config.pluginmanager.register(limits, "suture-time-limits")
-        self._facts = Facts(self._root, limits)
+        self._limits = TimeLimits(given["wall_s"])
+        config.pluginmanager.register(self._limits, "suture-time-limits")
+        self._facts = Facts(self._root, self._limits)
         self._start(config)
 
     def _start(self, config: Any) -> None:
@@ -154,8 +154,9 @@ class Reporter:
         self._lines = int(reported) if reported.isdigit() else -1
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
-        """Which test runs, in case that it never ends."""
-        self._write(event="start", id=self._id(nodeid))
+        """Which test runs, and how long it may, in case that it never ends."""
+        used_s, limit_s = round(self._limits.used_s(), 3), round(self._limits.limit_s, 3)
+        self._write(event="start", id=self._id(nodeid), used_s=used_s, limit_s=limit_s)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """What one phase of a test said."""

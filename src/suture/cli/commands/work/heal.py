@@ -51,6 +51,7 @@ MOST_ISSUE_BYTES = 16 * 2**20
 
 @reports_faults
 def heal(
+    context: typer.Context,
     path: Annotated[str, typer.Argument(metavar="PATH", help="A project's folder.")] = ".",
     test: Test = None,
     protect: Protect = None,
@@ -202,6 +203,7 @@ def heal(
             replies=replies,
             or_live=or_live,
             ask=ask,
+            asked_s=context.obj if isinstance(context.obj, float) else None,
             on_review=reviewer_at(progress),
             on_event=progress,
         )

@@ -1,0 +1,66 @@
+"""A suite that takes longer than a run of it may is told as cut off, and not as one that fails."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from suture.api import heal
+from suture.ledger import find_run, read_ledger
+from suture.ledger.kinds import CandidateChecked, SearchStarted
+from suture.narrative.brief import BriefTeller
+from suture.settings import load_settings
+
+pytestmark = pytest.mark.timeout(120)
+
+SLOW = (
+    "import time\nimport pytest\nfrom sums import total\n\n\n"
+    "@pytest.mark.parametrize('n', range(100))\n"
+    "def test_slow(n):\n    time.sleep(0.2)\n    assert total([n]) == (n or 7)\n"
+)
+
+
+async def test_what_was_not_reached_has_not_failed_and_no_change_is_tried(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "sums.py").write_text("def total(values):\n    return sum(values)\n")
+    (project / "test_sums.py").write_text(SLOW)
+    given = {"paths.home": str(tmp_path / "state"), "model.name": "none", "sandbox.test_wall_s": "8"}
+    settings = load_settings(project, given).settings
+    result = await heal(project, test="python -m pytest -q", settings=settings)
+    assert result.outcome == "budget_exhausted"
+    told = re.fullmatch(
+        r"your tests were cut off after \d+ s: (\d+) passed, 1 failed, (\d+) were not reached; "
+        r"all of them may take \d+ s \(--seconds \d+ --set sandbox.test_wall_s=\d+, "
+        r"or name fewer tests with --test\)",
+        result.reason,
+    )
+    assert told is not None
+    passed, unreached = map(int, told.groups())
+    assert passed + unreached == 99
+    assert passed
+    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    assert not any(isinstance(event.payload, SearchStarted) for event in events)
+    (checked,) = (event for event in events if isinstance(event.payload, CandidateChecked))
+    teller = BriefTeller()
+    assert teller.tell(checked) == (f"Your code: {passed} pass, 1 fail, {unreached} not reached.",)
+
+
+async def test_the_seconds_count_from_when_the_user_asked(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "sums.py").write_text("def total(values):\n    return sum(values)\n")
+    (project / "test_sums.py").write_text(
+        "from sums import total\n\n\ndef test_it():\n    assert total([1]) == 2\n"
+    )
+    given = {"paths.home": str(tmp_path / "state"), "model.name": "none", "budget.seconds": "100"}
+    settings = load_settings(project, given).settings
+    result = await heal(project, settings=settings, asked_s=time.time() - 99.9)
+    assert result.outcome == "budget_exhausted"
+    assert result.reason.startswith(
+        "the first run of your tests had not ended when the 100 seconds were over"
+    )
+    assert result.spend.seconds == pytest.approx(100, abs=20)
