@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from suture.repair.editing.edits import Edit, mutated, trimmed
 from suture.repair.editing.places import Place, guarded, place_of
@@ -26,12 +26,19 @@ LOOK_S = 2.0
 
 Key = tuple[str, tuple[Edit, ...]]
 """A change: its path and its edits."""
+FindPlace = Callable[[str, str, Sequence[Edit]], Place | None]
+"""The smallest place that holds a change, by its path, the file's text and its edits."""
 
 
 class Rivals:
-    """What stands at the places of plausible repairs."""
+    """What stands at the places of plausible repairs.
 
-    def __init__(self) -> None:
+    Args:
+        find: Finds the place of a change.
+    """
+
+    def __init__(self, find: FindPlace = lambda path, text, edits: place_of(text, edits)) -> None:
+        self._find = find
         self._known: Sequence[Proposal] = ()
         self._places: dict[tuple[str, int, int], Place] = {}
         self._found: dict[tuple[str, int, int], int] = {}
@@ -50,7 +57,7 @@ class Rivals:
 
     def note(self, repair: Proposal, texts: Mapping[str, str]) -> None:
         """There is a plausible repair: what else stands at its place comes next."""
-        place = place_of(texts[repair.path], repair.edits)
+        place = self._find(repair.path, texts[repair.path], repair.edits)
         if place is None:
             return
         key = (repair.path, place.start, place.end)

@@ -11,7 +11,7 @@ from suture.languages import LANGUAGES
 from suture.ledger.kinds import DifferingTrial
 from suture.records import CheckOutcome, Language
 from suture.repair.limits import SearchLimits
-from suture.repair.other_languages.driver import Driver, driven, lines_of, side_by_side
+from suture.repair.other_languages.driver import Driver, driven, lines_of, said_of_each, side_by_side
 from suture.repair.other_languages.looks import (
     MOST_STACK_CHARS,
     covering_of,
@@ -20,7 +20,9 @@ from suture.repair.other_languages.looks import (
     owner_of,
     runs_of,
 )
-from suture.repair.search import RECOMMENDED_SHARE
+from suture.repair.other_languages.tree_places import tree_place
+from suture.repair.rivals import Key, Rivals
+from suture.repair.search import LEAST_LINGER_S, LINGER, RECOMMENDED_SHARE
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal, Spectrum, Trial
 from suture.workspace import is_test_file
@@ -75,6 +77,7 @@ class Driving:
         """When the search began."""
         self._never_ends = self._is_mute
         self._has_run = False
+        self._tried: set[Key] = set()
         self.is_lost = False
         """Whether no test is seen here: no runner can be loaded, or the files are not of its kind."""
 
@@ -223,16 +226,11 @@ class Driving:
             if left_s <= self._driver.least_wall_s:
                 found.ended = f"{found.most_s(limits):g} s are over"
                 break
-            many = self._driver.at_once
-            batch, waiting = waiting[: many * size], waiting[many * size :]
+            batch, waiting = waiting[: self._driver.at_once * size], waiting[self._driver.at_once * size :]
             size = usual
-            rounds = [self._round(batch[n::many], left_s) for n in range(many) if batch[n::many]]
-            told = await side_by_side(rounds, _passes)
-            self.is_lost = self._sees_none([line for _, line in told])
+            await self._try_batch(batch, found, left_s)
             if self.is_lost:
                 return
-            for proposal, line in told:
-                self._note(proposal, line, found)
             now_s = time.monotonic() - self.began_s
             if not all(map(is_suspicious, found.plausible)):
                 found.first_s = now_s
@@ -241,6 +239,35 @@ class Driving:
         if not found.ended:
             cut = found.tried >= limits.candidates
             found.ended = f"{limits.candidates} candidates were tried" if cut else ALL_TRIED
+
+    async def _try_batch(self, batch: Sequence[Proposal], found: Findings, seconds: float) -> None:
+        """One round of all processes."""
+        many = self._driver.at_once
+        rounds = [self._round(batch[n::many], seconds) for n in range(many) if batch[n::many]]
+        told = await side_by_side(rounds, _passes)
+        self.is_lost = self._sees_none([line for _, line in told])
+        for proposal, line in told if not self.is_lost else ():
+            self._note(proposal, line, found)
+
+    async def try_rivals(self, proposals: Sequence[Proposal], found: Findings, limits: SearchLimits) -> None:
+        """Try what else stands at the places of what passed, and what was next in turn: the tests may not
+        tell it apart.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        now_s = time.monotonic() - self.began_s
+        seconds = min(limits.seconds - now_s, max(LEAST_LINGER_S, LINGER * (now_s - found.made_s)))
+        most = MUTE_RIVALS if self._never_ends else self._driver.rivals
+        rivals = Rivals(lambda path, text, edits: tree_place(text, path, self._language, edits))
+        waiting = [one for one in proposals if (one.path, one.edits) not in self._tried]
+        rivals.know(waiting)
+        for repair in found.plausible:
+            rivals.note(repair, self._texts)
+        near = [*iter(rivals.pop, None)][:most]
+        others = [one for one in waiting if one not in near][: most - len(near)]
+        if seconds > self._driver.least_wall_s and (near or others):
+            await self._try_batch([*near, *others], found, seconds)
 
     def _sees_none(self, told: Sequence[Mapping[str, Any]]) -> bool:
         """Whether no test was seen yet, though a candidate came to its end or all processes ended before."""
@@ -263,18 +290,11 @@ class Driving:
             **{"start_ms": START_MS, "rivals": rivals, "linger_ms": LINGER_MS},
         }
         told = await driven(self._driver, self._command, self._argv, self._files, plan, left_s)
-        # One of each, as forged lines may be any number: that it passes, which is judged again.
-        said: dict[int, dict[str, Any]] = {}
-        for line in told:
-            number = line.get("number")
-            if line.get("event") != "trial" or type(number) is not int or not 0 <= number < len(able):
-                continue
-            if number not in said or line.get("ok") is True:
-                said[number] = line
-        return [(able[number][0], line) for number, line in said.items()]
+        return [(able[number][0], line) for number, line in said_of_each(told, len(able)).items()]
 
     def _note(self, proposal: Proposal, line: Mapping[str, Any], found: Findings) -> None:
         found.tried += 1
+        self._tried.add((proposal.path, proposal.edits))
         if line.get("ok") is True:
             found.plausible.append(proposal)
             return

@@ -117,6 +117,8 @@ async def _try_with(
         tried += both
     if found.ended == ALL_TRIED:
         await driving.try_all(further(tried), found, limits, is_suspicious)
+    if found.plausible and not driving.is_lost:
+        await driving.try_rivals(proposals, found, limits)
 
 
 def _is_suspicious(found: Findings, language: Language, literals: frozenset[str], proposal: Proposal) -> bool:
