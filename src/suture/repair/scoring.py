@@ -1,4 +1,4 @@
-"""What plausible repairs weigh: their odds, what is suspicious about them, and how they agree with each other."""
+"""What plausible repairs weigh: their odds, what is suspicious about them, how far they agree."""
 
 from __future__ import annotations
 

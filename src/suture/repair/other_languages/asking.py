@@ -87,7 +87,7 @@ async def ask(
     if driver is None or driver.compiles or len(proposals) < 2:
         return nothing
     functions = _functions(proposals, found, tests, language, driver, random.Random(seed))
-    # The code as it is comes last: it may be what never ends.
+    # The code as it is comes first: without it nothing is known of what calls come to.
     changed = [
         {p.path: mutated(found.texts[p.path], p.edits).encode("utf-8", "surrogatepass")} for p in proposals
     ]
@@ -101,7 +101,7 @@ async def ask(
                 settings=command.settings,
                 interpreter=command.interpreter,
             )
-            projects = [{**files, **own} for own in (*changed, {})]
+            projects = [{**files, **own} for own in ({}, *changed)]
             said.append(await _answers(calls, function, projects, seconds / len(functions)))
     except PrerequisiteError as fault:
         found.notes = (*found.notes, f"repairs were not compared on other inputs: {fault.message}")
@@ -137,9 +137,9 @@ def _asked(functions: Sequence[_Function], said: Sequence[Answers], count: int, 
         known = all(number in own for own in said)
         return [answer for own in said for answer in own[number]] if known else []
 
-    unchanged = [_text(answer) for answer in all_of(count)]
+    unchanged = [_text(answer) for answer in all_of(0)]
     answered, broken = [], []
-    for number in range(count):
+    for number in range(1, count + 1):
         answers = [_text(answer) for answer in all_of(number)]
         reached = sum(a != b and shows(a) for a, b in zip(answers, unchanged, strict=False))
         answered.append(Answered(answers=tuple(answers), reached=reached))

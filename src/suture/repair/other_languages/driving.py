@@ -8,29 +8,32 @@ from typing import Any
 
 from suture.checks.command.test_command import TestCommand
 from suture.languages import LANGUAGES
-from suture.ledger.kinds import DifferingTrial
 from suture.records import CheckOutcome, Language
+from suture.repair.editing.edits import Edit
+from suture.repair.editing.places import Place
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.driver import Driver, driven, lines_of, said_of_each, side_by_side
 from suture.repair.other_languages.looks import (
     MOST_STACK_CHARS,
     covering_of,
+    differing_of,
     listed,
     longest_ms,
     owner_of,
     runs_of,
+    seconds_of,
+    trial_of,
 )
-from suture.repair.other_languages.tree_places import tree_place
-from suture.repair.rivals import Key, Rivals
-from suture.repair.search import LEAST_LINGER_S, LINGER, RECOMMENDED_SHARE
+from suture.repair.other_languages.tree_places import guarded_blocks, tree_place
+from suture.repair.rivals import Key
+from suture.repair.search import RECOMMENDED_SHARE
 from suture.repair.search_result import Findings
-from suture.repair.trials.records import Proposal, Spectrum, Trial
+from suture.repair.trials.records import Proposal, Spectrum
 from suture.workspace import is_test_file
 
 LINGER_MS = 1500
 LOOK_S, MUTE_LOOK_S, WATCHED_LOOK_S = 30.0, 3.0, 10.0
 """A look; one at what never ends; and where a driver can end the loops of that."""
-MOST_MS = 1e6
 FIRST_PART = 4
 """Of a round, the first: what is likely is soon known."""
 MUTE_ROUND, MUTE_RIVALS = 20, 10
@@ -42,6 +45,9 @@ process may take so long until it is ready for one."""
 CPU_PATIENCE, LEAST_CPU_MS, LOADED = 10.0, 50.0, 10.0
 """CPU time of a candidate's test: so many times that of the longest that passes as it is, at least this.
 It may wait ten times as long for that on a busy machine."""
+
+Told = tuple[Proposal, dict[str, Any]]
+Enough = Callable[[Sequence[Told]], bool]
 
 
 class Driving:
@@ -77,7 +83,8 @@ class Driving:
         """When the search began."""
         self._never_ends = self._is_mute
         self._has_run = False
-        self._tried: set[Key] = set()
+        self.tried: set[Key] = set()
+        """Path and edits of the candidates that were tried."""
         self.is_lost = False
         """Whether no test is seen here: no runner can be loaded, or the files are not of its kind."""
 
@@ -127,19 +134,8 @@ class Driving:
             guiding = tuple(n for n, how in ended.items() if how == "failed") or tuple(tests)
         wanted = [n for n, s in self._before.items() if s == "passed" and ended.get(n) == "passed"]
         wanted += [name for name in unknown if ended[name] == "passed"]
-        differing = (
-            ()
-            if self._is_by_status and guiding
-            else tuple(
-                DifferingTrial(test=name, run=status, trial=ended.get(name, "missing"))
-                for name, status in self._before.items()
-                if (status in ("passed", "skipped")) != (ended.get(name, "missing") in ("passed", "skipped"))
-            )
-        )
-        took_s = (
-            sum(ms for one in seen if isinstance(ms := one.get("ms"), (int, float)) and 0 <= ms < MOST_MS)
-            / 1000
-        )
+        differing = () if self._is_by_status and guiding else differing_of(self._before, ended)
+        took_s = seconds_of(seen)
         least_s = MUTE_WALL_S if self._never_ends else 0.0
         most_cpu_ms = max(LEAST_CPU_MS, CPU_PATIENCE * longest_ms(seen))
         busy_s = LOADED * most_cpu_ms / 1000 if self._driver.watched else 0.0
@@ -228,7 +224,7 @@ class Driving:
                 break
             batch, waiting = waiting[: self._driver.at_once * size], waiting[self._driver.at_once * size :]
             size = usual
-            await self._try_batch(batch, found, left_s)
+            await self.try_batch(batch, found, left_s)
             if self.is_lost:
                 return
             now_s = time.monotonic() - self.began_s
@@ -240,34 +236,45 @@ class Driving:
             cut = found.tried >= limits.candidates
             found.ended = f"{limits.candidates} candidates were tried" if cut else ALL_TRIED
 
-    async def _try_batch(self, batch: Sequence[Proposal], found: Findings, seconds: float) -> None:
-        """One round of all processes."""
-        many = self._driver.at_once
-        rounds = [self._round(batch[n::many], seconds) for n in range(many) if batch[n::many]]
-        told = await side_by_side(rounds, _passes)
-        self.is_lost = self._sees_none([line for _, line in told])
-        for proposal, line in told if not self.is_lost else ():
-            self._note(proposal, line, found)
-
-    async def try_rivals(self, proposals: Sequence[Proposal], found: Findings, limits: SearchLimits) -> None:
-        """Try what else stands at the places of what passed, and what was next in turn: the tests may not
-        tell it apart.
+    async def try_batch(self, batch: Sequence[Proposal], found: Findings, seconds: float) -> None:
+        """Try candidates in one round of all processes.
 
         Raises:
             SandboxError: The wall failed.
         """
-        now_s = time.monotonic() - self.began_s
-        seconds = min(limits.seconds - now_s, max(LEAST_LINGER_S, LINGER * (now_s - found.made_s)))
-        most = MUTE_RIVALS if self._never_ends else self._driver.rivals
-        rivals = Rivals(lambda path, text, edits: tree_place(text, path, self._language, edits))
-        waiting = [one for one in proposals if (one.path, one.edits) not in self._tried]
-        rivals.know(waiting)
-        for repair in found.plausible:
-            rivals.note(repair, self._texts)
-        near = [*iter(rivals.pop, None)][:most]
-        others = [one for one in waiting if one not in near][: most - len(near)]
-        if seconds > self._driver.least_wall_s and (near or others):
-            await self._try_batch([*near, *others], found, seconds)
+        told = await self._rounds(batch, seconds, _passes)
+        self.is_lost = self._sees_none([line for _, line in told])
+        for proposal, line in told if not self.is_lost else ():
+            self._note(proposal, line, found)
+
+    async def _rounds(self, batch: Sequence[Proposal], seconds: float, enough: Enough) -> list[Told]:
+        """A start of the driver for each process."""
+        many = self._driver.at_once
+        rounds = [self._round(batch[n::many], seconds) for n in range(many) if batch[n::many]]
+        return await side_by_side(rounds, enough)
+
+    async def passing(self, proposals: Sequence[Proposal], seconds: float) -> dict[int, bool]:
+        """Place of a candidate -> whether all tests pass with it, as far as they were tried in the time.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        place = {id(proposal): number for number, proposal in enumerate(proposals)}
+        told = await self._rounds(proposals, seconds, lambda answers: False)
+        return {place[id(proposal)]: line.get("ok") is True for proposal, line in told}
+
+    @property
+    def most_rivals(self) -> int:
+        """Changes that are tried after the first that passes."""
+        return MUTE_RIVALS if self._never_ends else self._driver.rivals
+
+    def place_of(self, path: str, text: str, edits: Sequence[Edit]) -> Place | None:
+        """Where a change stands."""
+        return tree_place(text, path, self._language, edits)
+
+    def blocks_at(self, path: str, text: str, start: int) -> list[tuple[Edit, ...]]:
+        """What stops each block that a statement guards."""
+        return guarded_blocks(text, path, self._language, start)
 
     def _sees_none(self, told: Sequence[Mapping[str, Any]]) -> bool:
         """Whether no test was seen yet, though a candidate came to its end or all processes ended before."""
@@ -278,41 +285,27 @@ class Driving:
         empty = any(line.get("failed") == "" and line.get("late") is not True for line in told)
         return bool(told) and not self._has_run and (empty or len(lost) == len(told))
 
-    async def _round(
-        self, proposals: Sequence[Proposal], left_s: float
-    ) -> list[tuple[Proposal, dict[str, Any]]]:
+    async def _round(self, proposals: Sequence[Proposal], left_s: float) -> list[Told]:
         """One start of the driver."""
         jobs = [(p, self._driver.job(p, self._texts[p.path], self._language)) for p in proposals]
         able = [(proposal, job) for proposal, job in jobs if job is not None]
-        rivals = MUTE_RIVALS if self._never_ends else self._driver.rivals
         plan = {
             **{"common": self._common, "jobs": [job for _, job in able], "wall_ms": 1000 * self._wall_s},
-            **{"start_ms": START_MS, "rivals": rivals, "linger_ms": LINGER_MS},
+            **{"start_ms": START_MS, "rivals": self.most_rivals, "linger_ms": LINGER_MS},
         }
         told = await driven(self._driver, self._command, self._argv, self._files, plan, left_s)
         return [(able[number][0], line) for number, line in said_of_each(told, len(able)).items()]
 
     def _note(self, proposal: Proposal, line: Mapping[str, Any], found: Findings) -> None:
         found.tried += 1
-        self._tried.add((proposal.path, proposal.edits))
+        self.tried.add((proposal.path, proposal.edits))
         if line.get("ok") is True:
             found.plausible.append(proposal)
             return
-        guiding = self._common["guiding"]
-        passed = frozenset(name for name in listed(line.get("passed")) if name in guiding)
-        if passed and line.get("failed") in guiding:
-            trial = Trial(
-                passing=len(passed),
-                failing=len(guiding) - len(passed),
-                broken=0,
-                plausible=False,
-                unsupported=False,
-                late=bool(line.get("late")),
-                passed=passed,
-            )
+        if (trial := trial_of(line, self._common["guiding"])) is not None:
             found.partial.append((proposal, trial))
 
 
-def _passes(told: Sequence[tuple[Proposal, Mapping[str, Any]]]) -> bool:
+def _passes(told: Sequence[Told]) -> bool:
     """Whether a candidate passes in a round."""
     return any(line.get("ok") is True for _, line in told)

@@ -1,4 +1,4 @@
-"""Repairs in other languages, the likeliest first: the same signs as Python's, read from another syntax tree."""
+"""Repairs in other languages, the likeliest first: Python's signs, read from another syntax tree."""
 
 from __future__ import annotations
 
