@@ -202,7 +202,7 @@ def _functions(
             text: None
             for one in proposals
             if one.path == path
-            for text in literals_at(found.texts[path], path, language, one.edits)
+            for text in literals_at(language, path, found.texts[path], one.edits)
         }
         named = [value[0] for text in texts if (value := _plain(text, driver))]
         for name, seeds in sorted(_called(tests, language, driver).items()):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.driving import Driving
+from suture.repair.other_languages.tree_places import guarded_blocks, tree_place
 from suture.repair.rivals import LOOK_S, Guarding, Rivals
 from suture.repair.search import LEAST_LINGER_S, LINGER
 from suture.repair.search_result import Findings
@@ -31,7 +33,7 @@ async def try_rivals(
     now_s = time.monotonic() - driving.began_s
     seconds = min(limits.seconds - now_s, max(LEAST_LINGER_S, LINGER * (now_s - found.made_s)))
     waiting = [one for one in proposals if (one.path, one.edits) not in driving.tried]
-    rivals = Rivals(driving.place_of)
+    rivals = Rivals(partial(tree_place, driving.language))
     rivals.know(waiting)
     for repair in found.plausible:
         rivals.note(repair, found.texts)
@@ -53,7 +55,8 @@ async def look_at_blocks(driving: Driving, found: Findings, limits: SearchLimits
         SandboxError: The wall failed.
     """
     found.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
-    guarding = Guarding(found.plausible, found.texts, driving.place_of, driving.blocks_at)
+    find, stops = partial(tree_place, driving.language), partial(guarded_blocks, driving.language)
+    guarding = Guarding(found.plausible, found.texts, find, stops)
     owners = [repair for repair, stopped in guarding.stopped for _ in stopped]
     all_stopped = [one for _, stopped in guarding.stopped for one in stopped]
     seconds = min(LOOK_S, limits.seconds - (time.monotonic() - driving.began_s))

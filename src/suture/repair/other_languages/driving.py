@@ -9,8 +9,6 @@ from typing import Any
 from suture.checks.command.test_command import TestCommand
 from suture.languages import LANGUAGES
 from suture.records import CheckOutcome, Language
-from suture.repair.editing.edits import Edit
-from suture.repair.editing.places import Place
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.driver import Driver, driven, lines_of, said_of_each, side_by_side
 from suture.repair.other_languages.looks import (
@@ -24,7 +22,6 @@ from suture.repair.other_languages.looks import (
     seconds_of,
     trial_of,
 )
-from suture.repair.other_languages.tree_places import guarded_blocks, tree_place
 from suture.repair.rivals import Key
 from suture.repair.search import RECOMMENDED_SHARE
 from suture.repair.search_result import Findings
@@ -74,7 +71,7 @@ class Driving:
         language: Language,
     ) -> None:
         self._driver, self._command, self._argv = driver, command, argv
-        self._files, self._texts, self._language = files, texts, language
+        self._files, self._texts, self.language = files, texts, language
         self._before = {outcome.check_id: outcome.status for outcome in outcomes}
         self._is_by_status = any(outcome.evidence == "exit_status" for outcome in outcomes)
         self._common: dict[str, Any] = {}
@@ -188,14 +185,14 @@ class Driving:
 
     def _watched(self) -> dict[str, str]:
         """The files whose loops a look can end, where the driver knows how."""
-        watched, language = self._driver.watched, self._language
+        watched, language = self._driver.watched, self.language
         made = {path: watched(path, text, language) for path, text in self._texts.items()} if watched else {}
         return {path: text for path, text in made.items() if text != self._texts[path]}
 
     def _test_files(self) -> list[str]:
         """What the runner is to load."""
         if self._is_mute or self._is_by_status:
-            ours = LANGUAGES[self._language].endings
+            ours = LANGUAGES[self.language].endings
             return [path for path in sorted(self._files) if path.endswith(ours) and is_test_file(path)]
         return sorted({name.partition("::")[0] for name in self._before})
 
@@ -268,14 +265,6 @@ class Driving:
         """Changes that are tried after the first that passes."""
         return MUTE_RIVALS if self._never_ends else self._driver.rivals
 
-    def place_of(self, path: str, text: str, edits: Sequence[Edit]) -> Place | None:
-        """Where a change stands."""
-        return tree_place(text, path, self._language, edits)
-
-    def blocks_at(self, path: str, text: str, start: int) -> list[tuple[Edit, ...]]:
-        """What stops each block that a statement guards."""
-        return guarded_blocks(text, path, self._language, start)
-
     def _sees_none(self, told: Sequence[Mapping[str, Any]]) -> bool:
         """Whether no test was seen yet, though a candidate came to its end or all processes ended before."""
         names = [str(line.get("failed", ""))[:MOST_STACK_CHARS] for line in told]
@@ -287,7 +276,7 @@ class Driving:
 
     async def _round(self, proposals: Sequence[Proposal], left_s: float) -> list[Told]:
         """One start of the driver."""
-        jobs = [(p, self._driver.job(p, self._texts[p.path], self._language)) for p in proposals]
+        jobs = [(p, self._driver.job(p, self._texts[p.path], self.language)) for p in proposals]
         able = [(proposal, job) for proposal, job in jobs if job is not None]
         plan = {
             **{"common": self._common, "jobs": [job for _, job in able], "wall_ms": 1000 * self._wall_s},

@@ -21,22 +21,22 @@ PARTS = ("consequence", "alternative", "body")
 GUARDING = ("if_statement", *LOOPS)
 
 
-def tree_place(text: str, path: str, language: Language, edits: Sequence[Edit]) -> Place | None:
+def tree_place(language: Language, path: str, text: str, edits: Sequence[Edit]) -> Place | None:
     """The smallest place that holds a change; `None` where it spans several.
 
     Args:
-        text: The file.
+        language: What the file is written in.
         path: For its ending.
-        language: What it is written in.
+        text: The file.
         edits: The change.
     """
     holding = [place for place in _places(text, path, language) if place.holds(edits)]
     return min(holding, key=lambda place: place.end - place.start, default=None)
 
 
-def literals_at(text: str, path: str, language: Language, edits: Sequence[Edit]) -> list[str]:
+def literals_at(language: Language, path: str, text: str, edits: Sequence[Edit]) -> list[str]:
     """Numbers and texts that are named where a change stands, before it and with it, as they are written."""
-    place = tree_place(text, path, language, edits)
+    place = tree_place(language, path, text, edits)
     if place is None:
         return []
     grown = sum(len(edit.text.encode("utf-8", "surrogatepass")) - (edit.end - edit.start) for edit in edits)
@@ -49,15 +49,15 @@ def literals_at(text: str, path: str, language: Language, edits: Sequence[Edit])
     return list(found)
 
 
-def guarded_blocks(text: str, path: str, language: Language, start: int) -> list[tuple[Edit, ...]]:
+def guarded_blocks(language: Language, path: str, text: str, start: int) -> list[tuple[Edit, ...]]:
     """For each block of the statement that begins at an offset: what stops whatever runs it.
 
     Behind an `if` that does not go on, what comes next is a block of it too.
 
     Args:
-        text: The file.
+        language: What the file is written in.
         path: For its ending.
-        language: What it is written in.
+        text: The file.
         start: The `Place.start` of the statement.
     """
     view = TreeView(text, path, language)
