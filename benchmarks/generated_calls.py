@@ -16,30 +16,26 @@ import os
 import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from ending import exit_code_of
 
 from suture.checks.calls.calling import Calls
-from suture.checks.calls.values import same, shown, well_formed
-from suture.checks.split.program_sessions import ProgramSession
+from suture.checks.calls.values import same, shown
 from suture.languages import LANGUAGES, Plus
 from suture.records import Language, Task
 from suture.repair.other_languages.grammars import parsed_tree
 from suture.repair.other_languages.tree_view import walked
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
-from suture.settings import Settings
+from suture.settings import SandboxSettings, Settings
 
 MOST_CALLS = 200
 SEED = 7
 CALL_S = 2.0
-LOAD_S = 90.0
+SETTINGS = SandboxSettings(test_wall_s=90.0, check_wall_s=90.0)
 """A compiler may be at work."""
 LONGEST = 40
-MOST_DEATHS = 3
-"""After so many calls without an answer the others are not asked: they count as not answered."""
 Arguments = list[Plus]
 
 
@@ -101,31 +97,8 @@ async def _answers(
 ) -> list[dict[str, Any]]:
     task = Task(statement="", language=function.language, module=function.module, entry_point=function.name)
     interpreter = discover_programs(None, os.environ, function.language)
-    known = Calls(task=task, sandbox=sandbox, settings=Settings().sandbox, interpreter=interpreter)
-    session = ProgramSession(sandbox, known.request({path: text.encode() for path, text in files.items()}))
-    answers: list[dict[str, Any]] = []
-    async with AsyncExitStack() as stack:
-        stack.push_async_callback(session.kill)
-        for args in calls:
-            if sum("died" in answer for answer in answers) >= MOST_DEATHS:
-                answers.append({"died": "not asked"})
-                continue
-            if not session.alive:
-                await session.start()
-                loaded = await _ask(session, {"module": function.module, "name": function.name}, LOAD_S)
-                if loaded != {"ready": True}:
-                    return [loaded] * len(calls)
-            answers.append(await _ask(session, {"args": args, "awaits": False}, CALL_S))
-    return answers
-
-
-async def _ask(session: ProgramSession, message: dict[str, Any], wall_s: float) -> dict[str, Any]:
-    frame = await session.exchange(json.dumps(message).encode(), wall_s)
-    answer = None if frame is None else json.loads(frame)
-    if not isinstance(answer, dict) or not well_formed(answer.get("value")):
-        await session.kill()
-        return {"died": "no answer"}
-    return answer
+    known = Calls(task=task, sandbox=sandbox, settings=SETTINGS, interpreter=interpreter)
+    return await known.answers(calls, {path: text.encode() for path, text in files.items()}, CALL_S)
 
 
 def calls_in(source: str, function: Function) -> list[Arguments]:

@@ -90,6 +90,15 @@ CASES: list[tuple[Language, str, str, str]] = [
     ("javascript", "a.js", "ok = xs.filter((x) => x > a);", "ok = xs.filter((x) => x > a && x > 0);"),
     ("javascript", "a.js", "const f = (a, b) => a;", "const f = (a, b) => b;"),
     ("javascript", "a.js", "function f(n) { if (false) g(n); }", "function f(n) { if (n > 0) g(n); }"),
+    (
+        *("javascript", "a.js", "function f(a, b) { return a + b; }"),
+        'function f(a, b) { return a + "." + b; }',
+    ),
+    ("javascript", "a.js", "x = g(a + b);", "x = g((a + b) / 2);"),
+    (
+        *("javascript", "a.js", "function f(s) { let t = ','; g(s, ','); t = ','; }"),
+        "function f(s) { let t = ''; g(s, ','); t = ''; }",
+    ),
     ("javascript", "a.js", "x = 0.5 * y;", "x = 5.0 * y;"),
     ("javascript", "a.js", "x = y / 0.5;", "x = y / 2;"),
     ("javascript", "a.js", "ok = a || b || c;", "ok = a && b && c;"),

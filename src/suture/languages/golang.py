@@ -31,6 +31,7 @@ SYNTAX = Syntax(  # for changes that put code into a file
     length="len({})",
     end="",
     test="if {} {{ {} }}",
+    stop="panic(0);",
     equal=("==", "!="),
     nothing="nil",
     put="{0} = append({0}, {1})",

@@ -36,6 +36,7 @@ SYNTAX = Syntax(  # for changes that put code into a file
     length="{}.length",
     end=";",
     test="if ({}) {{ {} }}",
+    stop="throw 0;",
     equal=("===", "!=="),
     nothing="null",
     put="{}.push({});",

@@ -13,6 +13,7 @@ class Syntax:
         length: Of `{}`, a sequence.
         end: Of a statement.
         test: An `if` with a condition and a statement.
+        stop: A statement that ends what runs it with a fault.
         equal: Whether two are the same, and whether they are not.
         nothing: What stands for no value.
         put: How a value `{1}` gets into a sequence `{0}`.
@@ -29,6 +30,7 @@ class Syntax:
     length: str
     end: str
     test: str
+    stop: str
     equal: tuple[str, str]
     nothing: str
     put: str

@@ -16,9 +16,10 @@ from suture.repair.other_languages import (
     rank_elsewhere,
     search_elsewhere,
 )
-from suture.repair.ranking import Difference, Repair, rank_repairs
+from suture.repair.ranking import Difference, rank_repairs
 from suture.repair.ready import Ready
 from suture.repair.recovering import recover
+from suture.repair.scoring import Repair
 from suture.repair.search import search
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from suture.checks.command.test_command import TestCommand
-from suture.checks.differential.inputs import inputs_near, inputs_with, read_arguments
+from suture.checks.differential.inputs import Arguments, inputs_near, inputs_with, read_arguments
 from suture.pysource.parsing import parsed
 from suture.repair.editing.places import Place, constants_at, place_of, tripwire
 from suture.repair.editing.view import FUNCTIONS, is_docstring
@@ -101,12 +101,12 @@ async def answers_of(
     for number, spot in enumerate(places):
         own = answers.get(wired + number, [])
         other = stopped.get(spot, unchanged)
-        reached = sum(a != b and _shows(a) for a, b in zip(own, other, strict=False)) if spot.tells else 0
+        reached = sum(a != b and shows(a) for a, b in zip(own, other, strict=False)) if spot.tells else 0
         found.append(Answered(answers=tuple(own), reached=reached))
     return found
 
 
-def _shows(answer: str) -> bool:
+def shows(answer: str) -> bool:
     """Whether that another answers the same says that it does the same.
 
     A call that does not end, or that answers nothing, does so whatever it would have come to.
@@ -138,9 +138,19 @@ def calls_near(
     calls: list[Call] = []
     for (path, name), given in sorted(by_function.items())[:8]:
         seeds = read_arguments(list(dict.fromkeys(given)))
-        new = [*inputs_near(seeds, INPUTS, draw), *inputs_with(seeds, named[path], AT_BOUNDS)]
-        calls += [(path, name, repr(one)) for one in new]
+        calls += [(path, name, repr(one)) for one in inputs_for(seeds, named[path], draw)]
     return calls
+
+
+def inputs_for(seeds: Sequence[Arguments], named: Sequence[object], draw: random.Random) -> list[Arguments]:
+    """Arguments to tell repairs apart by: near the tests', and such as what was changed asks for.
+
+    Args:
+        seeds: The tests' arguments of one function.
+        named: What the changed code names.
+        draw: The source of chance.
+    """
+    return [*inputs_near(seeds, INPUTS, draw), *inputs_with(seeds, named, AT_BOUNDS)]
 
 
 def _at_top(text: str) -> frozenset[str]:

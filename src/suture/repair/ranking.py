@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import pairwise
 
 from suture.checks.command.test_command import TestCommand
 from suture.pysource.parsing import parsed
@@ -22,50 +19,21 @@ from suture.repair.answering import (
     calls_near,
     examples_in,
 )
-from suture.repair.editing.edits import mutated
+from suture.repair.editing.edits import Edit
 from suture.repair.gaming.warnings import literals_of, warnings_about
 from suture.repair.ordering.expressions import apart, needless
+from suture.repair.scoring import Asked, Reading, Repair, score_repairs
 from suture.repair.search_result import Findings
-from suture.repair.trials.records import Proposal
 
 MOST_COMPARED = 16
 """Repairs that answer the same calls; they share the seconds below."""
 COMPARE_S = 6.0
-WARNED = 0.4
-"""What each warning leaves of a score."""
-IDLE = 0.1
-"""What each block that it guards, and that no test runs, leaves of it: it was written to be run. Only beside
-others of the same place does that say anything."""
 FAR = 0.5
 """What a change takes away that is as far from the code as it is as one of an expression can be."""
 CLOSE = 0.25
 """Of the score of a repair, what a rival has to have: less likely ones say little against it."""
 NEEDLESS = 0.3
 """What each operation leaves of it that it writes and that changes nothing: nobody writes `+ 0`."""
-EXAMPLE = 0.2
-"""What a broken example of a docstring leaves of it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Repair:
-    """A change with which all tests pass.
-
-    Attributes:
-        proposal: The change.
-        text: The changed file.
-        score: For ordering.
-        warnings: What is suspicious about it.
-        alike: Other repairs that are known to do the same: by all answers to calls that come to what they
-            change, or by their expressions.
-        apart: Its rivals: others that answer otherwise, or are about as likely and not known to do the same.
-    """
-
-    proposal: Proposal
-    text: str
-    score: float
-    warnings: tuple[str, ...] = ()
-    alike: tuple[str, ...] = ()
-    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,27 +87,21 @@ async def rank_repairs(
     answered: list[Answered] = [Answered() for _ in proposals]
     if made and len(proposals) > 1:
         answered = await answers_of(proposals, made, findings.texts, command, min(seconds, COMPARE_S))
-    behaviour = [one.answers for one in answered]
+    broken = [broken_examples(one.answers, examples, len(calls)) for one in answered]
     literals = literals_of(tests)
-    repairs = []
-    for number, proposal in enumerate(proposals):
-        await asyncio.sleep(0)  # reading a long file takes a moment, and the run's time may be up
-        before = findings.texts[proposal.path]
-        text = mutated(before, proposal.edits)
-        warnings = warnings_about(before, text, literals)
-        broken = broken_examples(behaviour[number], examples, len(calls))
-        score = proposal.score * WARNED ** len(warnings) * EXAMPLE ** min(1, broken)
-        score *= 0.6 + 0.4 * _agreement(number, behaviour, proposals)
-        score *= 0.85 + 0.3 * naturalness(before, proposal)
-        score *= IDLE ** findings.idle.get((proposal.path, proposal.edits), 0)
-        score *= 1 - FAR * apart(before, proposal.edits, ())
-        score *= NEEDLESS ** max(0, needless(text) - needless(before))
-        repairs.append(
-            (Repair(proposal=proposal, text=text, score=score, warnings=warnings), answered[number])
-        )
-    repairs.sort(key=lambda pair: -round(pair[0].score, 6))
-    distinct = told_apart(repairs, findings.texts)
-    return tuple(repair for repair, _ in distinct), _difference(distinct, made)
+    reading = Reading(
+        warnings=lambda path, before, after: warnings_about(before, after, literals),
+        distance=_distance,
+    )
+    scored = await score_repairs(
+        findings, proposals, Asked(calls=made, answered=answered, broken=broken), reading
+    )
+    distinct = told_apart(scored, findings.texts)
+    return tuple(repair for repair, _ in distinct), difference_of(distinct, made, _shown)
+
+
+def _distance(path: str, before: str, edits: Sequence[Edit], after: str) -> float:
+    return (1 - FAR * apart(before, edits, ())) * NEEDLESS ** max(0, needless(after) - needless(before))
 
 
 def told_apart(
@@ -204,16 +166,25 @@ def _rivals(number: int, kept: Sequence[tuple[Repair, Answered]]) -> tuple[str, 
     )
 
 
-def _difference(repairs: Sequence[tuple[Repair, Answered]], calls: Sequence[Call]) -> Difference | None:
+def difference_of(
+    repairs: Sequence[tuple[Repair, Answered]], calls: Sequence[Call], shown: Callable[[str], str]
+) -> Difference | None:
+    """What tells the first from the next that answers otherwise; `None` where nothing does.
+
+    Args:
+        repairs: With their answers, the likeliest first.
+        calls: What they were asked.
+        shown: An answer, for people.
+    """
     first, ours = repairs[0]
     for other, theirs in repairs[1:]:
         pairs = zip(calls, ours.answers, theirs.answers, strict=False)
         for number, ((_, name, given), one, two) in enumerate(pairs):
-            if _shown(one) != _shown(two):
+            if shown(one) != shown(two):
                 return Difference(
                     call=f"{name}{given.replace(',)', ')')}",
-                    answers={first.proposal.label: _shown(one), other.proposal.label: _shown(two)},
-                    by_repair=tuple(_shown(own.answers[number]) if own.answers else "" for _, own in repairs),
+                    answers={first.proposal.label: shown(one), other.proposal.label: shown(two)},
+                    by_repair=tuple(shown(own.answers[number]) if own.answers else "" for _, own in repairs),
                 )
     return None
 
@@ -226,36 +197,3 @@ def _shown(answer: str) -> str:
         return repr(ast.literal_eval(answer.removeprefix(NOTHING_SEEN))[0])
     except (SyntaxError, ValueError, TypeError, IndexError):
         return answer.removeprefix(NOTHING_SEEN)
-
-
-def _agreement(number: int, behaviour: Sequence[tuple[str, ...]], proposals: Sequence[Proposal]) -> float:
-    """How far the others, each as likely as it is, answer alike; 1 where there is nothing to compare."""
-    own, weight, agreed = behaviour[number], 0.0, 0.0
-    for other, answers in enumerate(behaviour):
-        pairs = list(zip(own, answers, strict=False))
-        if other != number and pairs:
-            weight += proposals[other].score
-            agreed += proposals[other].score * sum(a == b for a, b in pairs) / len(pairs)
-    return agreed / weight if weight else 1.0
-
-
-def naturalness(text: str, proposal: Proposal) -> float:
-    """The share of a change's new words' neighbourhoods that the file has elsewhere, 0.5 where it has none.
-
-    Args:
-        text: The file as it was.
-        proposal: The change.
-    """
-    known = _known_pairs(text)
-    pairs = {pair for edit in proposal.edits for pair in _pairs(edit.text)}
-    return sum(pair in known for pair in pairs) / len(pairs) if pairs else 0.5
-
-
-@lru_cache(maxsize=16)
-def _known_pairs(text: str) -> frozenset[tuple[str, str]]:
-    return frozenset(_pairs(text))
-
-
-def _pairs(text: str) -> list[tuple[str, str]]:
-    words = "".join(sign if sign.isalnum() or sign == "_" else f" {sign} " for sign in text).split()
-    return list(pairwise(words))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from suture.repair.editing.edits import Edit, mutated, trimmed
 from suture.repair.editing.places import Place, guarded, place_of
@@ -26,12 +26,27 @@ LOOK_S = 2.0
 
 Key = tuple[str, tuple[Edit, ...]]
 """A change: its path and its edits."""
+FindPlace = Callable[[str, str, Sequence[Edit]], Place | None]
+"""The smallest place that holds a change, by its path, the file's text and its edits."""
+
+
+def _place_in_python(path: str, text: str, edits: Sequence[Edit]) -> Place | None:
+    return place_of(text, edits)
+
+
+def _stops_in_python(path: str, text: str, start: int) -> list[tuple[Edit, ...]]:
+    return [(stop,) for stop in guarded(text, start)]
 
 
 class Rivals:
-    """What stands at the places of plausible repairs."""
+    """What stands at the places of plausible repairs.
 
-    def __init__(self) -> None:
+    Args:
+        find: Finds the place of a change.
+    """
+
+    def __init__(self, find: FindPlace = _place_in_python) -> None:
+        self._find = find
         self._known: Sequence[Proposal] = ()
         self._places: dict[tuple[str, int, int], Place] = {}
         self._found: dict[tuple[str, int, int], int] = {}
@@ -50,7 +65,7 @@ class Rivals:
 
     def note(self, repair: Proposal, texts: Mapping[str, str]) -> None:
         """There is a plausible repair: what else stands at its place comes next."""
-        place = place_of(texts[repair.path], repair.edits)
+        place = self._find(repair.path, texts[repair.path], repair.edits)
         if place is None:
             return
         key = (repair.path, place.start, place.end)
@@ -71,6 +86,10 @@ class Rivals:
         return self._waiting.popleft() if self._waiting else None
 
 
+Stops = Callable[[str, str, int], Sequence[Sequence[Edit]]]
+"""For each block of the statement at a place what stops what runs it, by path, text and `Place.start`."""
+
+
 async def idle_blocks(
     repairs: Sequence[Proposal], texts: Mapping[str, str], bench: Bench, seconds: float
 ) -> dict[Key, int]:
@@ -83,41 +102,63 @@ async def idle_blocks(
         seconds: Wall-clock seconds that there are.
     """
     end_s = time.monotonic() + min(seconds, LOOK_S)
-    places = [place_of(texts[repair.path], repair.edits) for repair in repairs]
-    found: dict[Key, int] = {}
-    least: dict[Place, int] = {}
-    for repair, place in list(zip(repairs, places, strict=True))[:MOST_LOOKED_AT]:
-        if place is None or places.count(place) < 2:
-            continue
+    guarding = Guarding(repairs, texts)
+    for repair, all_stopped in guarding.stopped:
         idle = 0
-        for stopped in _stopped(repair, place, texts[repair.path]):
+        for stopped in all_stopped:
             left_s = end_s - time.monotonic()
             trial = await bench.trial(stopped, left_s) if left_s > 0 and bench.usable else None
             if trial is None or trial.held:
-                return _beyond(found, least, repairs, places)
+                return guarding.beyond()
             idle += trial.plausible
-        found[repair.path, repair.edits] = idle
-        least[place] = min(idle, least.get(place, idle))
-    return _beyond(found, least, repairs, places)
+        guarding.note(repair, idle)
+    return guarding.beyond()
 
 
-def _beyond(
-    found: Mapping[Key, int],
-    least: Mapping[Place, int],
-    repairs: Sequence[Proposal],
-    places: Sequence[Place | None],
-) -> dict[Key, int]:
-    """Without what all of a place leave idle: that tells nothing of any of them."""
-    of = {(repair.path, repair.edits): place for repair, place in zip(repairs, places, strict=True)}
-    return {key: idle - least[place] for key, idle in found.items() if (place := of[key]) is not None}
+class Guarding:
+    """What repairs guard, and how much of it is idle.
+
+    Args:
+        repairs: Plausible ones.
+        texts: Path -> text.
+        find: Finds the place of a change.
+        stops: Finds what a statement guards.
+    """
+
+    def __init__(
+        self,
+        repairs: Sequence[Proposal],
+        texts: Mapping[str, str],
+        find: FindPlace = _place_in_python,
+        stops: Stops = _stops_in_python,
+    ) -> None:
+        self._places = {(one.path, one.edits): find(one.path, texts[one.path], one.edits) for one in repairs}
+        places = [self._places[one.path, one.edits] for one in repairs]
+        self.stopped = [
+            (repair, _stopped(repair, place, texts[repair.path], stops))
+            for repair, place in list(zip(repairs, places, strict=True))[:MOST_LOOKED_AT]
+            if place is not None and places.count(place) > 1
+        ]
+        """Those that have a rival at their place, with each block that they guard stopped, one at a time."""
+        self._idle: dict[Key, int] = {}
+
+    def note(self, repair: Proposal, idle: int) -> None:
+        """So many blocks of a repair are run by no test."""
+        self._idle[repair.path, repair.edits] = idle
+
+    def beyond(self) -> dict[Key, int]:
+        """Without what all of a place leave idle: that tells nothing of any of them."""
+        least: dict[Place | None, int] = {}
+        for key, idle in self._idle.items():
+            least[self._places[key]] = min(idle, least.get(self._places[key], idle))
+        return {key: idle - least[self._places[key]] for key, idle in self._idle.items()}
 
 
-def _stopped(repair: Proposal, place: Place, text: str) -> list[Proposal]:
-    """A repair with each block that it guards stopped, one at a time."""
+def _stopped(repair: Proposal, place: Place, text: str, stops: Stops) -> list[Proposal]:
     after, raw = mutated(text, repair.edits), text.encode("utf-8", "surrogatepass")
     made = []
-    for stop in guarded(after, place.start):
-        whole = trimmed(Edit(start=0, end=len(raw), text=mutated(after, [stop])), raw)
+    for stop in stops(repair.path, after, place.start):
+        whole = trimmed(Edit(start=0, end=len(raw), text=mutated(after, stop)), raw)
         made.append(
             Proposal(
                 path=repair.path,

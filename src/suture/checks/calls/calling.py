@@ -22,7 +22,7 @@ from suture.checks.sources.shown_calls import read_call
 from suture.checks.split.program_sessions import LIFETIME_S, ProgramSession
 from suture.checks.split.split_runner import ProgramOutcome
 from suture.errors import PrerequisiteError
-from suture.languages import LANGUAGES, CallDriver, CallSite, Interpreter, program_environment
+from suture.languages import LANGUAGES, CallDriver, CallSite, Interpreter, Plus, program_environment
 from suture.records import Check, Task
 from suture.sandbox import BOX, RunRequest, RunResult, Sandbox, interpreter_mounts
 from suture.settings import SandboxSettings
@@ -31,6 +31,8 @@ MOST_BYTES = 4 << 20
 """Of one answer that the driver sends back."""
 MOST_TEXT = 4000
 """Characters of what a program says of its own failure."""
+MOST_DEATHS = 3
+"""After so many calls without an answer a candidate is not asked the others."""
 CLOCK_S = 0.05
 """By which two clocks may differ on what was too late."""
 PLACE = re.compile(rf"{BOX}/([\w./-]+):(\d+)|^(?:\./)?([\w./-]+\.\w+):(\d+):\d+: ", re.MULTILINE)
@@ -99,6 +101,29 @@ class Calls:
             await talk.end()
         return outcomes, b"".join(talk.session.output).decode("utf-8", "replace")
 
+    async def answers(
+        self, calls: Sequence[Sequence[Plus]], files: Mapping[str, bytes], wall_s: float
+    ) -> list[Answer]:
+        """What a candidate answers to calls of which nobody says what they should answer.
+
+        Args:
+            calls: The arguments of each.
+            files: The project with the candidate in it.
+            wall_s: Seconds for each call; loading has its own.
+
+        Returns:
+            One answer for each: `value`, `raised`, or `died` where none came. After a few of those the others
+            are not asked.
+
+        Raises:
+            PrerequisiteError: The language cannot be run here.
+            SandboxError: The wall failed.
+        """
+        talk = _Talk(self, files, wall_s)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(talk.session.kill)
+            return [await talk.answer(args) for args in calls]
+
 
 class _Talk:
     """One candidate's process, started again where it died.
@@ -114,6 +139,7 @@ class _Talk:
         self._files = files
         self._wall_s = wall_s
         self._unloadable: ProgramOutcome | None = None
+        self._deaths = 0
         self.session = ProgramSession(calls.sandbox, calls.request(files))
 
     async def outcome(self, check: Check) -> ProgramOutcome:
@@ -138,6 +164,17 @@ class _Talk:
         if "value" in answer or ("raised" in answer and call.fails):
             return ProgramOutcome(status="failed", fact=fact)
         return ProgramOutcome(status="timeout" if late else "error", fact=fact)
+
+    async def answer(self, args: Sequence[Plus]) -> Answer:
+        """What comes of a call."""
+        if self._deaths >= MOST_DEATHS:
+            return {"died": "not asked"}
+        if not self.session.alive and await self._load() is not None:
+            self._deaths = MOST_DEATHS
+            return {"died": "it cannot be loaded"}
+        answer, _ = await self._ask({"args": list(args), "awaits": False}, self._wall_s)
+        self._deaths += "died" in answer
+        return answer
 
     async def _load(self) -> ProgramOutcome | None:
         """Start the process and have it load the candidate; what came of it where that fails."""

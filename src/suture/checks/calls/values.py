@@ -7,6 +7,7 @@ it is equal to.
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from suture.languages import CallDriver, Plus
@@ -130,6 +131,32 @@ def _canonical(value: Plus) -> str:
     if tag in PAIRS:
         return f"{tag}[{','.join(sorted(f'{_canonical(key)}:{_canonical(part)}' for key, part in inner))}]"
     return json.dumps(value)
+
+
+def plain_of(value: Plus) -> Any:
+    """A value as Python's own plain data.
+
+    Raises:
+        ValueError: Python's plain data has no such value.
+    """
+    if not isinstance(value, list):
+        return value
+    if value[0] == "list":
+        return [plain_of(item) for item in value[1]]
+    if value[0] == "object":
+        return {name: plain_of(part) for name, part in value[1]}
+    raise ValueError(f"no plain data: {value[0]}")
+
+
+def plus_of(value: Any) -> Plus:
+    """Plain data as a JSON-plus value: of numbers, texts, `None`, lists and dicts with texts as keys."""
+    if isinstance(value, (list, tuple)):
+        return ["list", [plus_of(item) for item in value]]
+    if isinstance(value, dict):
+        return ["object", [[str(name), plus_of(part)] for name, part in value.items()]]
+    if isinstance(value, float) and not math.isfinite(value):
+        return ["number", "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"]
+    return value
 
 
 def shown(value: Plus, driver: CallDriver) -> str:

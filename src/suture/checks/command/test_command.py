@@ -45,7 +45,7 @@ class TestCommand:
         self, task: Task, sandbox: Sandbox, settings: SandboxSettings, interpreter: Interpreter
     ) -> None:
         self._task = task
-        self._sandbox = sandbox
+        self.sandbox = sandbox
         self._line = CommandLine(task=task, settings=settings, interpreter=interpreter)
         self.interpreter = interpreter
         self.is_pytest = is_pytest_command(task.test_command)
@@ -56,6 +56,11 @@ class TestCommand:
         self._unsteady: frozenset[str] | None = None
         self._base_lock = asyncio.Lock()
         self._base: PytestReport | None = None
+
+    @property
+    def settings(self) -> SandboxSettings:
+        """The wall's limits."""
+        return self._line.settings
 
     @property
     def dated(self) -> list[str]:
@@ -99,12 +104,12 @@ class TestCommand:
             )
 
     async def _collect_plain(self) -> None:
-        reported = await RunnerCommand.tried_out(self._line, self._sandbox)
+        reported = await RunnerCommand.tried_out(self._line, self.sandbox)
         if reported is not None:
             self._plain = reported
             self._collected = Collected(files=reported.test_files)
             return
-        plain = PlainCommand(self._line, self._sandbox)
+        plain = PlainCommand(self._line, self.sandbox)
         await plain.try_out()
         self._plain = plain
 
@@ -223,7 +228,7 @@ class TestCommand:
     def on(self, files: Mapping[str, bytes]) -> TestCommand:
         """The same command for a task with other files; its tests are not collected yet."""
         task = replace(self._task, files=files)
-        return TestCommand(task, self._sandbox, self._line.settings, self.interpreter)
+        return TestCommand(task, self.sandbox, self._line.settings, self.interpreter)
 
     def open_with(
         self, plugin: str, own: Mapping[str, bytes], *, wall_s: float
@@ -269,7 +274,7 @@ class TestCommand:
         back = f"{PRIVATE}/{collect}"
         request = self._line.request(laid, wall_s=wall_s, collect=(back,))
         words = argv(self.interpreter.executable, f"{BOX}/{PRIVATE}")
-        result = await self._sandbox.run(replace(request, argv=words))
+        result = await self.sandbox.run(replace(request, argv=words))
         return result.files.get(back, b"")
 
     async def _base_report(self) -> PytestReport:

@@ -93,10 +93,14 @@ async def _elsewhere(
             *(suite.command, suite.task.test_command, suite.task.files, texts, base.outcomes),
             *(suite.task.language, limits, await taken_look(suite, texts, context)),
         )
-    held = {path: text_of(suite.task.files[path]) for path in suite.command.test_files}
-    repairs = rank_elsewhere(found, held, suite.task.language)
-    context.ledger.append(_told(found, repairs, None, {}))
-    return _kept(repairs, None, context)
+        held = {path: text_of(suite.task.files[path]) for path in suite.command.test_files}
+        repairs, difference = await rank_elsewhere(
+            *(found, suite.command, suite.task.files, held, suite.task.language),
+            seed=limits.seed,
+            seconds=_ranking_s(limits, found),
+        )
+    context.ledger.append(_told(found, repairs, difference, {}))
+    return _kept(repairs, difference, context)
 
 
 def _tell_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, context: RunContext) -> None:

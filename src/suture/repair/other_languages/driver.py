@@ -169,6 +169,25 @@ async def driven(
     return list(_told(result))
 
 
+def said_of_each(told: Sequence[dict[str, Any]], count: int) -> dict[int, dict[str, Any]]:
+    """What a driver says of each candidate, by their numbers.
+
+    One line of each, as forged ones may be any number: that it passes, which is judged again.
+
+    Args:
+        told: Its lines.
+        count: How many candidates it was given.
+    """
+    said: dict[int, dict[str, Any]] = {}
+    for line in told:
+        number = line.get("number")
+        if line.get("event") != "trial" or type(number) is not int or not 0 <= number < count:
+            continue
+        if number not in said or line.get("ok") is True:
+            said[number] = line
+    return said
+
+
 async def side_by_side(
     rounds: Sequence[Coroutine[Any, Any, list[T]]], passes: Callable[[Sequence[T]], bool]
 ) -> list[T]:

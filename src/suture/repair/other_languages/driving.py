@@ -8,27 +8,29 @@ from typing import Any
 
 from suture.checks.command.test_command import TestCommand
 from suture.languages import LANGUAGES
-from suture.ledger.kinds import DifferingTrial
 from suture.records import CheckOutcome, Language
 from suture.repair.limits import SearchLimits
-from suture.repair.other_languages.driver import Driver, driven, lines_of, side_by_side
+from suture.repair.other_languages.driver import Driver, driven, lines_of, said_of_each, side_by_side
 from suture.repair.other_languages.looks import (
     MOST_STACK_CHARS,
     covering_of,
+    differing_of,
     listed,
     longest_ms,
     owner_of,
     runs_of,
+    seconds_of,
+    trial_of,
 )
+from suture.repair.rivals import Key
 from suture.repair.search import RECOMMENDED_SHARE
 from suture.repair.search_result import Findings
-from suture.repair.trials.records import Proposal, Spectrum, Trial
+from suture.repair.trials.records import Proposal, Spectrum
 from suture.workspace import is_test_file
 
 LINGER_MS = 1500
 LOOK_S, MUTE_LOOK_S, WATCHED_LOOK_S = 30.0, 3.0, 10.0
 """A look; one at what never ends; and where a driver can end the loops of that."""
-MOST_MS = 1e6
 FIRST_PART = 4
 """Of a round, the first: what is likely is soon known."""
 MUTE_ROUND, MUTE_RIVALS = 20, 10
@@ -40,6 +42,9 @@ process may take so long until it is ready for one."""
 CPU_PATIENCE, LEAST_CPU_MS, LOADED = 10.0, 50.0, 10.0
 """CPU time of a candidate's test: so many times that of the longest that passes as it is, at least this.
 It may wait ten times as long for that on a busy machine."""
+
+Told = tuple[Proposal, dict[str, Any]]
+Enough = Callable[[Sequence[Told]], bool]
 
 
 class Driving:
@@ -66,7 +71,7 @@ class Driving:
         language: Language,
     ) -> None:
         self._driver, self._command, self._argv = driver, command, argv
-        self._files, self._texts, self._language = files, texts, language
+        self._files, self._texts, self.language = files, texts, language
         self._before = {outcome.check_id: outcome.status for outcome in outcomes}
         self._is_by_status = any(outcome.evidence == "exit_status" for outcome in outcomes)
         self._common: dict[str, Any] = {}
@@ -75,6 +80,8 @@ class Driving:
         """When the search began."""
         self._never_ends = self._is_mute
         self._has_run = False
+        self.tried: set[Key] = set()
+        """Path and edits of the candidates that were tried."""
         self.is_lost = False
         """Whether no test is seen here: no runner can be loaded, or the files are not of its kind."""
 
@@ -124,19 +131,8 @@ class Driving:
             guiding = tuple(n for n, how in ended.items() if how == "failed") or tuple(tests)
         wanted = [n for n, s in self._before.items() if s == "passed" and ended.get(n) == "passed"]
         wanted += [name for name in unknown if ended[name] == "passed"]
-        differing = (
-            ()
-            if self._is_by_status and guiding
-            else tuple(
-                DifferingTrial(test=name, run=status, trial=ended.get(name, "missing"))
-                for name, status in self._before.items()
-                if (status in ("passed", "skipped")) != (ended.get(name, "missing") in ("passed", "skipped"))
-            )
-        )
-        took_s = (
-            sum(ms for one in seen if isinstance(ms := one.get("ms"), (int, float)) and 0 <= ms < MOST_MS)
-            / 1000
-        )
+        differing = () if self._is_by_status and guiding else differing_of(self._before, ended)
+        took_s = seconds_of(seen)
         least_s = MUTE_WALL_S if self._never_ends else 0.0
         most_cpu_ms = max(LEAST_CPU_MS, CPU_PATIENCE * longest_ms(seen))
         busy_s = LOADED * most_cpu_ms / 1000 if self._driver.watched else 0.0
@@ -189,14 +185,14 @@ class Driving:
 
     def _watched(self) -> dict[str, str]:
         """The files whose loops a look can end, where the driver knows how."""
-        watched, language = self._driver.watched, self._language
+        watched, language = self._driver.watched, self.language
         made = {path: watched(path, text, language) for path, text in self._texts.items()} if watched else {}
         return {path: text for path, text in made.items() if text != self._texts[path]}
 
     def _test_files(self) -> list[str]:
         """What the runner is to load."""
         if self._is_mute or self._is_by_status:
-            ours = LANGUAGES[self._language].endings
+            ours = LANGUAGES[self.language].endings
             return [path for path in sorted(self._files) if path.endswith(ours) and is_test_file(path)]
         return sorted({name.partition("::")[0] for name in self._before})
 
@@ -223,16 +219,11 @@ class Driving:
             if left_s <= self._driver.least_wall_s:
                 found.ended = f"{found.most_s(limits):g} s are over"
                 break
-            many = self._driver.at_once
-            batch, waiting = waiting[: many * size], waiting[many * size :]
+            batch, waiting = waiting[: self._driver.at_once * size], waiting[self._driver.at_once * size :]
             size = usual
-            rounds = [self._round(batch[n::many], left_s) for n in range(many) if batch[n::many]]
-            told = await side_by_side(rounds, _passes)
-            self.is_lost = self._sees_none([line for _, line in told])
+            await self.try_batch(batch, found, left_s)
             if self.is_lost:
                 return
-            for proposal, line in told:
-                self._note(proposal, line, found)
             now_s = time.monotonic() - self.began_s
             if not all(map(is_suspicious, found.plausible)):
                 found.first_s = now_s
@@ -241,6 +232,38 @@ class Driving:
         if not found.ended:
             cut = found.tried >= limits.candidates
             found.ended = f"{limits.candidates} candidates were tried" if cut else ALL_TRIED
+
+    async def try_batch(self, batch: Sequence[Proposal], found: Findings, seconds: float) -> None:
+        """Try candidates in one round of all processes.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        told = await self._rounds(batch, seconds, _passes)
+        self.is_lost = self._sees_none([line for _, line in told])
+        for proposal, line in told if not self.is_lost else ():
+            self._note(proposal, line, found)
+
+    async def _rounds(self, batch: Sequence[Proposal], seconds: float, enough: Enough) -> list[Told]:
+        """A start of the driver for each process."""
+        many = self._driver.at_once
+        rounds = [self._round(batch[n::many], seconds) for n in range(many) if batch[n::many]]
+        return await side_by_side(rounds, enough)
+
+    async def passing(self, proposals: Sequence[Proposal], seconds: float) -> dict[int, bool]:
+        """Place of a candidate -> whether all tests pass with it, as far as they were tried in the time.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        place = {id(proposal): number for number, proposal in enumerate(proposals)}
+        told = await self._rounds(proposals, seconds, lambda answers: False)
+        return {place[id(proposal)]: line.get("ok") is True for proposal, line in told}
+
+    @property
+    def most_rivals(self) -> int:
+        """Changes that are tried after the first that passes."""
+        return MUTE_RIVALS if self._never_ends else self._driver.rivals
 
     def _sees_none(self, told: Sequence[Mapping[str, Any]]) -> bool:
         """Whether no test was seen yet, though a candidate came to its end or all processes ended before."""
@@ -251,48 +274,27 @@ class Driving:
         empty = any(line.get("failed") == "" and line.get("late") is not True for line in told)
         return bool(told) and not self._has_run and (empty or len(lost) == len(told))
 
-    async def _round(
-        self, proposals: Sequence[Proposal], left_s: float
-    ) -> list[tuple[Proposal, dict[str, Any]]]:
+    async def _round(self, proposals: Sequence[Proposal], left_s: float) -> list[Told]:
         """One start of the driver."""
-        jobs = [(p, self._driver.job(p, self._texts[p.path], self._language)) for p in proposals]
+        jobs = [(p, self._driver.job(p, self._texts[p.path], self.language)) for p in proposals]
         able = [(proposal, job) for proposal, job in jobs if job is not None]
-        rivals = MUTE_RIVALS if self._never_ends else self._driver.rivals
         plan = {
             **{"common": self._common, "jobs": [job for _, job in able], "wall_ms": 1000 * self._wall_s},
-            **{"start_ms": START_MS, "rivals": rivals, "linger_ms": LINGER_MS},
+            **{"start_ms": START_MS, "rivals": self.most_rivals, "linger_ms": LINGER_MS},
         }
         told = await driven(self._driver, self._command, self._argv, self._files, plan, left_s)
-        # One of each, as forged lines may be any number: that it passes, which is judged again.
-        said: dict[int, dict[str, Any]] = {}
-        for line in told:
-            number = line.get("number")
-            if line.get("event") != "trial" or type(number) is not int or not 0 <= number < len(able):
-                continue
-            if number not in said or line.get("ok") is True:
-                said[number] = line
-        return [(able[number][0], line) for number, line in said.items()]
+        return [(able[number][0], line) for number, line in said_of_each(told, len(able)).items()]
 
     def _note(self, proposal: Proposal, line: Mapping[str, Any], found: Findings) -> None:
         found.tried += 1
+        self.tried.add((proposal.path, proposal.edits))
         if line.get("ok") is True:
             found.plausible.append(proposal)
             return
-        guiding = self._common["guiding"]
-        passed = frozenset(name for name in listed(line.get("passed")) if name in guiding)
-        if passed and line.get("failed") in guiding:
-            trial = Trial(
-                passing=len(passed),
-                failing=len(guiding) - len(passed),
-                broken=0,
-                plausible=False,
-                unsupported=False,
-                late=bool(line.get("late")),
-                passed=passed,
-            )
+        if (trial := trial_of(line, self._common["guiding"])) is not None:
             found.partial.append((proposal, trial))
 
 
-def _passes(told: Sequence[tuple[Proposal, Mapping[str, Any]]]) -> bool:
+def _passes(told: Sequence[Told]) -> bool:
     """Whether a candidate passes in a round."""
     return any(line.get("ok") is True for _, line in told)

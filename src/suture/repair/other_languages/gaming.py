@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from suture.records import Language
 from suture.repair.gaming.warnings import DEAD
-from suture.repair.other_languages.grammars import BLOCKS, NUMBERS, STRINGS
+from suture.repair.other_languages.grammars import BLOCKS, EXITS, NUMBERS, STRINGS
 from suture.repair.other_languages.operators.conditions import tested
 from suture.repair.other_languages.tree_view import TreeView, field, same, walked
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 COMMON = ("0", "1", "2", '""', "''", "``", "' '", '" "')
 COMPARING = ("<", "<=", ">", ">=", "==", "!=", "===", "!==")
-EXITS = ("return_statement", "throw_statement", "break_statement", "continue_statement")
 ALIKE = ("<", ">", "<=", ">=", "===", "!==", "==", "!=", "&&", "||", "-", "/")
 Signs = tuple[frozenset[str], int, Counter[str], int, int, frozenset[str], int]
 

@@ -40,6 +40,7 @@ PARTS = frozenset(("subscript_expression", "index_expression"))
 NUMBERS = frozenset(("number", "int_literal", "float_literal"))
 STRINGS = frozenset(("string", "interpreted_string_literal", "rune_literal", "raw_string_literal"))
 LOOPS = frozenset(("for_statement", "for_in_statement", "while_statement", "do_statement"))
+EXITS = frozenset(("return_statement", "throw_statement", "break_statement", "continue_statement"))
 LISTS = frozenset(("array", "literal_value"))
 EXPRESSIONS = frozenset(
     (

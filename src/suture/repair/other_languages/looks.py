@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from suture.repair.trials.records import TestOutcome, TestRun
+from suture.ledger.kinds import DifferingTrial
+from suture.repair.trials.records import TestOutcome, TestRun, Trial
 
 PLACE = re.compile(r"([^\s():]+):(\d{1,9})\b(?::\d+)?")
 MOST_FAULT_CHARS = 400
+MOST_MS = 1e6
 MOST_STACK_CHARS = 4000
 """As a driver cuts it; a candidate's own line may hold any number."""
 OUTCOMES: Mapping[str, TestOutcome] = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
@@ -59,6 +61,48 @@ def owner_of(name: str) -> str:
 def longest_ms(seen: Sequence[Mapping[str, Any]]) -> float:
     """CPU time of the longest test that passes."""
     return max((float(one.get("cpu_ms", 0)) for one in seen if one.get("status") == "passed"), default=0.0)
+
+
+def seconds_of(seen: Sequence[Mapping[str, Any]]) -> float:
+    """How long the tests took."""
+    took = (one.get("ms") for one in seen)
+    return sum(ms for ms in took if isinstance(ms, (int, float)) and 0 <= ms < MOST_MS) / 1000
+
+
+def differing_of(before: Mapping[str, str], ended: Mapping[str, str]) -> tuple[DifferingTrial, ...]:
+    """The tests that end otherwise here than in the user's run.
+
+    Args:
+        before: Test -> its status there.
+        ended: Test -> its status here.
+    """
+    fine = ("passed", "skipped")
+    return tuple(
+        DifferingTrial(test=name, run=status, trial=ended.get(name, "missing"))
+        for name, status in before.items()
+        if (status in fine) != (ended.get(name, "missing") in fine)
+    )
+
+
+def trial_of(line: Mapping[str, Any], guiding: Sequence[str]) -> Trial | None:
+    """A candidate that made some failing test pass, and not all of them; `None` where it did not.
+
+    Args:
+        line: What a driver told of it.
+        guiding: The failing tests.
+    """
+    passed = frozenset(name for name in listed(line.get("passed")) if name in guiding)
+    if not passed or line.get("failed") not in guiding:
+        return None
+    return Trial(
+        passing=len(passed),
+        failing=len(guiding) - len(passed),
+        broken=0,
+        plausible=False,
+        unsupported=False,
+        late=bool(line.get("late")),
+        passed=passed,
+    )
 
 
 def covering_of(runs: Sequence[TestRun]) -> dict[str, list[str]]:

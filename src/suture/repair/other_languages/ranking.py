@@ -1,33 +1,54 @@
-"""Repairs in other languages, the likeliest first: few warnings, and words that the file has elsewhere."""
+"""Repairs in other languages, the likeliest first: Python's signs, read from another syntax tree."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
+from suture.checks.command.test_command import TestCommand
 from suture.records import Language
-from suture.repair.answering import Answered
-from suture.repair.editing.edits import mutated
+from suture.repair.other_languages.asking import ask, shown_answer
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
-from suture.repair.ranking import MOST_COMPARED, WARNED, Repair, naturalness, told_apart
+from suture.repair.ranking import COMPARE_S, MOST_COMPARED, Difference, difference_of, told_apart
+from suture.repair.scoring import Reading, Repair, score_repairs
 from suture.repair.search_result import Findings
 
 
-def rank_elsewhere(found: Findings, tests: Mapping[str, str], language: Language) -> tuple[Repair, ...]:
-    """What a search found, in the order in which it is to be judged.
+async def rank_elsewhere(
+    found: Findings,
+    command: TestCommand,
+    files: Mapping[str, bytes],
+    tests: Mapping[str, str],
+    language: Language,
+    *,
+    seed: int = 0,
+    seconds: float = COMPARE_S,
+) -> tuple[tuple[Repair, ...], Difference | None]:
+    """As `rank_repairs`.
 
     Args:
-        found: What it found.
+        found: What a search found.
+        command: The command that it was found with.
+        files: The project.
         tests: Path -> text of the tests.
         language: What the project is written in.
+        seed: Of the inputs that are tried.
+        seconds: Wall-clock seconds that running them may take; never more than a few.
+
+    Raises:
+        SandboxError: The wall failed.
     """
-    literals = tree_literals(tests.items(), language) if found.plausible else frozenset()
-    repairs = []
-    for proposal in found.plausible[: 2 * MOST_COMPARED]:
-        before = found.texts[proposal.path]
-        text = mutated(before, proposal.edits)
-        warnings = tree_warnings(before, text, proposal.path, language, literals)
-        score = proposal.score * WARNED ** len(warnings)
-        score *= 0.85 + 0.3 * naturalness(before, proposal)
-        repairs.append(Repair(proposal=proposal, text=text, score=score, warnings=warnings))
-    repairs.sort(key=lambda repair: -round(repair.score, 6))
-    return tuple(repair for repair, _ in told_apart([(repair, Answered()) for repair in repairs], {}))
+    proposals = found.plausible[:MOST_COMPARED]
+    if not proposals:
+        return (), None
+    asked = await ask(
+        *(proposals, found, files, tests, command, language), seed=seed, seconds=min(seconds, COMPARE_S)
+    )
+    literals = tree_literals(tests.items(), language)
+    reading = Reading(
+        warnings=lambda path, before, after: tree_warnings(before, after, path, language, literals),
+        distance=lambda path, before, edits, after: 1.0,
+    )
+    distinct = told_apart(await score_repairs(found, proposals, asked, reading), {})
+    difference = difference_of(distinct, asked.calls, partial(shown_answer, language))
+    return tuple(repair for repair, _ in distinct), difference

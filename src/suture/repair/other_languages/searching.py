@@ -14,6 +14,7 @@ from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import line_scores, rank_faults
 from suture.repair.ordering.orders import MAKING_SHARE, OnFault, first_order
 from suture.repair.other_languages.by_command import named_scores, try_by_command
+from suture.repair.other_languages.comparing_places import look_at_blocks, try_rivals
 from suture.repair.other_languages.driving import ALL_TRIED, Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.going_on import going_on
@@ -117,6 +118,10 @@ async def _try_with(
         tried += both
     if found.ended == ALL_TRIED:
         await driving.try_all(further(tried), found, limits, is_suspicious)
+    if found.plausible and not driving.is_lost:
+        await try_rivals(driving, proposals, found, limits)
+    if found.plausible and not driving.is_lost:
+        await look_at_blocks(driving, found, limits)
 
 
 def _is_suspicious(found: Findings, language: Language, literals: frozenset[str], proposal: Proposal) -> bool:

@@ -11,12 +11,13 @@ from suture.repair.editing.edits import Edit, Mutant, trimmed
 from suture.repair.mutants import CROWDED, MOST_OF_ONE, REPEATED, SCALE, everywhere
 from suture.repair.operators.change import Change
 from suture.repair.other_languages.operators import FAMILIES, PRIORS
-from suture.repair.other_languages.tree_view import TreeView, walked
+from suture.repair.other_languages.tree_view import TreeView, field, same, walked
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Alike = dict[tuple[int, str, bytes, str], list[tuple[Edit, Mutant]]]
+Alike = dict[tuple[int, str, str, bytes, str], list[tuple[Edit, Mutant]]]
+SETTING = ("variable_declarator", "assignment_expression")
 
 
 def tree_mutants(
@@ -84,7 +85,15 @@ def _of(
         yield mutant
         whole = change.edits[0]
         if len(edits) == 1 and name in REPEATED and function is not None:
-            key = (function.id, name, view.raw[whole.start : whole.end], whole.text)
-            group = alike.setdefault(key, [])
-            if all(edit != edits[0] for edit, _ in group):
-                group.append((edits[0], mutant))
+            for target in dict.fromkeys(("", _set_by(node, view))):
+                key = (function.id, name, target, view.raw[whole.start : whole.end], whole.text)
+                group = alike.setdefault(key, [])
+                if all(edit != edits[0] for edit, _ in group):
+                    group.append((edits[0], mutant))
+
+
+def _set_by(node: Node, view: TreeView) -> str:
+    """The variable that a value is given to: where it is begun anew, it may begin as wrongly."""
+    above = node.parent
+    target = field(above, "name", "left") if above is not None and above.type in SETTING else None
+    return view.text(target) if target is not None and not same(target, node) else ""

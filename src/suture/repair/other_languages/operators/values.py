@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from suture.repair.operators.change import Change
 from suture.repair.other_languages.grammars import ARGUMENTS, CALLS, LISTS, MEMBERS, NUMBERS, PARTS, STRINGS
+from suture.repair.other_languages.kinds import fit, kind_of
 from suture.repair.other_languages.tree_view import TreeView, field, same, walked
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ LONGEST = 10
 """Digits of a number that is off by one."""
 MOST_STRINGS, MOST_KEYS = 12, 40
 SUMS = ("+", "-")
+BETWEEN = (" ", ".", ",", "-", "/", ":", "_")
+"""What mostly stands between two texts."""
 KEEPING = (
     *("return_statement", "variable_declarator", "assignment_expression", "expression_list"),
     *("augmented_assignment_expression", "arrow_function"),
@@ -160,18 +163,38 @@ def _term(node: Node, view: TreeView) -> Iterator[Change]:
             if inner:
                 yield view.instead(node, f"[{value}, {inner}]", 0.3)
         return
+    yield from _separator(node, view)
     above = node.parent
-    if above is None or above.type not in (*KEEPING, "binary_expression"):
+    if above is None or above.type not in (*KEEPING, *ARGUMENTS, *PARTS, "binary_expression"):
         return
     if not view.is_read(node) or node.type in (*STRINGS, "true", "false", "array", "null", "nil"):
         return
-    text = view.tight(node)
+    if above.type in PARTS and same(above.named_children[0], node):
+        return
+    text, kinds = view.tight(node), view.kinds(node)
     for other in view.names(node)[:8]:
+        likely = fit(kinds.get(other, "unknown"), "number")
         for sign in ("+", "-", "*"):
-            yield view.instead(node, f"{text} {sign} {other}", 0.6)
+            yield view.instead(node, f"{text} {sign} {other}", 0.6 * likely)
     powers = ("** 2",) if view.grammar.end else ()
-    for term in ("* 2", "/ 2", "+ 1", "- 1", "% 10", "+ 2", "* -1", *powers):
+    for term in ("* 2", "/ 2"):
+        yield view.instead(node, f"{text} {term}", 0.61)
+    for term in ("+ 1", "- 1", "% 10", "+ 2", "* -1", *powers):
         yield view.instead(node, f"{text} {term}", 0.5)
+
+
+def _separator(node: Node, view: TreeView) -> Iterator[Change]:
+    """A text that lacks between two that are put together."""
+    sign, left, right = (field(node, name) for name in ("operator", "left", "right"))
+    if node.type != "binary_expression" or sign is None or left is None or right is None:
+        return
+    kinds = view.kinds(node)
+    numbers = (kind_of(side) == "number" or kinds.get(view.text(side)) == "number" for side in (left, right))
+    if view.text(sign) != "+" or left.type in STRINGS or right.type in STRINGS or any(numbers):
+        return
+    own = [text for text in _texts(view, STRINGS) if len(text) == 3 and not text[1].isalnum()]
+    for text in dict.fromkeys((*own, *(f'"{mark}"' for mark in BETWEEN))):
+        yield view.instead(node, f"{view.text(left)} + {text} + {view.text(right)}", 0.7)
 
 
 FAMILIES = {
