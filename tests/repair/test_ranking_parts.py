@@ -21,7 +21,7 @@ from suture.repair.ordering.faults import dstar, line_scores, ochiai, rank_fault
 from suture.repair.ordering.orders import first_order
 from suture.repair.ordering.pairs import left_by, second_order, went_further
 from suture.repair.trials.comparing import unguided
-from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
+from suture.repair.trials.records import Mark, Proposal, Spectrum, TestRun, Trial
 
 SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
 
@@ -127,9 +127,13 @@ def failed(
     )
 
 
-def tried(**told: object) -> Trial:
+def marked(test: str, fault: str, *reached: tuple[str, int]) -> Mark:
+    return Mark(test=test, fault=fault, reached=reached)
+
+
+def tried(*marks: Mark, **told: object) -> Trial:
     told = {"passing": 0, "failing": 1, "broken": 0, **told}
-    return Trial(plausible=False, unsupported=False, late=False, **told)  # type: ignore[arg-type]
+    return Trial(plausible=False, unsupported=False, late=False, marks=marks, **told)  # type: ignore[arg-type]
 
 
 async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
@@ -174,9 +178,9 @@ async def test_a_chain_grows_by_progress_only_and_from_each_kind_of_start_twice(
     before = {test.id: test for test in spectrum.tests}
     texts, plus = {"m.py": TWICE}, TWICE.index("+")
     chains = Chains()
-    assert not chains.note(named(1, "nothing"), tried(test="a", failing=3), before, 1)
+    assert not chains.note(named(1, "nothing"), tried(marked("a", ""), failing=3), before, 1)
     assert not chains.is_due(1)
-    mended = tried(passing=1, failing=2, passed=frozenset({"a"}), test="b", fault="E: b")
+    mended = tried(marked("b", "E: b"), passing=1, failing=2, passed=frozenset({"a"}))
     assert chains.note(named(plus, "first"), mended, before, 2)
     assert chains.is_due(2)
     await chains.extend(spectrum, texts, seed=0, most=100)
@@ -184,7 +188,7 @@ async def test_a_chain_grows_by_progress_only_and_from_each_kind_of_start_twice(
     assert longer is not None
     assert len(longer.edits) == 2
     assert not chains.note(longer, mended, before, 3)  # the second change did nothing
-    more = tried(passing=2, failing=1, passed=frozenset({"a", "b"}), test="c", fault="E: c")
+    more = tried(marked("c", "E: c"), passing=2, failing=1, passed=frozenset({"a", "b"}))
     assert chains.note(longer, more, before, 4)
     assert not chains.is_due(5)
     assert chains.is_due(5 + SETTLING)  # a likelier one may be among those that wait
@@ -201,21 +205,35 @@ async def test_a_chain_grows_by_progress_only_and_from_each_kind_of_start_twice(
 
 def test_a_later_failure_is_progress_and_shows_lines_that_did_not_run_before() -> None:
     before = failed("t.py::a", (("t.py", 3), ("m.py", 2)), "TypeError: x", (1, 2))
-    later = tried(test="t.py::a", fault="NameError: y", reached=(("t.py", 3), ("m.py", 4)))
-    returned = tried(test="t.py::a", fault="AssertionError", reached=(("t.py", 3),))
-    earlier = tried(test="t.py::a", fault="TypeError: x", reached=(("t.py", 2), ("m.py", 4)))
-    same = tried(test="t.py::a", fault="TypeError: x", reached=(("t.py", 3), ("m.py", 2)))
-    assert [went_further(before, trial) for trial in (later, returned, earlier, same)] == [
+    later = marked("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4))
+    returned = marked("t.py::a", "AssertionError", ("t.py", 3))
+    earlier = marked("t.py::a", "TypeError: x", ("t.py", 2), ("m.py", 4))
+    same = marked("t.py::a", "TypeError: x", ("t.py", 3), ("m.py", 2))
+    assert [went_further(before.mark, now) for now in (later, returned, earlier, same)] == [
         *(True, True, False, False)
     ]
-    assert not went_further(before, tried(test="t.py::b", fault="E: ", reached=(("t.py", 9),)))
+    assert not went_further(before.mark, marked("t.py::b", "E: ", ("t.py", 9)))
     unknown = failed("t.py::a", (("t.py", 3), ("m.py", 4)), "NameError: name 'x' is not defined")
-    known = tried(test="t.py::a", fault="IndexError: ", reached=(("t.py", 3), ("m.py", 2)))
-    worse = tried(test="t.py::a", fault="TypeError: ", reached=(("t.py", 3), ("m.py", 2)))
-    assert [went_further(unknown, trial) for trial in (known, worse, same)] == [True, False, False]
-    left = left_by(Spectrum(tests=(before,)), later, {"m.py": TWICE})
+    known = marked("t.py::a", "IndexError: ", ("t.py", 3), ("m.py", 2))
+    worse = marked("t.py::a", "TypeError: ", ("t.py", 3), ("m.py", 2))
+    assert [went_further(unknown.mark, now) for now in (known, worse, same)] == [True, False, False]
+    left = left_by(Spectrum(tests=(before,)), tried(later), {"m.py": TWICE})
     assert left.tests[0].lines["m.py"] >= {4, 5, 6}
     assert left.tests[0].fault == "NameError: y"
+
+
+PLACES = ((0, 4), (1, 5), (0, 2))
+"""Of two tests, the line at which one fails: as before, further, and less far."""
+
+
+def test_any_test_that_gets_further_is_progress_unless_as_many_get_less_far() -> None:
+    names = ("t.py::a", "t.py::b")
+    before = {name: failed(name, (("t.py", 3), ("m.py", 4)), "TypeError: x") for name in names}
+    same, further, back = (marked(names[n], "TypeError: x", ("t.py", 3), ("m.py", to)) for n, to in PLACES)
+    chains = Chains()
+    assert chains.note(named(1, "one"), tried(same, further, failing=2), before, 1)
+    assert not chains.note(named(2, "both"), tried(back, further, failing=2), before, 2)
+    assert not chains.note(named(3, "none"), tried(same, failing=1), before, 3)
 
 
 async def test_what_an_exception_says_puts_its_kind_of_change_first() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 
@@ -158,7 +158,9 @@ class Search:
         if early is not None:
             found.faults, found.made_s = early.faults, self._now_s()
             self._rivals.know(early.singles)
-            await self._try(iter(early.singles), benches, is_early=True)
+            waiting = self._in_turns(iter(early.singles), until=self._looked.is_ordered)
+            await self._try(waiting, benches, is_early=True)
+            await self._go_on_until_ordered()
         ordered = await self._looked.ordered(found.spectrum, self._hunks)
         found.faults = ordered.faults
         found.broken += ordered.broken
@@ -173,8 +175,23 @@ class Search:
         left_s = self._end_s() - self._now_s()
         found.idle = await idle_blocks(found.plausible, found.texts, benches[0], left_s)
 
-    def _in_turns(self, waiting: Iterator[Proposal]) -> Iterator[Proposal]:
-        """Single changes, and such as go on from others, in turns until both are out."""
+    async def _go_on_until_ordered(self) -> None:
+        """Try what goes on from others while single changes are still being made."""
+        is_ordered = self._looked.is_ordered
+        while not (is_ordered() or self._reason()) and self._begin_longer():
+            assert self._longer is not None
+            await self._longer
+            await self._try(self._in_turns(iter(()), until=is_ordered), self._benches, is_early=True)
+
+    def _in_turns(
+        self, waiting: Iterator[Proposal], until: Callable[[], bool] = lambda: False
+    ) -> Iterator[Proposal]:
+        """Single changes, and such as go on from others, in turns until both are out.
+
+        Args:
+            waiting: Single changes.
+            until: Where those are out, whether others are there, for which what goes on may wait.
+        """
         is_out = False
         while not is_out:
             longer = self._chains.pop()
@@ -182,7 +199,7 @@ class Search:
                 yield longer
             singles = list(islice(waiting, 1 if self._is_late() else FIRST_SINGLES))
             yield from singles
-            is_out = longer is None and not singles
+            is_out = not singles and (longer is None or until())
 
     def _is_late(self) -> bool:
         return self._now_s() > CHAINED_SHARE * self._limits.seconds

@@ -208,20 +208,25 @@ def mark_of(fault: BaseException) -> dict[str, Any]:
 
 
 def read_words(words: bytes) -> dict[str, Any]:
-    """What `run_on` wrote: its letters, and how far the first failing test got."""
+    """What `run_on` wrote: its letters, and how far the failing tests got."""
     lines = words.decode("ascii", "replace").split("\n")
     letters = "".join(line for line in lines if line[:1] != "{")
-    mark: dict[str, Any] = {}
-    with suppress(ValueError):  # where a fork was killed, the line may be cut
-        mark = next((json.loads(line) for line in lines if line[:1] == "{"), {})
-    return {**mark, "words": letters}
+    marks = []
+    for line in lines:
+        with suppress(ValueError):  # where a fork was killed, the line may be cut
+            marks += [json.loads(line)] if line[:1] == "{" else []
+    return {"marks": marks, "words": letters}
 
 
 def run_on(
     chosen: list[Any], outcomes: Outcomes, limits: Limits, command: dict[str, Any], write: Write
 ) -> None:
-    """Run tests, and write a letter for each; leave off after as many failures as the command says."""
+    """Run tests, and write a letter for each; leave off after as many failures as the command says.
+
+    Where one has passed it says another number: how many do tells a change that did a part from chance.
+    """
     failed, before = 0, ""
+    enough, once_passed = command["fails"]
     marks: list[dict[str, Any]] = []
     outcomes.faults = lambda fault: marks.append(mark_of(fault)) if not marks else None
     for number, (test, item) in enumerate(chosen):
@@ -231,11 +236,12 @@ def run_on(
         write(LETTERS[outcome])
         before = test
         failed += outcome == "failed"
-        if outcome != "failed":
-            marks.clear()
-        elif failed == 1 and marks:
+        if outcome == "passed":
+            enough = once_passed
+        if outcome == "failed" and marks:
             write(b"\n" + json.dumps({"test": test, **marks[0]}).encode("ascii") + b"\n")
-        if failed >= command["fails"]:
+        marks.clear()
+        if failed >= enough:
             return
 
 

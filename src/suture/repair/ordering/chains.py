@@ -1,17 +1,17 @@
 """Changes that need each other: what did a part is gone on from, one change at a time, the best first.
 
 A chain grows only by progress: of a change that is added to another, more failing tests pass than without it,
-or the first that fails gets further. So three faults are mended in three steps, not by all triples.
+or those that fail get further. So three faults are mended in three steps, not by all triples.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from suture.repair.ordering.pairs import second_order, went_further
-from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
+from suture.repair.trials.records import Mark, Proposal, Spectrum, TestRun, Trial
 
 AT_ONCE = 6
 """Starts that are gone on from in one round."""
@@ -38,7 +38,7 @@ class Start:
     @property
     def says(self) -> tuple[object, ...]:
         """What the tests say with it."""
-        return self.trial.passed, self.trial.test, self.trial.fault, self.trial.reached
+        return self.trial.passed, self.trial.marks[:1]
 
 
 class Chains:
@@ -128,12 +128,15 @@ class Chains:
 
 
 def _is_progress(trial: Trial, parent: Trial | None, before: Mapping[str, TestRun]) -> bool:
-    if parent is None:
-        test = before.get(trial.test)
-        return trial.passing > 0 or (test is not None and went_further(test, trial))
-    if trial.passing != parent.passing:
-        return trial.passing > parent.passing
-    test = before.get(trial.test)
-    if test is None or trial.test != parent.test:
-        return False
-    return went_further(replace(test, reached=parent.reached, fault=parent.fault), trial)
+    if trial.passing != (parent.passing if parent else 0):
+        return trial.passing > (parent.passing if parent else 0)
+    marks = trial.marks
+    old = {mark.test: mark for mark in (parent.marks if parent else _marks_of(marks, before))}
+    pairs = [(old[mark.test], mark) for mark in marks if mark.test in old]
+    further = sum(went_further(one, other) for one, other in pairs)
+    return further > sum(went_further(other, one) for one, other in pairs)
+
+
+def _marks_of(marks: Iterable[Mark], before: Mapping[str, TestRun]) -> Iterator[Mark]:
+    """How far the same tests got on the code as it is."""
+    return (before[mark.test].mark for mark in marks if mark.test in before)

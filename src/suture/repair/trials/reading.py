@@ -50,15 +50,22 @@ class Seen:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Got:
+    """How far a failing test got, as `suture.repair.trials.records.Mark`."""
+
+    test: str
+    fault: str
+    reached: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Attempted:
-    """What one candidate showed: a letter for each test, whether it ended, and its first failure."""
+    """What one candidate showed: a letter for each test, whether it ended, and how far failing tests got."""
 
     words: str
     ended: bool
     unsupported: bool
-    test: str = ""
-    fault: str = ""
-    reached: tuple[tuple[Any, ...], ...] = ()
+    marks: tuple[Got, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

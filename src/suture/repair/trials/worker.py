@@ -34,7 +34,7 @@ class Attempt:
         number: Of this attempt; no two of a process have the same.
         tests: Their ids; `None` for all that have a limit, in their own order.
         anew: Whether the project is imported anew for it.
-        fails: Failing tests after which it is left.
+        fails: Failing tests after which it is left, where none has passed and where one has.
         patience: CPU seconds that each test may take beyond its limit.
         quiet_s: Wall-clock seconds without a word after which it is killed.
         seconds: Wall-clock seconds that it may take.
@@ -44,7 +44,7 @@ class Attempt:
     number: int
     tests: Sequence[str] | None
     anew: bool = False
-    fails: int = 1
+    fails: tuple[int, int] = (1, 1)
     patience: float = 0.0
     quiet_s: float = 8.0
     seconds: float = 60.0
@@ -148,7 +148,7 @@ class Worker:
         """Run tests on a candidate; `None` where a process died of it."""
         asked: dict[str, Any] = {
             **_changed(attempt.proposal),
-            **{"op": "try", "number": attempt.number, "anew": attempt.anew, "fails": attempt.fails},
+            **{"op": "try", "number": attempt.number, "anew": attempt.anew, "fails": list(attempt.fails)},
             **{"tests": list(attempt.tests) if attempt.tests is not None else None},
             **{"patience": attempt.patience, "quiet_s": attempt.quiet_s, "seconds": attempt.seconds},
             "import_s": attempt.import_s,
