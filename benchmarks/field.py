@@ -13,10 +13,8 @@ and with its suite, run outside of any sandbox: suites of other people and mutan
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from ending import exit_code_of
@@ -27,8 +25,8 @@ from field_set.healing import heal_bug
 from field_set.historical import draw_historical
 from field_set.packages import Package, read_packages
 from field_set.ranks import Rank, line_of_rank, rank_bug, see_bug, tell_ranks
-from field_set.rows import Row, line_of, sums_of, tell_rows
-from row_files import append_row, read_rows
+from field_set.rows import tell_rows
+from field_set.running import parser_for, run_rows
 
 from suture.errors import SutureError, UsageError
 from suture.settings import load_settings
@@ -60,28 +58,18 @@ def main() -> int:
         _rank(bugs, chosen, cache, wanted)
         return 0
     path = wanted.rows or settings.paths.home / "benchmarks" / "field.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    known = {row.bug: row for row in read_rows(path, Row) if row.cap_seconds == wanted.seconds}
-    for bug in bugs:
-        if bug.id not in known:
-            row = heal_bug(bug, chosen[bug.package], cache, wanted.seconds, keep=wanted.keep)
-            append_row(path, row)
-            known[bug.id] = row
-            print(line_of(row), file=sys.stderr, flush=True)
-    rows = [known[bug.id] for bug in bugs]
-    if wanted.json:
-        print(json.dumps({"rows": [asdict(row) for row in rows], "sums": sums_of(rows)}, indent=1))
-    else:
-        tell_rows(rows)
+    rows = run_rows(
+        bugs,
+        path,
+        wanted.seconds,
+        lambda bug: heal_bug(bug, chosen[bug.package], cache, wanted.seconds, keep=wanted.keep),
+    )
+    tell_rows(rows, as_json=wanted.json)
     return 0
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--package", action="append", metavar="NAME", help="only this one; may be repeated")
-    parser.add_argument("--bug", action="append", metavar="ID", help="only this one; may be repeated")
+    parser = parser_for(__doc__)
     parser.add_argument("--kind", action="append", choices=("one", "two", "historical"), help="only these")
     parser.add_argument(
         "--first", type=int, metavar="N", help="only the first N bugs of each package and kind"
@@ -89,19 +77,13 @@ def _arguments() -> argparse.Namespace:
     halves = parser.add_mutually_exclusive_group()
     halves.add_argument("--tune", dest="half", action="store_const", const="tune", help="only that half")
     halves.add_argument("--report", dest="half", action="store_const", const="report", help="only that half")
-    parser.add_argument("--seconds", type=float, default=60, help="of each run, its proof included; 60")
-    parser.add_argument("--rows", type=Path, metavar="FILE", help="JSON lines; a rerun goes on with them")
-    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="where packages are kept")
     parser.add_argument("--fetch", action="store_true", help="only fetch what is needed")
-    parser.add_argument("--offline", action="store_true", help="fetch nothing")
     parser.add_argument(
         "--ranks",
         action="store_true",
         help="heal nothing: tell the rank of the right edit among the proposals",
     )
     parser.add_argument("--anew", action="store_true", help="with --ranks: localise again what is kept")
-    parser.add_argument("--keep", action="store_true", help="keep the folder of each case, and say where")
-    parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")
     parser.add_argument(
         "--draw", type=int, metavar="N", help="draw bugs until each package has N of one edit"
     )

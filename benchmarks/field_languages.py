@@ -12,9 +12,7 @@ process of its own, by the search alone, and compared with the package as it was
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 from ending import exit_code_of
@@ -24,8 +22,8 @@ from field_other.mutants import LISTED, draw_bugs, in_turns
 from field_other.packages import OtherPackage, read_packages
 from field_set.bugs import Bug, read_bugs, write_bugs
 from field_set.cache import Cache
-from field_set.rows import Row, line_of, sums_of, tell_rows
-from row_files import append_row, read_rows
+from field_set.rows import tell_rows
+from field_set.running import parser_for, run_rows
 
 from suture.errors import SutureError, UsageError
 from suture.settings import load_settings
@@ -44,37 +42,21 @@ def main() -> int:
         _draw(chosen, store, wanted.draw, wanted.seed)
         return 0
     path = wanted.rows or settings.paths.home / "benchmarks" / "field_languages.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    known = {row.bug: row for row in read_rows(path, Row) if row.cap_seconds == wanted.seconds}
     bugs = _chosen_bugs(chosen, wanted)
-    for bug in bugs:
-        if bug.id not in known:
-            row = heal_bug(bug, chosen[bug.package], store, wanted.seconds, keep=wanted.keep)
-            append_row(path, row)
-            known[bug.id] = row
-            print(line_of(row), file=sys.stderr, flush=True)
-    rows = [known[bug.id] for bug in bugs]
-    if wanted.json:
-        print(json.dumps({"rows": [asdict(row) for row in rows], "sums": sums_of(rows)}, indent=1))
-    else:
-        tell_rows(rows)
+    rows = run_rows(
+        bugs,
+        path,
+        wanted.seconds,
+        lambda bug: heal_bug(bug, chosen[bug.package], store, wanted.seconds, keep=wanted.keep),
+    )
+    tell_rows(rows, as_json=wanted.json)
     return 0
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--package", action="append", metavar="NAME", help="only this one; may be repeated")
-    parser.add_argument("--bug", action="append", metavar="ID", help="only this one; may be repeated")
+    parser = parser_for(__doc__)
     parser.add_argument("--language", action="append", choices=("javascript", "typescript", "go"))
     parser.add_argument("--first", type=int, metavar="N", help="only the first N bugs of each package")
-    parser.add_argument("--seconds", type=float, default=60, help="of each run, its proof included; 60")
-    parser.add_argument("--rows", type=Path, metavar="FILE", help="JSON lines; a rerun goes on with them")
-    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="where packages are kept")
-    parser.add_argument("--offline", action="store_true", help="fetch nothing")
-    parser.add_argument("--keep", action="store_true", help="keep the folder of each case, and say where")
-    parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")
     parser.add_argument("--draw", type=int, metavar="N", help="draw bugs until each package has N")
     parser.add_argument("--seed", type=int, default=21, help="with --draw")
     return parser.parse_args()

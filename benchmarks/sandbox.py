@@ -25,7 +25,7 @@ from typing import Any
 
 from throughput import measure_throughput, without_human_eval
 
-from suture.checks.command.test_command import PRELOAD
+from suture.checks.command.pytest_runs import PRELOAD
 from suture.languages import program_environment
 from suture.sandbox import (
     BOX,

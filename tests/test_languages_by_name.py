@@ -11,7 +11,7 @@ from suture.languages.known import OURS
 
 SOURCE = Path(suture.__file__).parent
 NOT_OF_A_LANGUAGE = {
-    "safety/manifests.py": "indexes of packages",
+    "safety/python_manifests.py": "a requirement that Poetry writes beside packages",
     "safety/dependencies.py": "indexes of packages",
     "sandbox/mounts/environments.py": "a requirement that Poetry writes beside packages",
     "sandbox/conformance/lifetimes.py": "what every sandbox can run",

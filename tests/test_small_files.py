@@ -18,7 +18,6 @@ SMALL_LINES = 40
 SENT_BEHIND_THE_WALL = ("checks/command/report_plugin/", "repair/inside/", "sandbox/zygote/inside/")
 APART = {
     "cli/terminal/editor.py": "starts a process, which test_layers allows by file",
-    "languages/layouts/golang.py": "one layout a file, and those of other languages are longer",
 }
 
 

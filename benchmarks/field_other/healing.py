@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
 import sys
-from collections.abc import Mapping
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from field_set.bugs import Bug, read_text
-from field_set.healing import MOST_SHOWN, SUITE_S, first_events, run_heal
+from field_set.bugs import Bug
 from field_set.rows import Row
+from field_set.running import SUITE_S, first_events, lines_changed, row_of, run_heal
 
 from field_other.cases import case_folder, run_suite, suite_environ
 from field_other.fetching import Store
@@ -40,54 +38,25 @@ def heal_bug(bug: Bug, package: OtherPackage, store: Store, seconds: float, *, k
         state = root.parent / "state"
         ended = run_heal(root, state, package.test, suite_environ(root), seconds)
         told = first_events(state)
-        changed = _changed(package, store.tree(package), root, files)
-        moved = any(read_text(root / path) != text for path, text in files.items())
-        claimed = ended.answer.get("outcome") == "healed" and (moved or bool(ended.answer.get("applied")))
+        meaning = partial(_meaning, package)
+        changed = lines_changed(store.tree(package), root, {*files, *package.code}, meaning)
+        claimed = ended.claims(root, files)
         suite = claimed and run_suite(package, root, SUITE_S).failing == 0
         if keep:
             kept = store.cache.folder / "kept" / bug.id
             shutil.rmtree(kept, ignore_errors=True)
             shutil.copytree(root.parent, kept, symlinks=True)
             print(f"kept at {kept}", file=sys.stderr)
-    search = told.get("search.finished", {})
-    checked = told.get("candidate.checked", {})
-    return Row(
-        bug=bug.id,
-        package=bug.package,
-        half=package.half,
-        kind=bug.kind,
-        operator=", ".join(mutation.operator for mutation in bug.mutations),
-        cap_seconds=seconds,
-        exit_code=ended.code,
-        outcome=str(ended.answer.get("outcome") or ended.complaint),
-        seconds=round(ended.seconds, 1),
+    return row_of(
+        *(bug, package.half, seconds, ended, told),
         failing=bug.failing,
-        interrupted=False,
-        baseline=checked.get("failed"),
-        baseline_passed=checked.get("passed", 0),
-        cause=str(told.get("triage.finished", {}).get("cause") or ""),
-        search_ended=str(search.get("ended", "")),
-        tried=search.get("tried", 0),
-        search_seconds=search.get("seconds", 0.0),
         claimed=claimed,
         suite=suite,
-        same=not changed,
-        confidence=ended.answer.get("confidence"),
-        changed=changed[:MOST_SHOWN] if claimed else "",
+        changed=changed,
     )
 
 
-def _changed(package: OtherPackage, published: Path, root: Path, files: Mapping[str, str]) -> str:
-    """Lines that are not as published; empty where the code means the same by its syntax tree."""
-    lines: list[str] = []
-    for path in sorted({*files, *package.code}):
-        before, after = read_text(published / path), read_text(root / path)
-        if _meaning(before, path, package) != _meaning(after, path, package):
-            lines += difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, "", "", 0, "")
-    return "\n".join(lines)
-
-
-def _meaning(text: str, path: str, package: OtherPackage) -> Any:
+def _meaning(package: OtherPackage, text: str, path: str) -> Any:
     """The tree of a file without comments, needless brackets, and what may end a statement or not."""
     return _shape(parsed_tree(text, path, package.language))
 

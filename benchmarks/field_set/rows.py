@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 __all__ = ["Row", "agrees", "cause_of", "line_of", "sums_of", "tell_rows"]
@@ -144,8 +145,11 @@ def _sum(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def tell_rows(rows: Sequence[Row]) -> None:
-    """A line for each package, half and kind, and under it how its runs ended."""
+def tell_rows(rows: Sequence[Row], *, as_json: bool = False) -> None:
+    """A line for each package, half and kind, and under it how its runs ended; or rows and sums as JSON."""
+    if as_json:
+        print(json.dumps({"rows": [asdict(row) for row in rows], "sums": sums_of(rows)}, indent=1))
+        return
     for name, told in sums_of(rows).items():
         print(
             f"{name:18} {told['bugs']:3} bugs: baseline {told['baseline']}, triage {told['triage']}, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import time
 
 import pytest
 
@@ -29,7 +30,14 @@ CODE = [PROJECT["shop/prices.py"].decode()]
         ("FileNotFoundError: [Errno 2] No such file or directory: '/box/fixtures/big.bin'", "big.bin"),
         ("KeyError: 'SHOP_KEY'", "SHOP_KEY is not set"),
         ("socket.gaierror: [Errno -3] Temporary failure in name resolution", "network"),
+        ("Error: unsupported locale setting", "locale"),
         ("OSError: [Errno 101] Network is unreachable", "network"),
+        (
+            "ClientConnectorDNSError: Cannot connect to host example.org:443 ssl:default "
+            "[Temporary failure in name resolution]",
+            "network",
+        ),
+        ("FetchFailed: <urlopen error [Errno -5] No address associated with hostname>", "network"),
     ],
 )
 def test_a_fault_of_the_surroundings(exception: str, why: str) -> None:
@@ -96,12 +104,53 @@ def test_a_module_that_no_build_writes_is_the_codes(exception: str) -> None:
         "FileNotFoundError: [Errno 2] No such file or directory: 'log.txt'",  # the code makes it
         "KeyError: 'TOTAL'",  # nobody asks the environment for it
         "OSError: [Errno 28] No space left on device",
+        "FetchFailed: Connection refused",  # by a server that the test has started, perhaps
         "AssertionError: 1 != 2",
         "",
     ],
 )
 def test_a_slip_of_the_code_is_no_fault_of_the_surroundings(exception: str) -> None:
     assert fault_of_surroundings(exception, PROJECT, CODE) is None
+
+
+TESTED = {
+    "shop/prices.py": b"def total(): ...\n",
+    "shop/plugin.py": b"import pytest\n\n@pytest.fixture\ndef basket():\n    return []\n\nMARKS = ['dear']\n"
+    b"till = pytest.fixture()(total)\n",
+    "tests/conftest.py": b"import pytest\n\n@pytest.fixture(\n  scope='session'\n)\ndef customer(): ...\n",
+    "tests/test_prices.py": b"def test_total(mocker, custmer): ...\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("exception", "why"),
+    [
+        ("FixtureLookupError: ('mocker', <SubRequest 'mocker' for <Function test_total>>)", "'mocker'"),
+        ("FixtureLookupError: ('till', <TopRequest for <Function test_total>>)", None),  # made by a call
+        (
+            "FixtureLookupError: ('baskett', <TopRequest for <Function test_total>>)",
+            None,
+        ),  # nearly one of the code's
+        (
+            "FixtureLookupError: ('custmer', <TopRequest for <Function test_total>>)",
+            None,
+        ),  # nearly a conftest's
+        ("'asyncio' not found in `markers` configuration option", "'asyncio'"),
+        ("Failed: 'django_db' not found in `markers` configuration option", "'django_db'"),
+        ("Failed: 'dear' not found in `markers` configuration option", None),  # the code registers it
+        ("Failed: async def functions are not natively supported.", "`async def`"),
+        ("Failed: no", None),
+    ],
+)
+def test_a_plugin_that_is_missing_is_of_the_surroundings(exception: str, why: str | None) -> None:
+    found = fault_of_surroundings(exception, TESTED, ())
+    assert (found is None) == (why is None), found
+    assert found is None or why is None or why in found[0]
+
+
+def test_a_locale_that_the_code_sets_may_be_its_slip() -> None:
+    written = ["locale.setlocale(locale.LC_ALL, 'de_DE.UFT-8')"]
+    assert fault_of_surroundings("Error: unsupported locale setting", PROJECT, written) is None
 
 
 AREA = b'''
@@ -139,6 +188,16 @@ def test_what_a_test_wants_is_held_against_the_docstring(body: str, tested: str 
     assert [one.tested for one in found] == ([tested] if tested else [])
     if found:
         assert (found[0].call, found[0].documented, found[0].file) == ("area(2, 3)", "6", "shapes.py")
+
+
+def test_a_file_of_many_failing_tests_is_read_once() -> None:
+    count = 2000
+    tests = "".join(f"def test_{n}():\n    assert area(2, 3) == {n}\n" for n in range(count)).encode()
+    files = {"shapes.py": AREA, "test_shapes.py": tests}
+    documented, began_s = examples_of(files), time.process_time()
+    found = [contradictions_of(f"test_shapes.py::test_{n}", files, documented) for n in range(count)]
+    assert [n for n, one in enumerate(found) if not one] == [6]
+    assert time.process_time() - began_s < 20  # a parse takes 0.05 s, and each test had one of its own
 
 
 def test_a_name_that_is_defined_twice_contradicts_nothing() -> None:

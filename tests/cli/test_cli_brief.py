@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -82,6 +83,20 @@ def test_what_was_not_healed_says_why_and_what_to_try(suture: Suture, tmp_path: 
     assert "Not healed: no repair was found without a model" in done.stderr
     assert "1 of 1 still fail:\n  test_a.py::test_f\n" in done.stderr
     assert "Ask a model too: leave out --no-model" in done.stderr
+
+
+def test_tests_that_no_edit_can_mend_are_left_out_as_told(suture: Suture, broken: Path) -> None:
+    (broken / "test_till.py").write_text(
+        "import pytest\n\n\n@pytest.mark.parametrize('n', [1, 2])\ndef test_till(till_of_plugin, n): ...\n"
+    )
+    run = ("heal", str(broken), "--set", "repair.seconds=60", "--no-model")
+    done = suture(*run, "--set", "repair.candidates=1")
+    assert done.returncode == 1, done.stderr
+    told = "test_till.py::test_till[1] and 1 more (environment: nothing brings the fixture 'till_of_plugin'"
+    assert f"Not the code's fault: {told}" in done.stderr
+    advice = next(line for line in done.stderr.splitlines() if "Leave them out: --test " in line)
+    command = shlex.split(advice.partition("Leave them out: ")[2])
+    assert suture(*run, *command).returncode == 0
 
 
 def test_a_command_without_a_report_says_what_its_pass_is_worth(

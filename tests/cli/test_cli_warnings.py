@@ -44,4 +44,5 @@ def test_a_warning_is_shown_and_lowers_the_confidence(suture: Suture, script: Sc
     assert "Warning: sq.py: compares with 13" in done.stderr
     certificate = json.loads((Path(told["folder"]) / "certificate.json").read_text())
     assert told["confidence"] < certificate["confidence"]
+    assert f"Confidence {told['confidence']:.2f}." in done.stderr
     assert certificate["claims"]["warnings"] == told["warnings"]

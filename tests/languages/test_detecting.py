@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from suture.errors import UsageError
@@ -32,6 +34,11 @@ GO = {"go.mod": b"module m\n", "a.go": b"", "a_test.go": b""}
         ({"test_a.py": CASE, "pytest.ini": b""}, False, PYTEST),
         ({"test_a.py": CASE, "pyproject.toml": b"[tool.pytest.ini_options]\n"}, False, PYTEST),
         ({"test_a.py": CASE, "pyproject.toml": b"[project]\n"}, False, "python -m unittest discover"),
+        ({"tests.py": CASE}, True, f"{PYTEST} tests.py"),
+        ({"tests.py": CASE}, False, "python -m unittest tests.py"),
+        ({"tests.py": PLAIN, "b/test.py": CASE, "tests/help.py": b""}, False, f"{PYTEST} b/test.py tests.py"),
+        ({"tests.py": CASE, "test_a.py": PLAIN}, True, PYTEST),
+        ({"tests/help.py": b""}, True, PYTEST),
         ({"a.js": b"", "package.json": NPM}, True, "npm test"),
         (GO, True, "go test ./..."),
         ({"go.mod": b"module m\n", "a.go": b""}, True, None),
@@ -86,6 +93,14 @@ def test_scripts_that_decide_are_those_that_run() -> None:
     assert scripts_run_by(("npm", "test"), files) == ("node build.js", "node check.js")
     assert scripts_run_by(("npm", "run", "lint"), files)[-1] == "eslint"
     assert scripts_run_by(("node", "--test"), files) == ()
+
+
+def test_a_script_that_is_named_is_run_alone_and_what_it_goes_on_to() -> None:
+    scripts = {"test": "c8 --include index.js npm run unit", "unit": "tape test.js", "all": "npm test && x"}
+    files = {"package.json": json.dumps({"scripts": scripts}).encode()}
+    assert scripts_run_by(("npm", "run", "unit"), files) == ("tape test.js",)
+    assert scripts_run_by(("npm", "run", "all"), files) == (scripts["test"], scripts["all"])
+    assert scripts_run_by(("npm", "test"), files) == (scripts["test"],)
 
 
 def test_languages_of_files() -> None:

@@ -166,8 +166,8 @@ def test_what_needs_no_shell_of_ours_stays(tmp_path: Path, command: str, words: 
 @pytest.mark.parametrize(
     ("command", "named"),
     [
-        ("python -m pytest -q tests.py", "tests.py"),
-        ("pytest ./tests.py::test_one", "tests.py"),
+        ("python -m pytest -q trials.py", "trials.py"),
+        ("pytest ./trials.py::test_one", "trials.py"),
         ("python check.py --all", "check.py"),
         ("sh -c 'python check.py && true'", "check.py"),
         ("./run.sh", "run.sh"),
@@ -181,14 +181,14 @@ def test_what_needs_no_shell_of_ours_stays(tmp_path: Path, command: str, words: 
 def test_what_the_test_command_names_is_protected(tmp_path: Path, command: str, named: str) -> None:
     (tmp_path / "qa" / "sub").mkdir(parents=True)
     names = (
-        "tests.py",
+        "trials.py",
         "check.py",
         "run.sh",
         "qa/core.py",
         "qa/__main__.py",
         "[a]*.py",
         "add.py",
-        "qa/sub/tests.py",
+        "qa/sub/trials.py",
     )
     for name in names:
         (tmp_path / name).write_text("")
@@ -197,10 +197,10 @@ def test_what_the_test_command_names_is_protected(tmp_path: Path, command: str, 
 
 
 def test_an_absolute_path_in_the_command_is_protected_too(tmp_path: Path) -> None:
-    for name in ("tests.py", "add.py"):
+    for name in ("trials.py", "add.py"):
         (tmp_path / name).write_text("")
-    task, snapshot = heal_task(tmp_path, test=["python", str(tmp_path.resolve() / "tests.py")])
-    assert [name for name in snapshot.files if is_protected(name, task.protected)] == ["tests.py"]
+    task, snapshot = heal_task(tmp_path, test=["python", str(tmp_path.resolve() / "trials.py")])
+    assert [name for name in snapshot.files if is_protected(name, task.protected)] == ["trials.py"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from suture.loop.context import RunContext
+from suture.loop.evaluation.judging import confirmed
 from suture.loop.evaluation.suspicion import doubts_about
 from suture.loop.evaluation.two_runs import ONCE, TELL_S, is_of_one_run, run_twice
 from suture.records import Candidate, CheckOutcome, Verdict
@@ -67,6 +68,28 @@ async def test_one_run_is_told_as_one_where_the_time_is_up(statuses: tuple[str |
     runs = await run_twice(suite.run, passed, left_s=TELL_S + 0.5, takes_s=0.1)
     assert runs.again is None
     assert runs.first.notes == (ONCE,)
+    assert suite.running == 0
+
+
+async def test_two_runs_that_could_meet_are_one_after_the_other() -> None:
+    """A port, or a folder of the machine: with no wall between them both would have it."""
+    suite = Suite("passed", "passed")
+    runs = await run_twice(suite.run, passed, left_s=None, takes_s=0.1, is_walled=False)
+    assert runs.again is not None
+    assert (suite.most, suite.running) == (1, 0)
+
+
+@pytest.mark.parametrize("statuses", [("passed", None), (None, "passed")])
+async def test_a_run_that_does_not_end_is_not_one_that_had_no_time(
+    statuses: tuple[str | None, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A candidate that waits for itself now and then had its time: it has passed by chance."""
+    monkeypatch.setattr("suture.loop.evaluation.two_runs.STUCK_S", 0.2)
+    suite = Suite(*statuses)
+    runs = await run_twice(suite.run, passed, left_s=TELL_S + 1.0, takes_s=0.1)
+    assert runs.again is not None
+    assert runs.first.notes == ()
+    assert [outcome.status for outcome in confirmed(runs.first, runs.again).outcomes] == ["timeout"]
     assert suite.running == 0
 
 

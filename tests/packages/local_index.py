@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
+import json
 import sys
 import tarfile
 import threading
@@ -52,11 +55,11 @@ def place_in(folder: Path, *, walled: bool = True) -> Place:
     return Place(folder=folder, python=PYTHON, walled=walled)
 
 
-def wheel(name: str, requires: str = "", version: str = "1.0") -> bytes:
-    """A wheel of one empty module."""
+def wheel(name: str, requires: str = "", version: str = "1.0", code: str = "") -> bytes:
+    """A wheel of one module."""
     info = f"{name}-{version}.dist-info"
     files = {
-        f"{name}.py": "",
+        f"{name}.py": code,
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
         + (f"Requires-Dist: {requires}\n" if requires else ""),
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
@@ -90,3 +93,25 @@ def offer(index: Index, name: str, content: bytes, version: str = "1.0") -> None
     page = f"/simple/{name}/"
     index.pages[page] = index.pages.get(page, b"") + f'<a href="/files/{file}">{file}</a>'.encode()
     index.pages[f"/files/{file}"] = content
+
+
+def offer_node(index: Index, name: str, code: str, version: str = "1.0.0", **needs: str) -> None:
+    """A package of npm's of one CommonJS module; `needs` is name=range."""
+    package = {"name": name, "version": version, "main": "index.js", "dependencies": needs}
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for path, text in {"package.json": json.dumps(package), "index.js": code}.items():
+            entry = tarfile.TarInfo(f"package/{path}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    content = packed.getvalue()
+    digest = base64.b64encode(hashlib.sha512(content).digest()).decode()
+    at = f"/npm/{name}-{version}.tgz"
+    page = json.loads(index.pages.get(f"/npm/{name}", b'{"versions": {}}'))
+    page["name"], page["dist-tags"] = name, {"latest": version}
+    page["versions"][version] = {
+        **package,
+        "dist": {"tarball": index.url + at, "integrity": f"sha512-{digest}"},
+    }
+    index.pages[f"/npm/{name}"] = json.dumps(page).encode()
+    index.pages[at] = content

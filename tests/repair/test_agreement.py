@@ -105,13 +105,36 @@ HABITS: dict[str, dict[str, str]] = {
         "tests/pytest.ini": "[pytest]\npythonpath = ..\n",
         "tests/test_shop.py": PLAIN,
     },
+    "groups": {
+        "test_shop.py": "@pytest.mark.xdist_group('one')\n"
+        "@pytest.mark.parametrize('n', [1, 2], ids=['a@b', 'c'])\n"
+        "def test_add(n):\n    assert add(n, 1) == n + 1\n\n\n"
+        "@pytest.mark.xdist_group('one')\ndef test_zero():\n    assert add(0, 0) == 0\n",
+    },
+    "pytest-itself": {
+        "conftest.py": "pytest_plugins = 'pytester'\n",
+        "test_shop.py": "INNER = 'def test_a(): pass\\ndef test_b(): assert 0\\n'\n\n\n"
+        "def test_add():\n    assert add(2, 3) == 5\n\n\n"
+        "@pytest.mark.parametrize('way', ['runpytest_inprocess', 'runpytest_subprocess'])\n"
+        "def test_again(pytester, way):\n    pytester.makepyfile(INNER)\n    run = getattr(pytester, way)\n"
+        "    run().assert_outcomes(passed=1, failed=1)\n    run('--lf').assert_outcomes(failed=1)\n",
+    },
+    "frost": {
+        "test_shop.py": "import time\n\n\n@pytest.fixture(scope='module', autouse=True)\ndef frozen():\n"
+        "    kept, time.monotonic = time.monotonic, lambda: 1e9\n    yield\n    time.monotonic = kept\n\n\n"
+        "def test_add():\n    assert add(2, 3) == 5\n\n\n"
+        "def test_slow():\n    time.sleep(1.1)\n    assert add(0, 0) == 0\n",
+    },
     "beside": {
         "pack/__init__.py": "",
         "pack/shop.py": BAD,
         "pack/shop_test.py": PLAIN.replace("shop", "pack.shop"),
     },
 }
-COMMANDS = {"root-below": "python -m pytest -q tests"}
+COMMANDS = {
+    "root-below": "python -m pytest -q tests",
+    "groups": "python -m pytest -q -n 2 --dist loadgroup",
+}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -163,6 +163,13 @@ def test_only_the_lines_asked_for() -> None:
     assert not list(mutants(source, []))
 
 
+def test_an_edit_that_two_operators_make_has_the_likelier_ones_weight() -> None:
+    source = "def f(n):\n    if n:\n        return g(n - 2) + n\n    return g(n - 1) + n\n"
+    made = [m for m in mutants(source, [3]) if mutated(source, m.edits) == source.replace("- 2", "- 1")]
+    assert {m.operator for m in made} == {"sibling expression", "constant"}
+    assert max(made, key=lambda mutant: mutant.prior).operator == "constant"
+
+
 def test_it_is_the_same_each_time() -> None:
     source = "def f(a, b):\n    if a < b:\n        return a\n    return b\n"
     assert list(mutants(source)) == list(mutants(source))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,9 @@ def proposal(edits: tuple[Edit, ...], label: str = "", score: float = 1.0) -> Pr
         ("a == b", "not a != b"),
         ("not (a or b)", "not a and not b"),
         ("f(a) + (1)", "f(a) + 1"),
+        ("len(a) > 0 and len(a) < b", "0 < len(a) < b"),
+        ("a == 3 and b == 5 and not (c or d)", "a == 3 and b == 5 and not c and not d"),
+        ("a and b and c and d and e and f", "(a and b) and (c and d) and (e and f)"),
     ],
 )
 def test_two_ways_to_write_one_expression_are_one(one: str, other: str) -> None:
@@ -70,6 +74,19 @@ def test_two_ways_to_write_one_expression_are_one(one: str, other: str) -> None:
         ("f(a)", "f(b)"),
         ("a * 100 > 60", "a * 60 > 60"),
         ("a - 1000", "a + 1000"),
+        ("a.n and a is not None", "a is not None and a.n"),
+        ("b[a] == 1 and a < len(b)", "a < len(b) and b[a] == 1"),
+        ("a() and b()", "b() and a()"),
+        ("next(a) or next(a)", "next(a)"),
+        ("a.pop() - a.pop()", "a.pop() * 0"),
+        ("a is 'x'", "a == 'x'"),
+        ("a < 60", "a <= 59"),
+        ("a > 0", "a >= 1"),
+        ("a == 71 and b == 72 and c == 73 and d", "a == 71 and b == 72 and c == 73 and not d"),
+        ("a == 71 and b == 72 and c == 73 and d", "a == 71 and b == 72 and c == 73"),
+        ("a == 'on' and b == 'off' and c == 'red' and d == 'up'", "a == 'on' and b == 'off' and c == 'red'"),
+        ("a == b and c == d and e", "a == b and c == d and f"),
+        ("a if b == 41 and c == 42 and d == 43 else e", "e"),
     ],
 )
 def test_what_some_value_tells_apart_is_not_one(one: str, other: str) -> None:
@@ -89,6 +106,23 @@ def test_what_some_value_tells_apart_is_not_one(one: str, other: str) -> None:
 def test_what_is_not_worked_out_is_not_one(one: str, other: str) -> None:
     """Nor is anything of the size that a project names made of it."""
     assert apart(SOURCE, condition(one), condition(other)) == 1
+
+
+def test_blanks_in_a_text_of_several_lines_are_the_texts() -> None:
+    source = 'def f():\n    return """a\n    \n  b""" + OTHER\n'
+    wide, narrow = (instead(source, "    \n", new) for new in ("      \n", "\n"))
+    assert apart(source, wide, narrow) > 0
+
+
+def test_an_expression_of_any_size_is_gone_through_in_time() -> None:
+    """A table may stand in it, which is one part; and a sum of any length is deeper than can be gone into."""
+    table = ", ".join(f"{n}: 'v{n}'" for n in range(4000))
+    source = SOURCE.replace("CONDITION", f"{{{table}}}[a] == b")
+    began_s = time.process_time()
+    assert 0 < apart(source, instead(source, "[a] == b", "[a] != b"), ()) <= 1
+    long = SOURCE.replace("CONDITION", " + ".join(["a"] * 900))
+    assert apart(long, instead(long, "a + a:", "a + b:"), ()) == 1
+    assert time.process_time() - began_s < 10
 
 
 def test_the_change_that_takes_fewer_values_elsewhere_is_nearer() -> None:
@@ -170,6 +204,18 @@ def test_equal_answers_of_calls_that_run_other_code_say_nothing() -> None:
     reached = repairs_of(*changes, reached=2, answers=("(1,)", "(2,)"))
     (only,) = (repair for repair, _ in told_apart(reached, {"m.py": SOURCE}))
     assert (only.alike, only.apart) == (("a <= b",), ())
+
+
+def test_of_two_ways_to_write_one_expression_the_plainer_is_handed_over() -> None:
+    changes = (("a < b - 2 + 1", 1.0), ("a < b - 1", 0.4))
+    ((only, _),) = told_apart(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE})
+    assert (only.proposal.label, only.alike, only.score) == ("a < b - 1", ("a < b - 2 + 1",), 1.0)
+
+
+def test_what_has_only_the_same_answers_is_not_taken_for_being_plainer() -> None:
+    changes = (("a < b and a", 1.0), ("a", 0.4))
+    ((only, _),) = told_apart(repairs_of(*changes, reached=1, answers=("1",)), {"m.py": SOURCE})
+    assert only.proposal.label == "a < b and a"
 
 
 def test_a_rival_that_is_much_less_likely_counts_only_where_it_is_known_to_differ() -> None:

@@ -7,10 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from suture.checks import prepare_suite
-from suture.repair import Edit, Proposal
+from suture.checks.command.test_command import TestCommand
+from suture.repair import Edit, Findings, Proposal, rank_repairs
+from suture.repair.answering import OPAQUE, answers_of
+from suture.repair.editing.places import constants_at
 from suture.repair.inside.suture_digest import digest_of
 from suture.repair.trials.comparing import compare
+from suture.repair.trials.records import Call, Spectrum
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings
 from suture.tasks.building import heal_task
@@ -66,6 +72,120 @@ async def test_repairs_that_differ_only_in_how_they_fill_a_set_are_alike(
     answers = await compare(suite.command, proposals, calls, {"box.py": CODE}, 100)
     assert answers[0] == answers[1] == ["({0, 8}, (0,))", "([<box.Box object>, <box.Box object>], (2,))"]
     assert answers[2][0] == "({0, 9}, (0,))"
+
+
+class Held:
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+
+def test_an_object_that_says_nothing_of_itself_is_what_it_holds() -> None:
+    kind = f"{Held.__module__}.Held object"
+    assert digest_of(Held({8, 0})) == f"<{kind} {{'value': {{0, 8}}}}>"
+    assert digest_of(Held(3)) != digest_of(Held(4))
+    ring = Held(None)
+    ring.value = [ring, ring]
+    assert digest_of(ring) == f"<{kind} {{'value': [<{kind} #0>, <{kind} #0>]}}>"
+    assert all(OPAQUE in digest_of(value) for value in (Slotted(), iter([1]), lambda: 3, map(str, "a")))
+    assert digest_of("x" * 9000) != digest_of("x" * 8999 + "y")
+
+
+UNSEEN = """\
+import sys
+
+
+def tell(n):
+    if n > 10:
+        sys.stderr.write("much")
+
+
+def show(n):
+    print(n + 1)
+
+
+def spin(n):
+    while n + 1:
+        pass
+
+
+def make(n):
+    return lambda: n + 1
+
+
+def refuse(n):
+    raise ValueError(n + 1)
+
+
+def limit(n):
+    if n > 10:
+        return "much"
+    return "little"
+"""
+
+
+def change(old: str, new: str, after: str) -> Proposal:
+    start = UNSEEN.index(old, UNSEEN.index(after))
+    edit = Edit(start=start, end=start + len(old), text=new)
+    return Proposal(path="unseen.py", edits=(edit,), label=new, score=1.0, operators=())
+
+
+@pytest.mark.parametrize(
+    ("function", "old", "news", "tells"),
+    [
+        ("tell", "n > 10", ("n >= 10", "n > 9"), False),
+        ("show", "n + 1", ("n + 2", "n + 3"), True),
+        ("spin", "n + 1", ("n + 2", "n + 3"), False),
+        ("make", "n + 1", ("n + 2", "n + 3"), False),
+        ("refuse", "n + 1", ("n + 2", "n + 3"), True),
+        ("limit", "n > 10", ("n > 11", "n > 12"), True),
+    ],
+)
+async def test_equal_answers_count_only_where_they_show_what_was_done(
+    tmp_path: Path,
+    sandbox: BubblewrapSandbox,
+    function: str,
+    old: str,
+    news: tuple[str, str],
+    tells: bool,
+) -> None:
+    """A call that prints, that has no end, or that hands out what nobody can look into answers alike."""
+    command = await command_on(tmp_path, sandbox)
+    repairs = [change(old, new, f"def {function}(") for new in news]
+    calls: list[tuple[str, str, str]] = [("unseen.py", function, f"({n},)") for n in (4, 20)]
+    one, other = await answers_of(repairs, calls, {"unseen.py": UNSEEN}, command, 100)
+    assert len(one.answers) == 2
+    if tells:
+        assert one.reached
+        assert other.reached
+        assert (one.answers != other.answers) is (function != "limit")
+    else:
+        assert (one.reached, other.reached) == (0, 0)
+
+
+async def command_on(folder: Path, sandbox: BubblewrapSandbox) -> TestCommand:
+    (folder / "unseen.py").write_text(UNSEEN)
+    (folder / "test_unseen.py").write_text("from unseen import limit\n\n\ndef test_it():\n    assert limit\n")
+    task, _ = heal_task(folder, test="python -m pytest -q")
+    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(folder, {}))
+    assert suite.command is not None
+    return suite.command
+
+
+async def test_two_bounds_are_asked_where_they_differ(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+    """Of values near the tests', none is likely to be just the one at which they do."""
+    command = await command_on(tmp_path, sandbox)
+    repairs = [change("n > 10", new, "def limit(") for new in ("n > 400", "n >= 400")]
+    assert constants_at(UNSEEN, repairs[0].edits) == [10, 400]
+    calls = (Call(path="unseen.py", line=32, function="limit", arguments="(3,)"),)
+    found = Findings(texts={"unseen.py": UNSEEN}, spectrum=Spectrum(calls=calls), plausible=repairs)
+    ranked, difference = await rank_repairs(found, command, [], seconds=100)
+    assert len(ranked) == 2
+    assert difference is not None
+    assert difference.call == "limit(400)"
 
 
 def test_inputs_of_one_seed_are_the_same_in_every_process() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -35,16 +35,20 @@ HEARS = (
 SPEAKS = "test('speaks', () => void setImmediate(() => say('second')));\n"
 
 
-def told(folder: Path, jobs: Sequence[dict[str, Any]], **common: Any) -> list[dict[str, Any]]:
-    """What the driver says of a folder's project."""
+def told(
+    folder: Path, jobs: Sequence[dict[str, Any]], *, programs: Mapping[str, str] | None = None, **common: Any
+) -> list[dict[str, Any]]:
+    """What the driver says of a folder's project; some of its programs may be the test's own."""
     (box := folder / "box").mkdir()
-    for name in BY_RUNNER["node:test"].programs:
+    for name, text in (programs or {}).items():
+        (box / name).write_text(text)
+    for name in {*BY_RUNNER["node:test"].programs, *BY_RUNNER["tape"].programs}:
         (box / name).write_bytes(resources.files(DRIVERS).joinpath(name).read_bytes())
     (folder / "say.js").write_text(SAY)
     known = {"esm": False, "texts": {"say.js": SAY}, "ignored": [], "alone": False, **common}
     waits = {"wall_ms": 20_000, "start_ms": 20_000, "linger_ms": 0, "rivals": 9, "seconds": 60}
     (box / "plan.json").write_text(json.dumps({"common": known, "jobs": jobs, **waits}))
-    subprocess.run(["node", box / "node_trials.cjs"], check=True, timeout=100)
+    subprocess.run(["node", box / "node_trials.cjs"], check=True, timeout=100, cwd=folder)
     return [json.loads(line) for line in (box / "trials").read_text().splitlines()]
 
 
@@ -76,3 +80,108 @@ def test_a_file_hears_nothing_of_the_one_before(tmp_path: Path, require: Require
     jobs = [{"path": "say.js", "text": text} for text in texts]
     *trials, _ = told(tmp_path, jobs, files=["a.test.js", "b.test.js"], guiding=both[1:], wanted=both)
     assert [trial["ok"] for trial in trials] == [False, True, True]
+
+
+LEAVES = """\
+const fs = require('node:fs');
+test('twice', () => {
+  if (process.send || process.connected) throw new Error('forked');
+  if (process.env.MODE || Date.now() === 7 || fs.readFileSync(__filename).length < 9) throw new Error('left');
+  fs.mkdirSync('made');
+  fs.appendFileSync('notes.txt', 'more');
+  if (fs.readFileSync('notes.txt', 'utf8') !== 'onemore') throw new Error('written to');
+  Date.now = () => 7;
+  globalThis.setTimeout = () => { throw new Error('no clock'); };
+  fs.readFileSync = () => '';
+  process.env.MODE = 'x';
+  console.log = null;
+  process.chdir('made');
+  if (say(2) !== 4) throw new Error('wrong');
+});
+"""
+
+
+def test_what_a_failing_test_leaves_does_not_meet_the_next_candidate(
+    tmp_path: Path, require: Require
+) -> None:
+    """Stubs, a clock that stands still, variables, files: the user's own run of each begins without them."""
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    (tmp_path / "a.test.js").write_text(HEAD + LEAVES)
+    (tmp_path / "notes.txt").write_text("one")
+    texts = [f"module.exports = (n) => n * {n};\n" for n in (3, 5, 2, 2)]
+    jobs: list[dict[str, Any]] = [
+        {"files": ["a.test.js"]},
+        *({"path": "say.js", "text": f"{text}// {n}"} for n, text in enumerate(texts)),
+    ]
+    name = "a.test.js::twice"
+    look, *trials, _ = told(tmp_path, jobs, files=["a.test.js"], guiding=[name], wanted=[name])
+    assert "argument must be of type string" in look["tests"][0]["stack"]
+    assert [trial["ok"] for trial in trials] == [False, False, True, True]
+    assert (tmp_path / "notes.txt").read_text() == "one"
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_project_that_says_it_is_ready_is_not_the_driver(tmp_path: Path, require: Require) -> None:
+    """`process.send({ready: true})` is what servers say to what has started them."""
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    forged = "[0, 1, 2].forEach((number) => process.send({ event: 'trial', number, ok: true }));"
+    says = f"if (process.send) {{ process.send({{ ready: true }}); {forged} }}\n"
+    (tmp_path / "a.test.js").write_text(
+        HEAD + "test('one', () => { if (say(1) !== 2) throw new Error(); });\n"
+    )
+    jobs = [{"path": "say.js", "text": f"{says}module.exports = (n) => n + {n};\n"} for n in (3, 2, 1)]
+    name = "a.test.js::one"
+    *trials, _ = told(tmp_path, jobs, files=["a.test.js"], guiding=[name], wanted=[name])
+    assert [(trial["number"], trial["ok"]) for trial in trials] == [(0, False), (1, False), (2, True)]
+
+
+ENGINE = """\
+const path = require('node:path');
+const { forget } = require('./runner_worker.cjs');
+exports.start = async (common, root) => ({
+  quick: true,
+  whole: true,
+  changed: () => {},
+  run: async (files) => {
+    forget(root);
+    return files.map((file) => {
+      try {
+        require(path.join(root, file));
+        return { id: `${file}::runs`, status: 'passed' };
+      } catch (error) {
+        return { id: `${file}::runs`, status: 'failed', stack: String(error) };
+      }
+    });
+  },
+});
+"""
+ASSERTS = """\
+Object.defineProperty(Object.prototype, 'must', {
+  configurable: true,
+  get() { return (n) => { if (this != n) throw new Error('wrong'); }; },
+});
+"""
+STUBS = """\
+let stubbed = false;
+exports.stub = (of, name) => {
+  if (stubbed) throw new Error('stubbed twice');
+  stubbed = true;
+  of[name] = () => {};
+};
+"""
+
+
+def test_a_package_is_loaded_anew_where_what_it_did_was_put_back(tmp_path: Path, require: Require) -> None:
+    """One adds a property to all objects once, as should.js; one remembers what it has stubbed, as sinon."""
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    for name, text in {"asserts": ASSERTS, "stubs": STUBS}.items():
+        (tmp_path / "node_modules" / name).mkdir(parents=True)
+        (tmp_path / "node_modules" / name / "index.js").write_text(text)
+    (tmp_path / "a.test.js").write_text(
+        "require('asserts'); require('stubs').stub(console, 'log'); require('./say')(2).must(4);\n"
+    )
+    jobs = [{"path": "say.js", "text": f"module.exports = (n) => n * {n};\n"} for n in (3, 5, 2)]
+    name = "a.test.js::runs"
+    known = {"files": ["a.test.js"], "guiding": [name], "wanted": [name], "covering": {}}
+    *trials, _ = told(tmp_path, jobs, engine="own_engine", programs={"own_engine.cjs": ENGINE}, **known)
+    assert [trial["ok"] for trial in trials] == [False, False, True]

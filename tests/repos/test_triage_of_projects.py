@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from repos.conftest import EXPECTED
+from repos.conftest import EXPECTED, project
 from suture.checks import Suite, Triage, check_candidate, prepare_suite, triage
 from suture.errors import SandboxUnavailable
 from suture.records import Candidate, Verdict
@@ -63,6 +63,14 @@ async def test_each_project_gets_its_cause(expected: dict[str, Any], sandbox: Sa
     found = await look(expected["root"], sandbox)
     assert (found.cause or "code") == expected["triage"], found
     assert expected.get("says", "") in found.reason
+
+
+async def test_what_never_ran_for_want_of_a_package_is_not_the_codes(sandbox: Sandbox) -> None:
+    changed = {"test_fine.py": b"def test_fine(): ...\n"}
+    suite, verdict = await judged(project("missing_package")["root"], sandbox, **changed)
+    found = await triage(suite, verdict)
+    assert "test_fine.py::test_fine" in verdict.failed
+    assert (found.cause, found.others) == ("environment", ())
 
 
 async def test_the_fix_of_a_code_fault_mends_it(mendable: dict[str, Any], sandbox: Sandbox) -> None:

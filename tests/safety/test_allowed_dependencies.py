@@ -10,7 +10,8 @@ import pytest
 from suture.errors import UsageError
 from suture.safety import Levels, levels_of, new_findings
 from suture.safety.dependencies import load_allowed, near_name
-from suture.safety.manifests import least_version, requested_in
+from suture.safety.manifests import requested_in
+from suture.safety.requested import least_version
 from suture.settings import SafetySettings
 
 

@@ -107,6 +107,22 @@ def test_editable_installs_are_found(tmp_path: Path) -> None:
     assert discover_interpreter(tmp_path, {}).source_roots == ("src", ".")
 
 
+def test_editable_installs_that_are_found_by_a_table(tmp_path: Path) -> None:
+    make_environment(tmp_path / ".venv")
+    (tmp_path / "lib" / "deep").mkdir(parents=True)
+    packages = next((tmp_path / ".venv" / "lib").glob("python3*/site-packages"))
+    tables = {
+        "it": f"MAPPING: dict[str, str] = {{'it': '{tmp_path}/it', 'a.b': '{tmp_path}/lib/a/b'}}",
+        "old": f"MAPPING = {{'old': '{tmp_path}/lib/deep/old', 'renamed': '{tmp_path}/lib/other'}}",
+        "out": "MAPPING: dict[str, str] = {'x': '/usr/lib/x', 'y': 1, **here, 'z': '/z'}",
+        "torn": "MAPPING: dict[str, str] = {",
+        "none": "MAPPING: dict[str, str]",
+    }
+    for name, table in tables.items():
+        (packages / f"__editable___{name}_1_finder.py").write_text(f"import os\n{table}\n")
+    assert discover_interpreter(tmp_path, {}).source_roots == (".", "lib", "lib/deep")
+
+
 def test_only_the_parts_of_a_prefix_are_shown(tmp_path: Path) -> None:
     make_environment(tmp_path / ".venv")
     (tmp_path / ".venv" / "secret").write_text("x")

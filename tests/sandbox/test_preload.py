@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from requirements import Require
-from suture.checks.command.test_command import PRELOAD
+from suture.checks.command.pytest_runs import PRELOAD
 from suture.languages import program_environment
 from suture.sandbox import (
     BOX,

@@ -13,7 +13,7 @@ import pytest
 
 from requirements import Require
 from scenario import written_projects as written
-from suture.api import solve, verify
+from suture.api import solve, undo, verify
 from suture.errors import UsageError
 from suture.ledger import find_run
 from suture.records import Result
@@ -70,6 +70,8 @@ async def test_a_library_with_its_tests_in_a_folder(
     certificate = find_run(settings.paths.home, result.run_id).path / "certificate.json"
     findings = [found async for found in verify(certificate, settings=settings, sandbox=sandbox)]
     assert all(found.ok for found in findings), findings
+    undo(result.run_id, settings=settings)
+    assert not any((into / name).exists() for name in names)
 
 
 async def test_nothing_is_written_over_what_is_there(

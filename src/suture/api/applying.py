@@ -12,7 +12,7 @@ from suture.errors import StorageError, UsageError
 from suture.ledger import Ledger, RunFolder, SystemClock, find_run, last_of, list_runs, read_ledger
 from suture.ledger.kinds import RunFinished, RunStarted
 from suture.loop import RecordedRun
-from suture.packages import Packages
+from suture.packages import packages_of
 from suture.proof import (
     Finding,
     HealedRun,
@@ -76,7 +76,7 @@ async def apply(
         known = recorded.settings
         walls.append(sandbox or open_sandbox(known.sandbox, keys=known.keys, cache=known.paths.cache))
         interpreter = recorded.interpreter or discover_programs(recorded.project, os.environ, task.language)
-        packages = Packages.of(task, known)
+        packages = packages_of(task, known)
         return await prepare_suite(task, walls[-1], known.sandbox, interpreter, packages=packages)
 
     try:

@@ -12,7 +12,7 @@ from suture.errors import UsageError
 from suture.languages import LANGUAGES
 from suture.ledger import RunFolder, last_of, read_ledger
 from suture.ledger.kinds import RunFinished
-from suture.packages import Packages
+from suture.packages import packages_of
 from suture.proof.quality import Measured, Subject, measure_quality
 from suture.records import Result
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
@@ -54,7 +54,7 @@ async def quality(
     known = recorded.settings
     wall = sandbox or open_sandbox(known.sandbox, keys=known.keys, cache=known.paths.cache)
     try:
-        packages = Packages.of(task, known, may_fetch=False)
+        packages = packages_of(task, known, may_fetch=False)
         suite = await prepare_suite(task, wall, known.sandbox, interpreter, packages=packages)
         subject = Subject(files=result.candidate.files, suite=suite, interpreter=interpreter)
         return await measure_quality(subject, names)

@@ -64,7 +64,7 @@ async def solve(
         sandbox: The wall; the settings' where not given.
         apply: Write the code into the current folder, or into `existing`, when every trusted check passes.
         into: Write all files of the code into this folder then, which is made where it is not there; the code
-            may be several files.
+            may be several files. With `existing` all of the project goes there.
         replies: A run (`last`, its id, its folder), or a file of replies, to answer from.
         or_live: Ask the model for what `replies` does not hold, instead of ending with an error.
         on_review: Called where `loop.autonomy` wants a person asked, plain or async; gets the question and
@@ -111,7 +111,9 @@ async def solve(
         task = replace(task, several=True)
     require_possible(handover, root)
     if handover.how != "keep" and task.kind == "write":
-        new = [path for path in _first_files(task) if path not in task.given_files]
+        whole = into is not None and existing is not None
+        new = [path for path in _first_files(task) if path not in task.given_files or whole]
+        new += task.files if whole else ()
         require_new(Path(into) if into is not None else root, new)
     source = replies_from(replies, settings)
     async with models_for(settings, model, live=source is None or or_live) as models:

@@ -5,15 +5,16 @@ mode where tests need live objects, signed reports of a user's pytest, exit stat
 must not propose code, and no candidate may choose how it is judged.
 """
 
-from suture.checks.refused_files import refused_files
+from suture.checks.refused_files import is_made_here, refused_files
 from suture.checks.sources.examples import examples_in, unread_examples
 from suture.checks.sources.plain_asserts import asserts_in
 from suture.checks.sources.shown_calls import calls_in, unread_calls
 from suture.checks.suite import Suite, prepare_suite
-from suture.checks.triage import Triage, shows_endless_loops, triage, triage_of_tests
+from suture.checks.triage import FailedAgain, Triage, shows_endless_loops, triage, triage_of_tests
 from suture.checks.verdicts import check_candidate, grade
 
 __all__ = [
+    "FailedAgain",
     "Suite",
     "Triage",
     "asserts_in",
@@ -21,6 +22,7 @@ __all__ = [
     "check_candidate",
     "examples_in",
     "grade",
+    "is_made_here",
     "prepare_suite",
     "refused_files",
     "shows_endless_loops",

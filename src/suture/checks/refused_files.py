@@ -8,10 +8,9 @@ from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
 from suture.checks.command.libraries import takes_a_librarys_place
-from suture.checks.command.test_command import PLUGIN
+from suture.checks.command.pytest_runs import PLUGIN
 from suture.checks.suite import Suite
 from suture.languages import LANGUAGES, is_source
-from suture.packages import is_lock
 from suture.records import Candidate, Task
 from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay
 
@@ -51,7 +50,7 @@ def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str
         roots = suite.command.interpreter.source_roots if suite.command else ()
         guarded = guarded or takes_a_librarys_place(plain, task.files, suite.libraries, roots)
         guarded = guarded or _lies_in_a_file(plain, files)
-        guarded = guarded and not _is_our_lock(plain, candidate_files, suite)
+        guarded = guarded and not is_made_here(plain, candidate_files, suite)
         if plain in suite.test_files or (guarded and plain not in task.modules):
             refused.append(path)
     return tuple(sorted(refused))
@@ -70,13 +69,17 @@ def _lies_in_a_file(path: str, files: Collection[str]) -> bool:
     return any(str(folder) in files for folder in PurePosixPath(path).parents)
 
 
-def _is_our_lock(path: str, candidate_files: Mapping[str, str], suite: Suite) -> bool:
-    """Whether a file is a lock of packages that we have made: no author's, but handed over with the code."""
-    if suite.packages is None or suite.smoke is None or not is_lock(path):
+def is_made_here(path: str, candidate_files: Mapping[str, str], suite: Suite) -> bool:
+    """Whether a file is a lock of ours, or a manifest with what is asked for: handed over with the code.
+
+    Args:
+        path: One of the candidate's.
+        candidate_files: Path -> text.
+        suite: Whose packages count.
+    """
+    if suite.packages is None or suite.interpreter is None or path not in candidate_files:
         return False
-    there = overlay(suite.task.files, candidate_files)
-    text = there.get(path, b"").decode("utf-8", "replace")
-    return suite.packages.knows(text, there, suite.smoke.interpreter)
+    return suite.packages.allows(path, overlay(suite.task.files, candidate_files), suite.interpreter)
 
 
 def _shadows(path: str, task: Task) -> bool:

@@ -12,7 +12,7 @@ from suture.checks.command.test_command import TestCommand
 from suture.checks.projects.smoke import Smoke
 from suture.checks.sources.needed_names import promised_classes, promised_functions
 from suture.languages import LANGUAGES, Interpreter
-from suture.packages import Packages, showing
+from suture.packages import AddedPackages, Packages, showing
 from suture.records import Candidate, Task, Verdict
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
@@ -49,7 +49,13 @@ class Suite:
     vet: Callable[[Candidate], Verdict | None] | None = None
     smoke: Smoke | None = None
     calls: Calls | None = None
-    packages: Packages | None = None
+    packages: Packages | AddedPackages | None = None
+
+    @property
+    def interpreter(self) -> Interpreter | None:
+        """What the project runs on; `None` where nothing of it is started."""
+        started = self.smoke or self.command
+        return started.interpreter if started is not None else None
 
     async def with_packages(self, files: Mapping[str, bytes]) -> tuple[Suite, dict[str, bytes]]:
         """The same, started with the packages that a project's files ask for; and the files, with their lock.
@@ -58,15 +64,16 @@ class Suite:
             PackagesRefused: They cannot be had.
             PrerequisiteError: The index cannot be reached, or its client is not there.
         """
-        if self.packages is None or self.smoke is None:
+        interpreter = self.interpreter
+        if self.packages is None or interpreter is None:
             return self, dict(files)
-        installed = await self.packages.for_files(files, self.smoke.interpreter)
+        installed = await self.packages.for_files(files, interpreter)
         if installed is None:
             return self, dict(files)
-        interpreter = showing(installed, self.smoke.interpreter)
+        interpreter = showing(installed, interpreter)
         command = self.command.by(interpreter) if self.command is not None else None
-        suite = replace(self, command=command, smoke=replace(self.smoke, interpreter=interpreter))
-        return suite, overlay(files, installed.files)
+        smoke = replace(self.smoke, interpreter=interpreter) if self.smoke is not None else None
+        return replace(self, command=command, smoke=smoke), overlay(files, installed.files)
 
 
 async def prepare_suite(
@@ -76,7 +83,7 @@ async def prepare_suite(
     interpreter: Interpreter | None = None,
     *,
     run: bool = False,
-    packages: Packages | None = None,
+    packages: Packages | AddedPackages | None = None,
 ) -> Suite:
     """Make a task's checks ready; the tests of its command are collected before any candidate is there.
 
@@ -103,7 +110,8 @@ async def prepare_suite(
     if task.test_command:
         if interpreter is None:
             raise ValueError("a task with a test command needs an interpreter")
-        interpreter = await with_library(interpreter, task.files, sandbox, settings)
+        if interpreter.toolchain is not None:
+            interpreter = await with_library(interpreter, task.files, sandbox, settings)
         command = TestCommand(task, sandbox, settings, interpreter)
         await command.collect(run=run)
     smoke = None

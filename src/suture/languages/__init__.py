@@ -5,12 +5,13 @@ and calls no model; `suture.sandbox` finds programs and runs things.
 """
 
 from suture.languages.calling.call_driver import CallDriver, CallSite, Plus
-from suture.languages.detecting import DetectedCommand, detect_command
 from suture.languages.interpreter import SHOWN_PACKAGES, Interpreter, Toolchain
 from suture.languages.known import (
     LANGUAGES,
     OURS,
+    DetectedCommand,
     argv_for_report,
+    detect_command,
     is_source,
     language_named,
     language_of_command,
@@ -19,7 +20,7 @@ from suture.languages.known import (
 )
 from suture.languages.language import DownloadedPackages, LanguageFacts, ProjectSigns
 from suture.languages.layouts.layout import ProjectLayout, filled
-from suture.languages.package_scripts import scripts_run_by, without_npm
+from suture.languages.package_scripts import scripts_reached_by, scripts_run_by, without_npm
 from suture.languages.python import (
     is_pytest_command,
     program_environment,
@@ -58,6 +59,7 @@ __all__ = [
     "pytest_equivalent",
     "resolve_command",
     "runner_of",
+    "scripts_reached_by",
     "scripts_run_by",
     "without_npm",
 ]

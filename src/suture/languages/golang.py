@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from suture.languages.calling.golang import GO_CALLS
 from suture.languages.grammars import Grammars
-from suture.languages.language import DownloadedPackages, LanguageFacts, ProjectSigns
+from suture.languages.language import DownloadedPackages, LanguageFacts, ProjectSigns, globs_of
 from suture.languages.layouts.golang import GO_LAYOUT
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 from suture.languages.syntax import Syntax
@@ -42,6 +43,7 @@ SYNTAX = Syntax(  # for changes that put code into a file
     better=(),
     rest=("{0}[{1}:]", "{0}[:{1}]"),
     families=FAMILIES,
+    joined=("append({0}, {1}...)",),
 )
 
 
@@ -181,6 +183,18 @@ def module_cache(environ: Mapping[str, str]) -> str:
     return environ.get("GOMODCACHE") or f"{path}/pkg/mod"
 
 
+def loaded_by(words: Sequence[str]) -> tuple[str, ...]:
+    """Globs of the program that `go run` builds: one that decides by its exit status is a test.
+
+    Args:
+        words: Of one command.
+    """
+    pairs = list(pairwise(words))
+    at = pairs.index(("go", "run")) + 2 if ("go", "run") in pairs else len(words)
+    program = next((word for word in words[at:] if not word.startswith("-")), "")
+    return tuple(f"{glob}*.go" for glob in globs_of(program) if glob.endswith("/"))
+
+
 GRAMMARS: Grammars = {"": ("tree_sitter_go", "language")}
 GO = LanguageFacts(
     label="Go",
@@ -205,6 +219,7 @@ GO = LanguageFacts(
         # What tests assert with often lies there.
         "/vendor/**/*.go",
     ),
+    loaded_by=loaded_by,
     find_tests=tests_in_go,
     installation=("bin", "pkg", "src"),
     beside_it=("go.env", "VERSION"),

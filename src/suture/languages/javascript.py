@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import Any
 
 from suture.languages.calling.javascript import JAVASCRIPT_CALLS, TYPESCRIPT_CALLS
 from suture.languages.grammars import Grammars
-from suture.languages.language import LanguageFacts
+from suture.languages.javascript_names import GLOBALS, MEMBERS
+from suture.languages.language import LanguageFacts, globs_of
 from suture.languages.layouts.javascript import JAVASCRIPT_LAYOUT, TYPESCRIPT_LAYOUT
 from suture.languages.package_scripts import tests_by_npm
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
@@ -26,6 +29,7 @@ FAMILIES = (
     *(("map", "flatMap", "forEach", "filter"), ("parseInt", "parseFloat", "Number", "String")),
     *(("keys", "values", "entries"), ("has", "get", "delete"), ("padStart", "padEnd"), ("add", "delete")),
     *(("charAt", "charCodeAt", "at"), ("reduce", "reduceRight"), ("replace", "replaceAll")),
+    ("Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError"),
 )
 SYNTAX = Syntax(  # for changes that put code into a file
     length="{}.length",
@@ -46,6 +50,9 @@ SYNTAX = Syntax(  # for changes that put code into a file
     better=("Math.max({0}, {1})", "Math.min({0}, {1})"),
     rest=("{0}.slice({1})", "{0}.slice(0, {1})"),
     families=FAMILIES,
+    joined=("{0}.concat({1})",),
+    own_names=GLOBALS,
+    own_members=MEMBERS,
 )
 
 
@@ -65,6 +72,13 @@ RAN = re.compile(  # node:test, Jest and Vitest, Mocha: each package of a worksp
     rb"|^\s+(\d+) (?:passing|failing)",
     re.MULTILINE,
 )
+TAKING_TESTS = frozenset(
+    ("mocha", "_mocha", "tape", "tap", "ava", "jasmine", "uvu", "qunit", "lab", "zora", "pta")
+)
+"""Programs whose words are files of tests, and whose report we do not read."""
+STARTING = frozenset(("node", "tsx", "ts-node", "bun"))
+LOADING = ("-r", "--require", "--import", "--loader", "--experimental-loader")
+PROGRAM_ENDING = re.compile(r"\.(?:[cm]?js|cmd)$")
 ABSENT = re.compile(r"Cannot find (?:module|package) '(?P<name>[^']+)'")
 PLACE = re.compile(r"(?:file://)?(/[^\s():]+):(\d+)(?::\d+)?")
 NAME = r"([A-Za-z_$][\w$]*)"
@@ -154,6 +168,34 @@ RUNNERS = (
 )
 
 
+def loaded_by(words: Sequence[str]) -> Iterator[str]:
+    """Globs of the files that a test runner is given, or of what node starts and is told to load before it.
+
+    Args:
+        words: Of one command.
+    """
+    names = [PROGRAM_ENDING.sub("", PurePosixPath(word).name) for word in words]
+    at = next((n for n, name in enumerate(names) if name in TAKING_TESTS), None)
+    if at is None and "--test" in words:
+        at = words.index("--test")
+    if at is not None:
+        for word in words[at + 1 :]:
+            yield from globs_of(word)
+        return
+    start = next((n for n, name in enumerate(names) if name in STARTING), len(names))
+    for before, word in pairwise(words[start:]):
+        if before in LOADING or not word.startswith("-"):
+            yield from (f"/{glob}" for glob in _resolved(word))
+        if before not in LOADING and not word.startswith("-"):
+            return
+
+
+def _resolved(word: str) -> tuple[str, ...]:
+    """`./check` means `check.js` or `check/index.js`."""
+    plain = word.removeprefix("./").rstrip("/")
+    return (f"{plain}.*", f"{plain}/index.*") if plain and plain[0] not in "/." else ()
+
+
 def absent_package(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
     """What a line says of a package that is not installed, and what to do.
 
@@ -197,6 +239,7 @@ COMMON: dict[str, Any] = {
     "program": "node",
     "commands": COMMANDS,
     "runners": RUNNERS,
+    "loaded_by": loaded_by,
     "line_comment": "//",
     "installation": ("bin", "lib/node_modules"),
     "packages": "node_modules",

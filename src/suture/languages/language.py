@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -36,6 +36,10 @@ FindTests = Callable[[ProjectSigns], tuple[tuple[str, ...], str] | None]
 
 
 NEVER = re.compile(r"(?!)")
+WILD = re.compile(r"[*?\[{]")
+CHOICE = re.compile(r"\{([^{}]*)\}")
+MOST_CHARS, MOST_CHOICES = 1000, 64
+"""Of a word of a command, and of what it may mean."""
 FindAbsent = Callable[[str, Mapping[str, bytes]], tuple[str, str] | None]
 """A line of output and the project's files -> what is not installed and what to do; `None` for all else."""
 
@@ -70,6 +74,8 @@ class LanguageFacts:
         line_comment: What begins a comment up to the line's end.
         test_files: Globs of its tests, as in a `.gitignore`.
         steering: Globs of what configures a run of these, or is loaded before the project's own code.
+        loaded_by: Globs of the files that the words of one command have its programs load, such as its tests;
+            a folder's ends with a slash.
         find_tests: Finds the test command of a project; where there is none, the user says it.
         installation: What lies in an installation outside the system's folders, and is shown with it.
         beside_it: What of this lies there too: files that only some installations have.
@@ -107,6 +113,7 @@ class LanguageFacts:
     line_comment: str
     test_files: tuple[str, ...] = ()
     steering: tuple[str, ...] = ()
+    loaded_by: Callable[[Sequence[str]], Iterable[str]] = lambda words: ()
     find_tests: FindTests | None = None
     installation: tuple[str, ...] = ()
     beside_it: tuple[str, ...] = ()
@@ -135,3 +142,27 @@ class LanguageFacts:
                 f"nothing new can be written in {self.label}", remedy="heal code that is there: suture heal"
             )
         return self.new_project
+
+
+def globs_of(word: str) -> tuple[str, ...]:
+    """What a word of a command means that is a pattern for files, a folder, or a file without its ending.
+
+    Args:
+        word: It; nothing is meant by an option, by all of the project, or by what lies outside of it.
+    """
+    plain = word.removeprefix("./").rstrip("/")
+    if not plain or plain[0] in "-/." or len(plain) > MOST_CHARS:
+        return ()
+    if not WILD.search(plain):
+        return (f"/{plain}/", f"/{plain}.*")
+    found: list[str] = []
+    waiting = [plain]
+    while waiting and len(found) < MOST_CHOICES:
+        one = waiting.pop(0)
+        choice = CHOICE.search(one)
+        if choice is None:
+            found.append(f"/{one}")
+        else:
+            before, after = one[: choice.start()], one[choice.end() :]
+            waiting += [f"{before}{way}{after}" for way in choice[1].split(",")]
+    return tuple(found)

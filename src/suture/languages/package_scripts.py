@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from suture.languages.language import ProjectSigns
@@ -12,6 +13,11 @@ from suture.languages.language import ProjectSigns
 NO_SCRIPT = "no test specified"
 """What `npm init` writes in the place of a test script."""
 RUNNERS = ("npm", "yarn", "pnpm")
+STARTING_OTHERS = (*RUNNERS, "npm-run-all", "run-s", "run-p", "bun", "--run")
+"""Words of a script behind which names of scripts stand; `node --run NAME` among them."""
+BETWEEN_WORDS = re.compile(r"[\s;&|()<>'\"]+")
+MOST_PATTERNS = 20
+"""Of the words of one script, such as `test:*`."""
 PLAIN_NAME = re.compile(r"[a-z][\w.-]*")
 
 
@@ -32,12 +38,49 @@ def scripts_run_by(command: Collection[str], files: Mapping[str, bytes]) -> tupl
         command: The argument vector.
         files: The project's files.
     """
+    scripts, given = _scripts(files), list(command)
+    wanted = _wanted_by(command)
+    if len(given) > 2 and given[0] in RUNNERS and given[1] in ("run", "run-script") and given[2] in scripts:
+        wanted = _with_their_own(given[2])
+        for name in wanted & scripts.keys():  # it may go on to others, such as to `npm test`
+            wanted |= _wanted_by((scripts[name],))
+    return tuple(script for name, script in scripts.items() if name in wanted)
+
+
+def _wanted_by(command: Collection[str]) -> set[str]:
+    """Names of the scripts that a command may run: that for tests, and all that it names."""
     words = {part for word in command for part in word.split()}
     if not any(PurePosixPath(word).name in RUNNERS for word in words):
-        return ()
-    run = {"test", *words}
-    wanted = {f"{before}{name}" for name in run for before in ("pre", "", "post")}
-    return tuple(script for name, script in _scripts(files).items() if name in wanted)
+        return set()
+    return {name for word in ("test", *words) for name in _with_their_own(word)}
+
+
+def _with_their_own(name: str) -> set[str]:
+    """A script, and those that npm runs before and after it."""
+    return {f"pre{name}", name, f"post{name}"}
+
+
+def scripts_reached_by(command: Collection[str], files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """As `scripts_run_by`, and the scripts that these start.
+
+    Args:
+        command: The argument vector.
+        files: The project's files.
+    """
+    scripts, waiting = _scripts(files), [*scripts_run_by(command, files)]
+    found: dict[str, None] = {}
+    while waiting:
+        line = waiting.pop(0)
+        if line in found:
+            continue
+        found[line] = None
+        words = BETWEEN_WORDS.split(line)
+        if any(PurePosixPath(word).name in STARTING_OTHERS for word in words):
+            patterns = [word for word in words if "*" in word][:MOST_PATTERNS]
+            named = {*words, *(name for name in scripts for word in patterns if fnmatchcase(name, word))}
+            wanted = {f"{before}{name}" for name in named for before in ("pre", "", "post")}
+            waiting += [script for name, script in scripts.items() if name in wanted]
+    return tuple(found)
 
 
 def without_npm(command: Sequence[str], files: Mapping[str, bytes]) -> tuple[str, ...] | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from suture.languages.interpreter import SHOWN_PACKAGES, Interpreter
-from suture.languages.language import LanguageFacts, ProjectSigns
+from suture.languages.language import LanguageFacts, ProjectSigns, globs_of
 from suture.languages.layouts.python import PYTHON_LAYOUT
 from suture.languages.unsafe import in_python
 
@@ -37,9 +38,17 @@ STEERING = (
     *("requirements*.txt", "constraints*.txt"),
 )
 """Files that decide what a test command says, or what it loads."""
+UNITTEST_OPTIONS = {
+    **{"-s": "start", "--start-directory": "start", "-p": "pattern", "--pattern": "pattern"},
+    **{"-t": "top", "--top-level-directory": "top", "-k": "names"},
+}
+"""Those whose next word is a value."""
 TEST_CASE = re.compile(rb"^class \w+\(.*TestCase\b.*\):", re.MULTILINE)
 NOT_UNITTEST = re.compile(rb"^(?:async )?def test|^\s*(?:import|from) pytest\b", re.MULTILINE)
 BY_PYTEST = ("python", "-m", "pytest", "-q")
+FOUND_BY_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
+"""Files in which pytest looks for tests by itself."""
+HOLDS_TESTS = re.compile(rb"^[ \t]*(?:async )?def test", re.MULTILINE)
 
 
 def tests_in_python(signs: ProjectSigns) -> tuple[tuple[str, ...], str] | None:
@@ -51,12 +60,25 @@ def tests_in_python(signs: ProjectSigns) -> tuple[tuple[str, ...], str] | None:
     if not tests:
         return None
     cases = [name for name in tests if TEST_CASE.search(files[name])]
+    if not any(map(FOUND_BY_NAME.fullmatch, tests)):
+        named = sorted(name for name in tests if HOLDS_TESTS.search(files[name]))
+        if named:
+            return _by_name(named, signs)
     if not cases or any(NOT_UNITTEST.search(files[name]) for name in tests):
         return BY_PYTEST, f"{min(tests)} is a test in Python"
     if signs.has_pytest():
         return BY_PYTEST, "the tests are unittest's; pytest runs them too, and reports each by itself"
     why = "the tests are unittest's, and the project's Python has no pytest"
     return ("python", "-m", "unittest", *_discovery(files, cases)), why
+
+
+def _by_name(named: Sequence[str], signs: ProjectSigns) -> tuple[tuple[str, ...], str]:
+    """A command for files whose names pytest and unittest do not know as those of tests: `tests.py`."""
+    why = f"{named[0]} holds tests, and no file is named as pytest looks for them"
+    plain = any(NOT_UNITTEST.search(signs.files[name]) for name in named)
+    return (
+        (*BY_PYTEST, *named) if plain or signs.has_pytest() else ("python", "-m", "unittest", *named)
+    ), why
 
 
 def _discovery(files: Mapping[str, bytes], cases: Collection[str]) -> tuple[str, ...]:
@@ -68,6 +90,46 @@ def _discovery(files: Mapping[str, bytes], cases: Collection[str]) -> tuple[str,
     return ("discover", "-s", folder, *(("-t", ".") if f"{folder}/__init__.py" in files else ()))
 
 
+def loaded_by(words: Sequence[str]) -> Iterator[str]:
+    """Globs of the tests that unittest looks for, of pytest's plugins, and of a folder that is a program.
+
+    Args:
+        words: Of one command.
+    """
+    pairs = list(pairwise(words))
+    if ("-m", "unittest") in pairs:
+        yield from _looked_for(words[pairs.index(("-m", "unittest")) + 2 :])
+        return
+    if any(PurePosixPath(word).name in PYTEST for word in words):
+        plugins = (word.replace(".", "/") for before, word in pairs if before == "-p")
+        yield from (glob for name in plugins for glob in (f"/{name}.py", f"/{name}/"))
+        return
+    start = next(
+        (n for n, word in enumerate(words) if PYTHON.fullmatch(PurePosixPath(word).name)), len(words)
+    )
+    program = next((word for word in words[start + 1 :] if not word.startswith("-")), "")
+    yield from (f"{glob}__main__.py" for glob in globs_of(program) if glob.endswith("/"))
+
+
+def _looked_for(words: Sequence[str]) -> Iterator[str]:
+    """What `python -m unittest` takes for tests where it is told no names of such."""
+    given: dict[str, str] = {}
+    plain: list[str] = []
+    for before, word in pairwise(("", *words)):
+        if option := UNITTEST_OPTIONS.get(before):
+            given[option] = word
+        elif not word.startswith("-"):
+            plain.append(word)
+    if plain and plain[0] != "discover":
+        return
+    start, pattern = [*plain[1:3], "", ""][:2]
+    folder = (given.get("start") or start or ".").removeprefix("./").rstrip("/")
+    inside = "" if folder == "." else f"/{folder}"
+    yield f"{inside}/**/{given.get('pattern') or pattern or 'test*.py'}"
+    if inside:
+        yield f"{inside}/"
+
+
 PYTHON_FACTS = LanguageFacts(
     label="Python",
     fence="python",
@@ -77,8 +139,9 @@ PYTHON_FACTS = LanguageFacts(
     line_comment="#",
     safety_rules=in_python.RULES,
     unsafe_uses=in_python.uses_in_python,
-    test_files=("test_*.py", "*_test.py", "conftest.py"),
+    test_files=("test_*.py", "*_test.py", "tests.py", "conftest.py"),
     steering=STEERING,
+    loaded_by=loaded_by,
     find_tests=tests_in_python,
     parsed=True,
     package_client="pip",

@@ -21,6 +21,9 @@ class Syntax:
         better: Of two, `{0}` and `{1}`, the greater and the smaller.
         rest: A sequence `{0}` from a place `{1}` on, and up to it.
         families: Names of which one is easily taken for another.
+        joined: A sequence `{0}` and behind it another, `{1}`.
+        own_names: Names that no file has to define; none where other files of a folder may define some.
+        own_members: Names of members of its own objects.
     """
 
     length: str
@@ -34,3 +37,6 @@ class Syntax:
     better: tuple[str, ...]
     rest: tuple[str, ...]
     families: tuple[tuple[str, ...], ...]
+    joined: tuple[str, ...] = ()
+    own_names: frozenset[str] = frozenset()
+    own_members: frozenset[str] = frozenset()

@@ -17,9 +17,9 @@ from suture.loop.run_spec import RunSpec
 from suture.loop.state import LoopState, proposals_in, tried_in
 from suture.loop.vetting import answered_uses, findings_in, refused_verdict, use_of
 from suture.models import NO_MODEL, Model, Models, Role, may_call_tools
-from suture.packages import Installed, Packages
+from suture.packages import AddedPackages, Installed, Packages, packages_of
 from suture.records import Candidate, Task, Verdict, to_plain
-from suture.repair import Ready, has_grammar
+from suture.repair import LookAhead, Ready, has_grammar
 from suture.roles import PromptBook
 from suture.safety import Finding, levels_of
 from suture.sandbox import Sandbox
@@ -46,6 +46,7 @@ class _Ahead:
     """What was begun for a search that may come."""
 
     ready: Ready | None = None
+    look: LookAhead | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,11 +115,20 @@ class RunContext:
         ready, self._ahead.ready = self._ahead.ready, None
         return ready
 
+    def keep_look(self, look: LookAhead) -> None:
+        """Keep a look at the unchanged code, in another language, until it is taken, or the run ends."""
+        self._ahead.look = look
+
+    def take_look(self) -> LookAhead | None:
+        """Such a look, which belongs to the caller from now on."""
+        look, self._ahead.look = self._ahead.look, None
+        return look
+
     async def let_go(self) -> None:
         """End what was made ready and is not needed any more."""
-        ready = self.take_ready()
-        if ready is not None:
-            await ready.close()
+        for begun in (self.take_ready(), self.take_look()):
+            if begun is not None:
+                await begun.close()
 
     def in_turn(self) -> AbstractAsyncContextManager[None]:
         """To be held while a reply is drawn.
@@ -166,11 +176,11 @@ class RunContext:
             self._own_suite.ready = replace(ready, vet=self.vet)
         return self._own_suite.ready
 
-    def _packages(self) -> Packages | None:
+    def _packages(self) -> Packages | AddedPackages | None:
         def tell(installed: Installed) -> None:
             self.ledger.append(PackagesInstalled(packages=installed.names))
 
-        return Packages.of(self.task, self.settings, on_installed=tell)
+        return packages_of(self.task, self.settings, on_installed=tell)
 
     async def prepare(self, task: Task, *, run: bool = False) -> Suite:
         """The suite of a task like the run's, made ready anew."""
@@ -188,6 +198,12 @@ class RunContext:
                 found = tuple(one for one in found if not packages.vouches(one.path, files[one.path]))
             known[key] = found
         return known[key]
+
+    def left_to_do(self, candidate: Candidate) -> tuple[str, ...]:
+        """What a candidate leaves to whoever takes it over, beside its files."""
+        ready = self._own_suite.ready
+        packages = ready.packages if ready is not None else None
+        return packages.told(candidate.files) if isinstance(packages, AddedPackages) else ()
 
     def vet(self, candidate: Candidate) -> Verdict | None:
         """The verdict on a candidate that must not be run: a rule blocks it, or nobody has allowed it."""

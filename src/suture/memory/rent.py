@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,19 @@ def uplift(healed_with: int, with_it: int, healed_without: int, without_it: int)
 def uplift_of(item: Item) -> Uplift:
     """The estimate of one memory."""
     return uplift(item.healed_recalled, item.recalled, item.healed_withheld, item.withheld)
+
+
+def uses_by_arm(items: Iterable[Item]) -> dict[str, tuple[int, int]]:
+    """Arm -> uses of all these memories in runs that ended well, and all uses."""
+    sums = {"shown": (0, 0), "withheld": (0, 0), "placebo": (0, 0)}
+    for item in items:
+        with_it = "placebo" if item.source == "placebo" else "shown"
+        healed, uses = sums[with_it]
+        sums[with_it] = healed + item.healed_recalled, uses + item.recalled
+        if with_it == "shown":
+            healed, uses = sums["withheld"]
+            sums["withheld"] = healed + item.healed_withheld, uses + item.withheld
+    return sums
 
 
 def shows_no_benefit(item: Item) -> bool:

@@ -30,16 +30,13 @@ from suture.ledger.kinds import (
     UserAnswered,
 )
 from suture.narrative.ending import (
+    caution_lines,
     change_size,
-    doubt_line,
     is_heal,
     next_lines,
     still_failing,
-    surplus_lines,
-    unchecked_lines,
-    undetermined_lines,
 )
-from suture.narrative.event_text import left_out_text, set_apart_text, tell
+from suture.narrative.event_text import leave_out_text, left_out_text, set_apart_text, tell
 from suture.narrative.lines import counted, one_line, plain_label
 from suture.narrative.proof_lines import certificate_sentences
 from suture.narrative.search_lines import trials_text
@@ -79,6 +76,7 @@ class BriefTeller:
 
     def __init__(self) -> None:
         self._command = ""
+        self._words: tuple[str, ...] = ()
         self._kind = "heal"
         self._calls: dict[str, str] = {}
         self._written: dict[str, str] = {}
@@ -108,10 +106,13 @@ class BriefTeller:
                 self._kind = started.kind
                 yield from _start_lines(started)
             case TaskPrepared() as prepared:
-                self._command = " ".join(prepared.test_command)
+                self._words = prepared.test_command
+                self._command = " ".join(self._words)
                 yield from _preparation_lines(prepared)
             case TriageFinished() as triaged if triaged.set_apart:
                 yield f"Not the code's fault: {set_apart_text(triaged)}"
+                if way := leave_out_text(triaged, self._words):
+                    yield f"While these fail nothing counts as healed. Leave them out: {way}"
             case SearchStarted() as began:
                 yield (
                     f"Trying small edits first, without a model: at most {began.candidates:,}, "
@@ -160,14 +161,8 @@ def brief_ending(result: Result, folder: RunFolder, *, typed: bool = True) -> It
         yield from _best_so_far(result)
     events = read_ledger(folder.ledger_path).events
     if (written := last_of(events, CertificateWritten)) is not None:
-        yield from certificate_sentences(written, folder.id)
-    yield from doubt_line(result, folder)
-    yield from undetermined_lines(result)
-    yield from unchecked_lines(result, folder)
-    yield from surplus_lines(result, folder)
-    yield from (f"Warning: {sign}" for sign in result.warnings)
-    if result.degraded:
-        yield f"Went on without these, because they failed: {', '.join(result.degraded)}"
+        yield from certificate_sentences(written, folder.id, result.confidence)
+    yield from caution_lines(result, folder)
     if typed:
         yield from next_lines(result, folder)
     yield f"{_spent(result.spend)}. More: suture show {folder.id}"

@@ -106,13 +106,7 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder) -> I
     yield f"{result.outcome}: {result.reason}"
     yield from _changed(result)
     yield from _verified(result)
-    yield from doubt_line(result, folder)
-    yield from undetermined_lines(result)
-    yield from unchecked_lines(result, folder)
-    yield from surplus_lines(result, folder)
-    yield from (f"Warning: {sign}" for sign in result.warnings)
-    if result.degraded:
-        yield f"Went on without these, because they failed: {', '.join(result.degraded)}"
+    yield from caution_lines(result, folder)
     yield from proof_lines(folder)
     yield f"Used {describe_spend(result.spend, budget.model_dump())}"
     yield from next_lines(result, folder)
@@ -120,6 +114,17 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder) -> I
         yield f"Diff: {folder.path / 'result.diff'}"
     yield f"Run: {folder.path}"
     yield f"More: suture show {folder.id}"
+
+
+def caution_lines(result: Result, folder: RunFolder) -> Iterator[str]:
+    """What takes from a result, however it is told: doubts, rivals, what was not checked or not asked."""
+    yield from doubt_line(result, folder)
+    yield from undetermined_lines(result)
+    yield from unchecked_lines(result, folder)
+    yield from surplus_lines(result, folder)
+    yield from (f"Warning: {sign}" for sign in result.warnings)
+    if result.degraded:
+        yield f"Went on without these, because they failed: {', '.join(result.degraded)}"
 
 
 def next_lines(result: Result, folder: RunFolder) -> Iterator[str]:

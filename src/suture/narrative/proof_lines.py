@@ -13,6 +13,7 @@ from suture.ledger.kinds import (
     CommitMade,
     CommitStarted,
     PatchWritten,
+    RunFinished,
     TreeApplied,
     TreeUndone,
 )
@@ -25,22 +26,27 @@ def proof_lines(folder: RunFolder) -> Iterator[str]:
     written = last_of(events, CertificateWritten)
     if written is None:
         return
-    yield from certificate_sentences(written, folder.id, whole=True)
+    ended = last_of(events, RunFinished)
+    given = ended.confidence if ended is not None else written.confidence
+    yield from certificate_sentences(written, folder.id, given, whole=True)
     if written.lint_absent:
         yield f"Lint: not run, {written.lint_absent}"
     yield f"Certificate: {written.file}"
     yield f"Check it again: suture verify {folder.id}"
 
 
-def certificate_sentences(written: CertificateWritten, run: str, *, whole: bool = False) -> Iterator[str]:
+def certificate_sentences(
+    written: CertificateWritten, run: str, confidence: float, *, whole: bool = False
+) -> Iterator[str]:
     """What the tests are worth that a result passes, in words.
 
     Args:
         written: What the certificate says.
         run: The run's id.
+        confidence: The result's: what it is warned of lowers what the certificate gave.
         whole: Also why something was not measured, and the names of the edits that were left out.
     """
-    yield _worth(written, whole=whole)
+    yield f"{_worth(written, whole=whole)}. Confidence {confidence:.2f}."
     if written.left_out:
         edits = "1 edit was" if len(written.left_out) == 1 else f"{len(written.left_out)} edits were"
         names = f": {', '.join(written.left_out)}" if whole else ""
@@ -63,7 +69,7 @@ def _worth(written: CertificateWritten, *, whole: bool) -> str:
         said += f"; deliberate mistakes not tried: {written.mutation_unmeasured}"
     if whole and written.edits_found and not written.is_minimal:
         said += "; a smaller change may do too"
-    return f"{said}. Confidence {written.confidence:.2f}."
+    return said
 
 
 def handover_lines(folder: RunFolder) -> Iterator[str]:
@@ -78,7 +84,8 @@ def handover_lines(folder: RunFolder) -> Iterator[str]:
 
 
 def _certified(written: CertificateWritten) -> str:
-    return f"certificate: {counted(written.fixed, 'test')} fixed. {_worth(written, whole=True)}"
+    worth = f"{_worth(written, whole=True)}. Confidence {written.confidence:.2f}."
+    return f"certificate: {counted(written.fixed, 'test')} fixed. {worth}"
 
 
 def _begun(begun: ApplyStarted) -> str:

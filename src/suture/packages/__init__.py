@@ -1,4 +1,4 @@
-"""Packages that a written project asks for: fetched, locked by their hashes, and shown behind the wall.
+"""Packages that new code asks for: fetched, locked by their hashes, and shown behind the wall.
 
 The user's own pip, npm and go fetch them, from the index that the user has set, and run nothing of a package:
 archives alone, and no script. They do so behind a wall of their own (`client`), with an empty folder to write
@@ -6,7 +6,18 @@ to and one way out: a proxy of ours that leads to the index and nowhere else (`g
 a package may be had: `suture.safety` has seen to that before. It starts no program of a project.
 """
 
+from suture.packages.added import AddedPackages
 from suture.packages.installer import Installed, PackagesRefused
+from suture.packages.of_task import packages_of
 from suture.packages.packages import Packages, asks_in, is_lock, showing
 
-__all__ = ["Installed", "Packages", "PackagesRefused", "asks_in", "is_lock", "showing"]
+__all__ = [
+    "AddedPackages",
+    "Installed",
+    "Packages",
+    "PackagesRefused",
+    "asks_in",
+    "is_lock",
+    "packages_of",
+    "showing",
+]

@@ -91,7 +91,7 @@ async def run_client(client: Client, argv: Sequence[str], place: Place, reach: R
     if not place.walled:
         code, text = await _on_host(client, argv, place.folder)
     else:
-        gate = Gate(reach.origins, reach.proxy_for, reach.names) if reach is not None else None
+        gate = _gate(reach) if reach is not None else None
         code, text = await _walled(client, argv, place.folder, reach or Reach(), gate)
         if code and gate is not None and gate.refused:
             where = ", ".join(gate.refused)
@@ -99,8 +99,14 @@ async def run_client(client: Client, argv: Sequence[str], place: Place, reach: R
                 f"{client.name} was led past its index, to {where}: not reached (safety.package_hosts)"
             )
         if code and gate is not None and gate.unreached:
-            raise _out_of_reach(client.name, "no answer")
+            raise out_of_reach(client.name, "no answer")
     _judge(client, code, text)
+
+
+def _gate(reach: Reach) -> Gate:
+    for origin in reach.origins:
+        reach.proxy_for(origin)  # one that cannot be used is said before anything begins
+    return Gate(reach.origins, reach.proxy_for, reach.names)
 
 
 def _judge(client: Client, code: int, text: str) -> None:
@@ -111,7 +117,7 @@ def _judge(client: Client, code: int, text: str) -> None:
     lines = [ADDRESS.sub("<address>", line.strip()) for line in text.splitlines() if line.strip()]
     if client.unreachable.search(text):
         line = next((line for line in lines if client.unreachable.search(line)), lines[-1])
-        raise _out_of_reach(client.name, line[:MOST_SAID])
+        raise out_of_reach(client.name, line[:MOST_SAID])
     raise PackagesRefused(" / ".join(lines)[:MOST_SAID] or f"{client.name} ended with {code}")
 
 
@@ -151,7 +157,7 @@ async def _walled(
         shutil.rmtree(folder / TEMPORARY, ignore_errors=True)
         _hand(folder, over=False)
     if result.status == "timeout":
-        raise _out_of_reach(client.name, f"no end within {LIMIT_S:.0f} s")
+        raise out_of_reach(client.name, f"no end within {LIMIT_S:.0f} s")
     text = (result.stdout + b"\n" + result.stderr).decode("utf-8", "replace")
     if result.status in ("failed", "ok"):
         return result.exit_code if result.exit_code is not None else 1, text
@@ -199,7 +205,7 @@ async def _on_host(client: Client, argv: Sequence[str], folder: Path) -> tuple[i
         async with asyncio.timeout(LIMIT_S):
             said, _ = await process.communicate()
     except TimeoutError as fault:
-        raise _out_of_reach(client.name, f"no end within {LIMIT_S:.0f} s") from fault
+        raise out_of_reach(client.name, f"no end within {LIMIT_S:.0f} s") from fault
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):
@@ -222,7 +228,8 @@ def absent(client: str, why: str) -> PrerequisiteError:
     )
 
 
-def _out_of_reach(client: str, said: str) -> PrerequisiteError:
+def out_of_reach(client: str, said: str) -> PrerequisiteError:
+    """The fault to raise where a client's index does not answer."""
     return PrerequisiteError(
         f"packages cannot be fetched: {client} does not reach its index: {said}",
         remedy=f"check the network and {client}'s settings, or leave packages out with --approve-deps never",

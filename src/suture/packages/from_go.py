@@ -65,8 +65,8 @@ class Go:
         What is required in turn is written down and looked at again, until nothing is added: only then does a
         lock hold what go asks for that is given all of it.
         """
-        client = _client()
-        reach = await _go_reach(client.argv_here, place) if place.walled else None
+        client = go_client()
+        reach = await go_reach(client.argv_here, place) if place.walled else None
         lock = ""
         for _ in range(MOST_ROUNDS):
             whole = self._whole(wanted, lock)
@@ -79,15 +79,7 @@ class Go:
 
     async def install(self, wanted: Sequence[str], lock: str, place: Place) -> None:
         """See `Installer`. Nothing is in reach; modules are compared with the lock and with their hashes."""
-        (place.folder / self.manifest).write_text(self._whole(wanted, lock), "utf-8")
-        (place.folder / self.lock).write_text(lock, "utf-8")
-        client = _client()
-        offline = replace(client, variables={**client.variables, "GOPROXY": "off", "GOSUMDB": "off"})
-        for verb in (["download", "all"], ["verify"]):
-            await run_client(offline, ["mod", *verb], place)
-        if place.text_of(self.lock) != lock:
-            raise PackagesRefused(f"the modules that were fetched are not those of {self.lock}")
-        (place.folder / FETCHED).rename(place.folder / self.folder)
+        await lay_modules(self._whole(wanted, lock), lock, place, ["download", "all"])
 
     def versions(self, lock: str) -> Mapping[str, str]:
         """See `Installer`. Of a module that is not used only the hash of its `go.mod` is in a lock."""
@@ -107,7 +99,7 @@ class Go:
             name, _, version = text.partition(" ")
             if remark == INDIRECT and versions.get(name) != version:
                 raise PackagesRefused(f"{self.manifest}: nothing requires {text}: leave out what is indirect")
-        stated = [line for line in map(_plain, manifest.splitlines()) if STATED.fullmatch(line)]
+        stated = [line for line in map(plain_line, manifest.splitlines()) if STATED.fullmatch(line)]
         return {self.manifest: self._whole(self.wanted(manifest), lock, stated), self.lock: lock}
 
     def _whole(self, wanted: Sequence[str], lock: str, stated: Sequence[str] = OURS) -> str:
@@ -122,7 +114,32 @@ class Go:
         return "\n".join([*stated, "", "require (", *lines, ")", ""])
 
 
-def _plain(line: str) -> str:
+async def lay_modules(go_mod: str, go_sum: str, place: Place, download: Sequence[str]) -> None:
+    """Compare what lies in `FETCHED` with its hashes, and lay it where modules are shown from.
+
+    Args:
+        go_mod: What is required.
+        go_sum: The hashes.
+        place: A folder with nothing but what was fetched.
+        download: The words of `go mod` that look at all of it.
+
+    Raises:
+        PackagesRefused: Something else was fetched.
+        PrerequisiteError: Go is not there, or there is no wall.
+    """
+    await asyncio.to_thread(write_atomically, place.folder / Go.manifest, go_mod.encode())
+    await asyncio.to_thread(write_atomically, place.folder / Go.lock, go_sum.encode())
+    client = go_client()
+    offline = replace(client, variables={**client.variables, "GOPROXY": "off", "GOSUMDB": "off"})
+    for verb in (download, ["verify"]):
+        await run_client(offline, ["mod", *verb], place)
+    if place.text_of(Go.lock) != go_sum:
+        raise PackagesRefused(f"the modules that were fetched are not those of {Go.lock}")
+    (place.folder / FETCHED).rename(place.folder / Go.folder)
+
+
+def plain_line(line: str) -> str:
+    """A line of a `go.mod` without what is remarked on it."""
     return " ".join(line.partition("//")[0].split())
 
 
@@ -134,7 +151,7 @@ def _requires(manifest: str) -> Iterator[tuple[str, str]]:
     """
     inside = False
     for line in manifest.splitlines():
-        text, remark = _plain(line), line.partition("//")[2].strip()
+        text, remark = plain_line(line), line.partition("//")[2].strip()
         if not text or (not inside and STATED.fullmatch(text)):
             continue
         if (text in ("require (", "require(") and not inside) or (text == ")" and inside):
@@ -146,7 +163,7 @@ def _requires(manifest: str) -> Iterator[tuple[str, str]]:
         yield required, remark
 
 
-def _client() -> Client:
+def go_client() -> Client:
     """The go on the user's PATH.
 
     Raises:
@@ -166,8 +183,12 @@ def _client() -> Client:
     )
 
 
-async def _go_reach(go: tuple[str, ...], place: Place) -> Reach:
-    """What go may reach: the user's proxies of modules, and the database of their hashes."""
+async def go_reach(go: tuple[str, ...], place: Place) -> Reach:
+    """What go may reach: the user's proxies of modules, and the database of their hashes.
+
+    Raises:
+        PrerequisiteError: Go does not tell its settings, or there is no proxy.
+    """
     environ = {**own_environment(), "GOTOOLCHAIN": "local"}
     settings = json.loads(await ask("go", (*go, "env", "-json", *ASKED), place.folder, environ))
     proxies = [one for one in re.split(r"[,|]", settings["GOPROXY"]) if one not in ("", "direct", "off")]

@@ -20,7 +20,6 @@ OPTIONS = (
     "--no-audit",
     "--no-fund",
     "--no-update-notifier",
-    "--omit-lockfile-registry-resolved",
     "--git=/nonexistent/git",  # what a package requires might name a repository
     # Since npm 11, before anything is asked of an address; older ones do not know these words.
     *(f"--allow-{source}=none" for source in ("git", "remote", "file", "directory")),
@@ -28,6 +27,7 @@ OPTIONS = (
     "--fetch-timeout=30000",
     "--loglevel=error",
 )
+NO_ADDRESSES = "--omit-lockfile-registry-resolved"
 UNREACHABLE = re.compile(
     r"\b(?:ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ERR_SOCKET_TIMEOUT|ENETUNREACH|EHOSTUNREACH"
     r"|ENOTCACHED|FETCH_ERROR|E40[137]|E429|E5\d\d)\b|(?:self.signed|unable to (?:get|verify)) .*certificate"
@@ -69,9 +69,9 @@ class Npm:
     async def resolve(self, wanted: Sequence[str], place: Place) -> str:
         """See `Installer`."""
         _lay(wanted, place.folder)
-        await _run(["install", "--package-lock-only", *OPTIONS], place)
+        await run_npm(["install", "--package-lock-only"], place)
         lock = place.text_of(self.lock)
-        elsewhere = [path for path, one in _packages(lock).items() if not _is_of_index(one)]
+        elsewhere = [path for path, one in packages_in(lock).items() if not _is_of_index(one)]
         if elsewhere:
             raise PackagesRefused(f"{', '.join(elsewhere[:3])} comes from past the index, or has no hash")
         return lock
@@ -80,11 +80,11 @@ class Npm:
         """See `Installer`."""
         _lay(wanted, place.folder)
         (place.folder / self.lock).write_text(lock, "utf-8")
-        await _run(["ci", *OPTIONS], place)
+        await run_npm(["ci"], place)
 
     def versions(self, lock: str) -> Mapping[str, str]:
         """See `Installer`."""
-        top = {path.removeprefix("node_modules/"): one for path, one in _packages(lock).items()}
+        top = {path.removeprefix("node_modules/"): one for path, one in packages_in(lock).items()}
         return {name.lower(): str(one.get("version")) for name, one in top.items()}
 
     def laid(self, manifest: str, lock: str) -> Mapping[str, str]:
@@ -93,7 +93,7 @@ class Npm:
 
     def names(self, lock: str, folder: Path) -> tuple[str, ...]:
         """See `Installer`: a lock names those of other machines too."""
-        there = {path: one for path, one in _packages(lock).items() if (folder / path).is_dir()}
+        there = {path: one for path, one in packages_in(lock).items() if (folder / path).is_dir()}
         return tuple(
             f"{path.rpartition('node_modules/')[2]}@{one.get('version')}" for path, one in there.items()
         )
@@ -104,10 +104,22 @@ def _is_plain(name: str, versions: object) -> bool:
     return bool(known and len(name) <= LONGEST and NAME.fullmatch(name))
 
 
-async def _run(argv: Sequence[str], place: Place) -> None:
+async def run_npm(argv: Sequence[str], place: Place, *, with_addresses: bool = False) -> None:
+    """Run npm in a folder of ours; no script runs.
+
+    Args:
+        argv: Its command.
+        place: The folder.
+        with_addresses: Whether a lock says where each package lies, as npm writes it where nobody asks.
+
+    Raises:
+        PackagesRefused: It ended with an error.
+        PrerequisiteError: It is not there, there is no wall, or the index cannot be reached.
+    """
     client = _client()
     reach = await npm_reach(client.argv_here, place) if place.walled else None
-    await run_client(client, argv, place, reach)
+    options = OPTIONS if with_addresses else (*OPTIONS, NO_ADDRESSES)
+    await run_client(client, [*argv, *options], place, reach)
 
 
 def _client() -> Client:
@@ -144,7 +156,12 @@ def _lay(wanted: Sequence[str], place: Path) -> None:
     (place / "package.json").write_text(json.dumps(package), "utf-8")
 
 
-def _packages(lock: str) -> dict[str, dict[str, Any]]:
+def packages_in(lock: str) -> dict[str, dict[str, Any]]:
+    """What a lock holds: path -> what it says of the package there.
+
+    Raises:
+        PackagesRefused: It cannot be read.
+    """
     try:
         found = json.loads(lock)["packages"]
     except (ValueError, RecursionError, KeyError, TypeError) as fault:

@@ -171,10 +171,10 @@ class Gate:
         try:
             if tunnel:
                 writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-                await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer))
+                await self._pump((reader, far_writer), (far_reader, writer))
             else:
                 far_writer.write(_plain_request(method, target, headers, proxied))
-                await self._pump(far_reader, writer)
+                await self._pump((far_reader, writer))
         finally:
             far_writer.close()
 
@@ -195,10 +195,17 @@ class Gate:
                 raise OSError("the proxy refuses")
         return login or "\r\n", way
 
-    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _pump(self, *ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+        """Pass on until all ways have ended, or none moves: who downloads says nothing meanwhile."""
+        async with asyncio.timeout(IDLE_S) as patience:
+            await asyncio.gather(*(self._pass_on(*way, patience) for way in ways))
+
+    async def _pass_on(
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, patience: asyncio.Timeout
+    ) -> None:
         while True:
-            async with asyncio.timeout(IDLE_S):
-                chunk = await source.read(CHUNK)
+            chunk = await source.read(CHUNK)
+            patience.reschedule(asyncio.get_running_loop().time() + IDLE_S)
             self._left -= len(chunk)
             if not chunk or self._left < 0:
                 break

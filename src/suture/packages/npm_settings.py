@@ -16,7 +16,7 @@ from suture.plain_files import read_plain
 from suture.sandbox import BOX, KEPT
 
 REGISTRY = re.compile(r"registry|@[^:]+:registry")
-LOGIN = re.compile(r"//\S+:_(?:authToken|auth|password)|//\S+:username")
+LOGIN = re.compile(r"//(?P<server>[^/\s]+)(?:/\S*)?:(?:_authToken|_auth|_password|username)")
 OF_ENVIRONMENT = re.compile(r"npm_config_(?P<name>//.+)", re.IGNORECASE)
 VARIABLE = re.compile(r"\$\{(\w+)\}")
 FILE_BYTES = 1 << 20
@@ -38,11 +38,12 @@ async def npm_reach(npm: tuple[str, ...], place: Place) -> Reach:
     path = settings.get("cafile") or os.environ.get("NODE_EXTRA_CA_CERTS", "")
     certificate, files = certificates(str(path))
     lines = [f"{name}={url}" for name, url in registries.items()]
-    lines += [f"{name}={value}" for name, value in _logins(settings)]
+    origins = origins_of(registries.values(), place.hosts)
+    lines += [f"{name}={value}" for name, value in _logins(settings) if _server(name) in map(str, origins)]
     lines += [f"cafile={certificate}"] if certificate else []
     lines += ["strict-ssl=false"] if settings.get("strict-ssl") is False else []
     return Reach(
-        origins=origins_of(registries.values(), place.hosts),
+        origins=origins,
         variables={
             "npm_config_cache": f"{KEPT}/{TEMPORARY}/npm",
             "npm_config_globalconfig": f"{BOX}/none",
@@ -71,6 +72,12 @@ def _logins(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         match = OF_ENVIRONMENT.fullmatch(name)
         if match is not None and LOGIN.fullmatch(match["name"]):
             yield match["name"], value
+
+
+def _server(login: str) -> str:
+    """The server that a login is for, as an `Origin` is written."""
+    match = LOGIN.fullmatch(login)
+    return match["server"].lower() if match is not None else ""
 
 
 def _set_in(lines: Iterable[str]) -> Iterator[tuple[str, str]]:

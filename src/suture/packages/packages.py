@@ -17,9 +17,8 @@ from suture.packages.from_go import Go
 from suture.packages.from_npm import Npm
 from suture.packages.from_pip import Pip
 from suture.packages.installer import FETCHED, Installed, Installer, PackagesRefused, Place
-from suture.records import Language, Task, content_hash
-from suture.safety import Allowed, bounds_for, is_within, levels_of
-from suture.settings import Settings
+from suture.records import Language, content_hash
+from suture.safety import Allowed, bounds_for, is_within
 
 NODE_MODULES = "/node_modules"
 """Behind the wall: node looks for packages in every folder above a file, up to the root."""
@@ -73,30 +72,6 @@ class Packages:
     _laid: set[tuple[str, str]] = field(default_factory=set, init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
-    @classmethod
-    def of(
-        cls,
-        task: Task,
-        settings: Settings,
-        *,
-        may_fetch: bool = True,
-        on_installed: Callable[[Installed], None] = _ignore,
-    ) -> Packages | None:
-        """Those of a new project; one that is there has an environment of its own."""
-        if task.project is None or not task.project.is_new:
-            return None
-        safety = settings.safety
-        levels = levels_of(safety)
-        return cls(
-            language=task.language,
-            cache=settings.paths.cache,
-            may_fetch=may_fetch and safety.approve_deps != "never",
-            walled=safety.fetch_packages == "sandbox",
-            hosts=safety.package_hosts,
-            allowed={} if levels.of("dependency.unlisted") == "off" else levels.allowed,
-            on_installed=on_installed,
-        )
-
     async def for_files(self, files: Mapping[str, bytes], interpreter: Interpreter) -> Installed | None:
         """The packages that a project's files ask for, ready; `None` where they ask for none.
 
@@ -136,6 +111,12 @@ class Packages:
         """Whether a file is one that was made here, and not by who asked for packages."""
         return (path, text) in self._laid
 
+    def allows(self, path: str, files: Mapping[str, bytes], interpreter: Interpreter) -> bool:
+        """Whether a file of a candidate is a lock that was made here for just what it asks for."""
+        return is_lock(path) and self.knows(
+            files.get(path, b"").decode("utf-8", "replace"), files, interpreter
+        )
+
     def knows(self, lock: str, files: Mapping[str, bytes], interpreter: Interpreter) -> bool:
         """Whether a lock is one of ours: what it names was fetched for just what these files ask for."""
         python = ".".join(interpreter.version.split(".")[:2])
@@ -174,7 +155,7 @@ class Packages:
                     f"packages cannot be kept in {str(self.cache)!r}: {fault.strerror}"
                 ) from fault
         if self.may_fetch:
-            _require_within(installer.versions(lock), bounds)
+            require_within(installer.versions(lock), bounds)
         return Installed(
             folder=place / installer.folder,
             path=installer.lock,
@@ -191,7 +172,7 @@ class Packages:
             # Two folders: what a client left in the first is not where we write for the second.
             first, second = (self._new(Path(folder) / name, python, bounds) for name in ("resolved", "made"))
             lock = await installer.resolve(wanted, first)
-            _require_within(installer.versions(lock), bounds)
+            require_within(installer.versions(lock), bounds)
             place = self._place(wanted, lock, python)
             if not place.is_dir():
                 with suppress(FileNotFoundError):
@@ -212,8 +193,12 @@ class Packages:
         return Place(folder=folder, python=python, walled=self.walled, hosts=self.hosts, bounds=bounds)
 
 
-def _require_within(versions: Mapping[str, str], bounds: Mapping[str, str]) -> None:
-    """See that what is resolved is what the list allows; pip has been told, others have no word for it."""
+def require_within(versions: Mapping[str, str], bounds: Mapping[str, str]) -> None:
+    """See that what is resolved is what the list allows; pip has been told, others have no word for it.
+
+    Raises:
+        PackagesRefused: A version is not.
+    """
     for name, version in versions.items():
         if not is_within(version, bounds.get(name.lower(), "")):
             raise PackagesRefused(

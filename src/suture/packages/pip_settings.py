@@ -11,11 +11,12 @@ import ssl
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from http import HTTPStatus
 from urllib.parse import urljoin
 
 import httpx
 
-from suture.packages.client import own_environment
+from suture.packages.client import out_of_reach, own_environment
 from suture.packages.gate import Origin, origin_of
 from suture.packages.installer import Place
 from suture.packages.reach import Reach, ask, certificates, origins_of, shown_folders, with_login
@@ -34,7 +35,8 @@ SECTIONS = ("global", "download", ":env:")
 PASSED_ON = ("no-index", "trusted-host", "pre", "prefer-binary", "uploaded-prior-to")
 LINK = re.compile(r"""(?:href=["']?|"url":\s*")([^"'#?\s>]+)""")
 PAGE_BYTES = 1 << 20
-PAGE_S = 15.0
+PAGE_S = 30.0
+"""For the whole of a page, however slowly it comes."""
 MOST_PAGES = 3
 MOST_HOSTS = 4
 """On which an index keeps its files."""
@@ -48,7 +50,7 @@ async def pip_reach(names: Sequence[str], place: Place) -> Reach:
         place: Where pip runs.
 
     Raises:
-        PrerequisiteError: Pip is not there.
+        PrerequisiteError: Pip is not there, or no index answers.
     """
     output = await ask("pip", (sys.executable, "-P", "-c", TELL), place.folder, own_environment())
     default, _, rest = output.partition("\n")
@@ -66,12 +68,19 @@ async def pip_reach(names: Sequence[str], place: Place) -> Reach:
         shown=shown_folders([*indexes, *links]),
         proxy=settings.get("proxy", ""),
     )
+    trusted = settings.get("trusted-host", "").lower().split()
     named: set[Origin] = set()
+    silent = []
     for index in indexes:
         origin = origin_of(index)
-        if origin is not None:
-            trusted = origin.host in settings.get("trusted-host", "")
-            named |= await _file_origins(origin, with_login(index), names, reach, None if trusted else path)
+        if origin is None:
+            continue
+        verified = not {origin.host, f"{origin.host}:{origin.port}"} & {*trusted}
+        pages = await _pages(with_login(index), names, reach.proxy_for(origin), path if verified else None)
+        silent += [origin] if pages is None else []
+        named |= await _file_origins(origin, index, pages or "", reach)
+    if silent and len(silent) == len(indexes) and not links:
+        raise out_of_reach("pip", f"no page could be read of {', '.join(map(str, silent))}")
     return Reach(**{**vars(reach), "origins": reach.origins | named})
 
 
@@ -101,16 +110,11 @@ def _variables(
     return {f"PIP_{name}": value for name, value in variables.items() if value}
 
 
-async def _file_origins(
-    index: Origin, url: str, names: Sequence[str], reach: Reach, path: str | None
-) -> frozenset[Origin]:
+async def _file_origins(index: Origin, url: str, page: str, reach: Reach) -> frozenset[Origin]:
     """The servers that an index names on a page of its own; none that is nearer to this machine than it is.
 
     A package has no say in it: what one requires by an address is on no page of the index.
     """
-    page = ""
-    for name in names[:MOST_PAGES]:
-        page = page or await _page(f"{url.rstrip('/')}/{name}/", reach.proxy_for(index), path)
     found: list[Origin] = []
     for link in LINK.findall(page):
         origin = origin_of(urljoin(f"{url.rstrip('/')}/x/", link))
@@ -122,15 +126,33 @@ async def _file_origins(
     return frozenset(found)
 
 
-async def _page(url: str, proxy: str, path: str | None) -> str:
-    """The beginning of a page; empty where there is none. No redirect is followed."""
-    verify: ssl.SSLContext | bool = path is not None
-    if path:
-        verify = ssl.create_default_context(cafile=path)
+async def _pages(url: str, names: Sequence[str], proxy: str, path: str | None) -> str | None:
+    """The first page of some packages that an index has; `None` where it has not answered for any."""
+    answered = False
+    for name in names[:MOST_PAGES]:
+        page = await _page(f"{url.rstrip('/')}/{name}/", proxy, path)
+        if page:
+            return page
+        answered = answered or page is not None
+    return "" if answered else None
+
+
+async def _page(url: str, proxy: str, path: str | None) -> str | None:
+    """The beginning of a page; empty where there is none, `None` where the index does not answer.
+
+    No redirect is followed.
+
+    Args:
+        url: The page.
+        proxy: The way there; empty where there is none.
+        path: The certificates to know the server by; empty for the usual ones, `None` for any.
+    """
     accept = {"accept": "application/vnd.pypi.simple.v1+html, text/html;q=0.9"}
     content = bytearray()
     try:
+        verify = ssl.create_default_context(cafile=path) if path else path is not None
         async with (
+            asyncio.timeout(PAGE_S),
             httpx.AsyncClient(verify=verify, proxy=proxy or None, trust_env=False, timeout=PAGE_S) as client,
             client.stream("GET", url, headers=accept) as answer,
         ):
@@ -138,10 +160,12 @@ async def _page(url: str, proxy: str, path: str | None) -> str:
                 content += chunk
                 if len(content) > PAGE_BYTES:
                     break
-            there = answer.status_code == 200
+            status = answer.status_code
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError):
-        return ""  # pip asks for the same, and tells what is wrong
-    return content.decode("utf-8", "replace") if there else ""
+        return None
+    if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return None
+    return content.decode("utf-8", "replace") if status == HTTPStatus.OK else ""
 
 
 async def _nearness(host: str) -> int:

@@ -43,11 +43,22 @@ class Reach:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def proxy_for(self, origin: Origin) -> str:
-        """The user's proxy on the way to a server; empty where none stands between."""
+        """The user's proxy on the way to a server; empty where none stands between.
+
+        Raises:
+            PrerequisiteError: It is none that is asked by plain HTTP.
+        """
         found = self.proxy
         if not found and not urllib.request.proxy_bypass(origin.host):
             found = urllib.request.getproxies().get(origin.scheme, "")
-        return found if not found or "://" in found else f"http://{found}"
+        scheme, separator, _ = found.partition("://")
+        if separator and scheme.lower() != "http":  # a login would go there in clear
+            raise PrerequisiteError(
+                f"packages are fetched behind a wall, out of which no proxy of {scheme}:// leads",
+                remedy="name a proxy that begins with http://, or let packages be fetched with your rights "
+                "and network: safety.fetch_packages = 'host'",
+            )
+        return found if not found or separator else f"http://{found}"
 
 
 async def ask(client: str, argv: Sequence[str], folder: Path, environ: Mapping[str, str]) -> str:
@@ -128,6 +139,17 @@ def with_login(url: str) -> str:
 
 
 def certificates(path: str) -> tuple[str, dict[str, bytes]]:
-    """Where a client finds the user's certificates behind the wall, and that file; empty without any."""
-    content = read_plain(Path(path), CERTIFICATES_BYTES, follow=True) if path else None
-    return (f"{BOX}/{CERTIFICATES}", {CERTIFICATES: content}) if content else ("", {})
+    """Where a client finds the user's certificates behind the wall, and that file; empty without any.
+
+    Raises:
+        PrerequisiteError: They cannot be read.
+    """
+    if not path:
+        return "", {}
+    content = read_plain(Path(path), CERTIFICATES_BYTES, follow=True)
+    if not content:
+        raise PrerequisiteError(
+            f"the certificates by which an index of packages is known cannot be read: {path!r}",
+            remedy="name one file of them, in the settings of pip, npm or Go",
+        )
+    return f"{BOX}/{CERTIFICATES}", {CERTIFICATES: content}

@@ -17,7 +17,7 @@ from suture.pipeline.gates import Change, Refusal, gate_before, gate_change
 from suture.pipeline.github import GitHub
 from suture.pipeline.gitlab import GitLab
 from suture.pipeline.healing import Asked, task_of
-from suture.pipeline.hosts import ChangedFile, CodeHost, Proposal
+from suture.pipeline.hosts import ChangedFile, CodeHost, HandOver
 from suture.pipeline.markdown import is_shown_whole
 from suture.pipeline.reproducing import left_out_of
 from suture.pipeline.surroundings import Pipeline
@@ -37,14 +37,14 @@ class Delivery:
 
     Attributes:
         refusal: The gate that forbids it; `None` where it may be.
-        proposal: What is handed over.
+        handed: What is handed over.
         heals: How many of the branch's own commits are heals.
         how: In fixed words; empty where a gate forbids it.
         address: Where it can be seen; empty where nothing was sent.
     """
 
     refusal: Refusal | None = None
-    proposal: Proposal | None = None
+    handed: HandOver | None = None
     heals: int = 0
     how: str = ""
     address: str = ""
@@ -86,8 +86,8 @@ def prepare_delivery(
     refusal = _gate_certificate(certificate, task, after, settings)
     if refusal is not None:
         return Delivery(refusal=refusal)
-    proposal = _proposal(certificate, task.files, after, checkout)
-    return Delivery(proposal=proposal, heals=checkout.heals)
+    handed = _hand_over_of(certificate, task.files, after, checkout)
+    return Delivery(handed=handed, heals=checkout.heals)
 
 
 def deliver(prepared: Delivery, pipeline: Pipeline, settings: Settings, *, dry_run: bool = False) -> Delivery:
@@ -104,14 +104,14 @@ def deliver(prepared: Delivery, pipeline: Pipeline, settings: Settings, *, dry_r
         PrerequisiteError: There is no token, or it may not do this.
         CodeHostError: The service says no.
     """
-    proposal, how = prepared.proposal, settings.ci.hand_over
-    if proposal is None:
+    handed, how = prepared.handed, settings.ci.hand_over
+    if handed is None:
         raise ValueError("a refused change is not handed over")
     if how == "artifact" or dry_run:
-        return Delivery(proposal=proposal, how=how)
+        return Delivery(handed=handed, how=how)
     host = open_host(pipeline, settings.keys.ci)
-    sent = host.comment(proposal) if how == "comment" else host.open_draft(proposal)
-    return Delivery(proposal=proposal, how=how, address=sent)
+    sent = host.comment(handed) if how == "comment" else host.open_draft(handed)
+    return Delivery(handed=handed, how=how, address=sent)
 
 
 def gate_open_heals(prepared: Delivery, pipeline: Pipeline, settings: Settings) -> Refusal | None:
@@ -127,11 +127,11 @@ def gate_open_heals(prepared: Delivery, pipeline: Pipeline, settings: Settings) 
         PrerequisiteError: There is no token, or it may not do this.
         CodeHostError: The service says no.
     """
-    if settings.ci.hand_over == "artifact" or prepared.proposal is None:
+    if settings.ci.hand_over == "artifact" or prepared.handed is None:
         return None
     there = open_host(pipeline, settings.keys.ci).heals()
-    if prepared.proposal.parent in there:
-        return Refusal(reason="already_delivered", detail=prepared.proposal.parent[:12])
+    if prepared.handed.parent in there:
+        return Refusal(reason="already_delivered", detail=prepared.handed.parent[:12])
     if (heals := prepared.heals + len(there)) >= settings.ci.most_heals:
         return Refusal(reason="too_many_heals", detail=f"{heals} of {settings.ci.most_heals}, open ones too")
     return None
@@ -172,9 +172,9 @@ def _gate_certificate(
     return gate_change(change, settings)
 
 
-def _proposal(
+def _hand_over_of(
     certificate: Certificate, before: Mapping[str, bytes], after: Mapping[str, bytes], checkout: Checkout
-) -> Proposal:
+) -> HandOver:
     changed = sorted(path for path in after if before.get(path) != after[path])
     _require_committed(checkout, changed, before)
     prefix = checkout.repository.prefix
@@ -189,7 +189,7 @@ def _proposal(
     command, left_out = left_out_of(certificate.task.test_command)
     programs = _programs(checkout, changed)
     made_by = f"Healed-by: suture {version('suture')} (certificate {certificate.seal[:12]})"
-    return Proposal(
+    return HandOver(
         parent=checkout.commit,
         title=title,
         message=f"{title}\n\n{body}\n{made_by}\n",

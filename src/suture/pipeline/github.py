@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from suture.errors import CodeHostError
 from suture.pipeline.edits import Edit
-from suture.pipeline.hosts import MOST_PAGES, PAGE, Proposal, branch_stem, require_pull
+from suture.pipeline.hosts import MOST_PAGES, PAGE, HandOver, branch_stem, require_pull
 from suture.pipeline.markdown import block
 from suture.pipeline.rest import RestClient
 from suture.pipeline.surroundings import Pipeline
@@ -56,11 +56,11 @@ class GitHub:
                 break
         return found
 
-    def open_draft(self, proposal: Proposal) -> str:
+    def open_draft(self, handed: HandOver) -> str:
         """A commit made of blobs, a branch that names it, a draft of a pull request into the own branch."""
         tree = self._made(
             "/git/trees",
-            base_tree=proposal.parent,
+            base_tree=handed.parent,
             tree=[
                 {
                     "path": file.path,
@@ -72,40 +72,40 @@ class GitHub:
                         encoding="base64",
                     ),
                 }
-                for file in proposal.files
+                for file in handed.files
             ],
         )
-        commit = self._made("/git/commits", message=proposal.message, tree=tree, parents=[proposal.parent])
-        name = branch_stem(self._pipeline.branch) + proposal.parent
+        commit = self._made("/git/commits", message=handed.message, tree=tree, parents=[handed.parent])
+        name = branch_stem(self._pipeline.branch) + handed.parent
         self._make("/git/refs", ref=f"refs/heads/{name}", sha=commit)
         pull = self._make(
             "/pulls",
-            title=proposal.title,
+            title=handed.title,
             head=name,
             base=self._pipeline.branch,
-            body=proposal.text,
+            body=handed.text,
             draft=True,
         )
         return str(pull.get("html_url", ""))
 
-    def comment(self, proposal: Proposal) -> str:
+    def comment(self, handed: HandOver) -> str:
         """A review whose comments are suggestions; a plain comment where its diff has not these lines."""
         pull = require_pull(self._pipeline)
-        if proposal.suggestions:
+        if handed.suggestions:
             status, said = self._rest.call(
                 "POST",
                 f"{self._repo}/pulls/{pull}/reviews",
                 {
-                    "commit_id": proposal.parent,
+                    "commit_id": handed.parent,
                     "event": "COMMENT",
-                    "body": proposal.text,
-                    "comments": [_suggestion(edit) for edit in proposal.suggestions],
+                    "body": handed.text,
+                    "comments": [_suggestion(edit) for edit in handed.suggestions],
                 },
                 ok=(UNPROCESSABLE,),
             )
             if status != UNPROCESSABLE:
                 return str(_object(said).get("html_url", ""))
-        return str(self._make(f"/issues/{pull}/comments", body=proposal.text).get("html_url", ""))
+        return str(self._make(f"/issues/{pull}/comments", body=handed.text).get("html_url", ""))
 
     def _make(self, path: str, **body: object) -> Mapping[str, Any]:
         return _object(self._rest.call("POST", f"{self._repo}{path}", body)[1])

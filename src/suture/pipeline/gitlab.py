@@ -10,7 +10,7 @@ from urllib.parse import quote
 from pydantic import SecretStr
 
 from suture.errors import CodeHostError
-from suture.pipeline.hosts import MOST_PAGES, PAGE, Proposal, branch_stem, require_pull
+from suture.pipeline.hosts import MOST_PAGES, PAGE, HandOver, branch_stem, require_pull
 from suture.pipeline.rest import RestClient
 from suture.pipeline.surroundings import Pipeline
 from suture.pipeline.telling import MARK
@@ -46,14 +46,14 @@ class GitLab:
                 break
         return found
 
-    def open_draft(self, proposal: Proposal) -> str:
+    def open_draft(self, handed: HandOver) -> str:
         """A commit on a branch of its own, and a draft of a merge request into the own branch."""
-        name = branch_stem(self._pipeline.branch) + proposal.parent
+        name = branch_stem(self._pipeline.branch) + handed.parent
         self._make(
             "/repository/commits",
             branch=name,
-            start_sha=proposal.parent,
-            commit_message=proposal.message,
+            start_sha=handed.parent,
+            commit_message=handed.message,
             actions=[
                 {
                     "action": "create" if file.is_new else "update",
@@ -61,20 +61,20 @@ class GitLab:
                     "content": base64.b64encode(file.content).decode("ascii"),
                     "encoding": "base64",
                 }
-                for file in proposal.files
+                for file in handed.files
             ],
         )
         return self._make(
             "/merge_requests",
             source_branch=name,
             target_branch=self._pipeline.branch,
-            title=f"Draft: {proposal.title}",
-            description=proposal.text,
+            title=f"Draft: {handed.title}",
+            description=handed.text,
         )
 
-    def comment(self, proposal: Proposal) -> str:
+    def comment(self, handed: HandOver) -> str:
         """A note with the diff: a suggestion of GitLab's needs a line of the merge request's own diff."""
-        return self._make(f"/merge_requests/{require_pull(self._pipeline)}/notes", body=proposal.text)
+        return self._make(f"/merge_requests/{require_pull(self._pipeline)}/notes", body=handed.text)
 
     def _make(self, path: str, **body: object) -> str:
         said: Any = self._rest.call("POST", f"{self._project}{path}", body)[1]

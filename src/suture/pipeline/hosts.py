@@ -26,7 +26,7 @@ class ChangedFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proposal:
+class HandOver:
     """What is handed over.
 
     Attributes:
@@ -53,11 +53,11 @@ class CodeHost(Protocol):
         """The commits of the branch whose heals are handed over and still there."""
         ...
 
-    def open_draft(self, proposal: Proposal) -> str:
+    def open_draft(self, handed: HandOver) -> str:
         """Make a branch with the change, and a draft of a pull request; answers its address."""
         ...
 
-    def comment(self, proposal: Proposal) -> str:
+    def comment(self, handed: HandOver) -> str:
         """Comment on the pull request; answers the comment's address."""
         ...
 

@@ -182,6 +182,9 @@ async def hand_over(handover: Handover, result: Result, root: Path, run: HealedR
         run.ledger.append(PatchWritten(file=_write_patch(Path(handover.name), result.diff)))
     elif handover.how in ("apply", "into"):
         place = Path(handover.name) if handover.how == "into" else root
+        project = run.task.project
+        if handover.how == "into" and project is not None and not project.is_new:
+            before = {}  # beside a feature goes what was there before it
         if run.task.kind == "write":
             new = after.keys() - before.keys()
             require_new(place, sorted(new), f"suture apply {run.folder.id} --into FOLDER")

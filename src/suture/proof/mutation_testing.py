@@ -52,18 +52,17 @@ async def draw_mutants(after: Mapping[str, bytes], statements: Mapping[str, Sequ
         after: The project with the change.
         statements: Path -> touched statements, as lines.
     """
-    pool: list[tuple[str, str, Mutant]] = []
+    pool: dict[str, tuple[str, Mutant]] = {}
     for path, lines in sorted(_drawn_lines(after, statements).items()):
         source = text_of(after[path])
         for mutant in mutants(source, lines, operators=OPERATORS, on_fault=lambda fault: None):
             if len(pool) >= MOST_MUTANTS:
                 break
             edits = [[edit.start, edit.end, edit.text] for edit in mutant.edits]
-            pool.append((content_hash([path, edits]), path, mutant))
+            pool.setdefault(content_hash([path, edits]), (path, mutant))
             if len(pool) % GIVE_WAY == 0:
                 await asyncio.sleep(0)
-    pool.sort(key=lambda entry: entry[0])
-    drawn = tuple(_written_out(path, mutant, after) for _, path, mutant in pool[:DRAWN])
+    drawn = tuple(_written_out(*pool[key], after) for key in sorted(pool)[:DRAWN])
     return Draw(generated=len(pool), mutants=drawn)
 
 

@@ -149,7 +149,7 @@ def _landed(run: RunFolder, started: CommitStarted | None) -> CommitMade | None:
 
 def _take_back(run: RunFolder, applied: ApplyStarted | TreeApplied, commit: CommitMade | None) -> Undone:
     root, paths = Path(applied.root), applied.files
-    before, after = (dict(_only(paths, files)) for files in _states(run))
+    before, after = (dict(_only(paths, files)) for files in _states(run, root))
     unknown = [path for path in paths if path not in before and path not in after]
     if unknown:
         raise StorageError(
@@ -192,15 +192,17 @@ def _found(target: Path, before: bytes | None, after: bytes | None) -> bytes | N
         return after
 
 
-def _states(run: RunFolder) -> Iterator[Mapping[str, bytes]]:
-    """The project's files before the run's change and after it."""
+def _states(run: RunFolder, root: Path) -> Iterator[Mapping[str, bytes]]:
+    """The files in a folder before the run's change and after it."""
     events = read_ledger(run.ledger_path).events
     started, finished = last_of(events, RunStarted), last_of(events, RunFinished)
     if started is None or finished is None:
         raise StorageError(f"run {run.id} does not say what it changed")
     task = run.get_record(Task, started.task)
     result = run.get_record(Result, finished.result)
-    yield task.files
+    adds = task.project is not None and not task.project.is_new
+    elsewhere = adds and root.resolve() != Path(started.project).resolve()
+    yield {} if elsewhere else task.given_files  # a whole project went there, with its feature
     changed = overlay(task.files, result.candidate.files if result.candidate else {})
     yield {**changed, **accepted_files(events)}
 

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from suture.checks import Suite, check_candidate, prepare_suite, refused_files
+from suture.checks import Suite, check_candidate, is_made_here, prepare_suite, refused_files
 from suture.errors import UsageError
-from suture.languages import Interpreter, languages_of_files, scripts_run_by
-from suture.packages import Packages, PackagesRefused, asks_in, is_lock
+from suture.languages import Interpreter, languages_of_files
+from suture.packages import PackagesRefused, asks_in, is_lock, packages_of
 from suture.proof.certificate import Certificate
 from suture.proof.certified_task import new_failures, statuses
 from suture.proof.changed_coverage import measure_coverage, touched
@@ -20,7 +20,7 @@ from suture.proof.sealing import digest
 from suture.records import Candidate, Task, Verdict, content_hash
 from suture.sandbox import Sandbox
 from suture.settings import Settings
-from suture.tasks.commands import files_named_in
+from suture.tasks.commands import files_deciding
 from suture.workspace import (
     PatchRefused,
     apply_diff,
@@ -82,7 +82,7 @@ async def verify_certificate(
         candidate = Candidate(
             files={path: text_of(after[path]) for path in certificate.result}, origin="repair"
         )
-        await suite.with_packages(after)  # a lock is allowed where its packages are kept
+        ready, _ = await suite.with_packages(after)  # a lock is allowed where its packages are kept
         _require_allowed(certificate, candidate, suite, after)
         yield Finding(name="files", ok=True, detail="no test and no protected file is changed")
         before = await _replay_before(certificate, suite)
@@ -93,8 +93,8 @@ async def verify_certificate(
         _require_after(certificate, before, verdict, settings.loop.trust_threshold)
         detail = f"{len(verdict.passed)} passing, {len(certificate.fixed)} of them newly; none newly failing"
         yield Finding(name="after", ok=True, detail=f"{detail}; evidence: {verdict.evidence}")
-        yield await _coverage(certificate, suite, after)
-        yield await _mutation(certificate, suite, candidate, after, verdict)
+        yield await _coverage(certificate, ready, after)
+        yield await _mutation(certificate, ready, candidate, after, verdict)
         yield _confidence(certificate, before, verdict, settings)
     except _Refuted as refuted:
         yield Finding(name=refuted.name, ok=False, detail=refuted.detail)
@@ -200,7 +200,7 @@ async def _suite(
     )
     if interpreter is not None:
         interpreter = replace(interpreter, source_roots=certificate.task.source_roots)
-    packages = Packages.of(task, settings, may_fetch=False)
+    packages = packages_of(task, settings, may_fetch=False)
     return await prepare_suite(task, sandbox, settings.sandbox, interpreter, packages=packages)
 
 
@@ -217,14 +217,14 @@ def _require_allowed(
     )
     closed = {path for path in paths if is_protected(path, default_protected())}
     if task.kind == "heal":
-        words = (*task.test_command, *scripts_run_by(task.test_command, after))
-        closed |= paths & set(files_named_in(words, after, NOWHERE))
+        closed |= paths & set(files_deciding(task.test_command, after, NOWHERE))
     elif not task.test_command:
         closed -= set(task.modules)  # asserts run apart from them, whatever they are called
         if task.project is not None and task.project.is_new:
             closed = {path for path in closed if not is_test_file(path)}  # they decide nothing
     if task.project is not None and task.project.is_new:  # it says which packages there are, and no more
         closed = {path for path in closed if path != asks_in(task.language) and not is_lock(path)}
+    closed = {path for path in closed if not is_made_here(path, candidate.files, suite)}
     closed |= set(refused_files(candidate.files, suite))
     _require(
         not task.test_command or not any(is_protected(path, default_protected()) for path in task.modules),

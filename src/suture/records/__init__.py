@@ -16,32 +16,34 @@ from suture.records.advice import (
     Severity,
     Subtask,
 )
-from suture.records.earlier import Earlier
 from suture.records.nouns import (
     Candidate,
     Check,
     CheckOutcome,
     CheckStatus,
     Counterexample,
+    Earlier,
     Evidence,
-    FaultCause,
     Language,
-    Move,
-    MoveKind,
     Origin,
-    Outcome,
     Project,
     ProjectKind,
     Provenance,
-    Result,
-    Spend,
-    Strategy,
     Task,
     TaskKind,
     Verdict,
     content_hash,
 )
 from suture.records.plain import from_plain, to_plain
+from suture.records.results import (
+    FaultCause,
+    Move,
+    MoveKind,
+    Outcome,
+    Result,
+    Spend,
+    Strategy,
+)
 
 __all__ = [
     "Candidate",

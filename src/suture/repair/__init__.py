@@ -9,7 +9,13 @@ from suture.repair.gaming.warnings import literals_of, warnings_about
 from suture.repair.limits import SearchLimits
 from suture.repair.mutants import mutants
 from suture.repair.ordering.reverts import Hunk, hunks_between
-from suture.repair.other_languages import has_grammar, rank_elsewhere, search_elsewhere
+from suture.repair.other_languages import (
+    LookAhead,
+    has_grammar,
+    look_elsewhere,
+    rank_elsewhere,
+    search_elsewhere,
+)
 from suture.repair.ranking import Difference, Repair, rank_repairs
 from suture.repair.ready import Ready
 from suture.repair.recovering import recover
@@ -22,6 +28,7 @@ __all__ = [
     "Edit",
     "Findings",
     "Hunk",
+    "LookAhead",
     "Mutant",
     "Proposal",
     "Ready",
@@ -30,6 +37,7 @@ __all__ = [
     "has_grammar",
     "hunks_between",
     "literals_of",
+    "look_elsewhere",
     "mutants",
     "mutated",
     "rank_elsewhere",

@@ -5,17 +5,27 @@ Equal answers say something only where they do: to a call that runs other code a
 
 from __future__ import annotations
 
+import ast
+import doctest
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from suture.checks.command.test_command import TestCommand
-from suture.repair.editing.places import Place, place_of, tripwire
+from suture.checks.differential.inputs import inputs_near, inputs_with, read_arguments
+from suture.pysource.parsing import parsed
+from suture.repair.editing.places import Place, constants_at, place_of, tripwire
+from suture.repair.editing.view import FUNCTIONS, is_docstring
 from suture.repair.trials.comparing import compare
-from suture.repair.trials.records import Proposal
+from suture.repair.trials.records import Proposal, Spectrum
 
 Call = tuple[str, str, str]
+INPUTS, AT_BOUNDS = 60, 24
+"""Calls of one function: with what is near the tests' arguments, and with what the changed code asks for."""
 MOST_WIRES = 4
 """Places of which it is seen whether calls come to them; each costs as much as a candidate."""
+LATE, NOTHING_SEEN, OPAQUE = "!late", "?", " at ?"
+"""What `suture_calls` says of a call without an end, of one that did nothing it could see, of an object."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +34,7 @@ class Answered:
 
     Attributes:
         answers: To each call, as `compare` has it; empty where that is not known.
-        reached: How many of the calls are known to come to what it changes.
+        reached: How many of the calls are known to come to what it changes, and show what that does.
     """
 
     answers: tuple[str, ...] = ()
@@ -91,6 +101,95 @@ async def answers_of(
     for number, spot in enumerate(places):
         own = answers.get(wired + number, [])
         other = stopped.get(spot, unchanged)
-        reached = sum(a != b for a, b in zip(own, other, strict=False)) if spot.tells else 0
+        reached = sum(a != b and _shows(a) for a, b in zip(own, other, strict=False)) if spot.tells else 0
         found.append(Answered(answers=tuple(own), reached=reached))
     return found
+
+
+def _shows(answer: str) -> bool:
+    """Whether that another answers the same says that it does the same.
+
+    A call that does not end, or that answers nothing, does so whatever it would have come to.
+    """
+    return answer != LATE and not answer.startswith(NOTHING_SEEN) and OPAQUE not in answer
+
+
+def calls_near(
+    spectrum: Spectrum, proposals: Sequence[Proposal], texts: Mapping[str, str], draw: random.Random
+) -> list[Call]:
+    """Calls of functions that the tests call in the changed files.
+
+    Their arguments are near the tests', and such as what was changed there asks for.
+
+    Args:
+        spectrum: What the tests call.
+        proposals: What is compared.
+        texts: Path -> text, before.
+        draw: The source of chance.
+    """
+    functions = {path: _at_top(texts[path]) for path in {proposal.path for proposal in proposals}}
+    named: dict[str, list[object]] = {path: [] for path in functions}
+    for proposal in proposals:
+        named[proposal.path] += constants_at(texts[proposal.path], proposal.edits)
+    by_function: dict[tuple[str, str], list[str]] = {}
+    for call in spectrum.calls:
+        if call.function in functions.get(call.path, ()):
+            by_function.setdefault((call.path, call.function), []).append(call.arguments)
+    calls: list[Call] = []
+    for (path, name), given in sorted(by_function.items())[:8]:
+        seeds = read_arguments(list(dict.fromkeys(given)))
+        new = [*inputs_near(seeds, INPUTS, draw), *inputs_with(seeds, named[path], AT_BOUNDS)]
+        calls += [(path, name, repr(one)) for one in new]
+    return calls
+
+
+def _at_top(text: str) -> frozenset[str]:
+    """Names of a file's functions that are in no class and no other function."""
+    tree = parsed(text)
+    return frozenset(n.name for n in (tree.body if tree else ()) if isinstance(n, FUNCTIONS))
+
+
+def examples_in(texts: Mapping[str, str]) -> list[tuple[Call, str]]:
+    """Examples of docstrings that are one call with plain arguments, and what they want.
+
+    Args:
+        texts: Path -> text.
+    """
+    found: list[tuple[Call, str]] = []
+    for path, text in texts.items():
+        tree = parsed(text)
+        for node in ast.walk(tree) if tree is not None else ():
+            if is_docstring(node) and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                found += _examples_in(str(node.value.value), path)
+    return found
+
+
+def _examples_in(text: str, path: str) -> list[tuple[Call, str]]:
+    found: list[tuple[Call, str]] = []
+    try:
+        examples = doctest.DocTestParser().get_examples(text)
+    except ValueError:
+        return found
+    for example in examples:
+        tree = parsed(example.source)
+        node = tree.body[0] if tree is not None and tree.body else None
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            call = node.value
+            if isinstance(call.func, ast.Name) and not call.keywords:
+                given = f"({''.join(f'{ast.unparse(argument)}, ' for argument in call.args)})"
+                found.append(((path, call.func.id, given), example.want.strip()))
+    return found
+
+
+def broken_examples(behaviour: Sequence[str], examples: Sequence[tuple[Call, str]], first: int) -> int:
+    """Examples that a repair does not answer as they say.
+
+    Args:
+        behaviour: Its answers.
+        examples: They.
+        first: Where their answers begin.
+    """
+    wrong = 0
+    for answer, (_, want) in zip(behaviour[first:], examples, strict=False):
+        wrong += not answer.removeprefix(NOTHING_SEEN).startswith((f"({want},", f"(({want}),"))
+    return wrong

@@ -52,7 +52,10 @@ def mutants(
     operators: Collection[str] | None = None,
     on_fault: Callable[[OperatorFault], None] | None = None,
 ) -> Iterator[Mutant]:
-    """Every mutant of a source, each text of an edit once; no chance is involved.
+    """Every mutant of a source; no chance is involved.
+
+    An edit that two operators make comes again where the second thinks it likelier: what an expression is
+    replaced by may be no more than another number in it.
 
     Args:
         source: Python; of a source that cannot be parsed there are no mutants.
@@ -65,7 +68,7 @@ def mutants(
     view = open_view(source)
     if view is None:
         return
-    seen: set[tuple[Edit, ...]] = set()
+    seen: dict[tuple[Edit, ...], float] = {}
     alike: dict[Alike, list[tuple[Edit, Mutant]]] = {}
     chosen = [operator for operator in OPERATORS if operators is None or operator.name in operators]
     for line, node in _in_order(view.tree, lines):
@@ -111,20 +114,23 @@ def _of(
     node: ast.AST,
     operator: Operator,
     view: View,
-    seen: set[tuple[Edit, ...]],
+    seen: dict[tuple[Edit, ...], float],
     alike: dict[Alike, list[tuple[Edit, Mutant]]],
 ) -> Iterator[Mutant]:
     """The new ones among an operator's changes of a node: the second likeliest waits behind other places."""
     made = []
     for change in changes:
         edits = tuple(trimmed(e, view.raw) for e in sorted(change.edits, key=PLACE))
-        if edits in seen or any(e.start == e.end and not e.text for e in edits):
-            continue
-        seen.add(edits)
-        made.append((change, edits))
+        if not any(e.start == e.end and not e.text for e in edits):
+            made.append((change, edits))
     made.sort(key=lambda pair: -pair[0].weight)
-    for place, (change, edits) in enumerate(made, 1):
+    place = 1
+    for change, edits in made:
         mutant = _mutant(node, change, edits, operator, view, place**-CROWDED)
+        if mutant.prior <= seen.get(edits, -1.0):
+            continue
+        place += 1
+        seen[edits] = mutant.prior
         yield mutant
         whole = change.edits[0]
         if len(edits) == 1 and operator.name in REPEATED and whole.start < whole.end:

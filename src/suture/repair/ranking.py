@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import doctest
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,18 +11,24 @@ from functools import lru_cache
 from itertools import pairwise
 
 from suture.checks.command.test_command import TestCommand
-from suture.checks.differential.inputs import inputs_near, read_arguments
 from suture.pysource.parsing import parsed
-from suture.repair.answering import Answered, Call, answers_of
+from suture.repair.answering import (
+    LATE,
+    NOTHING_SEEN,
+    Answered,
+    Call,
+    answers_of,
+    broken_examples,
+    calls_near,
+    examples_in,
+)
 from suture.repair.editing.edits import mutated
-from suture.repair.editing.view import FUNCTIONS, is_docstring
 from suture.repair.gaming.warnings import literals_of, warnings_about
 from suture.repair.ordering.expressions import apart, needless
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
 
 MOST_COMPARED = 16
-INPUTS = 60
 COMPARE_S = 6.0
 WARNED = 0.4
 """What each warning leaves of a score."""
@@ -106,9 +111,9 @@ async def rank_repairs(
     proposals = findings.plausible[:MOST_COMPARED]
     if not proposals:
         return (), None
-    calls = _calls(findings, proposals, random.Random(seed))
+    calls = calls_near(findings.spectrum, proposals, findings.texts, random.Random(seed))
     changed = {proposal.path: findings.texts[proposal.path] for proposal in proposals}
-    examples = _examples(changed)
+    examples = examples_in(changed)
     made = [*calls, *(call for call, _ in examples)]
     answered: list[Answered] = [Answered() for _ in proposals]
     if made and len(proposals) > 1:
@@ -121,7 +126,7 @@ async def rank_repairs(
         before = findings.texts[proposal.path]
         text = mutated(before, proposal.edits)
         warnings = warnings_about(before, text, literals)
-        broken = _broken(behaviour[number], examples, len(calls))
+        broken = broken_examples(behaviour[number], examples, len(calls))
         score = proposal.score * WARNED ** len(warnings) * EXAMPLE ** min(1, broken)
         score *= 0.6 + 0.4 * _agreement(number, behaviour, proposals)
         score *= 0.85 + 0.3 * naturalness(before, proposal)
@@ -153,20 +158,35 @@ def told_apart(
             kept.append((repair, answered))
         else:
             first, own = kept[place]
-            kept[place] = (replace(first, alike=(*first.alike, repair.proposal.label)), own)
+            chosen, left = (repair, first) if _is_plainer(repair, first, texts) else (first, repair)
+            alike = (*first.alike, left.proposal.label)
+            kept[place] = (replace(chosen, score=first.score, alike=alike), own)
     return [(replace(one, apart=_rivals(number, kept)), own) for number, (one, own) in enumerate(kept)]
 
 
 def _same(one: tuple[Repair, Answered], other: tuple[Repair, Answered], texts: Mapping[str, str]) -> bool:
     (first, ours), (second, theirs) = one, other
-    path = first.proposal.path
-    if path != second.proposal.path:
+    if first.proposal.path != second.proposal.path:
         return False
     if ours.answers and theirs.answers and ours.answers != theirs.answers:
         return False
-    if ours.reached and theirs.reached:
-        return True
-    return path in texts and apart(texts[path], first.proposal.edits, second.proposal.edits) == 0
+    return bool(ours.reached and theirs.reached) or _is_one_expression(first, second, texts)
+
+
+def _is_one_expression(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
+    path = one.proposal.path
+    return path in texts and apart(texts[path], one.proposal.edits, other.proposal.edits) == 0
+
+
+def _is_plainer(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
+    """Whether it says the same with less, as `n - 1` for `n - 2 + 1`, and nothing more is suspicious."""
+    plainer = len(one.warnings) <= len(other.warnings) and _parts(one.text) < _parts(other.text)
+    return plainer and _is_one_expression(one, other, texts)
+
+
+def _parts(text: str) -> int:
+    tree = parsed(text)
+    return sum(1 for _ in ast.walk(tree)) if tree is not None else 0
 
 
 def _rivals(number: int, kept: Sequence[tuple[Repair, Answered]]) -> tuple[str, ...]:
@@ -199,10 +219,12 @@ def _difference(repairs: Sequence[tuple[Repair, Answered]], calls: Sequence[Call
 
 def _shown(answer: str) -> str:
     """An answer without the arguments behind it, where it can be read."""
+    if answer.startswith("!"):
+        return "no end in time" if answer == LATE else f"raises {answer[1:]}"
     try:
-        return repr(ast.literal_eval(answer)[0])
+        return repr(ast.literal_eval(answer.removeprefix(NOTHING_SEEN))[0])
     except (SyntaxError, ValueError, TypeError, IndexError):
-        return {"!late": "no end in time"}.get(answer, answer.replace("!", "raises "))
+        return answer.removeprefix(NOTHING_SEEN)
 
 
 def _agreement(number: int, behaviour: Sequence[tuple[str, ...]], proposals: Sequence[Proposal]) -> float:
@@ -236,59 +258,3 @@ def _known_pairs(text: str) -> frozenset[tuple[str, str]]:
 def _pairs(text: str) -> list[tuple[str, str]]:
     words = "".join(sign if sign.isalnum() or sign == "_" else f" {sign} " for sign in text).split()
     return list(pairwise(words))
-
-
-def _calls(findings: Findings, proposals: Sequence[Proposal], draw: random.Random) -> list[Call]:
-    """Calls of functions that the tests call in the changed files, with arguments near the tests'."""
-    functions = {path: _at_top(findings.texts[path]) for path in {proposal.path for proposal in proposals}}
-    by_function: dict[tuple[str, str], list[str]] = {}
-    for call in findings.spectrum.calls:
-        if call.function in functions.get(call.path, ()):
-            by_function.setdefault((call.path, call.function), []).append(call.arguments)
-    calls: list[Call] = []
-    for (path, name), texts in sorted(by_function.items())[:8]:
-        seeds = read_arguments(list(dict.fromkeys(texts)))
-        calls += [(path, name, repr(new)) for new in inputs_near(seeds, INPUTS, draw)]
-    return calls
-
-
-def _at_top(text: str) -> frozenset[str]:
-    """Names of a file's functions that are in no class and no other function."""
-    tree = parsed(text)
-    return frozenset(n.name for n in (tree.body if tree else ()) if isinstance(n, FUNCTIONS))
-
-
-def _examples(texts: Mapping[str, str]) -> list[tuple[Call, str]]:
-    """Examples of docstrings that are one call with plain arguments, and what they want."""
-    found: list[tuple[Call, str]] = []
-    for path, text in texts.items():
-        tree = parsed(text)
-        for node in ast.walk(tree) if tree is not None else ():
-            if is_docstring(node) and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                found += _examples_in(str(node.value.value), path)
-    return found
-
-
-def _examples_in(text: str, path: str) -> list[tuple[Call, str]]:
-    found: list[tuple[Call, str]] = []
-    try:
-        examples = doctest.DocTestParser().get_examples(text)
-    except ValueError:
-        return found
-    for example in examples:
-        tree = parsed(example.source)
-        node = tree.body[0] if tree is not None and tree.body else None
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            call = node.value
-            if isinstance(call.func, ast.Name) and not call.keywords:
-                given = f"({''.join(f'{ast.unparse(argument)}, ' for argument in call.args)})"
-                found.append(((path, call.func.id, given), example.want.strip()))
-    return found
-
-
-def _broken(behaviour: tuple[str, ...], examples: Sequence[tuple[Call, str]], first: int) -> int:
-    """Examples that a repair does not answer as they say."""
-    wrong = 0
-    for answer, (_, want) in zip(behaviour[first:], examples, strict=False):
-        wrong += not answer.startswith((f"({want},", f"(({want}),"))
-    return wrong

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from suture.ledger.kinds import SuspectLine
 from suture.repair.editing.edits import Edit
+from suture.repair.limits import SearchLimits
 from suture.repair.mutants import OperatorFault
 from suture.repair.trials.records import Proposal, Spectrum, Trial
 
@@ -47,3 +48,7 @@ class Findings:
     made_s: float = 0.0
     idle: Mapping[tuple[str, tuple[Edit, ...]], int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def most_s(self, limits: SearchLimits) -> float:
+        """Seconds of the search: what is kept for the proof of a repair is its own while there is none."""
+        return limits.seconds + (0.0 if self.plausible else limits.beyond_s)

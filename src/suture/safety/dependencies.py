@@ -15,7 +15,8 @@ from suture.errors import UsageError
 from suture.languages.unsafe import Danger, SafetyRule, UnsafeUse
 from suture.languages.unsafe.rule import quoted
 from suture.plain_files import read_plain
-from suture.safety.manifests import Requested, plain_name, requested_in
+from suture.safety.manifests import requested_in
+from suture.safety.requested import Requested, plain_name
 
 WHY = {
     "dependency.unlisted": "a package that is not on the list of what is allowed",

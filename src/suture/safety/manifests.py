@@ -2,62 +2,39 @@
 
 from __future__ import annotations
 
-import ast
 import configparser
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
-from suture.pysource.parsing import parsed
+from suture.safety.python_manifests import (
+    REQUIREMENTS,
+    in_client_settings,
+    in_pipfile,
+    in_pyproject,
+    in_requirements,
+    in_setup_cfg,
+    in_setup_py,
+)
+from suture.safety.requested import (
+    ELSEWHERE,
+    LONGEST,
+    NUMBER,
+    Ecosystem,
+    Requested,
+    from_elsewhere,
+    least_version,
+    unread,
+)
 
-Ecosystem = Literal["python", "javascript", "go"]
-NAME = re.compile(r"\s*(@?[A-Za-z0-9][\w./-]*)\s*(\[[^\]]*\])?(.*)", re.DOTALL)
-HARMLESS = re.compile(r"(?:--(?:hash|no-binary|only-binary)[\s=]\S+\s*)+")
-"""Options of pip's behind which nothing is asked for."""
-NUMBER = re.compile(r"\d+(?:\.\d+)*")
-LEAST = re.compile(r"(?:(?<![<!=])(?:===?|~=|>=?|\^|~)|(?:^|(?<=[\s,(]))=?)v?(\d+(?:\.\d+)*)")
-"""A number that a requirement names as one that it takes, or from which on it takes them."""
 HOOKS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
 OF_NPM = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
-ELSEWHERE = re.compile(
-    r"(?:[a-z+]+:)?//|^git\b|^file:|^\.{0,2}/|^(?:github|gitlab|bitbucket):|@\s*(?:[a-z+]+:)?//"
-)
-LONGEST = 1000
-"""Characters of one requirement."""
 MOST = 500
 """Packages of one manifest that are looked at."""
 MOST_CHARS = 200_000
-REQUIREMENTS = re.compile(r"(?:.*requirements.*|constraints)\.(?:txt|in)")
-OF_SETUP = ("install_requires", "setup_requires", "tests_require", "extras_require")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Requested:
-    """A package that a manifest asks for.
-
-    Attributes:
-        ecosystem: Whose index it comes from.
-        name: As the index writes it; of a package from elsewhere what the manifest says.
-        version: The first version number that the manifest names; empty for none.
-        line: Where the manifest names it, from 1; 1 where that is not found.
-        elsewhere: Whether it comes from past the index: an address, a repository, a path, another index.
-        script: Whether it is no package, but a script that runs at an installation.
-        unread: Why it is not known what is asked for; empty where it is.
-    """
-
-    ecosystem: Ecosystem
-    name: str
-    version: str = ""
-    line: int = 1
-    elsewhere: bool = False
-    script: bool = False
-    unread: str = ""
-
 
 Reader = Callable[[str], Iterable[Requested]]
 
@@ -70,24 +47,20 @@ def requested_in(path: str, text: str) -> tuple[Requested, ...]:
         text: The file. Not trusted.
     """
     name = PurePosixPath(path).name
-    reader = _READERS.get(name) or (_requirements if REQUIREMENTS.fullmatch(name) else None)
+    reader = _READERS.get(name) or (in_requirements if REQUIREMENTS.fullmatch(name) else None)
     if reader is None:
         return ()
     ecosystem = OF_FILE.get(name, "python")
     if len(text) > MOST_CHARS:
-        return (_unread(ecosystem, name, f"more than {MOST_CHARS:,} characters"),)
+        return (unread(ecosystem, name, f"more than {MOST_CHARS:,} characters"),)
     try:
         found = list(islice(reader(text), MOST + 1))
     except (ValueError, RecursionError, TypeError, AttributeError, KeyError, configparser.Error):
-        return (_unread(ecosystem, name, "it is not written as such a file is"),)
+        return (unread(ecosystem, name, "it is not written as such a file is"),)
     if len(found) > MOST:
-        found[MOST - 1 :] = [_unread(ecosystem, name, f"more than {MOST} packages")]
+        found[MOST - 1 :] = [unread(ecosystem, name, f"more than {MOST} packages")]
     lines = text.splitlines()
     return tuple(_placed(one, lines) for one in found)
-
-
-def _unread(ecosystem: Ecosystem, name: str, why: str) -> Requested:
-    return Requested(ecosystem=ecosystem, name=name, unread=why)
 
 
 def _placed(one: Requested, lines: list[str]) -> Requested:
@@ -95,157 +68,9 @@ def _placed(one: Requested, lines: list[str]) -> Requested:
     return Requested(**{**vars(one), "line": at})
 
 
-def plain_name(name: str) -> str:
-    """A name as indexes compare them."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def least_version(versions: str) -> str:
-    """The least version that a requirement may bring, as far as it says one.
-
-    Args:
-        versions: As pip, Poetry or npm write them, such as `>=2,<4` or `^1.2 || 3`.
-
-    Returns:
-        It; `0` where a requirement has a bound above and none below, empty where it names no version.
-    """
-    if NUMBER.search(versions) is None:
-        return ""
-    found = [LEAST.findall(re.sub(r"([<>=!~^])\s+", r"\1", part)) for part in versions.split("||")]
-    least = [min(part, key=_parts) if part else "0" for part in found]
-    return min(least, key=_parts)
-
-
-def _parts(version: str) -> tuple[int, ...]:
-    return tuple(int(part[:9]) for part in version.split("."))
-
-
-def _requirement(text: str) -> Requested | None:
-    """One requirement as Python's tools write it."""
-    line = re.sub(r"\s#.*", "", text[:LONGEST]).partition(";")[0].strip()
-    if not line or line.startswith("#"):
-        return None
-    if len(text) > LONGEST:  # an address may stand behind what is looked at
-        return _elsewhere("python", line)
-    if line.startswith("-"):
-        option, _, value = re.sub(r"[\s=]+", " ", line).partition(" ")
-        if option in ("-r", "-c", "--requirement", "--constraint"):
-            near = REQUIREMENTS.fullmatch(PurePosixPath(value).name) and ".." not in value
-            there = _unread("python", line[:100], "it stands in a file that is not looked through")
-            return _elsewhere("python", line) if "//" in value else None if near else there
-        return None if HARMLESS.fullmatch(line) else _elsewhere("python", line)
-    match = NAME.fullmatch(line)
-    if match is None or ELSEWHERE.search(line):
-        return _elsewhere("python", line)
-    return Requested(ecosystem="python", name=plain_name(match[1]), version=least_version(match[3]))
-
-
-def _elsewhere(ecosystem: Ecosystem, text: str) -> Requested:
-    return Requested(ecosystem=ecosystem, name=text[:100], elsewhere=True)
-
-
-def _requirements(text: str) -> Iterator[Requested]:
-    for line in text.replace("\\\n", " ").splitlines():
-        found = _requirement(line)
-        if found is not None:
-            yield found
-
-
-def _pyproject(text: str) -> Iterator[Requested]:
-    table = tomllib.loads(text)
-    project = table.get("project", {})
-    groups = {**project.get("optional-dependencies", {}), **table.get("dependency-groups", {})}
-    lists = [
-        project.get("dependencies", []),
-        table.get("build-system", {}).get("requires", []),
-        *groups.values(),
-    ]
-    for words in lists:
-        for word in words:
-            found = _requirement(word) if isinstance(word, str) else None
-            if found is not None:
-                yield found
-    poetry = table.get("tool", {}).get("poetry", {})
-    groups_of_poetry = poetry.get("group", {}).values()
-    tables = [poetry.get("dependencies", {}), *(one.get("dependencies", {}) for one in groups_of_poetry)]
-    for named in tables:
-        for name, value in named.items():
-            if name != "python":
-                yield from _of_table(name, value)
-
-
-def _of_table(name: str, value: Any) -> Iterator[Requested]:
-    if isinstance(value, dict) and {"git", "url", "path"} & value.keys():
-        yield _elsewhere("python", name)
-        return
-    versions = str(value.get("version", "") if isinstance(value, dict) else value)
-    yield Requested(ecosystem="python", name=plain_name(name), version=least_version(versions))
-
-
-def _setup_py(text: str) -> Iterator[Requested]:
-    """Its lists, where they are written out; code that makes them is not run to see."""
-    tree = parsed(text)
-    if tree is None:
-        raise ValueError("it is no Python")
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        for keyword in node.keywords:
-            if keyword.arg in OF_SETUP:
-                yield from _written_out(keyword.arg, keyword.value)
-            elif keyword.arg is None and _called(node.func) == "setup":
-                yield _unread("python", "setup.py", "it makes its arguments by code")
-
-
-def _called(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
-def _written_out(name: str, value: ast.expr) -> Iterator[Requested]:
-    try:
-        lists = ast.literal_eval(value)
-    except ValueError:
-        yield _unread("python", "setup.py", f"it makes {name} by code")
-        return
-    for words in lists.values() if isinstance(lists, dict) else [lists]:
-        for word in words.splitlines() if isinstance(words, str) else words:
-            found = _requirement(str(word))
-            if found is not None:
-                yield found
-
-
-def _setup_cfg(text: str) -> Iterator[Requested]:
-    table = configparser.RawConfigParser(strict=False)
-    table.read_string(text)
-    lists = [table.get("options", name, fallback="") for name in OF_SETUP]
-    if table.has_section("options.extras_require"):
-        lists += [value for _, value in table.items("options.extras_require")]
-    for line in "\n".join(lists).splitlines():
-        found = _requirement(line)
-        if found is not None:
-            yield found
-
-
-def _pipfile(text: str) -> Iterator[Requested]:
-    for name, value in tomllib.loads(text).items():
-        if name == "source":
-            for source in value:
-                yield _elsewhere("python", str(source.get("url", "")))
-        elif name not in ("requires", "pipenv", "scripts", "pipfile"):
-            for package, versions in value.items():
-                yield from _of_table(package, versions)
-
-
-def _client_settings(text: str) -> Iterator[Requested]:
-    """Each setting of a package manager: one may name another index, or let scripts run."""
-    for line in text.splitlines():
-        if line.strip() and line.strip()[0] not in "#;[":
-            yield _elsewhere("python", line.strip())
-
-
 def _npm_settings(text: str) -> Iterator[Requested]:
-    for one in _client_settings(text):
-        yield _elsewhere("javascript", one.name)
+    for one in in_client_settings(text):
+        yield from_elsewhere("javascript", one.name)
 
 
 def _package_json(text: str) -> Iterator[Requested]:
@@ -271,7 +96,7 @@ def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
 
 def _of_npm(name: str, wanted: str) -> Requested:
     if ELSEWHERE.search(wanted) or re.fullmatch(r"[\w.-]+/[\w.-]+(?:#.*)?", wanted):
-        return _elsewhere("javascript", name)
+        return from_elsewhere("javascript", name)
     if wanted.startswith("npm:"):
         return Requested(ecosystem="javascript", name=wanted[4:].rpartition("@")[0] or wanted[4:])
     # `$` in an override is the version that the project asks for anyway.
@@ -293,17 +118,17 @@ def _go_mod(text: str) -> Iterator[Requested]:
                 number = NUMBER.search(rest[1])
                 yield Requested(ecosystem="go", name=rest[0], version=number[0] if number else "")
             elif kind == "replace" and len(rest) > 1:
-                yield _elsewhere("go", rest[0])
+                yield from_elsewhere("go", rest[0])
 
 
 _READERS: Mapping[str, Reader] = {
-    "pyproject.toml": _pyproject,
-    "setup.py": _setup_py,
-    "setup.cfg": _setup_cfg,
-    "Pipfile": _pipfile,
+    "pyproject.toml": in_pyproject,
+    "setup.py": in_setup_py,
+    "setup.cfg": in_setup_cfg,
+    "Pipfile": in_pipfile,
     "package.json": _package_json,
     "go.mod": _go_mod,
-    **dict.fromkeys(("pip.conf", "pip.ini", "uv.toml"), _client_settings),
+    **dict.fromkeys(("pip.conf", "pip.ini", "uv.toml"), in_client_settings),
     **dict.fromkeys((".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmrc", "bunfig.toml"), _npm_settings),
 }
 OF_FILE: Mapping[str, Ecosystem] = {

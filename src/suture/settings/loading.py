@@ -6,26 +6,13 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
-from pydantic.fields import FieldInfo
 
 from suture.errors import UsageError
-from suture.settings.aliases import read_aliases, scheme_of
-from suture.settings.named_files import absolute_names, is_path, kind_of
+from suture.settings.aliases import scheme_of
+from suture.settings.merging import Sources, read_sources, validated
 from suture.settings.rendering import shown
 from suture.settings.schema import THE_USERS_ALONE, Settings, setting_fields
-from suture.settings.sources import (
-    Given,
-    Layer,
-    Variables,
-    file_layer,
-    flag_layer,
-    project_layer,
-    read_variables,
-    variable_of,
-)
+from suture.settings.sources import Layer, variable_of
 from suture.settings.trust import PROMPTS_FOLDER, RequestedSetting, is_harmless, is_trusted, prompt_files
 
 KEYLESS = frozenset({"huggingface", "local", "none", "scripted"})
@@ -74,7 +61,7 @@ def load_settings(
             they may not, or ask for the user's key to be sent to an address of their choice.
         StorageError: The list of trusted projects is damaged.
     """
-    read = _read(project, flags, os.environ if environ is None else environ)
+    read = read_sources(project, flags, os.environ if environ is None else environ)
     ignores = looks or read.base.project.untrusted == "ignore"
     if not ignores:
         _refuse_what_is_the_users(read.given)
@@ -92,7 +79,7 @@ def load_settings(
     never = {key for key, one in given.items() if one.from_project and key in THE_USERS_ALONE}
     given = {**given, **{key: one for key, one in _without(never, read).items() if key in never}}
     given = {key: one for key, one in given.items() if key not in never or not one.from_project}
-    settings = _validated(given, read.environ)
+    settings = validated(given, read.environ)
     _refuse_leaking_a_key(settings, given, read.environ)
     origins = {key: given[key].origin if key in given else "default" for key in setting_fields()}
     return Loaded(settings=settings, origins=origins, notes=notes)
@@ -110,50 +97,14 @@ def requested_settings(
     Raises:
         UsageError: As `load_settings`; also for what no project may set, trusted or not.
     """
-    read = _read(project, {}, os.environ if environ is None else environ)
+    read = read_sources(project, {}, os.environ if environ is None else environ)
     _refuse_what_is_the_users(read.given)
     return read.base.paths.home, _requested(read)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Read:
-    """All sources, merged with the project's files and without them."""
-
-    folder: Path
-    environ: Mapping[str, str]
-    given: Layer
-    notes: tuple[str, ...]
-    base_given: Layer
-    base: Settings
-
-
-def _read(project: Path, flags: Mapping[str, object] | None, environ: Mapping[str, str]) -> _Read:
-    folder = (project if project.is_dir() else project.parent).absolute()
-    users = _merged(_default_layer(environ), file_layer(user_file(environ), from_project=False))
-    of_project = project_layer(folder)
-    variables = read_variables(environ, folder)
-    flag = flag_layer(flags or {})
-    given, notes = _given(_merged(users, of_project), variables, flag)
-    base_given, _ = _given(users, variables.without_project(), flag)
-    return _Read(
-        folder=folder,
-        environ=environ,
-        given=given,
-        notes=notes,
-        base_given=base_given,
-        base=_validated(base_given, environ),
-    )
-
-
-def _given(weak: Layer, variables: Variables, flag: Layer) -> tuple[Layer, tuple[str, ...]]:
-    strong = _merged(*variables.own, flag)
-    aliases, notes = _alias_layer(variables, strong, weak)
-    return _merged(weak, aliases, strong), notes
-
-
-def _requested(read: _Read) -> tuple[RequestedSetting, ...]:
+def _requested(read: Sources) -> tuple[RequestedSetting, ...]:
     """What the project's files would change beyond what is harmless."""
-    with_project = _validated(
+    with_project = validated(
         {key: one for key, one in read.given.items() if key not in THE_USERS_ALONE or not one.from_project},
         read.environ,
     )
@@ -174,7 +125,7 @@ def _requested(read: _Read) -> tuple[RequestedSetting, ...]:
     return tuple(found)
 
 
-def _without(refused: Collection[str], read: _Read) -> Layer:
+def _without(refused: Collection[str], read: Sources) -> Layer:
     kept = {key: one for key, one in read.given.items() if key not in refused}
     return {**kept, **{key: one for key, one in read.base_given.items() if key in refused}}
 
@@ -182,100 +133,6 @@ def _without(refused: Collection[str], read: _Read) -> Layer:
 def _value(settings: Settings, key: str) -> object:
     group, _, field = key.partition(".")
     return getattr(getattr(settings, group), field)
-
-
-def _merged(*layers: Layer) -> Layer:
-    merged: Layer = {}
-    for layer in layers:
-        merged.update(layer)
-    return merged
-
-
-def _home(environ: Mapping[str, str]) -> Path:
-    if environ.get("HOME"):
-        return Path(environ["HOME"])
-    try:
-        return Path.home()
-    except RuntimeError as fault:
-        raise UsageError("no home folder is known here", remedy="set HOME") from fault
-
-
-def user_file(environ: Mapping[str, str]) -> Path:
-    """The user's own file of settings, there or not; raises `UsageError` where no home is known."""
-    return (_xdg(environ, "XDG_CONFIG_HOME") or _home(environ) / ".config") / "suture" / "suture.toml"
-
-
-def _xdg(environ: Mapping[str, str], name: str) -> Path | None:
-    # The XDG base directory specification: a relative path is invalid and is ignored.
-    path = Path(environ.get(name, ""))
-    return path if path.is_absolute() else None
-
-
-def _default_layer(environ: Mapping[str, str]) -> Layer:
-    layer: Layer = {}
-    for key, variable in (("paths.home", "XDG_STATE_HOME"), ("paths.cache", "XDG_CACHE_HOME")):
-        base = _xdg(environ, variable)
-        value = setting_fields()[key].default if base is None else base / "suture"
-        origin = "default" if base is None else f"default under {variable}"
-        layer[key] = Given(value=value, origin=origin, folder=_home(environ))
-    return layer
-
-
-def _alias_layer(variables: Variables, strong: Layer, weak: Layer) -> tuple[Layer, tuple[str, ...]]:
-    holds = {**weak, **strong}.get("model.name")
-    reading = read_aliases(
-        {name: str(given.value) for name, given in variables.ancestors.items()},
-        decided={key: given.origin for key, given in strong.items()},
-        model=str(holds.value) if holds else Settings().model.name,
-    )
-    layer: Layer = {}
-    for key, (variable, value) in reading.values.items():
-        taken = reading.model_from if key == "model.name" else (variable,)
-        sources = [variables.ancestors[name] for name in dict.fromkeys((variable, *taken))]
-        # A name put together of the user's variable and the project's is the project's.
-        source = next((one for one in sources if one.from_project), sources[0])
-        layer[key] = Given(
-            value=value, origin=source.origin, folder=source.folder, from_project=source.from_project
-        )
-    return layer, reading.notes
-
-
-def _validated(given: Layer, environ: Mapping[str, str]) -> Settings:
-    groups: dict[str, dict[str, Any]] = {}
-    fields = setting_fields()
-    for key, entry in given.items():
-        group, _, name = key.partition(".")
-        field = fields[key]
-        groups.setdefault(group, {})[name] = _in_place(entry, field, environ)
-        if isinstance(entry.value, bool) and field.annotation is not bool:  # pydantic would read it as 0 or 1
-            raise UsageError(f"{key} from {entry.origin}: a number or a text is wanted, not {entry.value!r}")
-    try:
-        return Settings.model_validate(groups)
-    except ValidationError as fault:
-        error = fault.errors()[0]
-        key = ".".join(str(part) for part in error["loc"][:2])
-        given_value = error["input"]
-        quoted = shown(given_value) if isinstance(given_value, str) else given_value
-        said = "" if key.startswith("keys.") else f" {quoted!r}"
-        # Not chained: the foreign error repeats the value, which may be a key.
-        raise UsageError(f"{key} from {given[key].origin}:{said} is wrong: {error['msg']}") from None
-
-
-def _in_place(entry: Given, field: FieldInfo, environ: Mapping[str, str]) -> object:
-    """A value, with the files that it names where they are meant to be."""
-    if is_path(field):
-        return _absolute(entry, environ)
-    kind = kind_of(field)
-    return entry.value if kind is None else absolute_names(entry, field, kind)
-
-
-def _absolute(entry: Given, environ: Mapping[str, str]) -> object:
-    if not isinstance(entry.value, str | Path):
-        return entry.value
-    path = Path(entry.value)
-    if path.parts[:1] == ("~",):
-        path = _home(environ).joinpath(*path.parts[1:])
-    return entry.folder / path.expanduser()
 
 
 def _refuse_what_is_the_users(given: Layer) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from suture.errors import UsageError
 from suture.plain_files import create_file, replace_file
-from suture.settings.loading import user_file
+from suture.settings.merging import user_file
 from suture.settings.rendering import MASK, shown
 from suture.settings.schema import THE_USERS_ALONE, Settings
 from suture.settings.sources import flag_layer, settings_text

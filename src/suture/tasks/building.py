@@ -7,12 +7,12 @@ from pathlib import Path
 
 from suture.checks import asserts_in, examples_in
 from suture.errors import UsageError
-from suture.languages import LANGUAGES, is_source, scripts_run_by
+from suture.languages import LANGUAGES, is_source
 from suture.records import Check, Language, Task
-from suture.tasks.commands import files_named_in, literal_glob, words_of
+from suture.tasks.commands import files_deciding, literal_glob, words_of
 from suture.tasks.entry_point import entry_point_of
 from suture.tasks.foreign_code import foreign_task
-from suture.tasks.given_tests import is_pytest_source, read_bounded, read_test
+from suture.tasks.given_tests import is_pytest_source, read_bounded, read_test, tests_by_content
 from suture.tasks.intake import chosen_command
 from suture.tasks.module_under_test import asks_for_several, module_under_test, new_modules, wanted_files
 from suture.workspace import (
@@ -127,15 +127,15 @@ def heal_task(
     snapshot = take_snapshot(path, secrets=secrets)
     # What a build has written, the next one writes again: a repair there would be lost.
     built = (literal_glob(name) for name in snapshot.built)
-    given, chosen = (*default_protected(), *protect, *built), tuple(only)
+    held = (literal_glob(name) for name in tests_by_content(snapshot.files))
+    given, chosen = (*default_protected(), *protect, *built, *held), tuple(only)
     typed = words_of(test or ())
     if test is not None and not typed:
         raise UsageError("the test command is empty", remedy="leave it out: the project's files show one")
     wanted = chosen_command(typed, snapshot, given, chosen, python)
     label = LANGUAGES[wanted.language].label
     # What the command names decides whether it passes: a candidate that may write it passes at will.
-    run = (*wanted.command, *scripts_run_by(wanted.command, snapshot.files))
-    named = files_named_in(run, snapshot.files, snapshot.root)
+    named = files_deciding(wanted.command, snapshot.files, snapshot.root)
     protected = (*given, *(literal_glob(name) for name in named if not is_protected(name, given)))
     code = [name for name in snapshot.files if is_source(name, wanted.language)]
     open_to_change = [name for name in code if not is_protected(name, protected)]

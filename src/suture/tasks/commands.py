@@ -6,12 +6,22 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from suture.errors import UsageError
+from suture.languages import LANGUAGES, is_source, scripts_reached_by
+from suture.workspace import is_protected, is_test_file
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 SHELL_MARKS = frozenset(";<>|&`")
+WORD_ENDS = re.compile(r"[\s;&|()<>'\"]+")
+COMMAND_ENDS = re.compile(r"[;&|\n]+")
+ALL_OF_A_FOLDER = re.compile(r"/$|/\*(?:\.\w+)?$")
+MOST_SHELL_BYTES = 1 << 16
+"""Of a script that a command names, to be read for what it starts."""
+MOST_GLOBS = 1000
+"""No command of people has as many words that name files; a certificate of strangers' may."""
 OPTIONS_WITH_VALUE = ("-k", "-s", "-p", "-t")
 """Options of `python -m unittest` whose next word is no test."""
 
@@ -64,6 +74,35 @@ def _needs_shell(test: str) -> bool:
     return False
 
 
+def files_deciding(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
+    """The task's files that decide what a test command says.
+
+    They are those that it names, or that the scripts do which it runs; and what its programs load by that,
+    such as the tests in a folder. Of a folder in which tests have usual names, the others are the code.
+
+    Args:
+        command: The argument vector; a word may itself be a line for a shell.
+        files: The task's files, path -> content.
+        root: The folder that holds them, for absolute paths in the command.
+    """
+    scripts = scripts_reached_by(command, files)
+    named = files_named_in((*command, *scripts), files, root)
+    shell = [files[path] for path in named if not any(is_source(path, language) for language in LANGUAGES)]
+    said = [text.decode("utf-8", "replace") for text in shell if len(text) <= MOST_SHELL_BYTES]
+    commands = [part for line in (" ".join(command), *scripts, *said) for part in COMMAND_ENDS.split(line)]
+    globs = (
+        glob
+        for words in ([word for word in WORD_ENDS.split(one) if word] for one in commands)
+        for facts in LANGUAGES.values()
+        for glob in facts.loaded_by(words)
+    )
+    loaded: list[str] = []
+    for glob in dict.fromkeys(islice(globs, MOST_GLOBS)):
+        own = [path for path in files if is_protected(path, (glob,))]
+        loaded += [] if ALL_OF_A_FOLDER.search(glob) and any(map(is_test_file, own)) else own
+    return tuple(dict.fromkeys((*named, *loaded)))
+
+
 def files_named_in(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
     """The task's files that are words of a test command, or the modules that it runs.
 
@@ -72,7 +111,7 @@ def files_named_in(command: Sequence[str], files: Mapping[str, bytes], root: Pat
         files: The task's files, path -> content.
         root: The folder that holds them, for absolute paths in the command.
     """
-    words = [part for word in command for part in re.split(r"[\s;&|()<>'\"]+", word) if part]
+    words = [part for word in command for part in WORD_ENDS.split(word) if part]
     paths = [path for word in words for path in _paths(word, root)]
     paths += [path for module in _modules(words) for path in _module_files(module)]
     return tuple(dict.fromkeys(path for path in paths if path in files))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from posixpath import basename
 
 from suture.errors import UsageError
 from suture.plain_files import read_plain
@@ -11,6 +13,9 @@ from suture.plain_files import read_plain
 MOST_TEST_BYTES = 4 * 2**20
 """Of the file of tests that `suture run` is given, and of its `conftest.py`."""
 LONGEST_TEST_NAME = 100
+MAY_HOLD_TESTS = ("tests.py", "test.py")
+"""Names under which some write their tests, and some write code that helps others to test."""
+USES_TESTS = re.compile(rb"^(?:from|import) (?:unittest|pytest|django\.test)\b", re.MULTILINE)
 
 
 def read_test(test: Path) -> str:
@@ -46,3 +51,14 @@ def read_bounded(path: Path) -> bytes | None:
 def is_pytest_source(source: str) -> bool:
     """Whether a text holds a test that pytest collects."""
     return bool(re.search(r"^\s*(async\s+)?def test|^class Test", source, re.MULTILINE))
+
+
+def tests_by_content(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Files of tests that their names alone do not show.
+
+    Args:
+        files: A project.
+    """
+    for path, content in files.items():
+        if basename(path) in MAY_HOLD_TESTS and USES_TESTS.search(content):
+            yield path

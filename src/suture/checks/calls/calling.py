@@ -30,6 +30,7 @@ from suture.settings import SandboxSettings
 MOST_BYTES = 4 << 20
 """Of one answer that the driver sends back."""
 MOST_TEXT = 4000
+"""Characters of what a program says of its own failure."""
 CLOCK_S = 0.05
 """By which two clocks may differ on what was too late."""
 PLACE = re.compile(rf"{BOX}/([\w./-]+):(\d+)|^(?:\./)?([\w./-]+\.\w+):(\d+):\d+: ", re.MULTILINE)

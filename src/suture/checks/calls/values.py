@@ -12,7 +12,9 @@ from typing import Any
 from suture.languages import CallDriver, Plus
 
 DEEPEST = 64
+"""Levels of an answer: it is walked by recursion, and comes from untrusted code."""
 LONGEST = 400
+"""Characters of a value in a counterexample."""
 PARTS = {"list": 1, "object": 1, "map": 1, "set": 1, "undefined": 0, "number": 1, "bigint": 1, "date": 1}
 PARTS |= {"regexp": 1, "typed": 2, "error": 2, "results": 1, "foreign": 1}
 PAIRS = ("object", "map")

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import secrets
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from dataclasses import replace
-from functools import cache
-from importlib import resources
 
 from suture.checks.command.collecting import Collected, collected_from
 from suture.checks.command.command_line import CommandLine, CommandRun
-from suture.checks.command.compiled import COMPILED, Compiled, compiled_from, sources_of
 from suture.checks.command.endings import ending_of, output_of
 from suture.checks.command.plain_command import PlainCommand
-from suture.checks.command.pytest_report import PytestReport, read_report
+from suture.checks.command.pytest_report import PytestReport
+from suture.checks.command.pytest_runs import PytestRuns, is_misused
 from suture.checks.command.reported import outcomes_of
 from suture.checks.command.runner_command import RunnerCommand
 from suture.checks.command.skips import rule_on_examples, rule_on_skip
@@ -31,21 +26,6 @@ from suture.sandbox import BOX, Channel, RunResult, Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import is_protected
 
-PLUGIN = "suture_report"
-"""The module that reports what pytest does."""
-REPORT = f"{PRIVATE}/report"
-KEPT = f"{PRIVATE}/{COMPILED}"
-PRELOAD = """
-import os, sys
-import pytest
-sys.stdout = open(os.devnull, "w")
-try:
-    pytest.main("-q -s -p no:cacheprovider --rootdir=/etc -c /dev/null --collect-only /etc/hosts".split())
-finally:
-    sys.stdout = sys.__stdout__
-"""
-"""Import pytest and its plugins the way pytest itself does; nothing is collected."""
-MISUSED = 4
 IN_PROCESS = "pytest ran in the candidate's own process: code that forges the signed report is not ruled out"
 
 
@@ -71,7 +51,7 @@ class TestCommand:
         self.is_pytest = is_pytest_command(task.test_command)
         self._plain: PlainCommand | RunnerCommand = PlainCommand(self._line, sandbox)
         self._collected = Collected()
-        self._compiled = Compiled()
+        self._pytest = PytestRuns(self._line, sandbox)
         self._first: tuple[RunResult, PytestReport] | None = None
         self._unsteady: frozenset[str] | None = None
         self._base_lock = asyncio.Lock()
@@ -80,7 +60,7 @@ class TestCommand:
     @property
     def dated(self) -> list[str]:
         """The files that must be as old as in the first run, for what they were compiled to be believed."""
-        return self._compiled.dated(without_private(self._task.files))
+        return self._pytest.dated()
 
     @property
     def test_files(self) -> tuple[str, ...]:
@@ -100,20 +80,19 @@ class TestCommand:
         if not self.is_pytest:
             await self._collect_plain()
             return
-        result, report = await self._pytest(
+        result, report = await self._pytest.run(
             self._task.files, options="" if run else "--collect-only", compile_for_later=True
         )
         if run and (report.items or report.uncollectable):
             self._first = result, report
         elif run:  # its tests are collected by other processes, or it did not get there
-            result, report = await self._pytest(
+            result, report = await self._pytest.run(
                 self._task.files, options="--collect-only", compile_for_later=True
             )
-        if not report.begun or self._is_misused(result, report):
+        if not report.begun or is_misused(result, report):
             self._line.refuse_start(result)
         self._collected = collected_from(report, self._task.files)
-        tests = {*self._collected.files, *filter(is_protected, self._task.files)}
-        self._compiled = self._compiled.without(tests)
+        self._pytest.compile_anew({*self._collected.files, *filter(is_protected, self._task.files)})
         if not self._collected.all_ids and not self._collected.torn:
             raise UsageError(
                 f"{self._line.shown!r} collects no tests", remedy="name a test file or folder in the command"
@@ -156,13 +135,13 @@ class TestCommand:
         first, self._first = (self._first, None) if is_base else (None, self._first)
         if first is not None:
             return first
-        result, report = await self._pytest(files)
+        result, report = await self._pytest.run(files)
         names = self._collected.ids
         if is_base:
             self._unsteady = unsteady_functions(names, report.items)
         changed = lost_and_new(names, report.items)
         if changed and self._unsteady is None:
-            _, again = await self._pytest(self._task.files, options="--collect-only")
+            _, again = await self._pytest.run(self._task.files, options="--collect-only")
             self._unsteady = unsteady_functions(names, again.items)
         if changed and self._unsteady:
             report = under_names(report, names_in_place(names, report.items, changed & self._unsteady))
@@ -186,7 +165,7 @@ class TestCommand:
         """
         if not self.is_pytest:
             return await self._plain.run_some(files, tests, wall_s)
-        result, report = await self._pytest(files, only=tests, wall_s=wall_s)
+        result, report = await self._pytest.run(files, only=tests, wall_s=wall_s)
         return self._some(report, result, tests)
 
     async def run_together_and_apart(
@@ -200,7 +179,7 @@ class TestCommand:
 
         Args:
             files: A project.
-            tests: Their ids. A command that is not pytest runs whole, twice.
+            tests: Their ids. A command that is not pytest runs whole whatever is asked of it: once, for both.
             apart: Ids of those that run apart too.
             wall_s: The most seconds; the settings' `test_wall_s` where it is left out.
 
@@ -208,8 +187,9 @@ class TestCommand:
             SandboxError: The wall failed.
         """
         if not self.is_pytest:
-            return await self.run_some(files, tests, wall_s), await self.run_some(files, apart, wall_s)
-        result, report = await self._pytest(files, only=tests, apart=apart, wall_s=wall_s)
+            ended = await self.run_some(files, tests, wall_s)
+            return ended, tuple(outcome for outcome in ended if outcome.check_id in apart)
+        result, report = await self._pytest.run(files, only=tests, apart=apart, wall_s=wall_s)
         if report.together is None:  # other processes run its tests, or one of them ended this one
             together = self._some(report, result, tests)
             over = report.uncollectable or result.status == "timeout"
@@ -227,6 +207,7 @@ class TestCommand:
         other = copy(self)
         other._line = replace(self._line, settings=settings)
         other._plain = self._plain.within(other._line)
+        other._pytest = self._pytest.of(other._line)
         return other
 
     def by(self, interpreter: Interpreter) -> TestCommand:
@@ -235,6 +216,7 @@ class TestCommand:
         other.interpreter = interpreter
         other._line = replace(self._line, interpreter=interpreter)
         other._plain = self._plain.within(other._line)
+        other._pytest = self._pytest.of(other._line)
         return other
 
     def on(self, files: Mapping[str, bytes]) -> TestCommand:
@@ -254,25 +236,7 @@ class TestCommand:
             own: Files in our own folder beside the project: name -> content, the plugin among them.
             wall_s: The most seconds that it lives.
         """
-        environment = self._line.environment()
-        paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
-        files = without_private(self._task.files)
-        return self._sandbox.open(
-            self._line.request(
-                {
-                    **files,
-                    **self._compiled.beside(files),
-                    **{f"{PRIVATE}/{name}": text for name, text in own.items()},
-                },
-                {
-                    **environment,
-                    "PYTHONPATH": ":".join(path for path in paths if path),
-                    "PYTEST_ADDOPTS": f"-p {plugin} -p no:cacheprovider {self._unwanted()}".strip(),
-                },
-                wall_s=wall_s,
-                preload=PRELOAD,
-            )
-        )
+        return self._pytest.open_with(plugin, own, wall_s=wall_s)
 
     async def run_beside(
         self,
@@ -311,18 +275,8 @@ class TestCommand:
         """What the tests say on the task's own files: run once, and only where a verdict turns on it."""
         async with self._base_lock:
             if self._base is None:
-                _, self._base = await self._pytest(self._task.files)
+                _, self._base = await self._pytest.run(self._task.files)
             return self._base
-
-    @staticmethod
-    def _is_misused(result: RunResult, report: PytestReport) -> bool:
-        """Whether pytest refused its options, or never came to an end; code that breaks it is no misuse."""
-        if report.exit_code is not None or report.items or report.uncollectable:
-            return False
-        refused = (
-            result.exit_code == MISUSED and b"while loading conftest" not in result.stdout + result.stderr
-        )
-        return refused or result.status == "timeout"
 
     def _disagreement(self, result: RunResult, outcomes: Iterable[CheckOutcome]) -> list[CheckOutcome]:
         if result.status == "ok" or any(o.status not in ("passed", "skipped") for o in outcomes):
@@ -335,54 +289,3 @@ class TestCommand:
         return [
             CheckOutcome(check_id=self._line.shown, status="error", evidence="nonce", counterexample=fact)
         ]
-
-    async def _pytest(
-        self,
-        files: Mapping[str, bytes],
-        *,
-        options: str = "",
-        only: Collection[str] = (),
-        apart: Collection[str] = (),
-        compile_for_later: bool = False,
-        wall_s: float | None = None,
-    ) -> tuple[RunResult, PytestReport]:
-        key = secrets.token_bytes(32)
-        environment = self._line.environment()
-        paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE}")
-        added = f"-p {PLUGIN}.plugin -p no:cacheprovider {self._unwanted()} {options}"
-        own = without_private(files)
-        given = {
-            **{"report": f"{BOX}/{REPORT}", "key": key.hex(), "only": sorted(only)},
-            **{"apart": sorted(apart), "root": BOX, "compiled": f"{BOX}/{KEPT}" if compile_for_later else ""},
-            "sources": sources_of(own) if compile_for_later else self._compiled.dated(own),
-            "wall_s": wall_s or self._line.settings.test_wall_s,
-        }
-        result = await self._sandbox.run(
-            self._line.request(
-                {**own, **self._compiled.beside(own), **_plugin()},
-                {
-                    **environment,
-                    "PYTHONPATH": ":".join(path for path in paths if path),
-                    "PYTEST_ADDOPTS": added.strip(),
-                },
-                stdin=json.dumps(given).encode("ascii"),
-                wall_s=wall_s,
-                preload=PRELOAD,
-                collect=(REPORT, KEPT),
-            )
-        )
-        if compile_for_later:
-            self._compiled = compiled_from(result.files.get(KEPT, b""), own)
-        return result, read_report(result.files.get(REPORT, b""), key)
-
-    def _unwanted(self) -> str:
-        """A plugin in Suture's own environment that costs seconds, and that no project asked for."""
-        return "-p no:langsmith_plugin" if self.interpreter.prefix == sys.prefix else ""
-
-
-@cache
-def _plugin() -> dict[str, bytes]:
-    """The package of the reporting plugin, where it is looked for behind the wall."""
-    folder = resources.files("suture.checks.command").joinpath("report_plugin")
-    files = [file for file in folder.iterdir() if file.name.endswith(".py")]
-    return {f"{PRIVATE}/{PLUGIN}/{file.name}": file.read_bytes() for file in files}

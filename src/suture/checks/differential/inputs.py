@@ -13,6 +13,10 @@ Trait = Callable[[Any], bool]
 
 MOST_TRIES = 40
 """Tries for each input that is wanted."""
+MOST_ITEMS = 64
+"""Items of a list that is made as long as some code asks whether one is."""
+MOST_CHARS, LARGEST = 1000, 1 << 64
+"""Of a value that some code names."""
 
 
 def read_arguments(texts: Sequence[str]) -> list[Arguments]:
@@ -88,6 +92,50 @@ def edges_of(seeds: Sequence[Arguments], count: int) -> list[Arguments]:
                 if repr(made) not in known:
                     found.setdefault(repr(made), made)
     return list(found.values())[:count]
+
+
+def inputs_with(seeds: Sequence[Arguments], named: Sequence[Any], count: int) -> list[Arguments]:
+    """Arguments with one value, or one length, just as some code names it, or beside that; one at a time.
+
+    Of two conditions that differ at one value, no value that is drawn tells.
+
+    Args:
+        seeds: Arguments that the tests use.
+        named: What the code names.
+        count: The most that are wanted.
+    """
+    known = {_key(seed) for seed in seeds}
+    found: dict[str, Arguments] = {}
+    wanted = [value for value in named if type(value) in (int, float, str) and not _is_much(value)]
+    for step in (0, 1, -1):
+        for value in wanted:
+            beside = value if isinstance(value, str) else value + step
+            for seed in seeds:
+                for place, given in enumerate(seed):
+                    for new in _with(given, beside):
+                        made = (*seed[:place], new, *seed[place + 1 :])
+                        if _key(made) not in known:
+                            found.setdefault(_key(made), made)
+            if len(found) >= count:
+                return list(found.values())[:count]
+    return list(found.values())
+
+
+def _is_much(value: float | str) -> bool:
+    return len(value) > MOST_CHARS if isinstance(value, str) else abs(value) > LARGEST
+
+
+def _with(given: Any, value: Any) -> list[Any]:
+    if type(given) is type(value) or (type(given) is float and type(value) is int):
+        return [type(given)(value)]
+    if not isinstance(given, (list, tuple, str)) or not given:
+        return []
+    made = []
+    if type(value) is int and 0 <= value <= MOST_ITEMS:
+        made.append((given * (value // len(given) + 1))[:value])
+    if not isinstance(given, str) and type(given[0]) is type(value):
+        made.append(type(given)([value, *given[1:]]))
+    return made
 
 
 def _edges(value: Any) -> list[Any]:

@@ -26,10 +26,14 @@ from typing import Any
 
 OURS = "_suture"
 PORT = 8765
+"""Any will do: behind the wall there is a network of its own."""
 LONGEST_STEP_S = 30.0
+"""Seconds of one step, so that one that hangs leaves time to see the others."""
 MOST_OUTPUT = 200_000
+"""Bytes of what one program, or one reply, says that are read."""
 MOST_SAID = 600
 PR_SET_DUMPABLE = 4
+"""Of `linux/prctl.h`: nobody may look into a process that is not dumpable."""
 IN_A_PATH = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 """All of ASCII that is printed: it is sent as it is written."""
 

@@ -19,6 +19,7 @@ NEXT_RE = re.compile(r",[ \t]*`?[A-Za-z_][\w.]*\([^\n]{0,200}?\)`?[ \t]*(?:==|->
 EQUALS_RE = re.compile(r"[ \t]*={1,2}[ \t]*(?!>)")
 METHOD_RE = re.compile(r"\.\w+\(")
 LONGEST_CHAIN = 10
+"""Calls of methods, one on the other."""
 LONGEST = 2000
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 LITERAL_NODES = (

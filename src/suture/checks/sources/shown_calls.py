@@ -15,6 +15,7 @@ from suture.languages import CallDriver, Plus
 from suture.records import Check, Provenance
 
 MOST_CALLS = 200
+"""Of one statement that are looked at."""
 LONGEST = 2000
 LONGEST_QUOTE = 60
 ARROW = " => "

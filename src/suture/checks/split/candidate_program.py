@@ -19,6 +19,7 @@ from suture.checks.split.frames import FrameStream
 from suture.checks.split.wire import NotData
 
 BASE_TYPES = 8
+"""Classes of an exception that are named, for `pytest.raises` of one of them to be told."""
 
 
 class Candidate:

@@ -31,7 +31,9 @@ RAISED_FIELDS: dict[str, type | tuple[type, ...]] = {
     "line": (int, type(None)),
 }
 MOST_TEXT = 4000
+"""Characters of what the candidate says of its own failure."""
 MOST_BASES = 10
+"""Names of an exception's classes that are believed; an honest candidate sends fewer (`BASE_TYPES`)."""
 ENDS = frozenset(("GeneratorExit", "KeyboardInterrupt", "SystemExit"))
 AFTER_DEATH_S = 5.0
 """Seconds for the judge to say what the candidate's death means to the test; the test's own may be up."""

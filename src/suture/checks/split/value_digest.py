@@ -16,6 +16,7 @@ ANSWER_NAME = "__suture_told__"
 MOST_ITEMS = 1000
 """Of a generator, which may never end."""
 DEEPEST = 40
+"""Levels of a value that are compared: it is walked by recursion, and what lies deeper counts as alike."""
 
 
 def digest_answer(answer: Any, given: Any) -> list[str]:

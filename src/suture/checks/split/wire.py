@@ -16,7 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 MAX_FRAME_BYTES = 16 << 20
+"""Both ends hold a whole frame in memory, and the candidate says how long its own is."""
 SMALL_INT = 1 << 63
+"""Larger ones cross in hexadecimal: Python refuses to read or write long decimal numbers."""
 
 # Mutable ones are filled in after all exist; the others refer to lower ids, or to mutable ones.
 MUTABLE = {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import doctest
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from suture.pysource.parsing import PARSE_FAULTS, parsed
 from suture.workspace import is_test_file
@@ -65,30 +66,37 @@ def contradictions_of(
         documented: What `examples_of` finds in the project.
     """
     path, _, name = test.partition("::")
-    tree = parsed(files.get(path, b"")) if documented else None
-    if tree is None or not name:
+    if not documented or not name:
         return ()
+    claims = _claims_in(files.get(path, b""))
     return tuple(
         Contradiction(call=call, tested=tested, documented=documented[call].shown, file=documented[call].file)
-        for call, tested in _claims_of(tree, name.partition("[")[0].split("::")[-1])
+        for call, tested in claims.get(name.partition("[")[0].split("::")[-1], ())
         if call in documented and _differ(tested, documented[call].shown)
     )
 
 
-def _claims_of(tree: ast.Module, name: str) -> Iterator[tuple[str, str]]:
-    """Each `assert call(...) == value` of a test function, as the call and the value."""
-    for function in ast.walk(tree):
-        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or function.name != name:
+@lru_cache(maxsize=64)  # asked for once for each failing test, and there may be thousands in a file
+def _claims_in(content: bytes) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Function -> each `assert call(...) == value` of it, as the call and the value."""
+    tree = parsed(content)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for function in ast.walk(tree) if tree is not None else ():
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found.setdefault(function.name, []).extend(_claims_of(function))
+    return found
+
+
+def _claims_of(function: ast.AST) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assert) or not isinstance(node.test, ast.Compare):
             continue
-        for node in ast.walk(function):
-            if not isinstance(node, ast.Assert) or not isinstance(node.test, ast.Compare):
-                continue
-            left, right = node.test.left, node.test.comparators[0]
-            if len(node.test.ops) != 1 or not isinstance(node.test.ops[0], (ast.Eq, ast.Is)):
-                continue
-            for call, value in ((left, right), (right, left)):
-                if (plain := _plain_call(call)) and _is_literal(value):
-                    yield plain, ast.unparse(value)
+        left, right = node.test.left, node.test.comparators[0]
+        if len(node.test.ops) != 1 or not isinstance(node.test.ops[0], (ast.Eq, ast.Is)):
+            continue
+        for call, value in ((left, right), (right, left)):
+            if (plain := _plain_call(call)) and _is_literal(value):
+                yield plain, ast.unparse(value)
 
 
 def _shown_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from posixpath import basename, isabs, normpath, splitext
 
+from suture.checks.triage.missing_plugins import missing_plugin
 from suture.languages import LANGUAGES, languages_of_files
 from suture.records import Language
 from suture.sandbox import BOX
@@ -20,11 +21,14 @@ ATTRIBUTE_RE = re.compile(
 )
 FILE_RE = re.compile(r"^FileNotFoundError: .*No such file or directory: '(?P<path>[^']+)'")
 VARIABLE_RE = re.compile(r"^KeyError: '(?P<name>[A-Z][A-Z0-9_]+)'")
+NO_LOCALE = "Error: unsupported locale setting"
 NETWORK_RE = re.compile(
-    r"^(?:[\w.]*\.)?(?:gaierror|ConnectionRefusedError|ConnectError|ConnectionError|URLError|OSError|NewConnectionError)"
-    r"\b.*(?:Temporary failure in name resolution|Name or service not known|Network is unreachable"
-    r"|Connection refused)"
+    r"^[\w.]+: .*(?:Temporary failure in name resolution|Name or service not known|Network is unreachable"
+    r"|No address associated with hostname)"
+    r"|^(?:[\w.]*\.)?(?:ConnectionRefusedError|ConnectError|ConnectionError|URLError|OSError|NewConnectionError)"
+    r"\b.*Connection refused"
 )
+"""Each library has classes of its own for a name that nobody knows; what is refused may be the project's."""
 PRINTED_FILE_RE = re.compile(
     r"ENOENT: no such file or directory, \w+ '(?P<node>[^']+)'|open (?P<go>\S+): no such file"
 )
@@ -64,9 +68,11 @@ def fault_of_surroundings(
                 f"the environment variable {name} is not set",
                 f"give it to the test command: env {name}=...",
             )
+    if exception == NO_LOCALE and not any("setlocale" in text for text in written):
+        return "it sets a locale that is not installed", "install it, such as by `locale-gen`"
     if NETWORK_RE.match(exception):
         return "it needs a network, and the sandbox has none", "test against a stand-in that runs in the test"
-    return None
+    return missing_plugin(exception, files)
 
 
 def _dotted(match: re.Match[str]) -> str:

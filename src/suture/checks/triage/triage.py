@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from suture.checks.suite import Suite
 from suture.checks.triage.broken_tests import endless_tests, unreadable_test
 from suture.checks.triage.contradictions import Example, contradictions_of, examples_of
+from suture.checks.triage.missing_plugins import without_test
 from suture.checks.triage.pollution import shared_state_written_by
 from suture.checks.triage.reruns import Reruns
 from suture.checks.triage.surroundings import fault_in_line, fault_of_surroundings, printed_errors
@@ -17,6 +19,7 @@ from suture.pysource.parsing import parsed
 from suture.records import CheckOutcome, FaultCause, Verdict
 from suture.workspace import is_test_file, text_of
 
+FailedAgain = Callable[[], Awaitable[frozenset[str]]]
 LEAST_WALL_S = 5.0
 """Seconds for a rerun at least, however short the first run was."""
 SLOWER = 3
@@ -76,12 +79,14 @@ class Triage:
         return f"{of_cause[0].test}{more}: {of_cause[0].why}; {of_cause[0].advice}"
 
 
-async def triage(suite: Suite, base: Verdict) -> Triage:
+async def triage(suite: Suite, base: Verdict, failed_again: FailedAgain | None = None) -> Triage:
     """Look into the failures of the task's own files. Nothing is changed.
 
     Args:
         suite: The task's checks, ready to run.
         base: Its verdict on the task's own files.
+        failed_again: Ids of tests that fail in a further run of the same files, made for another reason:
+            where that says it of all of them, none is made here.
 
     Raises:
         SandboxError: The wall failed.
@@ -94,17 +99,22 @@ async def triage(suite: Suite, base: Verdict) -> Triage:
     code = [text_of(c) for p, c in files.items() if p.endswith(".py") and not is_test_file(p)]
     documented = examples_of(files)
     found: dict[str, NotCode] = {}
+    why = cache(partial(fault_of_surroundings, files=files, written=code, left_out=suite.task.left_out))
     for outcome in failing:
-        apart = _from_surroundings(outcome, base, suite, code)
+        apart = _from_surroundings(outcome, base, suite, why)
         apart = apart or _from_text(outcome, suite) or _from_docstrings(outcome, suite, documented)
         if apart is not None:
             found[apart.test] = apart
     uncertain = [o.check_id for o in failing if o.check_id not in found and _may_differ(o)]
+    if uncertain and failed_again is not None and {*uncertain} <= await failed_again():
+        uncertain = []
     if uncertain:
         wall_s = max(LEAST_WALL_S, SLOWER * base.wall_s)
         reruns = Reruns(suite=suite, command=suite.command, wall_s=wall_s)
         found |= await _from_reruns(uncertain, base, reruns)
     others = tuple(o.check_id for o in failing if o.check_id not in found)
+    if found and all(o.status == "missing" for o in failing if o.check_id not in found):
+        others = ()  # what could not be loaded has kept pytest from running them
     return Triage(set_apart=tuple(found.values()), others=others)
 
 
@@ -139,17 +149,17 @@ def _may_differ(outcome: CheckOutcome) -> bool:
 
 
 def _from_surroundings(
-    outcome: CheckOutcome, base: Verdict, suite: Suite, code: Sequence[str]
+    outcome: CheckOutcome, base: Verdict, suite: Suite, why: Callable[[str], tuple[str, str] | None]
 ) -> NotCode | None:
-    files, left_out = suite.task.files, suite.task.left_out
-    raised = [outcome.counterexample.exception] if outcome.counterexample else []
+    files = suite.task.files
+    raised = [without_test(outcome.counterexample.exception)] if outcome.counterexample else []
     if not LANGUAGES[suite.task.language].parsed:
         said = base.output if outcome.evidence == "exit_status" else "\n".join(raised)
         lines = printed_errors(said, suite.task.language)
         return _environment(outcome, [fault_in_line(line, files, suite.task.language) for line in lines])
     if outcome.evidence == "exit_status":  # the command as a whole: every error that it printed must be one
         raised = [line.strip() for line in base.output.splitlines() if _is_error(line)]
-    return _environment(outcome, [fault_of_surroundings(line, files, code, left_out) for line in raised])
+    return _environment(outcome, [why(line) for line in raised])
 
 
 def _environment(outcome: CheckOutcome, causes: Sequence[tuple[str, str] | None]) -> NotCode | None:
@@ -180,13 +190,12 @@ async def _from_reruns(tests: Sequence[str], base: Verdict, reruns: Reruns) -> M
     failed, passed_alone = await reruns.fail_and_pass_alone(tests)
     found: dict[str, NotCode] = {}
     unsteady = [test for test in tests if test not in failed]
-    if unsteady:
+    ordered: frozenset[str] = frozenset()
+    if unsteady and reruns.command.is_pytest:  # others run whole: the order of their tests was the same
         again, among_all = await reruns.fail_of(tests), await reruns.fail_among_all()
-        for test in unsteady:
-            if reruns.command.is_pytest and test in among_all and test not in again:
-                found |= await _by_order(test, base, reruns)
-            else:
-                found[test] = _flaky(test)
+        ordered = among_all - again
+    for test in unsteady:
+        found |= await _by_order(test, base, reruns) if test in ordered else {test: _flaky(test)}
     for test in passed_alone - set(unsteady):
         # Where it is the only one, both runs were the same one.
         steadily = len(tests) > 1 and not await reruns.fail_of([test])

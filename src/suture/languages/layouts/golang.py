@@ -31,6 +31,10 @@ GO_LAYOUT = ProjectLayout(
         "Use the standard library where it will do; modules that are needed stand in `go.mod`, which is then "
         "written whole, each with its exact version, and none that is indirect."
     ),
+    adding=(
+        "Modules that it needs and the project does not have yet stand in `go.mod`, each in a line `require "
+        "MODULE VERSION`; nothing else of it is taken."
+    ),
     single="It is `package solution`. Use the standard library alone.",
     crash="\ngoroutine ",
 )

@@ -59,6 +59,10 @@ JAVASCRIPT_LAYOUT = ProjectLayout(
     test_file="test/{name}.test.js",
     tester="node:test and node:assert",
     style=("It is CommonJS: `require` and `module.exports`. " + PACKAGES),
+    adding=(
+        "Packages that it needs and the project does not have yet stand in `package.json`, under "
+        "`dependencies`; nothing else of it is taken."
+    ),
     single="Export it: `module.exports = {{ {name} }}`.",
     crash="\n    at ",
 )

@@ -28,6 +28,7 @@ class ProjectLayout:
         test_file: Where generated tests go.
         tester: What these are written with, in words.
         style: What whoever writes the code must know, in words.
+        adding: How a feature of a project that is there asks for packages, in words.
         single: What whoever writes one function must know, in words; `{name}` is the function's.
         crash: Text in what a program prints that shows that it crashed.
     """
@@ -45,6 +46,7 @@ class ProjectLayout:
     test_file: str
     tester: str
     style: str
+    adding: str
     single: str
     crash: str
 

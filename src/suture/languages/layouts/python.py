@@ -52,6 +52,10 @@ PYTHON_LAYOUT = ProjectLayout(
         "line. The `__main__.py` of a program has a function `main()`, and calls it where "
         '`__name__ == "__main__"`.'
     ),
+    adding=(
+        "Packages that it needs and the project does not have yet stand in `requirements.txt`, one a line; "
+        "nothing else does."
+    ),
     single="",
     crash="Traceback (most recent call last)",
 )

@@ -58,7 +58,8 @@ async def judge(
     async with context.budget.time_limit():
         if tried_s is not None and confirm and suite.command is not None:
             left_s = context.budget.remaining_s()
-            both = await run_twice(run, passes, left_s=left_s, takes_s=tried_s)
+            walled = (await suite.sandbox.capabilities()).reaches("namespace")
+            both = await run_twice(run, passes, left_s=left_s, takes_s=tried_s, is_walled=walled)
         else:
             first = await run()
             again = await run() if passes(first) else None

@@ -81,12 +81,13 @@ async def prove(
         candidate, verdict, minimal = await _smaller(context, clock, candidate, verdict, before, suite)
     base = context.task.files
     after = overlay(base, candidate.files)
+    ready, _ = await suite.with_packages(after)
     settings = context.settings.proof
 
     fixed = tuple(sorted(verdict.passed - (before.passed if before else frozenset())))
 
     async def guard() -> Mutation:
-        noticed = await notices(suite, candidate.files, verdict, fixed)
+        noticed = await notices(ready, candidate.files, verdict, fixed)
         spots = touched(base, after)
         return await measure_mutation(
             *(after, spots, noticed),
@@ -96,7 +97,7 @@ async def prove(
         )
 
     async with ended_together() as begin:
-        covering = begin(clock.within(lambda: measure_coverage(suite, after), Coverage(unmeasured=NO_TIME)))
+        covering = begin(clock.within(lambda: measure_coverage(ready, after), Coverage(unmeasured=NO_TIME)))
         guarding = begin(clock.within(guard, Mutation(unmeasured=NO_TIME)))
         lint = await clock.within(
             lambda: lint_changes(base, after, suite.sandbox, suite.settings, context.interpreter),

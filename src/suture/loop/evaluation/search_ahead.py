@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
-from suture.checks import Suite, refused_files
+from suture.checks import FailedAgain, Suite, refused_files
 from suture.checks.command.test_command import TestCommand
 from suture.languages import is_pytest_command, is_source
 from suture.loop.context import RunContext
@@ -12,7 +13,7 @@ from suture.loop.evaluation.search_tests import failing_of
 from suture.loop.recalling import recalled_factors
 from suture.models import NO_MODEL
 from suture.records import Verdict
-from suture.repair import Ready, SearchLimits
+from suture.repair import LookAhead, Ready, SearchLimits, has_grammar, look_elsewhere
 from suture.workspace import text_of
 
 USUAL_S = 60.0
@@ -58,13 +59,39 @@ async def make_ready(context: RunContext) -> None:
     ready.begin(run=walled.reaches("namespace") and len(os.sched_getaffinity(0)) > 1)
 
 
-def look_ahead(suite: Suite, base: Verdict, context: RunContext) -> None:
-    """Begin to look at the failing tests, while triage still asks whether they are the code's."""
-    texts = editable_texts(suite)
-    if context.ready is None or suite.command is None or not texts:
-        return
-    failing, outcomes = failing_of(base.outcomes)
-    context.ready.look(suite.command, texts, failing, outcomes, search_limits(context, base))
+def look_ahead(suite: Suite, base: Verdict, context: RunContext) -> FailedAgain | None:
+    """Begin to look at the failing tests, while triage still asks whether they are the code's.
+
+    Returns:
+        Which tests fail in it, where it is as good as one more run of them: a second would only confirm that.
+    """
+    texts, command, task = editable_texts(suite), suite.command, suite.task
+    if command is None or not texts:
+        return None
+    limits = search_limits(context, base)
+    if context.ready is not None:
+        failing, outcomes = failing_of(base.outcomes)
+        context.ready.look(command, texts, failing, outcomes, limits)
+        return None
+    if not (context.may_search and context.recipe.mutate and has_grammar(task.language)):
+        return None
+    look = look_elsewhere(
+        *(command, task.test_command, task.files, texts, base.outcomes, task.language, limits),
+        run_s=base.wall_s,
+    )
+    if look is None:
+        return None
+    context.keep_look(look)
+    return look.failing_again if look.is_a_rerun else None
+
+
+async def taken_look(suite: Suite, texts: Mapping[str, str], context: RunContext) -> LookAhead | None:
+    """What was seen ahead of a search in another language; it belongs to the caller."""
+    look = context.take_look()
+    if look is not None and not look.is_of(suite.command, texts):
+        await look.close()
+        return None
+    return look
 
 
 async def taken_ready(command: TestCommand, suite: Suite, context: RunContext) -> Ready | None:

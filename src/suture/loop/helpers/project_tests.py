@@ -28,7 +28,9 @@ MOST_SAID = 300
 
 
 async def completed_project(state: LoopState, context: RunContext) -> dict[str, Any]:
-    """Once a new project passes all that decides, lay beside it what goes with it: tests, and a lock.
+    """Once a project passes all that decides, lay beside it what goes with it: tests, and a lock.
+
+    One that is there has its own tests; its manifest and its lock say what was added.
 
     Tests are written where the user gave none. A test that a model wrote for code of a model has earned no
     trust: nobody is sent back for failing it. A file that fails on the code is left out, and the ledger says
@@ -40,12 +42,11 @@ async def completed_project(state: LoopState, context: RunContext) -> dict[str, 
     """
     aids, best = aids_of(state), best_of(tried_in(state))
     project = context.task.project
-    ready = project is not None and project.is_new
-    if not ready or best is None or not best.solved or DONE in aids.read:
+    if project is None or best is None or not best.solved or DONE in aids.read:
         return {}
     suite = await context.load_suite()
     more: dict[str, str] = {}
-    if not context.task.test_command:
+    if project.is_new and not context.task.test_command:
         more |= await _passing_tests(best, suite, context)
     more |= await _lock(best, suite, context)
     update: dict[str, Any] = {"aids": to_plain(replace(aids, read=(*aids.read, DONE)))}
@@ -57,11 +58,12 @@ async def completed_project(state: LoopState, context: RunContext) -> dict[str, 
 
 async def _lock(best: Attempt, suite: Suite, context: RunContext) -> dict[str, str]:
     files = overlay(context.task.files, context.candidate(best.blob).files)
-    packages, smoke = suite.packages, suite.smoke
-    if packages is None or smoke is None:
+    packages, interpreter = suite.packages, suite.interpreter
+    if packages is None or interpreter is None:
         return {}
-    installed = await packages.for_files(files, smoke.interpreter)
-    return dict(installed.files) if installed is not None else {}
+    installed = await packages.for_files(files, interpreter)
+    made = installed.files if installed is not None else {}
+    return {path: text for path, text in made.items() if files.get(path) != text.encode()}
 
 
 async def _written(best: Attempt, context: RunContext) -> tuple[str, str] | None:

@@ -15,9 +15,9 @@ from suture.records import to_plain
 
 async def equip(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Ask the helpers that the recipe wants once, before the first move."""
+    if state["not_code"] or runtime.context.task.kind != "write":
+        return {}  # the run is over; or there is code already, and nothing to plan
     aids = aids_of(state)
-    if state["not_code"]:
-        return {}  # the run is over, and nobody is asked for help with it
     found = await planned(aids, runtime.context)
     found = await tests_from_the_task(found, runtime.context)
     return {"aids": to_plain(found)} if found != aids else {}

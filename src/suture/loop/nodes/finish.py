@@ -66,6 +66,8 @@ def write_result(
     project = context.task.project
     if project is not None and project.unshown:
         warnings = (*warnings, UNSHOWN)
+    if candidate and outcome == "healed":
+        warnings = (*warnings, *context.left_to_do(candidate))
     before = context.spec.task.given_files  # a test that was accepted is part of what is handed over
     after = overlay(context.task.files, candidate.files) if candidate and candidate.files else before
     diff = unified_diff(before, after)

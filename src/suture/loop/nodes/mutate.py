@@ -21,7 +21,7 @@ from suture.loop.context import RunContext
 from suture.loop.evaluation.bisecting import suspect_hunks
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.divergence import divergences
-from suture.loop.evaluation.search_ahead import editable_texts, search_limits, taken_ready
+from suture.loop.evaluation.search_ahead import editable_texts, search_limits, taken_look, taken_ready
 from suture.loop.evaluation.search_tests import failing_of, guide_of
 from suture.loop.nodes.propose import Branch
 from suture.loop.prompting.briefs import deciding_facts
@@ -63,7 +63,8 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     _tell_start(texts, len(guide.failing), limits, context)
     async with context.budget.time_limit():
         tests = [text_of(suite.task.files[path]) for path in guide.command.test_files]
-        hunks = await suspect_hunks(guide, texts, context)
+        has_past = any(state.files for state in context.task.earlier)
+        hunks = await suspect_hunks(guide, texts, context) if has_past else ()
         ready = await taken_ready(guide.command, suite, context)
         found = await search(
             guide.command, texts, guide.failing, limits, tests, hunks, baseline=guide.outcomes, ready=ready
@@ -90,7 +91,7 @@ async def _elsewhere(
     async with context.budget.time_limit():
         found = await search_elsewhere(
             *(suite.command, suite.task.test_command, suite.task.files, texts, base.outcomes),
-            *(suite.task.language, limits),
+            *(suite.task.language, limits, await taken_look(suite, texts, context)),
         )
     held = {path: text_of(suite.task.files[path]) for path in suite.command.test_files}
     repairs = rank_elsewhere(found, held, suite.task.language)

@@ -58,7 +58,7 @@ def _prepared(checks: int, context: RunContext) -> TaskPrepared:
     toolchain = program.toolchain if program else None
     python = program if toolchain is None else None
     return TaskPrepared(
-        checks=checks + len(step_ids(smoke_groups(task))),
+        checks=checks + (len(step_ids(smoke_groups(task))) if task.project else 0),
         test_command=tuple(task.test_command),
         test_origin=task.test_origin,
         language=task.language,
@@ -83,8 +83,7 @@ async def _triage(context: RunContext, base: Verdict) -> dict[str, Any]:
     """Ask whether the code is at fault at all, before anything is spent on it."""
     async with context.budget.time_limit():
         suite = await context.load_suite()
-        look_ahead(suite, base, context)
-        found = await triage(suite, base)
+        found = await triage(suite, base, look_ahead(suite, base, context))
     return _triaged(found, context)
 
 

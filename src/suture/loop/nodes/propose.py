@@ -28,6 +28,7 @@ from suture.loop.policy.progress import Attempt, FaultKind
 from suture.loop.prompting.briefs import brief_for
 from suture.loop.proposing import Lineage, Proposed, propose_candidate
 from suture.loop.state import LoopState, aids_of, plain_attempts, tried_in
+from suture.packages import AddedPackages, PackagesRefused
 from suture.records import Candidate, Move, from_plain
 from suture.roles import RepairBrief, files_from_reply
 from suture.roles.coding.coder_reply import surplus_in_reply
@@ -80,7 +81,7 @@ async def _proposal(move: Move, state: LoopState, context: RunContext) -> Attemp
     parent = next((entry for entry in tried_in(state) if entry.candidate == move.parent), None)
     suite = await deciding_suite(aids_of(state), context)
     made = await _made(move, parent, state, context, suite)
-    written = made.files
+    written = _as_asked(made.files, suite)
     inherited = dict(context.candidate(parent.blob).files) if parent else {}
     allowed = _allowed({**inherited, **written}, suite)
     candidate = Candidate(
@@ -129,6 +130,20 @@ async def _made(
     files = files_from_reply(reply, brief)
     surplus = surplus_in_reply(reply, brief, files)
     return _Made(files=files, call=reply.call_hash, shown=shown, surplus=surplus)
+
+
+def _as_asked(files: dict[str, str], suite: Suite) -> dict[str, str]:
+    """The files, with what they ask for in the manifest of the project that is there.
+
+    Raises:
+        MalformedReply: They ask for what is not installed.
+    """
+    if not isinstance(suite.packages, AddedPackages):
+        return files
+    try:
+        return suite.packages.as_asked(files)
+    except PackagesRefused as fault:
+        raise MalformedReply(f"no such packages are installed: {fault.why}") from fault
 
 
 def _allowed(files: dict[str, str], suite: Suite) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from suture.repair.editing.edits import Edit
+from suture.repair.editing.edits import Edit, mutated
 from suture.repair.editing.view import View, open_view
 
 BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
@@ -72,6 +72,23 @@ def place_of(text: str, edits: Sequence[Edit]) -> Place | None:
     """The smallest place that holds a change; `None` where it spans several."""
     holding = [place for place in _places(text) if place.holds(edits)]
     return min(holding, key=lambda place: place.end - place.start, default=None)
+
+
+def constants_at(text: str, edits: Sequence[Edit]) -> list[object]:
+    """What is named where a change stands, before it and with it."""
+    place = place_of(text, edits)
+    if place is None:
+        return []
+    grown = sum(len(edit.text.encode("utf-8", "surrogatepass")) - (edit.end - edit.start) for edit in edits)
+    found: list[object] = []
+    for source, end in ((text, place.end), (mutated(text, edits), place.end + grown)):
+        view = open_view(source)
+        for node in ast.walk(view.tree) if view is not None else ():
+            if isinstance(node, ast.Constant) and view is not None and not isinstance(node.value, bytes):
+                first, last = view.span(node)
+                if place.start <= first and last <= end and node.value not in found:
+                    found.append(node.value)
+    return found
 
 
 def statement_around(text: str, edits: Sequence[Edit]) -> tuple[int, int]:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import ast
 import importlib
+import io
 import itertools
 import json
 import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from suture.repair.inside.suture_digest import digest_of
+    from suture.repair.inside.suture_digest import ADDRESS, UNSEEN, digest_of
     from suture.repair.inside.suture_trial import ROOT, limit_cpu
 else:  # behind the wall these files stand alone
-    from suture_digest import digest_of
+    from suture_digest import ADDRESS, UNSEEN, digest_of
     from suture_trial import ROOT, limit_cpu
+
+
+MOST_SAID = 200
+"""Characters of what an exception says."""
 
 
 class Late(BaseException):
@@ -26,6 +32,8 @@ class Late(BaseException):
 
 def call_all(calls: list[Any], call_s: float, write: Callable[[bytes], None]) -> None:
     """Make each call, and write what came of it, a JSON text a line.
+
+    It begins with `!` where an exception came or no end, and with `?` where nothing that can be seen did.
 
     Args:
         calls: File, function and arguments of each.
@@ -45,14 +53,33 @@ def call_all(calls: list[Any], call_s: float, write: Callable[[bytes], None]) ->
                 modules[path] = importlib.import_module(dotted[4:] if dotted.startswith("src.") else dotted)
             given = ast.literal_eval(arguments)
             limit_cpu(call_s, late)
-            value = getattr(modules[path], name)(*given)
-            if hasattr(value, "__next__"):
-                value = list(itertools.islice(value, 2000))
-            digest = digest_of((value, given))
+            digest = _answer(getattr(modules[path], name), given)
         except Late:
             digest = "!late"
         except BaseException as fault:
-            digest = "!" + type(fault).__name__
+            digest = "!" + _said_by(fault)
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
         write(json.dumps(digest).encode("ascii") + b"\n")
+
+
+def _answer(function: Any, given: Any) -> str:
+    before, printed = digest_of(given), io.StringIO()
+    with redirect_stdout(printed):
+        value = function(*given)
+        if hasattr(value, "__next__"):
+            value = list(itertools.islice(value, 2000))
+    if said := printed.getvalue():
+        return digest_of((value, given, said))
+    unseen = "?" if value is None and digest_of(given) == before else ""
+    return unseen + digest_of((value, given))
+
+
+def _said_by(fault: BaseException) -> str:
+    """An exception's name and what it says."""
+    name = type(fault).__name__
+    try:
+        said = ADDRESS.sub(UNSEEN, str(fault))[:MOST_SAID]
+    except BaseException:  # it may have run out of time, or be the project's own
+        said = ""
+    return f"{name}: {said}" if said else name

@@ -6,7 +6,6 @@ import gc
 import json
 import os
 import resource
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -16,12 +15,22 @@ if TYPE_CHECKING:
     from suture.repair.inside.suture_items import Items, Outcomes, way_of, words_of
     from suture.repair.inside.suture_swap import Swapper
     from suture.repair.inside.suture_trace import Tracer
-    from suture.repair.inside.suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
+    from suture.repair.inside.suture_trial import (
+        HERE,
+        ROOT,
+        Files,
+        Forks,
+        Leftovers,
+        Line,
+        limit_cpu,
+        now_s,
+        take_away,
+    )
 else:  # behind the wall these files stand alone
     from suture_items import Items, Outcomes, way_of, words_of
     from suture_swap import Swapper
     from suture_trace import Tracer
-    from suture_trial import HERE, ROOT, Files, Forks, Line, limit_cpu
+    from suture_trial import HERE, ROOT, Files, Forks, Leftovers, Line, limit_cpu, now_s, take_away
 
 LETTERS = {"passed": b"P", "failed": b"f", "skipped": b"s"}
 ENDLESS_S = 3600.0
@@ -62,6 +71,7 @@ class Collected:
     ) -> None:
         self._items, self._outcomes, self._files, self._forks = items, outcomes, files, forks
         self._limits, self._tracer = limits, tracer
+        self._leftovers = Leftovers()
         self._known: dict[Any, dict[str, Any]] = {}
         self._know(files.texts)
 
@@ -93,10 +103,10 @@ class Collected:
 
     def _walk(self, command: dict[str, Any], answers: Line) -> None:
         """Each test once on the code as it is; after one that ends the process, go on in a new one."""
-        end_s = time.monotonic() + command["seconds"]
+        end_s = now_s() + command["seconds"]
         named = command["tests"]
         waiting = self._items.in_order if named is None else self._items.named(named)
-        while waiting and time.monotonic() < end_s:
+        while waiting and now_s() < end_s:
             seen = [0]
             rest, last = [b""], [b""]
 
@@ -114,17 +124,18 @@ class Collected:
             if ended and seen[0] >= len(waiting):
                 break
             said_so = last[0] and json.loads(last[0])["outcome"] == "timeout"  # and ended itself for that
-            if not ended and not said_so and seen[0] < len(waiting) and time.monotonic() < end_s:
+            if not ended and not said_so and seen[0] < len(waiting) and now_s() < end_s:
                 lost = {"test": waiting[seen[0]][0], "outcome": "timeout", "seconds": 0.0}
                 answers.write({**lost, "wall_s": 0.0, "frames": [], "lines": {}, "calls": []})
                 seen[0] += 1
             waiting = waiting[seen[0] :]
-        answers.write({"done": True, "left": len(waiting) if time.monotonic() >= end_s else 0})
+        answers.write({"done": True, "left": len(waiting) if now_s() >= end_s else 0})
 
     def _walk_on(self, waiting: list[Any], command: dict[str, Any], write: Write) -> None:
         slow = command["slow"]
         frames: list[tuple[str, int]] = []
         faults: list[dict[str, Any]] = []
+        left: list[str] = []
         tracer, traced = self._tracer, command["trace"]
 
         def report(test: str, outcome: str) -> None:
@@ -133,7 +144,7 @@ class Collected:
                 "test": test,
                 "outcome": outcome,
                 "seconds": used_s,
-                "wall_s": time.monotonic() - began_s,
+                "wall_s": now_s() - began_s,
                 "frames": frames,
             }
             outcome_line |= faults[0] if faults else {}
@@ -148,19 +159,24 @@ class Collected:
             tracer.stop()
             frames[:0] = tracer.stack_of(frame)
             report(test, "timeout")
+            take_away([*left, *self._leftovers.since(there)])
             os._exit(3)
 
         self._outcomes.faults = note
         for number, (test, item) in enumerate(waiting):
             following = waiting[number + 1][1] if number + 1 < len(waiting) else None
             del frames[:], faults[:]
-            before_s, began_s = _cpu_s(), time.monotonic()
+            there = self._leftovers.look()
+            before_s, began_s = _cpu_s(), now_s()
             limit_cpu(slow.get(test, command["limit_s"]), late)
             if traced:
                 tracer.start(sparing=test not in slow)
             outcome = self._outcomes.run(item, following)
             tracer.stop()
             report(test, outcome)
+            if outcome == "failed":  # tests behind it meet that, as in the user's run; candidates must not
+                left += self._leftovers.since(there)
+        take_away(left)
 
     def _try(self, command: dict[str, Any]) -> dict[str, Any]:
         """Run tests on a candidate; equal code is run once."""
@@ -194,9 +210,11 @@ class Collected:
                 function.__code__ = code
             run_on(chosen, self._outcomes, self._limits, command, write)
 
+        there = self._leftovers.look()
         if path is not None:
             self._files.change(path, changed, command["number"])
-        words, ended = self._forks.run(act, command["quiet_s"], end_s=time.monotonic() + command["seconds"])
+        words, ended = self._forks.run(act, command["quiet_s"], end_s=now_s() + command["seconds"])
+        take_away(self._leftovers.since(there))
         if path is not None:
             self._files.restore(path)
         return {**read_words(words), "ended": ended, "unsupported": False}

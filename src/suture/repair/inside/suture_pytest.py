@@ -11,7 +11,6 @@ import os
 import resource
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -23,13 +22,24 @@ if TYPE_CHECKING:
     from suture.repair.inside.suture_collected import Collected, Limits, read_words, run_on
     from suture.repair.inside.suture_items import Items, Outcomes, way_of, words_of
     from suture.repair.inside.suture_trace import Tracer
-    from suture.repair.inside.suture_trial import HERE, ROOT, Files, Forks, Line, date, limit_cpu
+    from suture.repair.inside.suture_trial import (
+        HERE,
+        ROOT,
+        Files,
+        Forks,
+        Leftovers,
+        Line,
+        date,
+        limit_cpu,
+        now_s,
+        take_away,
+    )
 else:  # behind the wall these files stand alone
     from suture_calls import call_all
     from suture_collected import Collected, Limits, read_words, run_on
     from suture_items import Items, Outcomes, way_of, words_of
     from suture_trace import Tracer
-    from suture_trial import HERE, ROOT, Files, Forks, Line, date, limit_cpu
+    from suture_trial import HERE, ROOT, Files, Forks, Leftovers, Line, date, limit_cpu, now_s, take_away
 
 UNWANTED = {
     **{"numprocesses": 0, "dist": "no", "tx": [], "distload": False},  # xdist
@@ -51,6 +61,7 @@ class Trials:
         self._tracer = Tracer(job["files"])
         self._limits = Limits()
         self._outcomes = Outcomes()
+        self._leftovers = Leftovers()
         self._forks = Forks(line)
         self._collected: Line | None = None
         self._task: dict[str, Any] = {"op": "none"}
@@ -124,10 +135,10 @@ class Trials:
             became_child.append(write)
             raise Child
 
-        path = command.get("path")
+        path, there = command.get("path"), self._leftovers.look()
         if path is not None:
             self._files.change(path, self._files.changed(command), command["number"])
-        end_s = time.monotonic() + command["seconds"]
+        end_s = now_s() + command["seconds"]
         try:
             words, ended = self._forks.run(act, command["quiet_s"], end_s=end_s, through=Child)
         except Child:
@@ -135,6 +146,7 @@ class Trials:
             self._task = command
             limit_cpu(command["import_s"])
             return True
+        take_away(self._leftovers.since(there))
         if path is not None:
             self._files.restore(path)
         if command["op"] == "call":
@@ -156,7 +168,7 @@ class Trials:
         if not self._compiled:
             sys.pycache_prefix = os.path.join(HERE, "compiled")  # of this process alone, and for it only
         if self._task["op"] == "collect":
-            self._began_s = time.monotonic()
+            self._began_s = now_s()
             sys.dont_write_bytecode = False  # what is imported anew later finds the tests compiled
             if self._task["trace"]:
                 self._tracer.start()
@@ -224,7 +236,7 @@ class Trials:
             "seconds": used.ru_utime + used.ru_stime,
         }
         frames = {"frames": self._frames, "fault": self._fault, "reached": self._reached}
-        wall_s = time.monotonic() - self._began_s
+        wall_s = now_s() - self._began_s
         self._line.write({**summary, **frames, "wall_s": wall_s, **self._tracer.take()})
         asked = self._task["asked"]
         asked.write({})
@@ -272,6 +284,7 @@ LINE = _take_line()
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: Any) -> Iterator[None]:
     """Begin before any file of the project is imported, and before any plugin looks at its options."""
+    os.environ.pop("PYTEST_ADDOPTS", None)  # a test may run pytest too, and that one is not to be served
     trials = Trials(LINE)
     trials.serve()
     trials.prepare(early_config)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -17,6 +18,8 @@ HEADER_BYTES = 4
 WRITTEN_S = 946_684_800
 """When each source was written, as `suture.checks.command.report_plugin` has it."""
 PART_BYTES = 1 << 16
+MOST_FOLDERS = 500
+"""Of a project, that are looked at for what was left in them."""
 
 
 class Line:
@@ -125,7 +128,7 @@ class Forks:
     ) -> bytes:
         words = b""
         while True:
-            left_s = quiet_s if end_s is None else min(quiet_s, end_s - time.monotonic())
+            left_s = quiet_s if end_s is None else min(quiet_s, end_s - now_s())
             if not select.select([ours], [], [], max(0.0, left_s))[0]:
                 return words
             part = os.read(ours, PART_BYTES)
@@ -135,6 +138,11 @@ class Forks:
                 words += part
             else:
                 heard(part)
+
+
+def now_s() -> float:
+    """Seconds of the monotonic clock, also where a test has put its own in the place of those of `time`."""
+    return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
 def write_all(handle: int, words: bytes) -> None:
@@ -199,3 +207,50 @@ class Files:
     def _write(place: str, text: str) -> None:
         with open(place, "wb") as file:
             file.write(text.encode("utf-8", "surrogatepass"))
+
+
+class Leftovers:
+    """What tests leave in the project's folder: a failing one may not come to where it takes it away again.
+
+    What begins with a dot is a program's, such as a cache, and stays.
+    """
+
+    def __init__(self) -> None:
+        self._listed: dict[str, tuple[int, frozenset[str], list[str]]] = {}
+
+    def look(self) -> dict[str, frozenset[str]]:
+        """Folder -> what is in it; a folder is read again only where it was written to."""
+        found: dict[str, frozenset[str]] = {}
+        waiting = [ROOT]
+        while waiting and len(found) < MOST_FOLDERS:
+            folder = waiting.pop()
+            with suppress(OSError):
+                written = os.stat(folder).st_mtime_ns
+                if folder not in self._listed or self._listed[folder][0] != written:
+                    entries = [
+                        one for one in os.scandir(folder) if not one.name.startswith((".", "__pycache__"))
+                    ]
+                    inner = [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+                    below = [path for path in inner if path != HERE and not path.endswith("node_modules")]
+                    self._listed[folder] = written, frozenset(one.name for one in entries), below
+                _, found[folder], below = self._listed[folder]
+                waiting += below
+        return found
+
+    def since(self, before: dict[str, frozenset[str]]) -> list[str]:
+        """What was not there before."""
+        return [
+            os.path.join(folder, name)
+            for folder, names in self.look().items()
+            for name in names - before.get(folder, names)
+        ]
+
+
+def take_away(paths: list[str]) -> None:
+    """Remove files and folders, as far as that can be done."""
+    for path in paths:
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                os.unlink(path)

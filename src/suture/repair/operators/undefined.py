@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
+from collections.abc import Iterator
 
 from suture.repair.editing.edits import Edit
+from suture.repair.editing.likeness import alike
 from suture.repair.editing.view import FUNCTIONS, View
 from suture.repair.operators.change import Change, Operator, instead
 
@@ -21,8 +21,6 @@ METHODS = tuple(
         if not name.startswith("_")
     )
 )
-MOST_ALIKE = 6
-LEAST_ALIKE = 0.5
 # Methods and properties of other languages: name -> how Python says it, of `{}` and its arguments.
 ELSEWHERE = {
     **dict.fromkeys(("length", "size", "count", "len"), ("len({})",)),
@@ -72,9 +70,9 @@ def _name(node: ast.AST, view: View) -> Iterator[Change]:
     if node.id in own:
         yield instead(view, node, f"{own[node.id]}.{node.id}", 1.0)
     here = (*names.kinds, *known_names(view), *BUILTINS)
-    for other, share in _alike(node.id, here):
+    for other, share in alike(node.id, here):
         yield instead(view, node, other, share * (1.0 if other in names.kinds else 0.8))
-    for member, share in _alike(node.id, own):
+    for member, share in alike(node.id, own):
         yield instead(view, node, f"{own[member]}.{member}", 0.8 * share)
     for other, fit in names.like("unknown", view.statement_of(node).lineno):
         yield instead(view, node, other, 0.4 * fit)
@@ -124,7 +122,7 @@ def _method(node: ast.AST, view: View) -> Iterator[Change]:
         return
     end = view.span(node)[1]
     start = end - len(node.attr.encode())
-    for other, share in _alike(node.attr, (*_defined_attributes(view), *METHODS)):
+    for other, share in alike(node.attr, (*_defined_attributes(view), *METHODS)):
         edit = Edit(start=start, end=end, text=other)
         yield Change(edits=(edit,), note=f".{node.attr} becomes .{other}", weight=share)
     if node.attr in known_names(view) or node.attr in BUILTINS:
@@ -157,10 +155,10 @@ def _import(node: ast.AST, view: View) -> Iterator[Change]:
         others: list[tuple[str, float]] = []
         if isinstance(node, ast.ImportFrom) and alias.asname is None:
             others += [
-                (name, 1.0 if name in dict(_alike(bound, unbound)) else 0.3) for name in sorted(unbound)
+                (name, 1.0 if name in dict(alike(bound, unbound)) else 0.3) for name in sorted(unbound)
             ]
         if isinstance(node, ast.Import) and alias.name.partition(".")[0] not in sys.stdlib_module_names:
-            others += _alike(alias.name, sys.stdlib_module_names)
+            others += alike(alias.name, sys.stdlib_module_names)
         for other, weight in others:
             edit = Edit(start=start, end=end, text=other)
             yield Change(edits=(edit,), note=f"import {alias.name} becomes {other}", weight=weight)
@@ -168,7 +166,7 @@ def _import(node: ast.AST, view: View) -> Iterator[Change]:
         start = view.span(node)[0]
         at = view.raw.find(node.module.encode(), start)
         if node.module.partition(".")[0] not in sys.stdlib_module_names:
-            for other, weight in _alike(node.module, sys.stdlib_module_names):
+            for other, weight in alike(node.module, sys.stdlib_module_names):
                 edit = Edit(start=at, end=at + len(node.module.encode()), text=other)
                 yield Change(edits=(edit,), note=f"from {node.module} becomes from {other}", weight=weight)
 
@@ -252,24 +250,6 @@ def _attributes(view: View) -> tuple[str, ...]:
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             counts[node.target.id] = counts.get(node.target.id, 0) + 2
     return tuple(name for name, count in counts.items() if count > 1)
-
-
-def _alike(name: str, others: Iterable[str]) -> list[tuple[str, float]]:
-    """Names most like one, each with how like it is: 1 for nearly the same."""
-    matcher = SequenceMatcher(b=name.lower())
-    found = []
-    for other in dict.fromkeys(sorted(others)):
-        matcher.set_seq1(other.lower())
-        if (
-            other != name
-            and matcher.real_quick_ratio() >= LEAST_ALIKE
-            and matcher.quick_ratio() >= LEAST_ALIKE
-        ):
-            share = matcher.ratio()
-            if share >= LEAST_ALIKE:
-                found.append((share, other))
-    found.sort(key=lambda pair: (-pair[0], pair[1]))
-    return [(other, share) for share, other in found[:MOST_ALIKE]]
 
 
 OPERATORS = (

@@ -2,52 +2,40 @@
 
 Names, calls and attributes stand for any value, the same wherever one stands twice. Both texts are worked out
 for many such values: `n - 2 + 1` and `n - 1` agree on all of them, `not (a or b)` and `not a or b` do not.
-That is about the expression alone: a value that no caller ever brings counts as well.
+That is about the expression alone: a value that no caller ever brings counts as well. And a guard counts:
+`node and node.next` is not `node.next and node`, nor is what calls something once what calls it twice.
 """
 
 from __future__ import annotations
 
 import ast
-import operator
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
-from textwrap import dedent
 from typing import Any
 
 from suture.pysource.parsing import parsed
 from suture.repair.editing.edits import Edit, mutated
 from suture.repair.editing.places import statement_around
+from suture.repair.ordering.worked_out import FAILS, KNOWN, Working, constants_in, is_much
 
 VALUES = (0, 1, 2, -1, 3, True, False, None, "", "a", "ab", (), (1,), 1.5)
 """A few of each plain type, the edges among them."""
+STEPS = (-1, -0.5, 0.5, 1)
+"""From a number that an expression names to those beside it: `n < 10` is not `n <= 9` where `n` is 9.5."""
 DRAWN = 1000
 """Sets of values, where not all can be tried."""
+POOL = 3
+"""Values of one set, as far as it is drawn from all: parts that are compared must be equal now and then."""
+SELDOM = 0.05
+"""How often a part ends with an exception, where sets are drawn."""
+OFTEN = 0.35
+"""How often it is just what it is compared with: of five conditions all must be true now and then."""
 MOST_PARTS = 6
-LONGEST, LARGEST = 1000, 1 << 64
-"""The longest text and the largest number that are worked out: the project wrote them."""
-BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
-    **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv},
-    **{ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_},
-    **{ast.BitOr: operator.or_, ast.BitXor: operator.xor},
-}
-SEQUENCES = (str, bytes, tuple)
-UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
-    **{ast.Not: operator.not_, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert},
-}
-COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    **{ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le},
-    **{ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not},
-    ast.In: lambda one, many: one in many,
-    ast.NotIn: lambda one, many: one not in many,
-}
-KNOWN = (ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.IfExp)
 ASKED = (ast.If, ast.While, ast.IfExp, ast.Assert)
-UNKNOWN = ""
-"""What is said of what is not worked out here: a power, a shift, a format, what is too large."""
 
 
 def apart(text: str, one: Sequence[Edit], other: Sequence[Edit]) -> float:
@@ -68,7 +56,8 @@ def apart(text: str, one: Sequence[Edit], other: Sequence[Edit]) -> float:
         mutated(raw, [replace(edit, start=edit.start - start, end=edit.end - start) for edit in edits])
         for edits in (one, other)
     ]
-    return _apart(*map(dedent, texts))
+    # Indented as it is: to take that away would change what stands in a string of several lines.
+    return _apart(*(f"if True:\n{one}" if one[:1].isspace() else one for one in texts))
 
 
 def needless(text: str) -> int:
@@ -92,7 +81,8 @@ def _is_needless(node: ast.AST) -> bool:
 def _apart(one: str, other: str) -> float:
     first, second = parsed(one), parsed(other)
     if first is not None and second is not None:
-        with suppress(ValueError):  # a number in it may be too long to be written out
+        # A number in it may be too long to be written out, and an expression too deep to be gone through.
+        with suppress(ValueError, RecursionError):
             return _trees_apart(first, second)
     return float(one != other)
 
@@ -104,11 +94,17 @@ def _trees_apart(first: ast.Module, second: ast.Module) -> float:
     left, right = pair
     if not (isinstance(left, ast.expr) and isinstance(right, ast.expr)):
         return 1.0
-    parts, values = sorted({*_parts(left), *_parts(right)}), _values(left, right)
-    if len(parts) > MOST_PARTS:
+    working = Working(left, right)
+    if len(working.parts) > MOST_PARTS:
         return 1.0
-    pairs = [[_said(node, given, is_asked) for node in (left, right)] for given in _given(parts, values)]
-    return sum(ours != theirs or ours == UNKNOWN for ours, theirs in pairs) / len(pairs)
+    given, is_all = _given(working, left, right)
+    said = [tuple(working.said(node, one, is_asked) for node in (left, right)) for one in given]
+    differing = sum(ours.differs(theirs) for ours, theirs in said)
+    if differing:
+        return differing / len(said)
+    does_the_same = all(ours.acted == theirs.acted for ours, theirs in said)
+    # Of what was drawn, that it is equal says something only where all of both was come to.
+    return 0.0 if does_the_same and (is_all or working.has_gone_all_ways) else 1 / DRAWN
 
 
 def _differing(one: ast.AST, other: ast.AST) -> tuple[tuple[ast.AST, ast.AST] | None, bool]:
@@ -142,103 +138,61 @@ def _unequal(one: ast.AST, other: ast.AST) -> Iterator[tuple[str, ast.AST, ast.A
                 yield None
 
 
-def _parts(node: ast.expr) -> Iterator[str]:
-    """What may have any value, by its syntax."""
-    if isinstance(node, KNOWN):
+def _given(working: Working, *nodes: ast.expr) -> tuple[list[dict[str, Any]], bool]:
+    """Values for the parts, and whether that is all there are."""
+    parts, values = working.parts, _values(constants_in(node) for node in nodes)
+    each = [(*values, FAILS) if part in working.may_fail else values for part in parts]
+    count = 1
+    for own in each:
+        count *= len(own)
+    if count <= DRAWN:
+        return [dict(zip(parts, given, strict=True)) for given in product(*each)], True
+    beside: dict[str, list[Any]] = {}
+    for node in nodes:
+        for leaf in _leaves(node):
+            for part in working.keys_in(leaf):
+                beside.setdefault(part, []).extend(one for one in constants_in(leaf) if not is_much(one))
+    near = {part: _values([own]) for part, own in beside.items()}
+    draw = random.Random(0)
+    return [_drawn(working, values, beside, near, draw) for _ in range(DRAWN)], False
+
+
+def _drawn(
+    working: Working,
+    values: Sequence[Any],
+    beside: Mapping[str, Sequence[Any]],
+    near: Mapping[str, Sequence[Any]],
+    draw: random.Random,
+) -> dict[str, Any]:
+    """One set: what a part is compared with, what is near that, or of a few values that all parts share."""
+    pool = [draw.choice(values) for _ in range(POOL)]
+    found: dict[str, Any] = {}
+    for part in working.parts:
+        way, own = draw.random(), beside.get(part)
+        if part in working.may_fail and way < SELDOM:
+            found[part] = FAILS
+        elif own and way < OFTEN:
+            found[part] = draw.choice(own)
+        else:
+            found[part] = draw.choice(near[part] if own and way < 2 * OFTEN else pool)
+    return found
+
+
+def _leaves(node: ast.expr) -> Iterator[ast.expr]:
+    """The expressions that hold no condition: in each, constants stand beside what they say something of."""
+    if isinstance(node, (ast.BoolOp, ast.IfExp)) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    ):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
-                yield from _parts(child)
-    elif not isinstance(node, ast.Constant):
-        yield ast.dump(node)
+                yield from _leaves(child)
+    else:
+        yield node
 
 
-def _values(*nodes: ast.expr) -> tuple[Any, ...]:
+def _values(named: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
     """What an unknown part may be: what the expressions name, beside it, and a few of each plain type."""
-    named = [part.value for node in nodes for part in ast.walk(node) if isinstance(part, ast.Constant)]
-    near = [value + step for value in named if isinstance(value, (int, float)) for step in (-1, 1)]
-    plain = [value for value in (*named, *near) if isinstance(value, (int, float, str, bytes))]
-    every = [value for value in plain if not _is_much(value)]
-    return tuple({repr(value): value for value in (*VALUES, *every)}.values())
-
-
-def _given(parts: Sequence[str], values: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    if len(values) ** len(parts) <= DRAWN:
-        yield from (dict(zip(parts, given, strict=True)) for given in product(values, repeat=len(parts)))
-        return
-    draw = random.Random(0)
-    for _ in range(DRAWN):
-        yield {part: draw.choice(values) for part in parts}
-
-
-def _said(node: ast.expr, given: Mapping[str, Any], is_asked: bool) -> str:
-    """What an expression comes to, or the exception that it ends with; `UNKNOWN` where that is not known."""
-    try:
-        value = _worked_out(node, given)
-        return repr(bool(value)) if is_asked else repr(value)
-    except (ArithmeticError, TypeError) as fault:
-        return type(fault).__name__
-    except ValueError:
-        return UNKNOWN
-
-
-def _worked_out(node: ast.expr, given: Mapping[str, Any]) -> Any:
-    if isinstance(node, ast.Constant):
-        return _worth(node.value)
-    if isinstance(node, ast.BoolOp):
-        value: Any = None
-        for part in node.values:
-            value = _worked_out(part, given)
-            if bool(value) is isinstance(node.op, ast.Or):
-                return value
-        return value
-    if isinstance(node, ast.IfExp):
-        return _worked_out(node.body if _worked_out(node.test, given) else node.orelse, given)
-    if isinstance(node, ast.UnaryOp):
-        return UNARY[type(node.op)](_worked_out(node.operand, given))
-    if isinstance(node, ast.Compare):
-        return _compared(node, given)
-    if isinstance(node, ast.BinOp):
-        left, right = _worked_out(node.left, given), _worked_out(node.right, given)
-        if type(node.op) not in BINARY or _may_grow(node.op, left, right):
-            raise ValueError("not worked out here")
-        return _worth(BINARY[type(node.op)](left, right))
-    return given[ast.dump(node)]
-
-
-def _may_grow(sign: ast.operator, left: Any, right: Any) -> bool:
-    """Whether what comes of it may be of any size: a format may name any width."""
-    if isinstance(sign, ast.Mod):
-        return isinstance(left, (str, bytes))
-    sides = ((left, right), (right, left))
-    return isinstance(sign, ast.Mult) and any(
-        isinstance(one, SEQUENCES) and isinstance(times, int) and len(one) * times > LONGEST
-        for one, times in sides
-    )
-
-
-def _worth(value: Any) -> Any:
-    """A value that is small enough to go on with.
-
-    Raises:
-        ValueError: It is not.
-    """
-    if _is_much(value):
-        raise ValueError("too long or too large")
-    return value
-
-
-def _is_much(value: Any) -> bool:
-    if isinstance(value, SEQUENCES):
-        return len(value) > LONGEST
-    return isinstance(value, int) and abs(value) > LARGEST
-
-
-def _compared(node: ast.Compare, given: Mapping[str, Any]) -> Any:
-    value, left = True, _worked_out(node.left, given)
-    for sign, side in zip(node.ops, node.comparators, strict=True):
-        right = _worked_out(side, given)
-        value = COMPARED[type(sign)](left, right)
-        if not value:
-            return value
-        left = right
-    return value
+    small = [value for some in named for value in some if not is_much(value)]
+    near = [value + step for value in small if isinstance(value, (int, float)) for step in STEPS]
+    plain = [value for value in (*small, *near) if isinstance(value, (int, float, str, bytes))]
+    return tuple({repr(value): value for value in (*VALUES, *plain)}.values())

@@ -15,7 +15,7 @@ from operator import itemgetter
 from types import MappingProxyType
 
 from suture.ledger.kinds import SuspectLine
-from suture.repair.editing.edits import Mutant
+from suture.repair.editing.edits import Edit, Mutant
 from suture.repair.mutants import OperatorFault, mutants
 from suture.repair.ordering.clues import Clue, clues_of, fitting
 from suture.repair.ordering.faults import line_scores, rank_faults
@@ -180,7 +180,11 @@ async def first_order(
 
 
 def _best(found: list[tuple[float, str, Proposal]], most: int) -> list[tuple[float, str, Proposal]]:
-    return sorted(found, key=itemgetter(0, 1))[:most]
+    """The likeliest of what was found, each change once."""
+    once: dict[tuple[str, tuple[Edit, ...]], tuple[float, str, Proposal]] = {}
+    for one in sorted(found, key=itemgetter(0, 1)):
+        once.setdefault((one[2].path, one[2].edits), one)
+    return list(once.values())[:most]
 
 
 def _singles(

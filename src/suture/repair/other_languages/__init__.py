@@ -7,12 +7,15 @@ nothing.
 
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.grammars import has_grammar
+from suture.repair.other_languages.looking_ahead import LookAhead, look_elsewhere
 from suture.repair.other_languages.ranking import rank_elsewhere
 from suture.repair.other_languages.searching import search_elsewhere
 from suture.repair.other_languages.tree_mutants import tree_mutants
 
 __all__ = [
+    "LookAhead",
     "has_grammar",
+    "look_elsewhere",
     "rank_elsewhere",
     "search_elsewhere",
     "tree_literals",

@@ -56,21 +56,19 @@ async def try_by_command(
     wanted = {outcome.check_id for outcome in outcomes if outcome.status != "skipped"}
     # An error is told of the whole command, beside its tests: where it ends well there is no such outcome.
     failing = {o.check_id for o in outcomes if o.status not in ("passed", "skipped", "error")}
-    if any(map(_never_ended, outcomes)):
-        wall_s = max(LEAST_WALL_S, MUTE_SHARE * limits.seconds)
-    else:
-        base_s = time.monotonic()
-        again = await command.run_some(files, failing)
-        if again and all(outcome.passed for outcome in again):
-            found.ended = "our trial disagrees with your run: what failed there passes here"
-            return
-        wall_s = max(LEAST_WALL_S, PATIENCE * (time.monotonic() - base_s))
+    wall_s = await _wall_of_one(command, files, outcomes, failing, limits)
+    if wall_s is None:
+        found.ended = "our trial disagrees with your run: what failed there passes here"
+        return
+
+    def left_s() -> float:
+        return found.most_s(limits) - (time.monotonic() - began_s)
 
     def is_over() -> bool:
         if found.tried >= limits.candidates:
             found.ended = f"{limits.candidates} candidates were tried"
-        elif limits.seconds - (time.monotonic() - began_s) <= 0:
-            found.ended = f"{limits.seconds:g} s are over"
+        elif left_s() <= 0:
+            found.ended = f"{found.most_s(limits):g} s are over"
         elif found.tried >= last or len(found.plausible) >= limits.patches:
             found.ended = "the likeliest changes were tried"
         return bool(found.ended)
@@ -80,18 +78,36 @@ async def try_by_command(
         while not is_over() and (proposal := next(waiting, None)) is not None:
             text = mutated(texts[proposal.path], proposal.edits)
             changed = {**files, proposal.path: text.encode("utf-8", "surrogatepass")}
-            left_s = max(0.5, limits.seconds - (time.monotonic() - began_s))
-            few = await command.run_some(changed, failing, wall_s=min(wall_s, left_s))
+            few = await command.run_some(changed, failing, wall_s=min(wall_s, max(0.5, left_s())))
             found.tried += 1
             if not passes(few, failing):
                 continue
-            if passes(await command.run_some(changed, (), wall_s=min(wall_s, left_s)), wanted):
+            whole = await command.run_some(changed, (), wall_s=min(wall_s, max(0.5, left_s())))
+            if passes(whole, wanted):
                 found.plausible.append(proposal)
                 if found.first_s is None:
                     found.first_s, last = time.monotonic() - began_s, found.tried + RIVALS
 
-    in_time = await _side_by_side(take, limits.seconds + LEAST_WALL_S)
-    found.ended = found.ended or ("everything was tried" if in_time else f"{limits.seconds:g} s are over")
+    in_time = await _side_by_side(take, limits.seconds + limits.beyond_s + LEAST_WALL_S)
+    over = f"{found.most_s(limits):g} s are over"
+    found.ended = found.ended or ("everything was tried" if in_time else over)
+
+
+async def _wall_of_one(
+    command: TestCommand,
+    files: Mapping[str, bytes],
+    outcomes: Sequence[CheckOutcome],
+    failing: set[str],
+    limits: SearchLimits,
+) -> float | None:
+    """Seconds that a trial may take; `None` where what failed passes when it runs here."""
+    if any(map(_never_ended, outcomes)):
+        return max(LEAST_WALL_S, MUTE_SHARE * limits.seconds)
+    base_s = time.monotonic()
+    again = await command.run_some(files, failing)
+    if again and all(outcome.passed for outcome in again):
+        return None
+    return max(LEAST_WALL_S, PATIENCE * (time.monotonic() - base_s))
 
 
 def _never_ended(outcome: CheckOutcome) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
 from suture.checks.command.test_command import TestCommand
 from suture.languages import Runner, runner_of, scripts_run_by, without_npm
@@ -15,10 +17,13 @@ from suture.records import Language
 from suture.repair.other_languages.drivers import golang, node, whole_runners
 from suture.repair.trials.records import Proposal
 
+T = TypeVar("T")
 DRIVERS = "suture.repair.other_languages.drivers"
 PLAN, TRIALS = "plan.json", "trials"
 START_S = 20.0
 """What a driver may take beside the trials themselves: a compiler's start."""
+LEAST_S, SHARE = 1.5, 0.5
+"""Where one round has found what passes, others may go on so many seconds, or so much of what it took."""
 MOST_MS = 1e7
 """No test is said to take longer."""
 
@@ -39,6 +44,7 @@ class Driver:
         able: Whether it understands the lines.
         watched: A file, by its path, text and language, in which it can end a loop; `None` where it cannot.
         fault: What in the words of a failing test says what was wrong.
+        is_own_runner: Whether the project's own runner runs the tests, and not a stand-in of ours.
     """
 
     programs: tuple[str, ...]
@@ -52,6 +58,7 @@ class Driver:
     able: Callable[[Sequence[str]], bool] = lambda lines: True
     watched: Callable[[str, str, Language], str] | None = None
     fault: Callable[[str], str] = lambda words: words
+    is_own_runner: bool = False
 
 
 def _whole(runner: str, programs: tuple[str, ...], least_wall_s: float = 3.0) -> Driver:
@@ -66,6 +73,7 @@ def _whole(runner: str, programs: tuple[str, ...], least_wall_s: float = 3.0) ->
         rivals=10,
         least_wall_s=least_wall_s,
         able=whole_runners.is_able(runner),
+        is_own_runner=True,
     )
 
 
@@ -159,6 +167,32 @@ async def driven(
         wall_s=seconds + START_S,
     )
     return list(_told(result))
+
+
+async def side_by_side(
+    rounds: Sequence[Coroutine[Any, Any, list[T]]], passes: Callable[[Sequence[T]], bool]
+) -> list[T]:
+    """What rounds tell, in their order; of one that was not waited for, nothing.
+
+    Args:
+        rounds: They, not begun.
+        passes: Whether something passes in what one tells.
+
+    Raises:
+        Exception: What went wrong in the first of them in which something did.
+    """
+    began_s, tasks = time.monotonic(), [asyncio.create_task(one) for one in rounds]
+    try:
+        waiting = set(tasks)
+        while waiting and not any(task.exception() or passes(task.result()) for task in tasks if task.done()):
+            _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        if waiting:
+            await asyncio.wait(waiting, timeout=max(LEAST_S, SHARE * (time.monotonic() - began_s)))
+        return [pair for task in tasks if task.done() for pair in task.result()]
+    finally:
+        for task in tasks:  # none goes on behind a fault
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _told(raw: bytes) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,7 +11,7 @@ from suture.languages import LANGUAGES
 from suture.ledger.kinds import DifferingTrial
 from suture.records import CheckOutcome, Language
 from suture.repair.limits import SearchLimits
-from suture.repair.other_languages.driver import Driver, driven, lines_of
+from suture.repair.other_languages.driver import Driver, driven, lines_of, side_by_side
 from suture.repair.other_languages.looks import (
     MOST_STACK_CHARS,
     covering_of,
@@ -72,7 +71,8 @@ class Driving:
         self._is_by_status = any(outcome.evidence == "exit_status" for outcome in outcomes)
         self._common: dict[str, Any] = {}
         self._wall_s = driver.least_wall_s
-        self._began_s = time.monotonic()
+        self.began_s = time.monotonic()
+        """When the search began."""
         self._never_ends = self._is_mute
         self._has_run = False
         self.is_lost = False
@@ -163,6 +163,20 @@ class Driving:
         )
 
     @property
+    def by_own_runner(self) -> bool:
+        """Whether the tests are run by the project's own runner, and not by a stand-in of ours."""
+        return self._driver.is_own_runner
+
+    def is_of(self, command: TestCommand | None, texts: Mapping[str, str]) -> bool:
+        """Whether they are trials of the same files, by the same command."""
+        return command is self._command and texts == self._texts
+
+    def failed_again(self, seen: Spectrum) -> frozenset[str]:
+        """Ids of the user's run that failed there and in a look."""
+        failing = {name for name, how in self._before.items() if how not in ("passed", "skipped")}
+        return frozenset(failing if self._is_by_status and seen.guiding else failing & {*seen.guiding})
+
+    @property
     def _is_mute(self) -> bool:
         """Whether the command was stopped before its tests were reported, such as in an endless loop."""
         return " ".join(self._argv) in self._before and not self._is_by_status
@@ -205,25 +219,21 @@ class Driving:
         usual = MUTE_ROUND if self._never_ends else self._driver.round
         size = min(usual, self._driver.round // FIRST_PART)
         while waiting and not found.ended:
-            left_s = limits.seconds - (time.monotonic() - self._began_s)
+            left_s = found.most_s(limits) - (time.monotonic() - self.began_s)
             if left_s <= self._driver.least_wall_s:
-                found.ended = f"{limits.seconds:g} s are over"
+                found.ended = f"{found.most_s(limits):g} s are over"
                 break
             many = self._driver.at_once
             batch, waiting = waiting[: many * size], waiting[many * size :]
             size = usual
             rounds = [self._round(batch[n::many], left_s) for n in range(many) if batch[n::many]]
-            parts = await asyncio.gather(*rounds, return_exceptions=True)  # none goes on behind a fault
-            for part in parts:
-                if isinstance(part, BaseException):
-                    raise part
-            told = [pair for part in parts if not isinstance(part, BaseException) for pair in part]
+            told = await side_by_side(rounds, _passes)
             self.is_lost = self._sees_none([line for _, line in told])
             if self.is_lost:
                 return
             for proposal, line in told:
                 self._note(proposal, line, found)
-            now_s = time.monotonic() - self._began_s
+            now_s = time.monotonic() - self.began_s
             if not all(map(is_suspicious, found.plausible)):
                 found.first_s = now_s
             if found.first_s is not None or (found.plausible and now_s > RECOMMENDED_SHARE * limits.seconds):
@@ -281,3 +291,8 @@ class Driving:
                 passed=passed,
             )
             found.partial.append((proposal, trial))
+
+
+def _passes(told: Sequence[tuple[Proposal, Mapping[str, Any]]]) -> bool:
+    """Whether a candidate passes in a round."""
+    return any(line.get("ok") is True for _, line in told)

@@ -13,17 +13,15 @@ from suture.repair.limits import SearchLimits
 from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import line_scores, rank_faults
 from suture.repair.ordering.orders import MAKING_SHARE, OnFault, first_order
-from suture.repair.other_languages.by_command import is_stopped_whole, named_scores, try_by_command
-from suture.repair.other_languages.driver import driver_of
+from suture.repair.other_languages.by_command import named_scores, try_by_command
 from suture.repair.other_languages.driving import ALL_TRIED, Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.going_on import going_on
+from suture.repair.other_languages.looking_ahead import LookAhead, look_elsewhere
 from suture.repair.other_languages.tree_mutants import tree_mutants
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
 
-LOOKING_SHARE = 0.3
-"""Of the seconds, the most that a look at the unchanged code may take."""
 LIKELIEST = 200
 """Single changes that are tried before any that go on from another."""
 
@@ -36,6 +34,7 @@ async def search_elsewhere(
     outcomes: Sequence[CheckOutcome],
     language: Language,
     limits: SearchLimits,
+    looked: LookAhead | None = None,
 ) -> Findings:
     """Search for changes with which all tests pass.
 
@@ -47,18 +46,18 @@ async def search_elsewhere(
         outcomes: What the tests said of the project as it is.
         language: What `texts` are written in; one with a grammar.
         limits: What the search may use.
+        looked: A look at the unchanged code that was begun before.
 
     Raises:
         SandboxError: The wall failed.
     """
     began_s = time.monotonic()
     found = Findings(texts=texts)
-    driver = driver_of(argv, files, language) if not any(map(is_stopped_whole, outcomes)) else None
-    driving = None
+    looked = looked or look_elsewhere(command, argv, files, texts, outcomes, language, limits)
+    driving = looked.driving if looked is not None else None
     scores: Mapping[str, Mapping[int, float]] = {}
-    if driver is not None:
-        driving = Driving(driver, command, argv, files, texts, outcomes, language)
-        found.spectrum = await driving.look(LOOKING_SHARE * limits.seconds)
+    if looked is not None:
+        found.spectrum = await looked.spectrum()
         found.faults = rank_faults(found.spectrum, texts)
         scores = line_scores(found.faults, found.spectrum, texts) if found.faults else {}
     found.located_s = time.monotonic() - began_s
@@ -79,6 +78,7 @@ async def search_elsewhere(
     if driving is not None and found.spectrum.guiding:
         tests = {path: files[path].decode("utf-8", "replace") for path in command.test_files if path in files}
         suspicious = partial(_is_suspicious, found, language, tree_literals(tests.items(), language))
+        driving.began_s = began_s
         await _try_with(driving, proposals, found, language, limits, began_s, suspicious)
         found.made_s = time.monotonic() - began_s if driving.is_lost else found.made_s
     if driving is None or driving.is_lost or not found.spectrum.guiding:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from suture.records import Language
 from suture.repair.editing.edits import Edit
@@ -26,6 +26,7 @@ from suture.repair.other_languages.kinds import evidence
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+T = TypeVar("T")
 SMALL = 40
 """Characters of an expression that is used again elsewhere."""
 
@@ -46,6 +47,14 @@ class TreeView:
         self.root = parsed_tree(text, path, language)
         self._of_functions: dict[int, tuple[dict[str, list[range]], list[tuple[str, Node]]]] = {}
         self._kinds: dict[int, dict[str, Kind]] = {}
+        self._remembered: dict[str, Any] = {}
+
+    def remembered(self, what: str, find: Callable[[TreeView], T]) -> T:
+        """What an operator found out about the whole file, found once."""
+        if what not in self._remembered:
+            self._remembered[what] = find(self)
+        found: T = self._remembered[what]
+        return found
 
     def text(self, node: Node) -> str:
         """The text of a node."""
@@ -201,6 +210,17 @@ def same(one: Node | None, other: Node) -> bool:
 def field(node: Node, *names: str) -> Node | None:
     """The first of a node's parts that it has by one of these names."""
     return next((found for name in names if (found := node.child_by_field_name(name)) is not None), None)
+
+
+def given_back(node: Node) -> list[Node]:
+    """What a `return`, or an arrow function without a block, gives back; in Go that may be several values."""
+    if node.type == "arrow_function":
+        body = node.child_by_field_name("body")
+        return [body] if body is not None and body.type in EXPRESSIONS else []
+    if node.type != "return_statement" or node.named_child_count != 1:
+        return []
+    value = node.named_children[0]
+    return value.named_children if value.type == "expression_list" else [value]
 
 
 def _reach(node: Node) -> range:

@@ -68,7 +68,8 @@ def rules_of(task: Task) -> str:
     facts = LANGUAGES[task.language]
     layout, project = facts.layout, task.project
     if project is not None and project.kind is None:
-        return f"It is {facts.label}. Keep to the project's own style, and leave its tests alone."
+        own = "Keep to the project's own style, and leave its tests alone."
+        return f"It is {facts.label}. {own} {layout.adding}"
     if project is None or project.kind is None:
         named = f", with `{task.entry_point}`" if task.entry_point else ""
         rule = layout.single.format(name=task.entry_point or "name")
@@ -77,6 +78,7 @@ def rules_of(task: Task) -> str:
     contract = CONTRACTS[project.kind].format(start=start, entry=task.module)
     style = layout.style.format(name=project.name)
     done = " Its manifest, README and .gitignore are there already." if project.is_new else ""
+    done = done if project.is_new else f" {layout.adding}"
     return (
         f"It is {facts.label}. {contract} {style}{done} Write the code alone, beginning with "
         f"`{task.module}`, and no tests."

@@ -19,7 +19,8 @@ from suture.sandbox.bubblewrap.command_line import (
 from suture.sandbox.bubblewrap.staging import StageKeeper
 from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
 from suture.sandbox.mounts.bind_mounts import ETC
-from suture.sandbox.runs.memory import MemoryGroup, MemoryGroups
+from suture.sandbox.runs.control_group import MemoryGroup
+from suture.sandbox.runs.memory import MemoryGroups
 from suture.sandbox.runs.packing import as_program, pack_request
 from suture.sandbox.runs.program import SandboxNotStarted
 from suture.sandbox.runs.running import ColdProcess, Running, memory_file

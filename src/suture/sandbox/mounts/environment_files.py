@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from suture.errors import PrerequisiteError
 from suture.languages import Interpreter
+from suture.pysource.parsing import parsed
 from suture.sandbox.mounts.places import read_little, where
 
 LIBRARY_FOLDERS = ("lib", "lib64")
@@ -95,7 +97,27 @@ def _pth_entries(packages: Path) -> list[str]:
     for path in sorted(packages.glob("*.pth")):
         lines = [line for line in read_little(path).splitlines() if line.strip()]
         entries += [line for line in lines if not line.startswith(("#", "import ", "import\t"))]
-    return [str(packages / entry.strip()) for entry in entries]
+    return [str(packages / entry.strip()) for entry in entries] + _found_by_finders(packages)
+
+
+def _found_by_finders(packages: Path) -> list[str]:
+    """Folders of packages that setuptools' editable installs find by a table, where they name no folder."""
+    folders: list[str] = []
+    for path in sorted(packages.glob("__editable___*_finder.py")):
+        tree = parsed(read_little(path))
+        for statement in tree.body if tree is not None else ():
+            if ast.unparse(statement).startswith(("MAPPING: ", "MAPPING = ")):
+                folders += _folders_of(getattr(statement, "value", None))
+    return list(dict.fromkeys(folders))
+
+
+def _folders_of(table: ast.expr | None) -> Iterator[str]:
+    """Of a table of modules and their places: the folders from which each would be imported by its name."""
+    for key, value in zip(table.keys, table.values, strict=True) if isinstance(table, ast.Dict) else ():
+        if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
+            below = "/" + str(key.value).replace(".", "/")
+            if str(value.value).endswith(below):
+                yield str(value.value).removesuffix(below) or "/"
 
 
 def package_folders(path: Iterable[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Protocol, Self
 
-from suture.sandbox.runs.memory import MemoryGroup
+from suture.sandbox.runs.control_group import MemoryGroup
 
 
 class Feed(Protocol):

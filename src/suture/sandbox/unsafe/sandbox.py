@@ -28,6 +28,7 @@ NOTICE = (
 NOT_ENFORCED = {"processes", "disk_mb", "inodes"}
 """The kernel counts processes of a user, not of a program; and folders here are those of the disk."""
 MOST_PROCESSES = 1 << 22
+"""`PID_MAX_LIMIT` of Linux, so no limit: one on the user would hit what else the user runs."""
 KILL_S = 2.0
 """Seconds in which a supervisor must have ended its program."""
 

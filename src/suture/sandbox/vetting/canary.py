@@ -18,7 +18,9 @@ from contextlib import suppress
 from typing import Any
 
 AF_VSOCK = 40
+"""Of `linux/socket.h`: sockets between a virtual machine and its host."""
 NEW_USER_NAMESPACE = 0x10000000
+"""`CLONE_NEWUSER` of `linux/sched.h`."""
 KERNEL_SETTINGS = ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches")
 MIB = 1 << 20
 SIGKILL = 9

@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 
 from suture.errors import SandboxBroken
-from suture.sandbox.runs.memory import MemoryGroup
+from suture.sandbox.runs.control_group import MemoryGroup
 from suture.sandbox.runs.program import GONE_S, SandboxNotStarted
 from suture.sandbox.zygote.carrier import Carrier
 from suture.sandbox.zygote.fd_channel import FdChannel, FdSender

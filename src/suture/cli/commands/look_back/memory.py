@@ -39,19 +39,13 @@ WIDTH = 70
 def stats(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
     """Say how many memories there are, and whether they help: shown, held back, placebo."""
     from suture.memory.items import TABLES
-    from suture.memory.rent import uplift
+    from suture.memory.rent import uplift, uses_by_arm
     from suture.memory.storing import stored_items
     from suture.store.remembered import counts_by_state
 
     with _opened(assignments) as (_, store):
         counts = counts_by_state(store, TABLES)
-        arms = {"shown": [0, 0], "withheld": [0, 0], "placebo": [0, 0]}
-        for item in stored_items(store, state=None):
-            if item.source == "placebo":
-                _add(arms["placebo"], item.healed_recalled, item.recalled)
-            else:
-                _add(arms["shown"], item.healed_recalled, item.recalled)
-                _add(arms["withheld"], item.healed_withheld, item.withheld)
+        arms = uses_by_arm(stored_items(store, state=None))
     gain = uplift(*arms["shown"], *arms["withheld"])
     if as_json:
         uses = {arm: {"healed": healed, "uses": used} for arm, (healed, used) in arms.items()}
@@ -272,11 +266,6 @@ def _embedder(settings: Settings) -> Embedder | None:
 def _token(settings: Settings) -> str:
     key = settings.keys.huggingface
     return key.get_secret_value() if key is not None else ""
-
-
-def _add(arm: list[int], healed: int, uses: int) -> None:
-    arm[0] += healed
-    arm[1] += uses
 
 
 def _show(items: list[Item], *, as_json: bool) -> None:

@@ -134,8 +134,8 @@ def deliver(
         answer_json({"outcome": "delivered", "how": done.how, "address": done.address, "dry_run": dry_run})
     else:
         _say(f"suture ci: {would}handed over as {done.how} {done.address}".rstrip())
-        if dry_run and done.proposal is not None:
-            _say(f"suture ci: {done.proposal.title}, on top of {done.proposal.parent[:12]}")
+        if dry_run and done.handed is not None:
+            _say(f"suture ci: {done.handed.title}, on top of {done.handed.parent[:12]}")
 
 
 def _unverified(certificate: Path, project: Path, settings: Settings) -> Refusal | None:

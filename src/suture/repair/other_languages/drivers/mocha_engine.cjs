@@ -9,6 +9,7 @@ const STACK = 2000;
 exports.start = async (common, root) => {
   const own = createRequire(path.join(root, "package.json"));
   const Mocha = own("mocha");
+  const folder = path.dirname(own.resolve("mocha/package.json"));
   const { loadOptions } = own("mocha/lib/cli/options");
   const told = loadOptions([...common.words]);
   const spec = told._.length ? told._ : ["./test"];
@@ -20,7 +21,7 @@ exports.start = async (common, root) => {
   process.removeAllListeners("unhandledRejection");
 
   async function run(files, more) {
-    forget(root);
+    forget(root, folder);
     const coverage = more.coverage ? require("./node_coverage.cjs").coverage(common.texts, root) : null;
     const quiet = { parallel: false, watch: false, reporter: function silent() {}, reporterOption: {} };
     const mocha = new Mocha({ ...told, ...quiet, bail: !coverage && !more.chosen && !more.whole, rootHooks });

@@ -13,7 +13,10 @@ from suture.repair.other_languages.grammars import parsed_tree
 from suture.repair.other_languages.tree_view import walked
 from suture.repair.trials.records import Proposal
 
-PROGRAMS = ("node_trials.cjs", "node_worker.cjs", "node_shim.cjs", "node_coverage.cjs", "node_hooks.mjs")
+PROGRAMS = (
+    *("node_trials.cjs", "node_worker.cjs", "node_shim.cjs", "node_kept.cjs", "node_coverage.cjs"),
+    "node_hooks.mjs",
+)
 LOADERS = re.compile(r"--(?:import|require|loader|experimental-loader|conditions)(?:[= ](\S+))|-r (\S+)")
 TYPES = re.compile(r"(?:^|[\s/])tsx\s")
 TICK = "globalThis.sutureTick?.()"

@@ -4,6 +4,7 @@
 const fs = require("node:fs");
 const path = require("node:path");
 const { fork } = require("node:child_process");
+const { folder: kept } = require("./node_kept.cjs");
 
 // Processes that end before they are ready, such as where the runner cannot be loaded.
 const MOST_STILLBORN = 3;
@@ -13,7 +14,8 @@ const plan = JSON.parse(fs.readFileSync(path.join(folder, "plan.json"), "utf8"))
 
 if (process.argv[2] === "worker") {
   const program = plan.common.engine ? "./runner_worker.cjs" : "./node_worker.cjs";
-  require(program).serve(plan.common, root, () => process.send({ ready: true }));
+  const send = process.send.bind(process);
+  require(program).serve(plan.common, root, () => send({ ready: true }));
 } else watch();
 
 function watch() {
@@ -26,6 +28,7 @@ function watch() {
   let spare = null;
   let timer = null;
   const tell = (line) => fs.appendFileSync(path.join(folder, "trials"), `${JSON.stringify(line)}\n`);
+  const tidy = kept(root, folder);
   const left = () => plan.seconds * 1000 - (Date.now() - began);
 
   function isOver() {
@@ -70,13 +73,14 @@ function watch() {
     const mine = fork(__filename, ["worker"], { stdio: ["ignore", "ignore", "ignore", "ipc"], env, execArgv });
     mine.ready = false;
     mine.on("message", (line) => {
-      if (line.ready) {
+      if (line?.ready && !mine.ready) {
         mine.ready = true;
         if (mine === worker && mine.current !== undefined) give();
         return;
       }
-      if (mine !== worker || line.number !== mine.current) return;
+      if (mine !== worker || line?.number !== mine.current) return;
       tell(line);
+      tidy();
       if (line.ok && !first) first = next;
       step();
     });
@@ -92,6 +96,7 @@ function watch() {
     old.kill("SIGKILL");
     const job = plan.jobs[number];
     if (job.path) fs.writeFileSync(path.join(root, job.path), plan.common.texts[job.path]);
+    tidy();
     tell({ event: "trial", number, ok: false, late, lost: !late });
     step();
   }

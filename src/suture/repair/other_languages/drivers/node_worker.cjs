@@ -4,6 +4,8 @@ const fs = require("node:fs");
 const Module = require("node:module");
 const path = require("node:path");
 const { pathToFileURL } = require("node:url");
+const { mock } = require("node:test");
+const { answer, kept } = require("./node_kept.cjs");
 const { harness, shim } = require("./node_shim.cjs");
 
 // Rounds of loops between two looks at the clock.
@@ -14,7 +16,8 @@ const LOOK_MS = 500;
 const NEXT_LOOK_MS = 250;
 
 exports.serve = (common, root, ready) => {
-  const send = process.send.bind(process);
+  const putBack = kept(true);
+  let spoiled = false;
   let number = 0;
   let failed = null;
   const state = { harness: null };
@@ -55,6 +58,8 @@ exports.serve = (common, root, ready) => {
       const old = before.get(event) ?? [];
       for (const one of known) if (!old.includes(one)) process.removeListener(event, one);
     }
+    mock.reset();
+    spoiled = putBack() || spoiled;
   }
 
   function isModule(file) {
@@ -69,10 +74,11 @@ exports.serve = (common, root, ready) => {
 
   function forget() {
     for (const name of Object.keys(require.cache)) {
-      if (name.startsWith(`${root}/`) && !name.startsWith(`${__dirname}/`) && !name.includes("/node_modules/")) {
-        delete require.cache[name];
-      }
+      const isPackage = name.includes("/node_modules/");
+      const stays = name.startsWith(`${__dirname}/`) || name.endsWith(".node");
+      if (!stays && (isPackage ? spoiled : name.startsWith(`${root}/`))) delete require.cache[name];
     }
+    spoiled = false;
   }
 
   // All tests of some files, as they are: how each ended, and the lines that it ran.
@@ -135,12 +141,11 @@ exports.serve = (common, root, ready) => {
     }
   }
 
-  process.on("message", async (job) => {
-    number += 1;
-    const answer = job.files ? await look(job) : { event: "trial", ...(await attempt(job)) };
-    send({ ...answer, number: job.number });
-  });
   ready();
+  answer(async (job) => {
+    number += 1;
+    return job.files ? look(job) : { event: "trial", ...(await attempt(job)) };
+  });
 };
 
 // CPU time since the last test ended: a loop of the changed file that goes on for longer is ended.

@@ -3,11 +3,16 @@
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");
+const { answer, kept } = require("./node_kept.cjs");
+
+let spoiled = false;
 
 exports.serve = async (common, root, ready) => {
-  const send = process.send.bind(process);
   const runner = await require(`./${common.engine}.cjs`).start(common, root);
-  const restore = kept();
+  const putBack = kept(runner.quick);
+  const restore = () => {
+    spoiled = putBack() || spoiled;
+  };
 
   // All tests of some files, as they are: how each ended, and the lines that it ran.
   async function look(job) {
@@ -21,6 +26,7 @@ exports.serve = async (common, root, ready) => {
       await runner.run(files, { whole: true });
       ms = performance.now() - again;
     }
+    restore();
     return { event: "look", tests: [...tests, { id: "", ms }] };
   }
 
@@ -60,26 +66,9 @@ exports.serve = async (common, root, ready) => {
     }
   }
 
-  process.on("message", async (job) => {
-    const answer = job.files ? await look(job) : { event: "trial", ...(await attempt(job)) };
-    send({ ...answer, number: job.number });
-  });
   ready();
+  answer(async (job) => (job.files ? look(job) : { event: "trial", ...(await attempt(job)) }));
 };
-
-// What puts the language's own objects back: a candidate that changes one would spoil those behind it.
-function kept() {
-  const classes = [Object, Array, Function, String, Number, Boolean, RegExp, Date, Error, Map, Set, Promise, Symbol];
-  const watched = [...classes, ...classes.map((one) => one.prototype), JSON, Math];
-  const was = watched.map((one) => [one, Object.getOwnPropertyDescriptors(one)]);
-  const { ownKeys, defineProperty, deleteProperty } = Reflect;
-  return () => {
-    for (const [one, before] of was) {
-      for (const key of ownKeys(one)) if (!ownKeys(before).includes(key)) deleteProperty(one, key);
-      for (const key of ownKeys(before)) defineProperty(one, key, before[key]);
-    }
-  };
-}
 
 function ownerOf(id) {
   return id.split("::")[0];
@@ -106,12 +95,15 @@ exports.numbered = (tests) => {
   });
 };
 
-// The project's modules are read anew; its packages and what is ours stay.
-exports.forget = (root) => {
+// The project's modules are read anew, and its packages where something was put back that one of them may have
+// changed when it was loaded. What is ours stays, and so do a runner's folder and what is no JavaScript.
+exports.forget = (root, runner = "") => {
   for (const name of Object.keys(require.cache)) {
-    const is_ours = name.startsWith(`${__dirname}/`);
-    if (name.startsWith(`${root}/`) && !is_ours && !name.includes("/node_modules/")) delete require.cache[name];
+    const isPackage = name.includes("/node_modules/");
+    const stays = name.startsWith(`${__dirname}/`) || (runner && name.startsWith(`${runner}/`)) || name.endsWith(".node");
+    if (!stays && (isPackage ? spoiled : name.startsWith(`${root}/`))) delete require.cache[name];
   }
+  spoiled = false;
 };
 
 // What `import` has loaded stays as it is: the next candidate would never run.

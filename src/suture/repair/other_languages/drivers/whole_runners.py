@@ -13,7 +13,7 @@ from suture.records import Language
 from suture.repair.editing.edits import mutated
 from suture.repair.trials.records import Proposal
 
-COMMON = ("node_trials.cjs", "runner_worker.cjs", "node_coverage.cjs")
+COMMON = ("node_trials.cjs", "runner_worker.cjs", "node_kept.cjs", "node_coverage.cjs")
 JEST = (*COMMON, "jest_engine.cjs")
 VITEST = (*COMMON, "vitest_engine.cjs", "vitest_setup.mjs")
 MOCHA, TAPE = (*COMMON, "mocha_engine.cjs"), (*COMMON, "tape_engine.cjs")

@@ -12,11 +12,13 @@ from suture.repair.operators import OPERATORS
 from suture.repair.operators.change import Change
 from suture.repair.other_languages.operators import (
     conditions,
+    elsewhere,
     expressions,
     names,
     signs,
     slips,
     statements,
+    unknown,
     values,
 )
 from suture.repair.other_languages.tree_view import TreeView
@@ -35,5 +37,7 @@ FAMILIES: Mapping[str, Callable[[Node, TreeView], Iterator[Change]]] = {
     **expressions.FAMILIES,
     **statements.FAMILIES,
     **slips.FAMILIES,
+    **elsewhere.FAMILIES,
+    **unknown.FAMILIES,
 }
 """Name of an operator -> the ways in which it changes a node, the likeliest of weight 1."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from suture.repair.editing.edits import Edit
 from suture.repair.operators.change import Change
-from suture.repair.other_languages.grammars import CALLS
-from suture.repair.other_languages.tree_view import TreeView, field
+from suture.repair.other_languages.grammars import CALLS, MEMBERS, PARTS
+from suture.repair.other_languages.tree_view import TreeView, field, given_back, same, walked
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,6 +22,7 @@ TESTED = (
     "for_clause",
     "do_statement",
 )
+KEEPING = ("variable_declarator", "assignment_expression", "pair")
 MOST_ATOMS = 30
 MOST_NAMES = 5
 
@@ -35,6 +36,31 @@ def _boolean(node: Node, view: TreeView) -> Iterator[Change]:
         yield view.instead(sign, new, 0.9)
     yield view.instead(node, view.text(left), 0.8)
     yield view.instead(node, view.text(right), 0.8)
+    signs = _signs_of_chain(node, view)
+    if len(signs) > 1 and _is_whole_chain(node, view):
+        for new in LOGIC[view.text(sign)]:
+            edits = tuple(Edit(start=one.start_byte, end=one.end_byte, text=new) for one in signs)
+            yield Change(edits=edits, note=f"each {view.text(sign)} becomes {new}", weight=0.9)
+
+
+def _signs_of_chain(node: Node, view: TreeView) -> list[Node]:
+    """The signs of `a && b && c`, which the tree has nested."""
+    found: list[Node] = []
+    inner: Node | None = node
+    while inner is not None and inner.type == "binary_expression":
+        sign = inner.child_by_field_name("operator")
+        if sign is None or (found and view.text(sign) != view.text(found[-1])):
+            break
+        found.append(sign)
+        inner = inner.child_by_field_name("left")
+    return found[::-1]
+
+
+def _is_whole_chain(node: Node, view: TreeView) -> bool:
+    above = node.parent
+    own, outer = (one.child_by_field_name("operator") for one in (node, above or node))
+    nested = above is not None and above.type == "binary_expression" and outer is not None
+    return not (nested and own is not None and outer is not None and view.text(own) == view.text(outer))
 
 
 def _negation(node: Node, view: TreeView) -> Iterator[Change]:
@@ -54,6 +80,9 @@ def _negation(node: Node, view: TreeView) -> Iterator[Change]:
     value = _returned(node)
     if value is not None and (value.type in CALLS or value.type == "identifier" or _is_logic(value, view)):
         yield view.instead(value, f"!{view.tight(value)}", 0.3)
+    kept = field(node, "value", "right") if node.type in KEEPING else None
+    if kept is not None and kept.type in ("identifier", *CALLS, *MEMBERS, *PARTS):
+        yield view.instead(kept, f"!{view.text(kept)}", 0.25)
 
 
 def _strengthening(node: Node, view: TreeView) -> Iterator[Change]:
@@ -65,12 +94,18 @@ def _strengthening(node: Node, view: TreeView) -> Iterator[Change]:
             Edit(start=no.start_byte, end=no.end_byte, text=view.text(yes)),
         )
         yield Change(edits=exchanged, note="the two values are exchanged", weight=1.0)
-    for test in filter(None, (tested(node), *_values(node))):
-        if node.type != "return_statement" or _is_truth(test, view):
-            yield from _joined(test, view)
+    test = tested(node)
+    if test is not None:
+        yield from _joined(test, view)
+    for value in given_back(node):
+        if _is_truth(value, view):
+            yield from _joined(value, view)
 
 
 def _joined(test: Node, view: TreeView) -> Iterator[Change]:
+    if test.type in ("true", "false"):  # no condition yet
+        yield from (view.instead(test, atom, weight) for atom, weight in atoms(test, view))
+        return
     own = f"({view.text(test)})" if _is_logic(test, view) else view.text(test)
     for atom, weight in atoms(test, view):
         if atom != view.text(test):
@@ -110,8 +145,27 @@ def _settled(node: Node, view: TreeView) -> Iterator[Change]:
     if value is None or value.type not in ("true", "false"):
         return
     yield view.instead(value, "false" if value.type == "true" else "true", 1.0)
+    yield from _all_turned(node, view)
     for atom, weight in atoms(value, view):
         yield view.instead(value, atom, 0.7 * weight)
+
+
+def _all_turned(node: Node, view: TreeView) -> Iterator[Change]:
+    """Each answer of a function the other way round, from the first of them on."""
+    function = view.function_of(node)
+    answers = [
+        value
+        for inner in (walked(function) if function is not None else ())
+        if function is not None
+        and same(view.function_of(inner), function)
+        and inner.type == "return_statement"
+        for value in given_back(inner)
+        if value.type in ("true", "false")
+    ]
+    if len(answers) > 1 and node.start_byte < answers[0].start_byte <= node.end_byte:
+        turned = {"true": "false", "false": "true"}
+        edits = tuple(Edit(start=a.start_byte, end=a.end_byte, text=turned[a.type]) for a in answers)
+        yield Change(edits=edits, note="each answer is turned round", weight=1.0)
 
 
 def atoms(node: Node, view: TreeView) -> Iterator[tuple[str, float]]:
@@ -143,20 +197,9 @@ def tested(node: Node) -> Node | None:
 
 
 def _returned(node: Node) -> Node | None:
-    if node.type != "return_statement" or node.named_child_count != 1:
-        return None
-    value = node.named_children[0]
-    if value.type == "expression_list":
-        return value.named_children[0] if value.named_child_count == 1 else None
-    return value
-
-
-def _values(node: Node) -> list[Node]:
-    """What a statement gives back; in Go that may be several values."""
-    if node.type != "return_statement" or node.named_child_count != 1:
-        return []
-    value = node.named_children[0]
-    return value.named_children if value.type == "expression_list" else [value]
+    """The one value that is given back."""
+    values = given_back(node)
+    return values[0] if len(values) == 1 else None
 
 
 def _is_logic(node: Node, view: TreeView) -> bool:

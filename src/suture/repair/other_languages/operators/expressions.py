@@ -7,13 +7,23 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from suture.repair.editing.edits import Edit
+from suture.repair.editing.names_in_scope import Kind
 from suture.repair.operators.change import Change, short
 from suture.repair.other_languages.grammars import ARGUMENTS, CALLS, FUNCTIONS, MEMBERS, PARTS
-from suture.repair.other_languages.tree_view import TreeView, field, same
+from suture.repair.other_languages.kinds import kind_of
+from suture.repair.other_languages.tree_view import TreeView, field, given_back, same
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+OF_KIND: dict[Kind, tuple[str, ...]] = {
+    "number": ("Math.", "math.", "% 2", "float64("),
+    "text": ("LowerCase", "UpperCase", ".trim", ".split", "strings."),
+    "sequence": (".sort", ".reverse", ".join", "new Set"),
+}
+"""Of what calls around a value are usual, by what stands in them."""
+UNFIT = 0.25
+"""What is left of the weight of one for a value that seems to be of another kind."""
 MOST_MINED = 24
 MOST_TABLES = 4
 MOST_WIDE = 6
@@ -24,6 +34,7 @@ MOST_LONG = 60
 
 def _arguments(node: Node, view: TreeView) -> Iterator[Change]:
     """Two neighbours exchanged, or one left out; the two parameters of a function exchanged."""
+    yield from _with_receiver(node, view)
     if node.type not in (*ARGUMENTS, "expression_list", "array"):
         return
     given = node.named_children
@@ -36,6 +47,10 @@ def _arguments(node: Node, view: TreeView) -> Iterator[Change]:
             )
             note = f"{short(view.text(one))} and {short(view.text(other))} exchanged"
             yield Change(edits=swapped, note=note, weight=1.0 if same(one.next_named_sibling, other) else 0.7)
+    if node.type == "array" and len(given) > 1:
+        for number in range(len(given)):
+            kept = [view.text(one) for at, one in enumerate(given) if at != number]
+            yield view.instead(node, f"[{', '.join(kept)}]", 0.4)
     if node.type not in ARGUMENTS:
         return
     for one in given if view.grammar.end else ():
@@ -47,6 +62,24 @@ def _arguments(node: Node, view: TreeView) -> Iterator[Change]:
         for number in range(len(given)):
             kept = [view.text(one) for at, one in enumerate(given) if at != number]
             yield view.instead(node, f"({', '.join(kept)})", 0.4)
+
+
+def _with_receiver(node: Node, view: TreeView) -> Iterator[Change]:
+    """`a.f(b)` where `b.f(a)` is meant."""
+    called, given = field(node, "function"), field(node, "arguments")
+    if node.type not in CALLS or called is None or given is None or called.type not in MEMBERS:
+        return
+    of = field(called, "object", "operand")
+    if of is None or given.named_child_count != 1 or given.named_children[0].type in FUNCTIONS:
+        return
+    other = given.named_children[0]
+    if view.text(of) != view.text(other) and of.type in ("identifier", *PARTS, *MEMBERS):
+        swapped = (
+            Edit(start=of.start_byte, end=of.end_byte, text=view.tight(other)),
+            Edit(start=other.start_byte, end=other.end_byte, text=view.text(of)),
+        )
+        note = f"{short(view.text(of))} and {short(view.text(other))} exchanged"
+        yield Change(edits=swapped, note=note, weight=0.6)
 
 
 def _missing_argument(node: Node, view: TreeView) -> Iterator[Change]:
@@ -87,11 +120,14 @@ def _around(node: Node, view: TreeView) -> Iterator[Change]:
     above, text = node.parent, view.text(node)
     if above is None or above.type in (*MEMBERS, "unary_expression"):
         return
+    kind = view.kinds(node).get(text, kind_of(node))
     forms = [*view.grammar.around, *(f"{name}({{}})" for name, taken in view.functions.items() if taken == 1)]
     for place, form in enumerate(forms):
         loose = form.startswith("{") or form[0] in "-*&"
         made = form.replace("{}", view.tight(node) if loose else text)
-        yield view.instead(node, made, max(0.35, 1.0 - 0.03 * place))
+        of = next((of for of, signs in OF_KIND.items() if any(sign in form for sign in signs)), kind)
+        likeness = UNFIT if kind not in ("unknown", of) else 1.0
+        yield view.instead(node, made, likeness * max(0.35, 1.0 - 0.03 * place))
 
 
 def _within_chain(node: Node, view: TreeView) -> Iterator[Change]:
@@ -133,11 +169,10 @@ def _sibling(node: Node, view: TreeView) -> Iterator[Change]:
 
 def _returned(node: Node, view: TreeView) -> Iterator[Change]:
     """Another value that is given back: a variable, or one that says nothing."""
-    if node.type != "return_statement" or node.named_child_count != 1:
+    values = given_back(node)
+    if not values:
         return
-    value = node.named_children[0]
-    if value.type == "expression_list":
-        value = value.named_children[0]
+    value = values[0]
     own = view.text(value)
     for name in view.names(node)[:10]:
         if name != own:

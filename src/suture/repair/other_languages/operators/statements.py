@@ -20,6 +20,8 @@ SIMPLE = (
 DECLARATIONS = ("lexical_declaration", "variable_declaration", "short_var_declaration", "var_declaration")
 ENDS = ("return_statement", "break_statement", "continue_statement", "throw_statement")
 HEADS = {"for_clause", "range_clause"}
+NEAR = 4
+"""Statements in each direction past which one is moved."""
 MOST_COPIED = 8
 MOST_NAMES = 6
 
@@ -48,6 +50,26 @@ def _moves(node: Node, view: TreeView) -> Iterator[Change]:
             Edit(start=after.start_byte, end=after.end_byte, text=view.text(node)),
         )
         yield Change(edits=swapped, note=f"{short(view.text(node))} one line later", weight=0.8)
+    yield from _further(node, view)
+
+
+def _further(node: Node, view: TreeView) -> Iterator[Change]:
+    """A statement a little further on or back, or at an end of its block."""
+    assert node.parent is not None, "a statement stands in a block"
+    block = [other for other in node.parent.named_children if view.is_statement(other)]
+    at = next(number for number, other in enumerate(block) if same(other, node))
+    last, own, text = len(block) - 1, _lines(node, view), view.text(node)
+    gone = Edit(start=own[0], end=own[1], text="")
+    places = (*range(at + 2, at + 2 + NEAR), last, *range(at - 2, at - 2 - NEAR, -1), 0)
+    for to in dict.fromkeys(to for to in places if 0 <= to <= last and abs(to - at) > 1):
+        other, behind = block[to], to > at
+        if (other if behind else node).type in ENDS:
+            continue  # what comes behind it would never run
+        indent = view.indent(other)
+        place = other.end_byte if behind else other.start_byte
+        put = Edit(start=place, end=place, text=f"\n{indent}{text}" if behind else f"{text}\n{indent}")
+        note = f"{short(text)} {'behind' if behind else 'before'} {short(view.text(other))}"
+        yield Change(edits=(gone, put), note=note, weight=0.4)
 
 
 def _rehung(node: Node, view: TreeView) -> Iterator[Change]:
@@ -111,6 +133,11 @@ def _copied(node: Node, view: TreeView) -> Iterator[Change]:
         yield from _beside(node, view, text, 0.8)
 
 
+def _doubled(node: Node, view: TreeView) -> Iterator[Change]:
+    if view.is_statement(node) and node.type in SIMPLE and node.type not in ENDS:
+        yield from _beside(node, view, view.text(node), 1.0, before=False)
+
+
 def _assignment(node: Node, view: TreeView) -> Iterator[Change]:
     """`previous = current`, left out."""
     if view.function_of(node) is None or not view.is_statement(node):
@@ -162,6 +189,16 @@ def _exits(node: Node, view: TreeView) -> Iterator[Change]:
         word = "continue" if node.type == "break_statement" else "break"
         yield view.instead(node, f"{word}{view.grammar.end}", 1.0)
         yield view.instead(node, f"return{view.grammar.end}", 0.3)
+    if node.type == "return_statement" and node.named_child_count == 0 and _is_in_loop(node):
+        for word in ("break", "continue"):
+            yield view.instead(node, f"{word}{view.grammar.end}", 1.0)
+
+
+def _is_in_loop(node: Node) -> bool:
+    above = node.parent
+    while above is not None and above.type not in (*LOOPS, *FUNCTIONS):
+        above = above.parent
+    return above is not None and above.type in LOOPS
 
 
 def _is_while(node: Node) -> bool:
@@ -212,6 +249,7 @@ def _last_block(node: Node) -> Node | None:
 FAMILIES = {
     "statement goes": _goes,
     "statement moves": _moves,
+    "statement twice": _doubled,
     "statement's block": _rehung,
     "guard": _guard,
     "copied statement": _copied,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from suture.repair.operators.change import Change
@@ -12,10 +14,16 @@ from suture.repair.other_languages.tree_view import TreeView, field, same, walke
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+FRACTION = re.compile(r"\d{1,9}\.\d{1,9}")
 LONGEST = 10
 """Digits of a number that is off by one."""
 MOST_STRINGS, MOST_KEYS = 12, 40
 SUMS = ("+", "-")
+KEEPING = (
+    *("return_statement", "variable_declarator", "assignment_expression", "expression_list"),
+    *("augmented_assignment_expression", "arrow_function"),
+)
+"""What keeps a value, or gives it back."""
 TURNED = {"+": "-", "-": "+"}
 IDLE = 10.0
 """How much likelier what says nothing is wrong: nobody writes `+1`."""
@@ -32,7 +40,7 @@ def _constant(node: Node, view: TreeView) -> Iterator[Change]:
         for new in _texts(view, NUMBERS):
             yield view.instead(node, new, 0.5)
     elif node.type in NUMBERS:
-        for new in (*_texts(view, NUMBERS), f"{old}0", old[:-1]):
+        for new in dict.fromkeys((*_near_fraction(old), *_texts(view, NUMBERS), f"{old}0", old[:-1])):
             if new != old and new[-1:].isdigit():
                 yield view.instead(node, new, 0.4)
     elif node.type in ("true", "false"):
@@ -49,6 +57,16 @@ def _constant(node: Node, view: TreeView) -> Iterator[Change]:
         for new in dict.fromkeys((*own, *(f"{quote}{text}{quote}" for text in cases))):
             if new != old:
                 yield view.instead(node, new, 0.8 if new in own else 0.5)
+
+
+def _near_fraction(old: str) -> list[str]:
+    """Numbers near one with a point, as they are written."""
+    if not FRACTION.fullmatch(old):
+        return []
+    value = Decimal(old)
+    near = [-value, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10]
+    turned = [1 / value] if value and len(str(1 / value)) < LONGEST else []
+    return [f"{other:f}" for other in (*near, *turned, *map(Decimal, (0, 1, 2)))]
 
 
 def _texts(view: TreeView, kinds: frozenset[str]) -> list[str]:
@@ -88,8 +106,7 @@ def _place_weight(node: Node, view: TreeView) -> float:
         return 0.9 if sign is not None and view.text(sign)[0] in "<>=!" else 0.4
     if above.type in ARGUMENTS:
         return 0.7
-    kinds = ("return_statement", "variable_declarator", "assignment_expression", "expression_list")
-    return 0.6 if above.type in (*kinds, "augmented_assignment_expression") else 0.0
+    return 0.6 if above.type in KEEPING else 0.0
 
 
 def _negative(node: Node, view: TreeView) -> Iterator[Change]:
@@ -144,8 +161,7 @@ def _term(node: Node, view: TreeView) -> Iterator[Change]:
                 yield view.instead(node, f"[{value}, {inner}]", 0.3)
         return
     above = node.parent
-    values = ("return_statement", "variable_declarator", "assignment_expression", "expression_list")
-    if above is None or above.type not in (*values, "augmented_assignment_expression", "binary_expression"):
+    if above is None or above.type not in (*KEEPING, "binary_expression"):
         return
     if not view.is_read(node) or node.type in (*STRINGS, "true", "false", "array", "null", "nil"):
         return

@@ -10,11 +10,14 @@ _libc = ctypes.PyDLL(None, use_errno=True)
 _python = ctypes.pythonapi
 
 CLONE = {"x86_64": 56, "aarch64": 220}
+"""The number of the system call, by machine."""
 NEW_NAMESPACES = 0x00020000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000
 """`CLONE_NEW{NS,UTS,IPC,USER,PID}` of `linux/sched.h`."""
 SIGCHLD = 17
 READ_WRITE, PRIVATE_ANONYMOUS, DONT_FORK = 3, 0x22, 10
+"""`PROT_{READ,WRITE}`, `MAP_{PRIVATE,ANONYMOUS}` and `MADV_DONTFORK` of `asm-generic/mman-common.h`."""
 READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS, REMOUNT, BIND = 1, 2, 4, 8, 32, 4096
+"""`MS_{RDONLY,NOSUID,NODEV,NOEXEC,REMOUNT,BIND}` of `linux/mount.h`."""
 SET_DUMPABLE, SET_SECCOMP, DROP_FROM_BOUNDING_SET, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVILEGES = (
     4,
     22,
@@ -23,6 +26,7 @@ SET_DUMPABLE, SET_SECCOMP, DROP_FROM_BOUNDING_SET, SET_CHILD_SUBREAPER, SET_NO_N
     38,
 )
 SECCOMP_MODE_FILTER = 2
+"""Of `linux/seccomp.h`; those above it of `linux/prctl.h`."""
 CAPABILITY_VERSION_3 = 0x20080522
 """0x20080522, the version of the header that `capset` takes (linux/capability.h)."""
 LAST_CAPABILITY = 63

@@ -1,0 +1,220 @@
+"""What the field sets share: `suture heal` in a process of its own, a limit, and a row of what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from row_files import append_row, read_rows
+
+from field_set.bugs import Bug, read_text
+from field_set.rows import Row, line_of
+from suture.errors import StorageError
+from suture.ledger import read_ledger
+
+__all__ = [
+    "SUITE_S",
+    "Ended",
+    "first_events",
+    "lines_changed",
+    "parser_for",
+    "row_of",
+    "run_heal",
+    "run_rows",
+]
+
+GRACE_S = 120.0
+"""After a run's own limit it is killed, and told as one that kept none."""
+SUITE_S = 300.0
+MOST_SHOWN = 1500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How the process ended: its code, its document on stdout, the last line of stderr, and seconds."""
+
+    code: int | None
+    answer: Mapping[str, Any]
+    complaint: str
+    seconds: float
+
+    def claims(self, root: Path, files: Mapping[str, str]) -> bool:
+        """Whether it says healed, and has changed the files that held the bug or says that it applied."""
+        moved = any(read_text(root / path) != text for path, text in files.items())
+        return self.answer.get("outcome") == "healed" and (moved or bool(self.answer.get("applied")))
+
+
+def parser_for(about: str | None) -> argparse.ArgumentParser:
+    """The options that the field sets share.
+
+    Args:
+        about: What the script says of itself.
+    """
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--package", action="append", metavar="NAME", help="only this one; may be repeated")
+    parser.add_argument("--bug", action="append", metavar="ID", help="only this one; may be repeated")
+    parser.add_argument("--seconds", type=float, default=60, help="of each run, its proof included; 60")
+    parser.add_argument("--rows", type=Path, metavar="FILE", help="JSON lines; a rerun goes on with them")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="where packages are kept")
+    parser.add_argument("--offline", action="store_true", help="fetch nothing")
+    parser.add_argument("--keep", action="store_true", help="keep the folder of each case, and say where")
+    parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")
+    return parser
+
+
+def run_rows(bugs: Sequence[Bug], path: Path, seconds: float, heal: Callable[[Bug], Row]) -> list[Row]:
+    """A row for each bug: those that a file has of runs with this limit, and new ones, added to it.
+
+    Args:
+        bugs: In the order in which they are healed.
+        path: The file of rows.
+        seconds: What each run is allowed.
+        heal: Heals one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = {row.bug: row for row in read_rows(path, Row) if row.cap_seconds == seconds}
+    for bug in bugs:
+        if bug.id not in known:
+            row = known[bug.id] = heal(bug)
+            append_row(path, row)
+            print(line_of(row), file=sys.stderr, flush=True)
+    return [known[bug.id] for bug in bugs]
+
+
+def row_of(
+    bug: Bug,
+    half: str,
+    seconds: float,
+    ended: Ended,
+    told: Mapping[str, Mapping[str, Any]],
+    *,
+    failing: int,
+    claimed: bool,
+    suite: bool,
+    changed: str,
+) -> Row:
+    """How one run went, as a row.
+
+    Args:
+        bug: What was wrong.
+        half: The group that its rows are told in.
+        seconds: What the run was allowed.
+        ended: How it ended.
+        told: Its first events, by kind.
+        failing: Tests that fail outside of any sandbox.
+        claimed: Whether it says healed and has changed the files.
+        suite: Whether the suite passes then.
+        changed: The lines that are not as published; empty where the code means the same.
+    """
+    search = told.get("search.finished", {})
+    checked = told.get("candidate.checked", {})
+    return Row(
+        bug=bug.id,
+        package=bug.package,
+        half=half,
+        kind=bug.kind,
+        operator=", ".join(mutation.operator for mutation in bug.mutations),
+        cap_seconds=seconds,
+        exit_code=ended.code,
+        outcome=str(ended.answer.get("outcome") or ended.complaint),
+        seconds=round(ended.seconds, 1),
+        failing=failing,
+        interrupted=bug.interrupted,
+        baseline=checked.get("failed"),
+        baseline_passed=checked.get("passed", 0),
+        cause=str(told.get("triage.finished", {}).get("cause") or ""),
+        search_ended=str(search.get("ended", "")),
+        tried=search.get("tried", 0),
+        search_seconds=search.get("seconds", 0.0),
+        claimed=claimed,
+        suite=suite,
+        same=not changed,
+        confidence=ended.answer.get("confidence"),
+        changed=changed[:MOST_SHOWN] if claimed else "",
+        undetermined=len(ended.answer.get("undetermined") or ()),
+    )
+
+
+def lines_changed(
+    published: Path, root: Path, paths: Iterable[str], meaning: Callable[[str, str], Any]
+) -> str:
+    """A diff of the files that mean something else than as they were published; empty where none does.
+
+    Args:
+        published: The package.
+        root: The project that was healed.
+        paths: The files to look at.
+        meaning: What a text means, given the text and the file's path.
+    """
+    lines: list[str] = []
+    for path in sorted({*paths}):
+        before, after = read_text(published / path), read_text(root / path)
+        if meaning(before, path) != meaning(after, path):
+            lines += difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, "", "", 0, "")
+    return "\n".join(lines)
+
+
+def run_heal(root: Path, state: Path, test: str, environ: Mapping[str, str], seconds: float) -> Ended:
+    """Heal a project by the search alone, in a process of its own.
+
+    Args:
+        root: The project.
+        state: Where the run is put down.
+        test: The test command.
+        environ: The variables of a shell.
+        seconds: The most for the run.
+    """
+    command = [str(Path(sys.executable).parent / "suture"), "heal", str(root), "--test", test]
+    command += ["--no-model", "--apply", "--json", "--seconds", str(seconds)]
+    environ = {**environ, "SUTURE_HOME": str(state)}
+    began_s = time.monotonic()
+    process = subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
+    )
+    code: int | None
+    try:
+        out, err = process.communicate(timeout=seconds + GRACE_S)
+        code = process.returncode
+    except subprocess.TimeoutExpired:
+        # As a user would end it: what runs behind the wall must end with it.
+        process.send_signal(signal.SIGINT)
+        try:
+            out, err = process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+        code = None
+    took_s = time.monotonic() - began_s
+    try:
+        answer = json.loads(out)
+    except ValueError:
+        answer = {}
+    lines = [line for line in err.splitlines() if line.startswith("error")] or err.splitlines()[-1:]
+    return Ended(
+        code=code,
+        answer=answer if isinstance(answer, dict) else {},
+        complaint=lines[-1] if lines else "",
+        seconds=took_s,
+    )
+
+
+def first_events(state: Path) -> dict[str, dict[str, Any]]:
+    """Kind -> data of the first event of that kind."""
+    told: dict[str, dict[str, Any]] = {}
+    for ledger in (state / "runs").glob("*/ledger.jsonl"):
+        try:
+            events = read_ledger(ledger).events
+        except StorageError:
+            continue
+        for event in events:
+            told.setdefault(event.kind, dict(event.data))
+    return told

@@ -1,0 +1,91 @@
+"""A look at the unchanged code, begun before it is known whether there will be a search."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from suture.checks.command.test_command import TestCommand
+from suture.records import CheckOutcome, Language
+from suture.repair.limits import SearchLimits
+from suture.repair.other_languages.by_command import is_stopped_whole
+from suture.repair.other_languages.driver import driver_of
+from suture.repair.other_languages.driving import Driving
+from suture.repair.trials.records import Spectrum
+
+LOOKING_SHARE = 0.3
+"""Of a search's seconds, the most that a look at the unchanged code may take."""
+SLOWER = 2.5
+"""Times that a run may take, where a look at all of its tests does: it notes the lines too."""
+
+
+class LookAhead:
+    """One look, in the background.
+
+    Args:
+        driving: The trials that it is the first part of.
+        seconds: That it may take.
+    """
+
+    def __init__(self, driving: Driving, seconds: float) -> None:
+        self.driving = driving
+        self._look = asyncio.create_task(driving.look(seconds))
+
+    @property
+    def is_a_rerun(self) -> bool:
+        """Whether the project's own runner runs the tests in it: what fails there has failed once more."""
+        return self.driving.by_own_runner
+
+    def is_of(self, command: TestCommand | None, texts: Mapping[str, str]) -> bool:
+        """Whether it is a look at the same files, by the same command."""
+        return self.driving.is_of(command, texts)
+
+    async def spectrum(self) -> Spectrum:
+        """What was seen.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        return await self._look
+
+    async def failing_again(self) -> frozenset[str]:
+        """Ids of tests that failed before and here; that of the whole command where it alone was judged.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        return self.driving.failed_again(await self._look)
+
+    async def close(self) -> None:
+        """Look no more; safe to call twice."""
+        self._look.cancel()
+        await asyncio.gather(self._look, return_exceptions=True)
+
+
+def look_elsewhere(
+    command: TestCommand,
+    argv: Sequence[str],
+    files: Mapping[str, bytes],
+    texts: Mapping[str, str],
+    outcomes: Sequence[CheckOutcome],
+    language: Language,
+    limits: SearchLimits,
+    run_s: float = 0.0,
+) -> LookAhead | None:
+    """Begin to look at the unchanged code; `None` where no driver can run the tests.
+
+    Args:
+        command: The user's test command.
+        argv: Its words.
+        files: The project.
+        texts: Path -> text of the files that may be changed.
+        outcomes: What the tests said of the project as it is.
+        language: What `texts` are written in.
+        limits: What the search may use.
+        run_s: Wall-clock seconds of one run of the command: a look that is cut off has seen nothing.
+    """
+    driver = driver_of(argv, files, language) if not any(map(is_stopped_whole, outcomes)) else None
+    if driver is None:
+        return None
+    driving = Driving(driver, command, argv, files, texts, outcomes, language)
+    return LookAhead(driving, max(LOOKING_SHARE * limits.seconds, SLOWER * run_s))
