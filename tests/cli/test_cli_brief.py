@@ -89,7 +89,7 @@ def test_tests_that_no_edit_can_mend_are_left_out_as_told(suture: Suture, broken
     (broken / "test_till.py").write_text(
         "import pytest\n\n\n@pytest.mark.parametrize('n', [1, 2])\ndef test_till(till_of_plugin, n): ...\n"
     )
-    run = ("heal", str(broken), "--set", "repair.seconds=60", "--no-model")
+    run = ("heal", str(broken), "--set", "repair.enabled=true", "--set", "repair.seconds=60", "--no-model")
     done = suture(*run, "--set", "repair.candidates=1")
     assert done.returncode == 1, done.stderr
     told = "test_till.py::test_till[1] and 1 more (environment: nothing brings the fixture 'till_of_plugin'"

@@ -106,7 +106,7 @@ async def test_an_index_that_drips_is_left(
     async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{port}/simple")
-        with pytest.raises(PrerequisiteError, match="does not reach its index"):
+        with pytest.raises(PrerequisiteError, match=r"no page could be read of .* \(TimeoutError\)"):
             await asyncio.wait_for(pip_reach(["alpha"], place_in(tmp_path / "place")), 8)
 
 
@@ -120,7 +120,7 @@ async def test_one_index_of_two_may_be_silent(
     assert len((await pip_reach(["alpha"], place_in(tmp_path / "place"))).origins) == 2
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL")
     monkeypatch.setenv("PIP_INDEX_URL", silent)
-    with pytest.raises(PrerequisiteError, match="no page could be read"):
+    with pytest.raises(PrerequisiteError, match=r"no page could be read of .* \(All connection"):
         await pip_reach(["alpha"], place_in(tmp_path / "other"))
 
 

@@ -274,7 +274,7 @@ async def test_every_tampering_is_rejected_for_what_it_is(
     healed: Healed, sandbox: BubblewrapSandbox, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One key for all reports, or no two runs of pytest are alike.
-    monkeypatch.setattr("suture.checks.command.test_command.secrets.token_bytes", lambda size: b"k" * size)
+    monkeypatch.setattr("suture.checks.command.pytest_runs.secrets.token_bytes", lambda size: b"k" * size)
     wall = RememberingSandbox(sandbox)
     result = await healed(text=FIXED)
     path = find_run(settings.paths.home, result.run_id).path / "certificate.json"

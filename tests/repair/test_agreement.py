@@ -105,19 +105,15 @@ HABITS: dict[str, dict[str, str]] = {
         "tests/pytest.ini": "[pytest]\npythonpath = ..\n",
         "tests/test_shop.py": PLAIN,
     },
-    "groups": {
-        "test_shop.py": "@pytest.mark.xdist_group('one')\n"
-        "@pytest.mark.parametrize('n', [1, 2], ids=['a@b', 'c'])\n"
-        "def test_add(n):\n    assert add(n, 1) == n + 1\n\n\n"
-        "@pytest.mark.xdist_group('one')\ndef test_zero():\n    assert add(0, 0) == 0\n",
-    },
     "pytest-itself": {
-        "conftest.py": "pytest_plugins = 'pytester'\n",
-        "test_shop.py": "INNER = 'def test_a(): pass\\ndef test_b(): assert 0\\n'\n\n\n"
-        "def test_add():\n    assert add(2, 3) == 5\n\n\n"
-        "@pytest.mark.parametrize('way', ['runpytest_inprocess', 'runpytest_subprocess'])\n"
-        "def test_again(pytester, way):\n    pytester.makepyfile(INNER)\n    run = getattr(pytester, way)\n"
-        "    run().assert_outcomes(passed=1, failed=1)\n    run('--lf').assert_outcomes(failed=1)\n",
+        "test_shop.py": "import subprocess, sys\n\n\ndef test_add():\n    assert add(2, 3) == 5\n\n\n"
+        "def test_again(tmp_path):\n"
+        "    inner = 'def test_a(): pass\\ndef test_b(): assert 0\\n'\n"
+        "    tmp_path.joinpath('test_in.py').write_text(inner)\n"
+        "    run = [sys.executable, '-m', 'pytest', '-q', '--lf']\n"
+        "    said = [subprocess.run(run, cwd=tmp_path, stdout=-1, text=True).stdout for _ in '12']\n"
+        "    assert '1 failed, 1 passed' in said[0]\n"
+        "    assert '1 failed' in said[1] and 'passed' not in said[1]\n",
     },
     "frost": {
         "test_shop.py": "import time\n\n\n@pytest.fixture(scope='module', autouse=True)\ndef frozen():\n"
@@ -131,10 +127,7 @@ HABITS: dict[str, dict[str, str]] = {
         "pack/shop_test.py": PLAIN.replace("shop", "pack.shop"),
     },
 }
-COMMANDS = {
-    "root-below": "python -m pytest -q tests",
-    "groups": "python -m pytest -q -n 2 --dist loadgroup",
-}
+COMMANDS = {"root-below": "python -m pytest -q tests"}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

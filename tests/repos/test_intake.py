@@ -49,13 +49,13 @@ def test_a_command_that_tells_nothing_leaves_it_to_the_files(tmp_path: Path) -> 
 
 def test_tests_that_only_their_text_shows_are_run_and_protected(tmp_path: Path) -> None:
     case = "from unittest import TestCase\n\nclass TestA(TestCase):\n    def test_a(self): ...\n"
-    for name, text in {"shop.py": "", "tests.py": case, "lib/tests.py": "def test_odd(n): ...\n"}.items():
+    for name, text in {"shop.py": "", "tests.py": case, "lib/odd.py": "def test_odd(n): ...\n"}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     task, snapshot = heal_task(tmp_path, python=Path(sys.prefix))
     assert task.test_command[-1] == "tests.py"
     free = [name for name in snapshot.files if not is_protected(name, task.protected)]
-    assert free == ["lib/tests.py", "shop.py"]
+    assert free == ["lib/odd.py", "shop.py"]
     assert is_protected("tests.py", heal_task(tmp_path, test="python -m unittest")[0].protected)
 
 

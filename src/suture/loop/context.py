@@ -32,9 +32,7 @@ LONGEST_RUN = 0.6
 
 
 class _OwnSuite:
-    """The suite of the task, made ready once, what the task is since a test for it was accepted, and what the
-    safety scan said of candidates.
-    """
+    """The task's suite, made ready once; the task since a test was accepted; what scans of candidates say."""
 
     def __init__(self) -> None:
         self.ready: Suite | None = None

@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 
 import httpx
 
-from suture.packages.client import out_of_reach, own_environment
+from suture.packages.client import ADDRESS, out_of_reach, own_environment
 from suture.packages.gate import Origin, origin_of
 from suture.packages.installer import Place
 from suture.packages.reach import Reach, ask, certificates, origins_of, shown_folders, with_login
@@ -40,6 +40,10 @@ PAGE_S = 30.0
 MOST_PAGES = 3
 MOST_HOSTS = 4
 """On which an index keeps its files."""
+
+
+class NoAnswer(Exception):
+    """Why an index does not answer, without an address: that may hold a login."""
 
 
 async def pip_reach(names: Sequence[str], place: Place) -> Reach:
@@ -70,17 +74,20 @@ async def pip_reach(names: Sequence[str], place: Place) -> Reach:
     )
     trusted = settings.get("trusted-host", "").lower().split()
     named: set[Origin] = set()
-    silent = []
+    silent: list[str] = []
     for index in indexes:
         origin = origin_of(index)
         if origin is None:
             continue
         verified = not {origin.host, f"{origin.host}:{origin.port}"} & {*trusted}
-        pages = await _pages(with_login(index), names, reach.proxy_for(origin), path if verified else None)
-        silent += [origin] if pages is None else []
-        named |= await _file_origins(origin, index, pages or "", reach)
+        try:
+            page = await _pages(with_login(index), names, reach.proxy_for(origin), path if verified else None)
+        except NoAnswer as fault:
+            silent.append(f"{origin} ({fault})")
+            continue
+        named |= await _file_origins(origin, index, page, reach)
     if silent and len(silent) == len(indexes) and not links:
-        raise out_of_reach("pip", f"no page could be read of {', '.join(map(str, silent))}")
+        raise out_of_reach("pip", f"no page could be read of {', '.join(silent)}")
     return Reach(**{**vars(reach), "origins": reach.origins | named})
 
 
@@ -126,26 +133,38 @@ async def _file_origins(index: Origin, url: str, page: str, reach: Reach) -> fro
     return frozenset(found)
 
 
-async def _pages(url: str, names: Sequence[str], proxy: str, path: str | None) -> str | None:
-    """The first page of some packages that an index has; `None` where it has not answered for any."""
+async def _pages(url: str, names: Sequence[str], proxy: str, path: str | None) -> str:
+    """The first page of some packages that an index has; empty where it has none.
+
+    Raises:
+        NoAnswer: It has not answered for any.
+    """
+    silence: NoAnswer | None = None
     answered = False
     for name in names[:MOST_PAGES]:
-        page = await _page(f"{url.rstrip('/')}/{name}/", proxy, path)
+        try:
+            page = await _page(f"{url.rstrip('/')}/{name}/", proxy, path)
+        except NoAnswer as fault:
+            silence = fault
+            continue
         if page:
             return page
-        answered = answered or page is not None
-    return "" if answered else None
+        answered = True
+    if silence is not None and not answered:
+        raise silence
+    return ""
 
 
-async def _page(url: str, proxy: str, path: str | None) -> str | None:
-    """The beginning of a page; empty where there is none, `None` where the index does not answer.
-
-    No redirect is followed.
+async def _page(url: str, proxy: str, path: str | None) -> str:
+    """The beginning of a page; empty where there is none. No redirect is followed.
 
     Args:
         url: The page.
         proxy: The way there; empty where there is none.
         path: The certificates to know the server by; empty for the usual ones, `None` for any.
+
+    Raises:
+        NoAnswer: The index does not answer, or only of a fault of its own.
     """
     accept = {"accept": "application/vnd.pypi.simple.v1+html, text/html;q=0.9"}
     content = bytearray()
@@ -161,10 +180,10 @@ async def _page(url: str, proxy: str, path: str | None) -> str | None:
                 if len(content) > PAGE_BYTES:
                     break
             status = answer.status_code
-    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError):
-        return None
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as fault:
+        raise NoAnswer(ADDRESS.sub("<address>", str(fault)) or type(fault).__name__) from fault
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return None
+        raise NoAnswer(f"status {status}")
     return content.decode("utf-8", "replace") if status == HTTPStatus.OK else ""
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from suture.packages.growing.grower import newline_of
+from suture.safety import plain_name
 
 PIN = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*==\s*(?P<version>\d[\w.!+-]*)")
 FOLDED = re.compile(r"\\\r?\n\s+--hash")
@@ -14,7 +15,7 @@ FOLDED = re.compile(r"\\\r?\n\s+--hash")
 def pins_in(text: str) -> dict[str, str]:
     """Plain name -> version."""
     found = (PIN.match(line) for line in text.splitlines())
-    return {_plain(match["name"]): match["version"] for match in found if match}
+    return {plain_name(match["name"]): match["version"] for match in found if match}
 
 
 def is_pinned(text: str) -> bool:
@@ -35,7 +36,7 @@ def with_pins(text: str, lines: Sequence[str]) -> str:
     folded, hashed = bool(FOLDED.search(text)), "--hash" in text or not known
     for line in lines:
         pin, _, hashes = line.partition(" ")
-        if _plain(pin.partition("==")[0]) in known:
+        if plain_name(pin.partition("==")[0]) in known:
             continue
         entry = pin if not hashed else f"{pin} \\{newline}    {hashes}" if folded else line
         text = _inserted(text, pin, entry + newline, newline)
@@ -46,11 +47,7 @@ def _inserted(text: str, pin: str, entry: str, newline: str) -> str:
     at = 0
     for line in text.splitlines(keepends=True):
         match = PIN.match(line)
-        if match and _plain(match["name"]) > _plain(pin.partition("==")[0]):
+        if match and plain_name(match["name"]) > plain_name(pin.partition("==")[0]):
             return text[:at] + entry + text[at:]
         at += len(line)
     return text + ("" if not text or text.endswith("\n") else newline) + entry
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()

@@ -41,7 +41,6 @@ class Reporter:
         self._lines = 0
         self._root = os.getcwd()
         self._deselected = []  # type: list[str]
-        self._option = config.option
         limits = TimeLimits(given["wall_s"])
         config.pluginmanager.register(limits, "suture-time-limits")
         self._facts = Facts(self._root, limits)
@@ -63,9 +62,6 @@ class Reporter:
 
     def _id(self, nodeid: str) -> str:
         """A test's id seen from the project's root, which need not be pytest's own."""
-        if getattr(self._option, "dist", "") == "loadgroup":  # xdist writes a test's group behind its name
-            place = nodeid.rfind("@")
-            nodeid = nodeid[:place] if place > max(nodeid.rfind("]"), nodeid.rfind("::")) else nodeid
         path, separator, name = nodeid.partition("::")
         if self._prefix == "." or not path:
             return nodeid
