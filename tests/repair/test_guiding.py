@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from suture.checks import prepare_suite
 from suture.loop.evaluation.search_ahead import editable_texts
-from suture.repair import SearchLimits, search
+from suture.repair import Edit, SearchLimits, search
+from suture.repair.trials.bench import Bench
 from suture.repair.trials.guiding import FAILED_AT_MOST, FAILED_S, ONWARD_S, QUICK_S, enough, in_turns
+from suture.repair.trials.looking import locate
 from suture.repair.trials.reading import Seen
+from suture.repair.trials.records import Proposal
+from suture.repair.trials.worker import Worker
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings
 from suture.tasks.building import heal_task
@@ -82,3 +87,53 @@ async def test_a_change_that_mends_one_test_of_ten_is_seen_and_all_that_it_mends
     assert frozenset({"test_shop.py::test_weight"}) in mended
     assert frozenset(f"test_shop.py::test_price[{n}]" for n in range(9)) in mended
     assert found.plausible, found.ended
+
+
+PARCEL = """\
+class Parcel:
+    def __init__(self, kilos):
+        self.kilos = kilos
+
+    def __repr__(self):
+        kilos = self.kilos
+        return f"Parcel({kilos})"
+
+    def __add__(self, other):
+        return twice(self.kilos, others)
+
+
+def twice(one, other):
+    return one + other + other
+"""
+PARCEL_TESTS = (
+    "from parcel import Parcel\n\n\ndef test_sum():\n    assert Parcel(1) + Parcel(2) == 3\n\n\n"
+    "def test_one():\n    assert Parcel(1) == 1\n"
+)
+
+
+async def test_lines_are_those_that_run_with_the_change_and_none_that_only_tell_of_a_failure(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    (tmp_path / "parcel.py").write_text(PARCEL)
+    (tmp_path / "test_parcel.py").write_text(PARCEL_TESTS)
+    task, _ = heal_task(tmp_path, test="python -m pytest -q")
+    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
+    assert suite.command is not None
+    texts = editable_texts(suite)
+    spectrum = await locate(suite.command, list(texts), (), 20)
+    before = {test.id: test.lines["parcel.py"] for test in spectrum.tests}
+    assert before["test_parcel.py::test_one"] == {2, 3}  # and not 5 to 7, where pytest says what it compared
+    at = texts["parcel.py"].index("others")
+    edit = Edit(start=at, end=at + len("others"), text="other.kilos")
+    proposal = Proposal(path="parcel.py", edits=(edit,), label="", score=1.0, operators=())
+    worker = Worker(suite.command, texts, list(texts), 60)
+    try:
+        await worker.start()
+        await worker.collect(trace=False, seconds=30)
+        lines = await Bench(worker, spectrum, texts).lines_with(proposal)
+    finally:
+        await worker.close()
+    assert before["test_parcel.py::test_sum"] == {2, 3, 9, 10}
+    assert lines["test_parcel.py::test_sum"]["parcel.py"] == {2, 3, 9, 10, 13, 14}
+    moved = replace(proposal, edits=(replace(edit, text="(\nother.kilos)"),))
+    assert await Bench(worker, spectrum, texts).lines_with(moved) == {}

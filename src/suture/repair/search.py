@@ -214,7 +214,8 @@ class Search:
         is_time = anyhow or self._is_late() or self._chains.is_near()
         if found.plausible or not is_time or not self._chains.is_due(found.tried):
             return False
-        making = self._chains.extend(found.spectrum, found.texts, seed=self._limits.seed, most=self._left())
+        look, seed = self._benches[0].lines_with, self._limits.seed
+        making = self._chains.extend(found.spectrum, found.texts, look, seed=seed, most=self._left())
         self._longer = asyncio.create_task(making)
         return True
 

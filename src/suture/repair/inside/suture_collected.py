@@ -192,7 +192,7 @@ class Collected:
                 return {"words": "", "ended": True, "unsupported": True}
             if key is None:
                 return {"words": "f", "ended": True, "unsupported": False}
-            key = (key, json.dumps(command["tests"]), command["patience"])
+            key = (key, json.dumps(command["tests"]), command["patience"], command["trace"])
             if key in self._known:
                 return self._known[key]
         tried = self._tried(command, path, changed, pairs)
@@ -208,7 +208,8 @@ class Collected:
         def act(write: Write) -> None:
             for function, code in pairs:
                 function.__code__ = code
-            run_on(chosen, self._outcomes, self._limits, command, write)
+            tracer = self._tracer if command["trace"] else None
+            run_on(chosen, self._outcomes, self._limits, command, write, tracer)
 
         there = self._leftovers.look()
         if path is not None:
@@ -237,27 +238,47 @@ def read_words(words: bytes) -> dict[str, Any]:
 
 
 def run_on(
-    chosen: list[Any], outcomes: Outcomes, limits: Limits, command: dict[str, Any], write: Write
+    chosen: list[Any],
+    outcomes: Outcomes,
+    limits: Limits,
+    command: dict[str, Any],
+    write: Write,
+    tracer: Tracer | None = None,
 ) -> None:
     """Run tests, and write a letter for each; leave off after as many failures as the command says.
 
     Where one has passed it says another number: how many do tells a change that did a part from chance.
+    With a tracer the lines that each runs are told too.
     """
     failed, before = 0, ""
     enough, once_passed = command["fails"]
     marks: list[dict[str, Any]] = []
-    outcomes.faults = lambda fault: marks.append(mark_of(fault)) if not marks else None
+
+    def note(fault: BaseException) -> None:
+        if tracer is not None:
+            tracer.stop()
+        marks.extend([] if marks else [mark_of(fault)])
+
+    outcomes.faults = note
     for number, (test, item) in enumerate(chosen):
         limit_cpu(limits.of(test, before, command["patience"]))
         following = chosen[number + 1][1] if number + 1 < len(chosen) else None
+        if tracer is not None:
+            tracer.start(sparing=True)
         outcome = outcomes.run(item, following)
+        told: dict[str, Any] = {}
+        if tracer is not None:
+            tracer.stop()
+            told = {"fault": "", "reached": [], "lines": tracer.take()["lines"]}
         write(LETTERS[outcome])
         before = test
         failed += outcome == "failed"
         if outcome == "passed":
             enough = once_passed
         if outcome == "failed" and marks:
-            write(b"\n" + json.dumps({"test": test, **marks[0]}).encode("ascii") + b"\n")
+            told |= marks[0]
+        if told:
+            write(b"\n" + json.dumps({"test": test, **told}).encode("ascii") + b"\n")
         marks.clear()
         if failed >= enough:
             return

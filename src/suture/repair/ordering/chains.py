@@ -7,11 +7,13 @@ or those that fail get further. So three faults are mended in three steps, not b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from suture.repair.ordering.pairs import second_order, went_further
-from suture.repair.trials.records import Mark, Proposal, Spectrum, TestRun, Trial
+from suture.repair.trials.records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
+
+Look = Callable[[Proposal], Awaitable[Lines]]
 
 AT_ONCE = 6
 """Starts that are gone on from in one round."""
@@ -85,15 +87,24 @@ class Chains:
             return False
         return not self._waiting or (self._grown_at is not None and tried >= self._grown_at + SETTLING)
 
-    async def extend(self, spectrum: Spectrum, texts: Mapping[str, str], *, seed: int, most: int) -> None:
-        """Go on from the best starts that are left."""
+    async def extend(
+        self, spectrum: Spectrum, texts: Mapping[str, str], look: Look, *, seed: int, most: int
+    ) -> None:
+        """Go on from the best starts that are left.
+
+        Args:
+            spectrum: What the tests did on the code as it is.
+            texts: Path -> text.
+            look: Tells the lines that failing tests run with a change.
+            seed: Decides between equals.
+            most: How many changes of each.
+        """
         self._grown_at = None
         chosen = self._chosen()
         self._gone_on += len(chosen)
         for number, start in enumerate(chosen):
-            longer = await second_order(
-                [(start.proposal, start.trial)], spectrum, texts, seed=seed, most=most
-            )
+            trial = replace(start.trial, lines=await look(start.proposal))
+            longer = await second_order([(start.proposal, trial)], spectrum, texts, seed=seed, most=most)
             for place, proposal in enumerate(longer):
                 rescored = replace(proposal, score=proposal.score * LATER_START**number * LATER**place)
                 if rescored not in self._parents:

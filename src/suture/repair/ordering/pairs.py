@@ -44,7 +44,8 @@ def went_further(before: Mark, now: Mark) -> bool:
 def left_by(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str]) -> Spectrum:
     """What is left of a spectrum behind a first change: the tests that still fail, and where they fail now.
 
-    Those that it mends speak for the lines that they run. Of failing tests that a candidate does not run
+    Those that it mends speak for the lines that they run. Where those were not noted with the change, what
+    stands behind the place of an exception may run too. Of failing tests that a candidate does not run
     nothing is known now.
 
     Args:
@@ -54,7 +55,9 @@ def left_by(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str]) -> Spect
     """
     tests, marks = [], {mark.test: mark for mark in trial.marks}
     for test in spectrum.tests:
-        mark = marks.get(test.id)
+        mark, traced = marks.get(test.id), trial.lines.get(test.id)
+        if traced:
+            test = replace(test, lines=traced)
         if test.id in trial.passed:
             test = replace(test, outcome="passed")
         elif test.failed and spectrum.guiding and test.id not in spectrum.guiding:
@@ -62,7 +65,7 @@ def left_by(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str]) -> Spect
         if mark is not None and mark.reached:
             frames = tuple(place for place in mark.reached if place[0] in texts)
             lines = {path: set(own) for path, own in test.lines.items()}
-            for path, line in frames:
+            for path, line in () if traced else frames:
                 lines.setdefault(path, set()).update(_lines_around(open_view(texts[path]), line))
             seen = {path: frozenset(own) for path, own in lines.items()}
             test = replace(test, frames=frames, fault=mark.fault, reached=mark.reached, lines=seen)

@@ -10,8 +10,8 @@ from typing import Any
 
 from suture.repair.trials.guiding import MOST_GUIDING, enough
 from suture.repair.trials.locating import limits_of
-from suture.repair.trials.reading import Attempted, places_of
-from suture.repair.trials.records import Mark, Proposal, Spectrum, Trial
+from suture.repair.trials.reading import Attempted, lines_of, places_of
+from suture.repair.trials.records import Lines, Mark, Proposal, Spectrum, Trial
 from suture.repair.trials.worker import Attempt, Worker
 
 SLACK_S = 4.0
@@ -21,6 +21,8 @@ WHOLE_S = 12.0
 """Wall-clock seconds of all tests, above which only those that run what changed are: the verdict runs all."""
 MOST_STARTS = 3
 LEAST_RUN_S = 0.1
+TRACED_S = 1.5
+"""Wall-clock seconds for the lines that failing tests run with a change that is gone on from."""
 CUT_S = 0.2
 """Wall-clock seconds before the end of a trial's time, from which on that is what has cut it off."""
 
@@ -48,6 +50,7 @@ class Bench:
         self._starts = 0
         self._anew_agrees: bool | None = None
         self._is_told = False
+        self._turn = asyncio.Lock()
         self.notes: list[str] = []
         self._learn(spectrum)
 
@@ -98,8 +101,27 @@ class Bench:
             seconds: Wall-clock seconds for it, at most.
             patience: CPU seconds that each test may take beyond its limit.
         """
-        self._end_s = time.monotonic() + seconds
-        await self._prepare()
+        async with self._turn:
+            self._end_s = time.monotonic() + seconds
+            await self._prepare()
+            return await self._tried(proposal, patience)
+
+    async def lines_with(self, proposal: Proposal) -> Lines:
+        """The lines that failing tests run with a change; none of those that a trial of it did not come to.
+
+        A line stands where it stood without the change: one that moves lines is not looked at.
+        """
+        raw = self._texts[proposal.path].encode("utf-8", "surrogatepass")
+        if not proposal.swap or any("\n" in e.text or b"\n" in raw[e.start : e.end] for e in proposal.edits):
+            return {}
+        async with self._turn:
+            self._end_s = time.monotonic() + TRACED_S
+            await self._prepare()
+            seen = await self._run(proposal, self._guiding, False, self._enough, TRACED_S, trace=True)
+        told = () if seen is None else seen.marks
+        return {one.test: {path: lines_of(lines) for path, lines in one.lines.items()} for one in told}
+
+    async def _tried(self, proposal: Proposal, patience: float) -> Trial | None:
         anew = not proposal.swap
         if anew and not await self._is_right_anew():
             return None
@@ -186,6 +208,8 @@ class Bench:
         anew: bool,
         fails: tuple[int, int],
         patience: float,
+        *,
+        trace: bool = False,
     ) -> Attempted | None:
         self._number += 1
         wall_s = [self._runs[test].wall_s for test in tests or self._limits if test in self._runs]
@@ -202,6 +226,7 @@ class Bench:
                 anew=anew,
                 fails=fails,
                 patience=patience,
+                trace=trace,
                 quiet_s=quiet_s + (3 * import_s if anew else 0.0),
                 seconds=max(LEAST_RUN_S, self._left_s()),
                 import_s=import_s,

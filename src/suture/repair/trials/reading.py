@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
@@ -51,11 +51,12 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Got:
-    """How far a failing test got, as `suture.repair.trials.records.Mark`."""
+    """How far a failing test got, as `suture.repair.trials.records.Mark`, and its lines where noted."""
 
     test: str
     fault: str
     reached: tuple[tuple[Any, ...], ...]
+    lines: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

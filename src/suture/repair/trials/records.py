@@ -12,6 +12,7 @@ from typing import Literal
 from suture.ledger.kinds import DifferingTrial
 from suture.repair.editing.edits import Edit
 
+Lines = Mapping[str, Mapping[str, frozenset[int]]]
 TestOutcome = Literal["passed", "failed", "skipped", "timeout"]
 
 
@@ -151,6 +152,7 @@ class Trial:
         marks: How far tests got that failed, in the order in which they were run.
         passed: Failing tests that pass now, by their ids.
         held: Whether it made the failing tests pass, and what the others take is not known yet.
+        lines: Failing test -> path -> the lines that it runs now, where they were noted.
     """
 
     passing: int
@@ -163,3 +165,4 @@ class Trial:
     marks: tuple[Mark, ...] = ()
     passed: frozenset[str] = frozenset()
     held: bool = False
+    lines: Lines = field(default_factory=dict)

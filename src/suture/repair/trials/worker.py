@@ -36,6 +36,7 @@ class Attempt:
         anew: Whether the project is imported anew for it.
         fails: Failing tests after which it is left, where none has passed and where one has.
         patience: CPU seconds that each test may take beyond its limit.
+        trace: Whether the lines that each test runs are noted.
         quiet_s: Wall-clock seconds without a word after which it is killed.
         seconds: Wall-clock seconds that it may take.
     """
@@ -46,6 +47,7 @@ class Attempt:
     anew: bool = False
     fails: tuple[int, int] = (1, 1)
     patience: float = 0.0
+    trace: bool = False
     quiet_s: float = 8.0
     seconds: float = 60.0
     import_s: float = 30.0
@@ -151,7 +153,7 @@ class Worker:
             **{"op": "try", "number": attempt.number, "anew": attempt.anew, "fails": list(attempt.fails)},
             **{"tests": list(attempt.tests) if attempt.tests is not None else None},
             **{"patience": attempt.patience, "quiet_s": attempt.quiet_s, "seconds": attempt.seconds},
-            "import_s": attempt.import_s,
+            **{"import_s": attempt.import_s, "trace": attempt.trace},
         }
         if attempt.anew and attempt.tests is not None:
             asked["places"] = list(dict.fromkeys(test.partition("::")[0] for test in attempt.tests))
