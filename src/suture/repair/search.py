@@ -7,7 +7,6 @@ comes through is plausible and no more: it is ranked elsewhere, and judged by th
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -15,6 +14,7 @@ from itertools import islice
 from suture.checks.command.test_command import TestCommand
 from suture.records import content_hash
 from suture.repair.editing.edits import mutated
+from suture.repair.ending import Ending
 from suture.repair.gaming.warnings import DEAD, literals_of, warnings_about
 from suture.repair.limits import SearchLimits
 from suture.repair.ordering.chains import Chains
@@ -27,13 +27,6 @@ from suture.repair.trials.comparing import unguided
 from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
 
 NONE_READY = "the tests could not be kept ready for trials in the time there was"
-LINGER = 0.5
-"""After the first plausible repair the search goes on, to compare, for this part of what trying took."""
-LEAST_LINGER_S = 1.5
-MOST_RIVALS_S = 3.0
-"""Seconds after the first plausible repair, in which changes of its place are tried while there are any."""
-LEAST_RIVALS = 100
-"""Changes that are tried after the first plausible one, unless they take longer than `LINGER` allows."""
 TICK_S = 0.1
 GRACE_S = 1.0
 """Seconds after the search's own in which a trial that is being cut off may end."""
@@ -49,8 +42,6 @@ CHAINED_SHARE = 0.3
 """Of the seconds: when they are over, each second candidate goes on from a change that did a part."""
 FIRST_SINGLES = 2
 """Before that, single changes for each that goes on from one with which most of the failing tests pass."""
-RECOMMENDED_SHARE = 0.5
-"""Of the seconds, after which a repair that something is suspicious about ends the search too."""
 
 
 async def search(
@@ -100,15 +91,12 @@ class Search:
         self._hunks = hunks
         self._literals = literals
         self._limits = limits
-        self._began_s = time.monotonic()
         self._slow: list[tuple[Proposal, Trial]] = []
         self._chains = Chains()
         self._rivals = Rivals()
         self._longer: asyncio.Task[None] | None = None
         self._before: dict[str, TestRun] = {}
         self._was_patient = False
-        self._first_rank = 0
-        self._warned_s: float | None = None
         self._seen: set[str] = set()
         self._held: list[Proposal] = []
         self._passed: list[Proposal] = []
@@ -120,6 +108,7 @@ class Search:
         self._all: asyncio.Task[Spectrum] | None = None
         self._ready = ready or Ready(command, limits.seconds + limits.beyond_s + SPARE_S)
         self.found = Findings(texts=texts)
+        self._ending = Ending(limits, self.found, self._rivals)
 
     async def close(self) -> None:
         """End its processes."""
@@ -215,7 +204,7 @@ class Search:
         if found.plausible or not is_time or not self._chains.is_due(found.tried):
             return False
         look, seed = self._benches[0].lines_with, self._limits.seed
-        making = self._chains.extend(found.spectrum, found.texts, look, seed=seed, most=self._left())
+        making = self._chains.extend(found.spectrum, found.texts, look, seed=seed, most=self._ending.left())
         self._longer = asyncio.create_task(making)
         return True
 
@@ -231,42 +220,13 @@ class Search:
         found.notes = tuple(dict.fromkeys(note for bench in benches for note in bench.notes))
 
     def _now_s(self) -> float:
-        return time.monotonic() - self._began_s
+        return self._ending.now_s()
 
     def _end_s(self) -> float:
-        """What is kept for the proof of a repair is the search's while there is none."""
-        is_found = self.found.plausible or self._passed
-        return self._limits.seconds + (0.0 if is_found else self._limits.beyond_s)
-
-    def _left(self) -> int:
-        return max(0, self._limits.candidates - self.found.tried)
+        return self._ending.end_s(bool(self._passed))
 
     def _reason(self) -> str:
-        """Why the search has to end, where it has to."""
-        now_s = self._now_s()
-        if len(self.found.plausible) >= self._limits.patches:
-            return f"{len(self.found.plausible)} plausible repairs are enough"
-        if self.found.first_s is not None and self._lingered(now_s - self.found.first_s, self.found.first_s):
-            return "the likeliest changes were tried"
-        if self._warned_s is not None and now_s > max(
-            2 * self._warned_s + LEAST_LINGER_S, RECOMMENDED_SHARE * self._limits.seconds
-        ):
-            return "the likeliest changes were tried"
-        if now_s >= self._end_s():
-            return f"{self._end_s():g} s are over"
-        return "" if self._left() else f"{self._limits.candidates} candidates were tried"
-
-    def _lingered(self, since_s: float, first_s: float) -> bool:
-        """Whether there was time enough for rivals of the first plausible repair.
-
-        One that stood high is believed after a short look: half of what trying took until then, and the next
-        few changes. Where trials are slow, half of all the time until then is the most.
-        """
-        if since_s < max(LEAST_LINGER_S, LINGER * (first_s - self.found.made_s)):
-            return False
-        if self._rivals.waiting and since_s < MOST_RIVALS_S:
-            return False
-        return self.found.tried >= self._first_rank + LEAST_RIVALS or since_s > LINGER * first_s
+        return self._ending.reason(bool(self._passed))
 
     async def _try(
         self, waiting: Iterator[Proposal], benches: Sequence[Bench], *, is_early: bool = False
@@ -348,10 +308,7 @@ class Search:
                 return
             self.found.plausible.append(proposal)
             self._rivals.note(proposal, self.found.texts)
-            if self.found.first_s is None and not warnings:
-                self.found.first_s, self._first_rank = self._now_s(), self.found.tried
-            if self._warned_s is None:
-                self._warned_s = self._now_s()
+            self._ending.note(is_suspicious=bool(warnings))
         elif trial.broken:
             return
         elif trial.late and trial.passing and not trial.failing:

@@ -10,6 +10,7 @@ from suture.checks.command.test_command import TestCommand
 from suture.languages import LANGUAGES
 from suture.ledger.kinds import DifferingTrial
 from suture.records import CheckOutcome, Language
+from suture.repair.ending import RECOMMENDED_SHARE
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.driver import Driver, driven, lines_of, side_by_side
 from suture.repair.other_languages.looks import (
@@ -20,7 +21,6 @@ from suture.repair.other_languages.looks import (
     owner_of,
     runs_of,
 )
-from suture.repair.search import RECOMMENDED_SHARE
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal, Spectrum, Trial
 from suture.workspace import is_test_file
